@@ -15,28 +15,48 @@
 /*
  * fakemodel/script.c -- YAML into rules.
  *
- * libyaml gives a tree with line numbers; a table for each kind of mapping says which keys it may
- * have, who reads them and where the value goes. So the tables below are the whole format, and a
- * key that is in none of them is an error without anybody having to think of it.
+ *   text ─▶ core/base/yaml.h: a tree ─▶ read_mapping() with script_keys ─▶ struct script
+ *                                          └─▶ a read_fn for each value, which may use another table
+ *
+ * There is a table for each kind of mapping. A row has the name of a key, the function that reads its
+ * value, the field that the value goes to, and an argument such as a range or a list of words. So the
+ * tables are the whole format, and a key that is in none of them is an error without further code.
+ * Values are read in the order of the table, not of the text: `defaults` must be known before `rules`.
+ *
+ * An error names the path of the value and its line, because a script is written by hand, and the
+ * reader has both at that moment: the path grows and shrinks with the recursion, and every value of
+ * the tree knows its line. After an error the path is left as it is; nothing is read any more.
+ *
+ * Everything that a script points to is in its memory (struct script_memory) and is freed with it. So
+ * structs of a script may be copied freely, as the defaults are into each rule, and a script that
+ * turns out to be wrong in the middle needs no clean-up of its parts.
+ *
+ * The tree may be endless, by aliases. enter() counts the values and the depth. Strings need no count:
+ * the mappings and lists that hold them are counted, or limited by the size of the text.
+ *
+ * Decided against: to convert the script to JSON and read that. JSON has no lines, and its types would
+ * be YAML's guesses, where here the key decides whether `8` is a number or a text.
  */
 
 extern const char upstream_demo_script[]; /* demo_script.yaml */
 
+/* What a script owns. */
 struct script_memory {
     void **blocks;
     size_t count;
     size_t capacity;
-    json_t *values;
+    json_t *values; /* an array: holds a reference to each JSON value */
 };
 
 struct reader {
     struct script *script; /* owns what is read */
     struct err *err;
-    char path[256]; /* of the value that is being read */
-    size_t visited;
+    char path[256]; /* of the value that is being read: "rules[0].answer.text" */
+    size_t visited; /* values so far, aliases followed */
     int depth;
 };
 
+/* Reads a value into the field. `arg` is that of the key's row. */
 typedef enum err_code read_fn(struct reader *reader, const struct yaml_value *node,
                               const void *arg, void *field);
 
@@ -60,6 +80,7 @@ struct word {
 
 /* ---- memory, errors, paths ---- */
 
+/* Makes the block the script's, and returns it. */
 static void *keep(struct reader *reader, void *block)
 {
     struct script_memory *memory = reader->script->memory;
@@ -72,6 +93,7 @@ static void *keep(struct reader *reader, void *block)
     return block;
 }
 
+/* The same for a JSON value. Takes the reference. */
 static json_t *keep_value(struct reader *reader, json_t *value)
 {
     json_array_append_new(reader->script->memory->values, value);
@@ -117,9 +139,9 @@ static void path_pop(struct reader *reader, size_t length)
     reader->path[length] = '\0';
 }
 
-/* ---- the tree ---- */
+/* ---- mappings ---- */
 
-/* Aliases make a small text a large tree, or an endless one. */
+/* Counts a value and its depth: aliases make a small text a large tree, or an endless one. */
 static enum err_code enter(struct reader *reader, const struct yaml_value *node)
 {
     if (++reader->visited > SCRIPT_VALUE_LIMIT)
@@ -156,6 +178,8 @@ static enum err_code fail_unknown(struct reader *reader, const struct yaml_value
     return fail(reader, node, "unknown key; there are %s", known);
 }
 
+/* Every key is in the table and given once. All keys are checked before a value is read, so that a misspelt
+ * key is reported and not the value that it leaves out. */
 static enum err_code check_keys(struct reader *reader, const struct yaml_value *node,
                                 const struct key *keys)
 {
@@ -206,6 +230,7 @@ static enum err_code read_mapping(struct reader *reader, const struct yaml_value
 
 /* ---- single values ---- */
 
+/* A scalar of any look: `text: 8` is the text "8". */
 static enum err_code read_string(struct reader *reader, const struct yaml_value *node,
                                  const void *arg, void *field)
 {
@@ -242,6 +267,7 @@ static enum err_code read_int(struct reader *reader, const struct yaml_value *no
     return ERR_OK;
 }
 
+/* One word of a list, as the number that it stands for. The field is an int or an enum. */
 static enum err_code read_word(struct reader *reader, const struct yaml_value *node,
                                const void *arg, void *field)
 {
@@ -318,6 +344,8 @@ static enum err_code read_pieces(struct reader *reader, const struct yaml_value 
 static enum err_code read_json(struct reader *reader, const struct yaml_value *node,
                                json_t **ret_value);
 
+/* The types of YAML's core schema (YAML 1.2, section 10.3), without octal, hexadecimal, infinity and NaN,
+ * which JSON has not. Text in quotes is a string. */
 static json_t *scalar_json(const struct yaml_value *node)
 {
     const char *text = node->text;
@@ -371,7 +399,7 @@ static enum err_code read_json_mapping(struct reader *reader, const struct yaml_
     return ERR_OK;
 }
 
-/* Any YAML as JSON; plain scalars are null, true, false or numbers where they look like it. */
+/* Any YAML as JSON, for values that are sent or compared as JSON: usage, arguments, bodies of errors. */
 static enum err_code read_json(struct reader *reader, const struct yaml_value *node,
                                json_t **ret_value)
 {
@@ -407,7 +435,7 @@ static enum err_code read_value(struct reader *reader, const struct yaml_value *
     return rc;
 }
 
-/* ---- what the tables need of its own ---- */
+/* ---- values of the tables ---- */
 
 /* clang-format off */
 static const struct range any_count  = {0, INT_MAX};
@@ -454,6 +482,7 @@ static enum err_code read_split(struct reader *reader, const struct yaml_value *
     return fail(reader, node, "expected word, whole or a number of characters");
 }
 
+/* A text to match: a word or list that must occur, or {equals: ...} or {contains: ...}. */
 static enum err_code read_text(struct reader *reader, const struct yaml_value *node,
                                const void *arg, void *field)
 {
@@ -483,6 +512,7 @@ static enum err_code read_text(struct reader *reader, const struct yaml_value *n
     return ERR_OK;
 }
 
+/* Names of headers are compared in lower case, as the server records them. */
 static enum err_code read_headers(struct reader *reader, const struct yaml_value *node,
                                   const void *arg, void *field)
 {
@@ -514,7 +544,7 @@ static enum err_code read_headers(struct reader *reader, const struct yaml_value
     return ERR_OK;
 }
 
-/* N, true (some), false (none), {min, max}. */
+/* A number of tool results: N, true (at least one), false (none), or {min, max}. */
 static enum err_code read_results(struct reader *reader, const struct yaml_value *node,
                                   const void *arg, void *field)
 {
@@ -649,7 +679,7 @@ static const struct key rule_keys[] = {
     {NULL, NULL, 0, NULL},
 };
 
-/* The defaults before the rules that take them. */
+/* `defaults` stands before `rules`, which copy them. */
 static const struct key script_keys[] = {
     {"models",   read_words,  AT(script, models),   NULL},
     {"api_key",  read_string, AT(script, api_key),  NULL},
@@ -673,6 +703,7 @@ static enum err_code read_answer(struct reader *reader, const struct yaml_value 
     return read_mapping(reader, node, answer_keys, field);
 }
 
+/* A rule with a fault of its own takes nothing of the fault in `defaults`. */
 static enum err_code read_fault(struct reader *reader, const struct yaml_value *node,
                                 const void *arg, void *field)
 {
@@ -715,6 +746,7 @@ static enum err_code read_calls(struct reader *reader, const struct yaml_value *
     return ERR_OK;
 }
 
+/* Each rule begins with a copy of the default answer. Its own keys then replace single fields. */
 static enum err_code read_rules(struct reader *reader, const struct yaml_value *node,
                                 const void *arg, void *field)
 {
@@ -741,7 +773,7 @@ static enum err_code read_rules(struct reader *reader, const struct yaml_value *
     return ERR_OK;
 }
 
-/* ---- what everybody came for ---- */
+/* ---- the script ---- */
 
 static enum err_code read_tree(struct script *script, const struct yaml_tree *tree,
                                struct err *err)
