@@ -105,25 +105,71 @@ static void convert(struct yaml_tree *tree)
     }
 }
 
+static enum err_code not_yaml(const yaml_parser_t *parser, size_t *ret_line, struct err *err)
+{
+    *ret_line = parser->problem_mark.line + 1;
+    return err_set(err, ERR_INVALID, "%s", parser->problem ? parser->problem : "not YAML");
+}
+
+/* libyaml loads one document and leaves what follows. A line that is indented less than the first one
+ * begins a second document: it must not be ignored, because its writer believes that it is read. */
+static enum err_code check_end(yaml_parser_t *parser, size_t *ret_line, struct err *err)
+{
+    yaml_document_t rest;
+    enum err_code rc = ERR_OK;
+
+    if (!yaml_parser_load(parser, &rest))
+        return not_yaml(parser, ret_line, err);
+    if (node_count(&rest)) {
+        *ret_line = rest.nodes.start->start_mark.line + 1;
+        rc = err_set(err, ERR_INVALID, "a second document begins");
+    }
+    yaml_document_delete(&rest);
+    return rc;
+}
+
+static enum err_code load(yaml_parser_t *parser, struct yaml_tree **ret_tree, size_t *ret_line,
+                          struct err *err)
+{
+    struct yaml_tree *tree;
+    yaml_document_t document;
+    enum err_code rc;
+
+    if (!yaml_parser_load(parser, &document)) /* which has released the document then */
+        return not_yaml(parser, ret_line, err);
+    tree = mem_new(struct yaml_tree);
+    tree->document = document;
+    rc = check_end(parser, ret_line, err);
+    if (rc) {
+        yaml_tree_free(tree);
+        return rc;
+    }
+    convert(tree);
+    *ret_tree = tree;
+    return ERR_OK;
+}
+
+/* To libyaml, a byte order mark is a column of the first line, and so the second line is indented less. */
+static size_t mark_length(const char *text, size_t length)
+{
+    static const char mark[] = "\xEF\xBB\xBF";
+
+    return length >= 3 && memcmp(text, mark, 3) == 0 ? 3 : 0;
+}
+
 enum err_code yaml_tree_parse(const char *text, size_t length, struct yaml_tree **ret_tree,
                               size_t *ret_line, struct err *err)
 {
-    struct yaml_tree *tree = mem_new(struct yaml_tree);
+    size_t skipped = mark_length(text, length);
     yaml_parser_t parser;
-    enum err_code rc = ERR_OK;
+    enum err_code rc;
 
     if (!yaml_parser_initialize(&parser))
         abort(); /* no memory, which cannot happen: see mem.h */
     yaml_parser_set_encoding(&parser, YAML_UTF8_ENCODING);
-    yaml_parser_set_input_string(&parser, (const unsigned char *)text, length);
-    if (yaml_parser_load(&parser, &tree->document)) {
-        convert(tree);
-        *ret_tree = tree;
-    } else {
-        rc = err_set(err, ERR_INVALID, "%s", parser.problem ? parser.problem : "not YAML");
-        *ret_line = parser.problem_mark.line + 1;
-        free(tree); /* the parser has released the document */
-    }
+    yaml_parser_set_input_string(&parser, (const unsigned char *)text + skipped,
+                                 length - skipped);
+    rc = load(&parser, ret_tree, ret_line, err);
     yaml_parser_delete(&parser);
     return rc;
 }

@@ -16,8 +16,8 @@
  * (`&a [*a]`): a reader that walks the tree limits the depth and the number of values that it visits.
  * Keys may be given twice; that is for the reader to refuse, too.
  *
- * The text is UTF-8, and only its first document is read. Pure functions: any thread. A tree is never
- * changed, so several threads may read it.
+ * The text is UTF-8, with or without a byte order mark, and has one document. Pure functions: any
+ * thread. A tree is never changed, so several threads may read it.
  */
 
 enum yaml_kind {
@@ -45,8 +45,8 @@ struct yaml_pair {
 
 struct yaml_tree;
 
-/* The caller frees *ret_tree. ERR_INVALID if the text is not YAML: the error's text is the parser's, and
- * *ret_line is the line at which it gave up. */
+/* The caller frees *ret_tree. ERR_INVALID if the text is not YAML, or has a second document: the error
+ * says what is wrong, and *ret_line where. */
 enum err_code yaml_tree_parse(const char *text, size_t length, struct yaml_tree **ret_tree,
                               size_t *ret_line, struct err *err) MUST_CHECK;
 void yaml_tree_free(struct yaml_tree *tree); /* NULL is fine */

@@ -82,17 +82,40 @@ TEST(a_text_without_a_value_has_no_root)
     yaml_tree_free(NULL);
 }
 
-TEST(an_error_names_its_line)
+static void refused_at(const char *text, size_t wanted, const char *why)
 {
-    static const char text[] = "a: 1\nb: [}\n";
     struct yaml_tree *tree = NULL;
     struct err err = {0};
     size_t line = 0;
 
     assert_int_equal(yaml_tree_parse(text, strlen(text), &tree, &line, &err), ERR_INVALID);
-    assert_string_equal(err.text, "did not find expected node content");
-    assert_int_equal(line, 2);
+    assert_string_equal(err.text, why);
+    assert_int_equal(line, wanted);
     assert_null(tree);
+}
+
+TEST(text_after_the_first_document_is_not_ignored)
+{
+    refused_at("a: 1\n---\nb: 2\n", 3, "a second document begins");
+    refused_at("  a: 1\nb: 2\n", 2, "did not find expected <document start>");
+    refused_at("a: 1\n--- [}\n", 2, "did not find expected node content");
+    yaml_tree_free(parse("a: 1\n...\n# the end\n"));
+}
+
+TEST(a_byte_order_mark_changes_nothing)
+{
+    struct yaml_tree *tree = parse("\xEF\xBB\xBF"
+                                   "a: 1\nb: 2\n");
+    const struct yaml_value *map = yaml_tree_root(tree);
+
+    assert_int_equal(map->count, 2);
+    assert_string_equal(yaml_map_get(map, "b")->text, "2");
+    yaml_tree_free(tree);
+}
+
+TEST(an_error_names_its_line)
+{
+    refused_at("a: 1\nb: [}\n", 2, "did not find expected node content");
 }
 
 int main(void)
@@ -103,6 +126,8 @@ int main(void)
         cmocka_unit_test(each_value_has_its_line),
         cmocka_unit_test(an_alias_is_its_anchor),
         cmocka_unit_test(a_text_without_a_value_has_no_root),
+        cmocka_unit_test(text_after_the_first_document_is_not_ignored),
+        cmocka_unit_test(a_byte_order_mark_changes_nothing),
         cmocka_unit_test(an_error_names_its_line),
     };
 
