@@ -83,10 +83,10 @@ static bool has_level(const struct wanted *wanted, const struct tool_handler *ha
            strcmp(wanted->level, execution_policy_level(permission.execution)) == 0;
 }
 
-static bool is_group_on(const json_t *groups, const char *group)
+static bool is_group_on(const json_t *wishes, const char *group)
 {
-    return !wishes_disable(groups, group) &&
-           (wishes_enable(groups, group) || tool_registry_is_on(group));
+    return !wishes_disable(wishes, group) &&
+           (wishes_enable(wishes, group) || tool_registry_is_on(group));
 }
 
 /* The definition of some tools depends on the run. It is shown for a run with default settings. */

@@ -8,8 +8,8 @@
 #include "tests/integration/server/served_http.h"
 
 /*
- * socket_client.h -- a client of served_http.h that is a plain socket, for requests that no library
- * would send. It writes the bytes of the test, and reads as many as the test wants.
+ * socket_client.h -- a client of served_http.h that is a plain socket, for what no library would
+ * send: it writes bytes and reads as much as it is told.
  */
 
 #define OPEN_REQUEST "GET /open HTTP/1.1\r\n" HOST "\r\n"

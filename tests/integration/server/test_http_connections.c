@@ -79,7 +79,7 @@ static void idle_connections_are_closed_and_busy_ones_are_not(void **state)
     stop();
 }
 
-static void connections_beyond_the_limit_get_an_error(void **state)
+static void connections_beyond_the_limit_are_told_so(void **state)
 {
     struct client first;
     struct client second;
@@ -103,7 +103,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(who_drips_bytes_is_cut_off),
         cmocka_unit_test(idle_connections_are_closed_and_busy_ones_are_not),
-        cmocka_unit_test(connections_beyond_the_limit_get_an_error),
+        cmocka_unit_test(connections_beyond_the_limit_are_told_so),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,6 +1,6 @@
 /*
- * Heads that are doubtful, unreadable, too large or meant for another server: how they are answered,
- * and which clients are disconnected.
+ * Heads that are doubtful, unreadable, too large or meant for somebody else: what is said of them,
+ * and who is disconnected.
  */
 
 #include <setjmp.h>
@@ -253,8 +253,8 @@ static void what_is_no_request_at_all_is_answered(void **state)
     stop();
 }
 
-/* The server does not answer a client that has had its last answer, leaves, or is late. */
-static void a_client_that_sends_no_request_gets_no_answer(void **state)
+/* The server has nothing to say to who was answered for the last time, leaves, or is late. */
+static void who_sends_no_request_is_told_nothing(void **state)
 {
     static const char *const last[] = {
         "GET /open HTTP/1.1\r\n" HOST "Connection: close\r\n\r\n",
@@ -329,7 +329,7 @@ static void without_keys_only_this_machines_names_are_served(void **state)
     stop();
 }
 
-/* `format`, in which `piece`, repeated `count` times, replaces %s. */
+/* `format` with `count` times `piece` in the place of its %s. */
 static char *with_many(const char *format, const char *piece, size_t count)
 {
     AUTO_BUF pieces = {0};
@@ -390,7 +390,7 @@ int main(void)
         cmocka_unit_test(an_endpoint_that_refuses_keeps_the_connection),
         cmocka_unit_test(what_the_library_cannot_read_is_answered_in_the_envelope),
         cmocka_unit_test(what_is_no_request_at_all_is_answered),
-        cmocka_unit_test(a_client_that_sends_no_request_gets_no_answer),
+        cmocka_unit_test(who_sends_no_request_is_told_nothing),
         cmocka_unit_test(without_keys_only_this_machines_names_are_served),
         cmocka_unit_test(large_heads_are_refused),
     };
