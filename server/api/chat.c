@@ -248,7 +248,7 @@ static void continue_request(struct chat *chat)
     if (!chat->sink || chat->continued)
         return;
     chat->continued = true;
-    chat->sink->ops->answer(chat->sink, REQUEST_GO_ON, NULL);
+    chat->sink->ops->answer(chat->sink, REQUEST_CONTINUE, NULL);
     close_sink(chat);
 }
 
@@ -410,7 +410,7 @@ static void take_request(struct chat *chat, struct request *request)
 enum err_code api_chat_completions(struct request *request, struct err *err)
 {
     const struct model_upstream *upstream = NULL;
-    struct request_later later = {.go_on = answer, .drop = dropped};
+    struct request_later later = {.resume = answer, .drop = dropped};
     bool stream = false;
     struct chat *chat;
     enum err_code rc = find_upstream(request, &upstream, err);

@@ -33,7 +33,7 @@ static void continue_request(struct sink *sink)
     struct sink *request = awaiting->request;
 
     free(awaiting);
-    request->ops->answer(request, REQUEST_GO_ON, NULL);
+    request->ops->answer(request, REQUEST_CONTINUE, NULL);
     request->ops->close(request);
 }
 
@@ -71,7 +71,7 @@ void run_end_await(struct request *request, const struct run_row *run,
     awaiting->sink.ops = &awaiting_ops;
     awaiting->request =
         request_wait_then(request, engine_loop(engine, run->id),
-                          &(struct request_later){.go_on = then, .drop = drop_nothing});
+                          &(struct request_later){.resume = then, .drop = drop_nothing});
     awaiting->request->gone = client_gone;
     awaiting->request->gone_arg = awaiting;
     engine_follow(engine, &(struct follow){.face = FACE_RESPONSES,

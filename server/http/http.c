@@ -143,7 +143,7 @@ static void completed(void *arg, struct MHD_Connection *from, void **state,
 
     *state = NULL;
     connection->request = NULL;
-    connection->over = how != MHD_REQUEST_TERMINATED_COMPLETED_OK || !request->goes_on;
+    connection->over = how != MHD_REQUEST_TERMINATED_COMPLETED_OK || !request->stays_open;
     lock_acquire(&http->lock);
     http->requests--;
     if (http->stopping)
@@ -178,7 +178,7 @@ static enum MHD_Result may_connect(void *arg, const struct sockaddr *from, sockl
 }
 
 PRINTF_LIKE(2, 0)
-static void library_says(void *arg, const char *format, va_list arguments)
+static void log_library(void *arg, const char *format, va_list arguments)
 {
     char text[512];
 
@@ -206,7 +206,7 @@ static struct MHD_Daemon *start_daemon(struct http *http)
      * counts. */
     unsigned limit = (config->max_connections + REFUSED_ROOM) * workers;
     struct MHD_OptionItem options[] = {
-        {MHD_OPTION_EXTERNAL_LOGGER, (intptr_t)library_says, NULL},
+        {MHD_OPTION_EXTERNAL_LOGGER, (intptr_t)log_library, NULL},
         {MHD_OPTION_LISTEN_SOCKET, http->options.listen_fd, NULL},
         {MHD_OPTION_CONNECTION_MEMORY_LIMIT, (intptr_t)CONNECTION_MEMORY, NULL},
         {MHD_OPTION_CONNECTION_LIMIT, (intptr_t)limit, NULL},

@@ -508,7 +508,7 @@ bool request_send(struct request *request)
     request->phase = REQUEST_ANSWERED;
     if (!response)
         return false;
-    request->goes_on = request->head.keep_alive && !request->websocket && !is_last(request);
+    request->stays_open = request->head.keep_alive && !request->websocket && !is_last(request);
     taken = mhd_queue_answer(request->connection, status, response) == MHD_YES;
     MHD_destroy_response(response);
     request_drop_body(request);

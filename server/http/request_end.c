@@ -9,7 +9,7 @@
  * the end of the body. Otherwise a part of the next request may be in this one, and the connection
  * ends.
  *
- * A wait comes back in one of three ways: with an object, which is the answer; with REQUEST_GO_ON, and
+ * A wait comes back in one of three ways: with an object, which is the answer; with REQUEST_CONTINUE, and
  * then another function of the endpoint runs, as if it were called now; or with nothing, because the
  * server stops, and then the client is asked to retry.
  */
@@ -53,7 +53,7 @@ static enum MHD_Result send_or_fail(struct request *request, enum err_code rc, s
 
 /* Calls the function that the endpoint left for this moment. It may make a stream, so the wait's memory is
  * released first. */
-static enum MHD_Result go_on(struct request *request)
+static enum MHD_Result resume_request(struct request *request)
 {
     struct request_later later = request->later;
     struct err err = {0};
@@ -61,7 +61,7 @@ static enum MHD_Result go_on(struct request *request)
     request->later = (struct request_later){0};
     wait_forgotten(request->wait);
     request->wait = NULL;
-    return send_or_fail(request, later.go_on(request, later.arg, &err), &err);
+    return send_or_fail(request, later.resume(request, later.arg, &err), &err);
 }
 
 enum MHD_Result request_end_waiting(struct request *request)
@@ -71,8 +71,8 @@ enum MHD_Result request_end_waiting(struct request *request)
 
     if (!status)
         return stopping(request);
-    if (status == REQUEST_GO_ON)
-        return go_on(request);
+    if (status == REQUEST_CONTINUE)
+        return resume_request(request);
     request_answer(request, status, object);
     return request_send(request) ? MHD_YES : MHD_NO;
 }
@@ -94,7 +94,7 @@ static enum MHD_Result call_endpoint(struct request *request)
 }
 
 /* Answers with what was known before the body came. */
-static enum MHD_Result finish_unasked(struct request *request)
+static enum MHD_Result finish_without_endpoint(struct request *request)
 {
     if (request->failure)
         return request_answer_failure(request);
@@ -107,7 +107,7 @@ static enum MHD_Result refuse_unread(struct request *request, int status, const 
     if (!request->failure && !request->status)
         request_refuse(request, status, text);
     request->close = true;
-    return finish_unasked(request);
+    return finish_without_endpoint(request);
 }
 
 enum MHD_Result request_finish(struct request *request)
@@ -119,7 +119,7 @@ enum MHD_Result request_finish(struct request *request)
         return refuse_unread(request, 400,
                              framing->fault ? framing->fault
                                             : "The chunks of the body could not be read.");
-    return request->failure || request->status ? finish_unasked(request)
+    return request->failure || request->status ? finish_without_endpoint(request)
                                                : call_endpoint(request);
 }
 

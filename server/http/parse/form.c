@@ -86,12 +86,12 @@ static bool process(struct MHD_Connection *connection, const char *boundary, con
     struct MHD_PostProcessor *processor;
     bool well;
 
-    mhd_say_content_type(connection, type);
+    mhd_set_content_type(connection, type);
     processor = MHD_create_post_processor(connection, FORM_HEAD_LIMIT, take, form);
     well = processor && MHD_post_process(processor, body, length) == MHD_YES;
     if (processor)
         well = MHD_destroy_post_processor(processor) == MHD_YES && well;
-    mhd_say_content_type(connection, NULL);
+    mhd_set_content_type(connection, NULL);
     return well;
 }
 

@@ -84,8 +84,8 @@ static void frame_begins(wslay_event_context_ptr wslay,
                        "The message is too large.");
 }
 
-static void frame_goes_on(wslay_event_context_ptr wslay,
-                          const struct wslay_event_on_frame_recv_chunk_arg *chunk, void *arg)
+static void frame_continues(wslay_event_context_ptr wslay,
+                            const struct wslay_event_on_frame_recv_chunk_arg *chunk, void *arg)
 {
     struct ws_codec *codec = arg;
 
@@ -207,7 +207,7 @@ struct ws_codec *ws_codec_new(size_t message_limit, ws_message_fn *message, void
         .recv_callback = take_input,
         .send_callback = keep_output,
         .on_frame_recv_start_callback = frame_begins,
-        .on_frame_recv_chunk_callback = frame_goes_on,
+        .on_frame_recv_chunk_callback = frame_continues,
         .on_msg_recv_callback = message_ends,
     };
     struct ws_codec *codec = mem_new(struct ws_codec);
