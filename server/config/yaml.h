@@ -8,11 +8,10 @@
 #include "core/base/err.h"
 
 /*
- * config/yaml.h -- the YAML file as a tree, and the rules for its sections.
+ * config/yaml.h -- the YAML file as a tree of JSON, and the rules for its sections.
  *
- * In the tree every scalar is a string, as it was written; only a plain null, ~ or nothing at
- * all is null. What a word means is decided by who reads it. So `port: 0800` and `name: no` are
- * what the writer sees, and YAML's guesses do not matter.
+ * core/base/yaml.h reads the file. In the tree every scalar is a string, as it was written; only a
+ * plain null, ~ or an empty value is null. The reader of a setting decides what its text means.
  */
 
 #define CONFIG_FILE_LIMIT  ((size_t)1 << 20) /* bytes */

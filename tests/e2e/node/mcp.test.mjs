@@ -18,7 +18,7 @@ const everything = {
 
 const call = (name, args = {}) => ({ name: `everything__${name}`, id: "call_1", arguments: args });
 
-// The model calls one tool, then says what it was told.
+// The model calls one tool, then repeats its output.
 const calling = (name, args) => script(
   { match: { tool_results: true }, answer: { text: "It says: {{tool_output}}" } },
   { answer: { tool_calls: [call(name, args)] } },
@@ -41,7 +41,7 @@ describe("the reference server", () => {
     assert.ok(listed.tools.some((tool) => tool.name === "get-sum"));
   });
 
-  it("is called, and its answers told to the model", async () => {
+  it("is called, and its output goes to the model", async () => {
     const response = await ask("get-sum", { a: 2, b: 3 });
     assert.equal(called(response).name, "get-sum");
     assert.equal(called(response).output, "The sum of 2 and 3 is 5.");

@@ -312,7 +312,7 @@ static void perform(struct loop_task *task)
     else if (sink && play->act == ACT_ANSWER)
         sink->ops->answer(sink, 201, json_build("{s:s}", "answer", play->text));
     else if (sink && play->act == ACT_GO_ON)
-        sink->ops->answer(sink, REQUEST_GO_ON, NULL);
+        sink->ops->answer(sink, REQUEST_CONTINUE, NULL);
     if (sink && play->act != ACT_EVENTS)
         forget_sink(sink);
     lock_acquire(&under.lock);
