@@ -363,8 +363,8 @@ enum stage_step run_resolve_calls(struct run *run)
 
 /* ---- Results ---- */
 
-/* Results of groups and remote servers are kept. Not those of hidden calls, which the model
- * does not see again, and not the answer of a final tool, which is a message. */
+/* Results of groups and remote servers are kept. Not those of hidden calls, which stay
+ * hidden, and not the answer of a final tool, which is a message. */
 static bool is_kept(const struct call *call)
 {
     return call->use && call->use->label && call->item && call->status == CALL_SUCCEEDED &&
