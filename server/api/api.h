@@ -6,7 +6,10 @@
 #include "server/http/request.h"
 
 /*
- * api.h -- every endpoint by name; each api_*.c is one resource family. And what they share.
+ * api.h -- every endpoint by name, grouped by the file that has it.
+ *
+ * endpoint_fn in server/http/request.h says how an endpoint is called and how it answers. Only
+ * routes.c calls these functions, through its table.
  */
 
 endpoint_fn api_health, api_ready, api_metrics; /* api/health.c */
@@ -41,14 +44,16 @@ endpoint_fn api_tool_settings_get, api_tool_settings_modify; /* runnel/tool_sett
 endpoint_fn api_tool_settings_delete, api_tool_settings_list;
 endpoint_fn api_prompt_create, api_prompt_list, api_prompt_get; /* runnel/prompts.c */
 endpoint_fn api_prompt_delete, api_prompt_version_create;
-endpoint_fn api_approval_list, api_approval_get, api_approval_decide;
-endpoint_fn api_grant_list, api_grant_get, api_grant_delete;
 endpoint_fn api_prompt_version_list, api_prompt_version_get;
+endpoint_fn api_approval_list, api_approval_get, api_approval_decide;   /* runnel/approvals.c */
+endpoint_fn api_grant_list, api_grant_get, api_grant_delete;            /* runnel/grants.c */
 endpoint_fn api_variable_list, api_variable_create, api_variable_clear; /* runnel/variables.c */
 endpoint_fn api_variable_stats, api_variable_get, api_variable_modify, api_variable_delete;
 endpoint_fn api_thread_fork, api_thread_copy, api_thread_merge; /* runnel/thread_copies.c */
 
-/* Answers with a page of rows, which `encode(&row)` shows. A macro, because rows have types. */
+/* Answers 200 with a list object of `count` rows, each as encode(&row) renders it. `more` becomes
+ * has_more. The caller frees the rows afterwards. A macro, because each kind of row has a type of
+ * its own. */
 #define answer_rows(request, rows, count, more, encode)             \
     do {                                                            \
         json_t *data_ = json_array();                               \

@@ -1,3 +1,18 @@
+/*
+ * Authentication: from an Authorization header to the tenant for which a request acts.
+ *
+ * There is one query for each request, and no cache. A cache would save about as much as the query
+ * costs, and would need a way to drop a revoked key on every node. So revoking a key works at once,
+ * everywhere, without a message between nodes.
+ *
+ * What must hold: a tenant leaves this file only with a project in it. A store that is down is an
+ * outage (503) and never a verdict about the key. The text of an error never has the whole key,
+ * because clients write such texts to their logs.
+ *
+ * It runs on an HTTP worker, or for a WebSocket on a worker of server/workers.h, which checks the
+ * key again before each response.
+ */
+
 #include "server/api/auth.h"
 
 #include <stdio.h>
@@ -8,7 +23,7 @@
 #include "server/complaint.h"
 #include "server/server.h"
 
-#define KEY_LENGTH_LIMIT 256 /* longer ones are not even looked up */
+#define KEY_LENGTH_LIMIT 256 /* a longer key is refused without a query */
 
 const char *auth_bearer(const char *authorization)
 {
@@ -21,7 +36,7 @@ const char *auth_bearer(const char *authorization)
     return *key ? key : NULL;
 }
 
-/* Of a short key nothing is shown: it might be a password. */
+/* A short key is hidden completely, because it might be a password that was sent by mistake. */
 void auth_hint(const char *key, char ret_hint[AUTH_HINT_SIZE])
 {
     size_t length = strlen(key);
@@ -35,6 +50,7 @@ void auth_hint(const char *key, char ret_hint[AUTH_HINT_SIZE])
             *c = '?';
 }
 
+/* The texts and the code of these two errors are OpenAI's. */
 static enum err_code no_key(struct err *err)
 {
     return err_set(
@@ -61,7 +77,9 @@ enum err_code auth_check(struct server *server, const char *authorization,
     if (server->config->no_auth) {
         *ret_tenant = tenant_of_project(server->default_project);
         ret_tenant->limits = config_tenant_limits(server->config);
-        ret_tenant->features = TENANT_TOOL_SETTINGS; /* nobody has looked */
+        /* The look-up of a key learns whether the project has tool settings. Without one they may
+         * exist, so requests must query them. */
+        ret_tenant->features = TENANT_TOOL_SETTINGS;
         return ERR_OK;
     }
     if (!key)

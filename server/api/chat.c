@@ -1,13 +1,27 @@
 /*
  * api/chat.c -- POST /v1/chat/completions, passed through to the upstream that serves the model.
  *
- * What the upstream says goes back as it came: status, type and bytes. Until its status is known
- * the request waits; then the answer is either the whole body, or a stream into which the
- * upstream's events go as they arrive, cut only between events because our own keep-alive
- * comments go in between.
+ * A client that needs no run, such as a script that asks for one completion, can use the same base
+ * URL and key. The server adds nothing to the request, stores nothing, and returns the upstream's
+ * status, content type and bytes. The body is forwarded as the client sent it, not built again from
+ * its JSON: a parameter that this server does not know must reach the upstream unchanged.
  *
- * A chat lives on a loop. Two hold it: the loop, as long as the call or the stream is open, and
- * the request, until it was answered or forgotten.
+ *   worker   api_chat_completions(): finds the upstream, makes the chat, suspends the request
+ *   loop     start_chat(): the operator's hook if there is one, then the upstream call
+ *   loop     on_head(): the upstream streams? The request continues at once. Otherwise on_done()
+ *   worker   answer(): the whole body, or a stream of events
+ *   loop     on_data(): events go into the stream as they arrive
+ *
+ * The request waits until the status of the upstream is known, because a stream begins with status
+ * 200 and cannot take that back. A stream is cut into pieces only between events: the server's own
+ * keep-alive comments go in between, and a comment inside an event would break it.
+ *
+ * A chat belongs to a loop. It is freed when neither the upstream call, the stream, the hook nor
+ * the suspended request needs it any more (free_if_over). Only answer() runs on another thread, and
+ * while it does, the loop does not change what it reads.
+ *
+ * A crash or the end of the server loses the chat. Nothing about it is stored, so the client sends
+ * the request again.
  */
 
 #include <stdio.h>
@@ -29,45 +43,46 @@
 #include "server/params/params.h"
 #include "server/server.h"
 
-#define ANSWER_LIMIT \
-    ((size_t)16 << 20) /* of an answer that is not a stream, and of one event */
-#define TYPE_LIMIT 100
+/* Bytes of an answer that is not a stream, or of one event of a stream. */
+#define ANSWER_LIMIT ((size_t)16 << 20)
+#define TYPE_LIMIT   100
 
 struct chat {
     struct loop *loop;
     const struct model_upstream *upstream;
-    struct loop_task start, stream_ready, request_done, looked;
-    char *request; /* the bytes that came; NULL where a hook has to see them first */
+    struct loop_task start, stream_ready, request_done, hook_done;
+    char *request; /* the body as the client sent it; NULL if the hook must see it first */
     size_t request_length;
     bool wants_stream;
 
-    /* For the operator's hook. */
+    /* For the operator's hook, which may change or refuse messages before a model gets them. */
     struct before_send *hook;
-    json_t *asked_for; /* the request, its messages being with the hook */
+    json_t
+        *parsed; /* the request without its messages, which are with the hook; NULL: no hook */
     struct outgoing outgoing;
-    bool looking;
+    bool in_hook;
 
-    /* The loop's; go_on() may read them, because the loop waits for it meanwhile. */
+    /* The loop's. answer() may read them: the loop leaves them alone while it runs. */
     struct http_call *call; /* NULL once it is over */
-    struct sink *sink;      /* the waiting request's, then the stream's, or NULL */
-    struct sink *next_sink; /* the stream's, on its way from the worker */
+    struct sink *sink;      /* of the waiting request, then of the stream; or NULL */
+    struct sink *next_sink; /* of the stream, on its way from the worker to the loop */
     int status;             /* of the upstream */
     char type[TYPE_LIMIT];
     uint64_t retry_after_ns;
-    bool streams; /* its answer is one, and so is ours */
-    bool asked;   /* the waiting request has been told to go on */
+    bool streams;   /* the upstream answers with a stream, and so does this server */
+    bool continued; /* the waiting request was sent to a worker, for its answer */
     bool failed;
     struct err why;
-    struct buf body; /* all of it, or what has not been passed on yet */
+    struct buf body; /* the whole answer, or the part of a stream that was not passed on yet */
     bool request_is_done;
 };
 
 static void free_if_over(struct chat *chat)
 {
-    if (chat->call || chat->sink || chat->looking || !chat->request_is_done)
+    if (chat->call || chat->sink || chat->in_hook || !chat->request_is_done)
         return;
     free(chat->request);
-    json_decref(chat->asked_for);
+    json_decref(chat->parsed);
     json_decref(chat->outgoing.messages);
     buf_clear(&chat->body);
     free(chat);
@@ -101,7 +116,8 @@ static void client_gone(struct sink *sink, void *arg)
 
 /* ---- The stream ---- */
 
-/* Bytes up to the end of the last whole event. */
+/* The number of bytes up to the end of the last whole event. An event ends with an empty line, whose
+ * line ends may be LF, CR or CR LF (HTML Living Standard, "Server-sent events"). */
 static size_t whole_events(const struct buf *body)
 {
     for (size_t i = body->length; i > 1; i--) {
@@ -122,7 +138,8 @@ static void pass_on(struct chat *chat, size_t length)
     buf_consume(&chat->body, length);
 }
 
-/* As SDKs expect an error in the middle of a stream. */
+/* An event with the member `error` is how OpenAI reports an error within a stream. Its SDKs raise
+ * an exception for it. */
 static void add_error_event(struct chat *chat)
 {
     json_auto_t *error =
@@ -144,7 +161,8 @@ static void end_stream(struct chat *chat)
     close_sink(chat);
 }
 
-/* The worker has made the stream. */
+/* The worker has made the stream. Events may have arrived since on_head(), and the upstream may have
+ * finished already. */
 static void stream_ready(struct loop_task *task)
 {
     struct chat *chat = CONTAINER_OF(task, struct chat, stream_ready);
@@ -167,10 +185,11 @@ static void request_done(struct loop_task *task)
 
     chat->request_is_done = true;
     if (!chat->sink)
-        cancel_call(chat); /* nobody will hear it */
+        cancel_call(chat); /* no client is left to receive the answer */
     free_if_over(chat);
 }
 
+/* The request ended without an answer from here: its client left, or the server stops. */
 static void dropped(void *arg)
 {
     struct chat *chat = arg;
@@ -206,8 +225,8 @@ static enum err_code answer_whole(struct request *request, struct chat *chat, st
     return ERR_OK;
 }
 
-/* On a worker. */
-static enum err_code go_on(struct request *request, void *arg, struct err *err)
+/* On a worker, which alone may answer a request. */
+static enum err_code answer(struct request *request, void *arg, struct err *err)
 {
     struct chat *chat = arg;
     enum err_code rc = ERR_OK;
@@ -222,12 +241,14 @@ static enum err_code go_on(struct request *request, void *arg, struct err *err)
     return rc;
 }
 
-static void let_go_on(struct chat *chat)
+/* Sends the suspended request to a worker, which calls answer(). At most once: a chat that fails
+ * after its stream has begun must not be answered again. */
+static void continue_request(struct chat *chat)
 {
-    if (!chat->sink || chat->asked)
+    if (!chat->sink || chat->continued)
         return;
-    chat->asked = true;
-    chat->sink->ops->answer(chat->sink, REQUEST_GO_ON, NULL);
+    chat->continued = true;
+    chat->sink->ops->answer(chat->sink, REQUEST_CONTINUE, NULL);
     close_sink(chat);
 }
 
@@ -243,7 +264,7 @@ static void on_head(void *arg, const struct http_head *head)
     chat->streams = chat->wants_stream && head->status == 200 &&
                     strncasecmp(head->content_type, "text/event-stream", 17) == 0;
     if (chat->streams)
-        let_go_on(chat);
+        continue_request(chat);
 }
 
 static void too_large(struct chat *chat)
@@ -253,7 +274,7 @@ static void too_large(struct chat *chat)
     err_set(&chat->why, ERR_UPSTREAM, "The model's answer is larger than %zu bytes.",
             ANSWER_LIMIT);
     if (!chat->streams)
-        let_go_on(chat);
+        continue_request(chat);
     else if (chat->sink)
         end_stream(chat);
     free_if_over(chat);
@@ -281,7 +302,7 @@ static void on_done(void *arg, enum err_code rc, const struct err *error)
     if (rc)
         chat->why = *error;
     if (!chat->streams)
-        let_go_on(chat);
+        continue_request(chat);
     else if (chat->sink)
         end_stream(chat);
     free_if_over(chat);
@@ -306,31 +327,28 @@ static void call_upstream(struct chat *chat)
 }
 
 /* Any thread. */
-static void hook_is_done(struct outgoing *outgoing)
+static void post_hook_done(struct outgoing *outgoing)
 {
     struct chat *chat = CONTAINER_OF(outgoing, struct chat, outgoing);
 
-    loop_post(chat->loop, &chat->looked);
+    loop_post(chat->loop, &chat->hook_done);
 }
 
-static void fail_looking(struct chat *chat)
+/* The hook may fail for reasons that say something about the operator's masks. They go to the log
+ * and not to the client. */
+static void hook_done(struct loop_task *task)
 {
-    log_warn("a chat was not sent: %s", chat->outgoing.why.text);
-    chat->failed = true;
-    err_set(&chat->why, ERR_INTERNAL, "The request could not be prepared for the model.");
-    let_go_on(chat);
-}
+    struct chat *chat = CONTAINER_OF(task, struct chat, hook_done);
 
-static void looked(struct loop_task *task)
-{
-    struct chat *chat = CONTAINER_OF(task, struct chat, looked);
-
-    chat->looking = false;
+    chat->in_hook = false;
     if (chat->outgoing.rc) {
-        fail_looking(chat);
+        log_warn("a chat was not sent: %s", chat->outgoing.why.text);
+        chat->failed = true;
+        err_set(&chat->why, ERR_INTERNAL, "The request could not be prepared for the model.");
+        continue_request(chat);
     } else if (chat->sink) {
-        json_object_set(chat->asked_for, "messages", chat->outgoing.messages);
-        chat->request = json_text(chat->asked_for);
+        json_object_set(chat->parsed, "messages", chat->outgoing.messages);
+        chat->request = json_text(chat->parsed);
         chat->request_length = strlen(chat->request);
         call_upstream(chat);
     }
@@ -343,13 +361,15 @@ static void start_chat(struct loop_task *task)
 
     chat->sink->gone = client_gone;
     chat->sink->gone_arg = chat;
-    if (!chat->asked_for) {
+    if (!chat->parsed) {
         call_upstream(chat);
         return;
     }
-    chat->looking = true;
-    chat->outgoing.messages = json_incref(json_object_get(chat->asked_for, "messages"));
-    json_object_del(chat->asked_for, "messages"); /* nobody else holds a part of it */
+    /* The hook works on another thread, and two threads must not share a tree of jansson. So the
+     * messages leave the tree of the request before the hook gets them. */
+    chat->in_hook = true;
+    chat->outgoing.messages = json_incref(json_object_get(chat->parsed, "messages"));
+    json_object_del(chat->parsed, "messages");
     chat->hook->look(chat->hook, &chat->outgoing);
 }
 
@@ -373,23 +393,24 @@ static enum err_code find_upstream(struct request *request,
     return ERR_OK;
 }
 
-/* What goes on: the bytes that came, unless somebody has to see the messages. */
+/* The upstream gets the client's bytes. Only if a hook must see the messages is the body built again
+ * from its JSON. */
 static void take_request(struct chat *chat, struct request *request)
 {
     const char *body = request_body(request, &chat->request_length);
 
     chat->hook = masking_hook(request_server(request)->masking);
     if (chat->hook && json_object_get(request_json(request), "messages"))
-        chat->asked_for = json_deep_copy(request_json(request));
+        chat->parsed = json_deep_copy(request_json(request));
     else
         chat->request = mem_strndup(body, chat->request_length);
-    chat->outgoing.done = hook_is_done;
+    chat->outgoing.done = post_hook_done;
 }
 
 enum err_code api_chat_completions(struct request *request, struct err *err)
 {
     const struct model_upstream *upstream = NULL;
-    struct request_later later = {.go_on = go_on, .drop = dropped};
+    struct request_later later = {.resume = answer, .drop = dropped};
     bool stream = false;
     struct chat *chat;
     enum err_code rc = find_upstream(request, &upstream, err);
@@ -404,7 +425,7 @@ enum err_code api_chat_completions(struct request *request, struct err *err)
     chat->wants_stream = stream;
     take_request(chat, request);
     chat->start.run = start_chat;
-    chat->looked.run = looked;
+    chat->hook_done.run = hook_done;
     chat->stream_ready.run = stream_ready;
     chat->request_done.run = request_done;
     later.arg = chat;

@@ -1,5 +1,16 @@
 /*
- * api/health.c -- for those who look after the server: alive, ready, and in figures.
+ * api/health.c -- the operator's endpoints: liveness, readiness and metrics. None needs a key.
+ *
+ * /healthz and /readyz answer two different questions of an orchestrator. "Restart me?" must not
+ * depend on the database, or an outage of the database would restart every node and make its end
+ * slower. "Send me traffic?" does depend on it, on a schema that this program knows, and on an
+ * upstream. A node that drains is alive and not ready: its load balancer stops sending requests
+ * while the open streams finish.
+ *
+ * /metrics is the text format of Prometheus, version 0.0.4, written by hand: a client library would
+ * bring a registry and its locks, and every figure here exists already, as a counter of the layer
+ * that counts. A counter ends in _total and only grows; everything else is a gauge. The counters
+ * start at zero when the server does, as Prometheus expects.
  */
 
 #include <stdio.h>
@@ -16,7 +27,7 @@
 #include "server/http/http.h"
 #include "server/server.h"
 
-/* Never asks the store: a server whose database is away must not be restarted for it. */
+/* Never queries the store: an outage of the database must not restart the server. */
 enum err_code api_health(struct request *request, struct err *err)
 {
     (void)err;
@@ -63,6 +74,8 @@ static void figure(struct buf *text, const char *name, const char *type, const c
     buf_addf(text, "runnel_%s %llu\n", name, (unsigned long long)value);
 }
 
+/* One line for each operation and class of status. Operations without a request have no line: with
+ * a hundred routes, most lines would be zeros. The last row counts requests without a route. */
 static void add_answers(struct buf *text, struct http *http)
 {
     static const char *const classes[HTTP_CLASS_COUNT] = {"2xx", "3xx", "4xx", "5xx"};
@@ -106,12 +119,14 @@ static void add_engine(struct buf *text, struct engine *engine)
 
     engine_stats(engine, &stats);
     figure(text, "runs_live", "gauge", "Runs in memory.", stats.live);
-    figure(text, "runs_bytes", "gauge", "Of the conversations they have loaded.", stats.bytes);
+    figure(text, "runs_bytes", "gauge",
+           "Bytes of the conversations that runs in memory have loaded.", stats.bytes);
     figure(text, "runs_started_total", "counter", "Runs taken up.", stats.started);
     figure(text, "runs_ended_total", "counter", "Runs ended or handed on.", stats.ended);
     figure(text, "runs_failed_total", "counter", "Of these, failed.", stats.failed);
 }
 
+/* The second number in /proc/self/statm: resident pages (proc(5)). 0 if it cannot be read. */
 static uint64_t resident_bytes(void)
 {
     unsigned long long pages = 0;

@@ -1,8 +1,21 @@
 /*
- * api/models.c -- which models there are: what the upstreams say when asked.
+ * api/models.c -- GET /v1/models: the models of all upstreams, as one list.
  *
- * All are asked at once, on a loop. One that does not answer in time, or has no such list,
- * stands for the names that the configuration gives it.
+ * The server has no list of its own. Each request queries GET /models of every upstream at the same
+ * time, on a loop, while the client's request is suspended. When the last upstream has answered,
+ * failed or run out of time, the lists are merged:
+ *
+ *   an upstream that answered     the models of its list
+ *   one that did not, or has no   the names in its configuration, except patterns
+ *   such endpoint
+ *
+ * A model is listed only if a run with that name would use this very upstream. Two upstreams may
+ * both list "gpt-4o", and the configuration routes that name to one of them.
+ *
+ * The result is not cached. Clients ask seldom, upstreams answer fast, and a cache would show a
+ * model that was just removed. A slow upstream delays the answer by LIST_PATIENCE_NS at most.
+ *
+ * GET /v1/models/NAME makes the same queries and picks one model, so the two endpoints agree.
  */
 
 #include <string.h>
@@ -20,25 +33,25 @@
 #define LIST_LIMIT       ((size_t)4 << 20) /* bytes of one upstream's list */
 #define LIST_PATIENCE_NS (5 * NS_PER_SECOND)
 
-struct models_ask;
+struct models_query;
 
 struct model_list { /* of one upstream */
-    struct models_ask *ask;
+    struct models_query *query;
     const struct model_upstream *upstream;
     struct http_call *call;
-    int status;
+    int status; /* of its answer; 0: there is no list to be used */
     struct buf body;
 };
 
-/* The loop's from its first task on. */
-struct models_ask {
+/* One request of a client. The worker makes it; from its first task on it is the loop's. */
+struct models_query {
     struct loop_task task;
     struct loop *loop;
     struct sink *sink;
     const struct config *config;
     char *wanted; /* NULL: all of them */
     struct model_list *lists;
-    size_t waiting; /* upstreams that have not answered */
+    size_t waiting; /* upstreams that have not answered yet */
 };
 
 static json_t *model_object(const char *id, json_int_t created, const char *owner)
@@ -52,11 +65,11 @@ static json_t *model_object(const char *id, json_int_t created, const char *owne
     return object;
 }
 
-/* Each model once, and only where it would really be served from. */
+/* Adds a model once, and only if requests for it go to this upstream. */
 static void add_model(const struct model_list *list, json_t *models, const char *id,
                       json_int_t created, const char *owner)
 {
-    const struct config *config = list->ask->config;
+    const struct config *config = list->query->config;
     size_t i;
     json_t *other;
 
@@ -96,13 +109,13 @@ static void add_configured(const struct model_list *list, json_t *models)
             add_model(list, models, *pattern, 0, list->upstream->name);
 }
 
-static json_t *all_models(struct models_ask *ask)
+static json_t *all_models(struct models_query *query)
 {
     json_t *models = json_array();
 
-    for (size_t i = 0; i < ask->config->upstream_count; i++)
-        if (!add_answered(&ask->lists[i], models))
-            add_configured(&ask->lists[i], models);
+    for (size_t i = 0; i < query->config->upstream_count; i++)
+        if (!add_answered(&query->lists[i], models))
+            add_configured(&query->lists[i], models);
     return models;
 }
 
@@ -116,50 +129,50 @@ static json_t *not_found(const char *id)
                       "invalid_request_error", "param", "model", "code", "model_not_found");
 }
 
-static void answer(struct models_ask *ask)
+static void answer(struct models_query *query)
 {
-    json_auto_t *models = all_models(ask);
+    json_auto_t *models = all_models(query);
     size_t i;
     json_t *model;
 
-    if (!ask->wanted) {
-        ask->sink->ops->answer(ask->sink, 200,
-                               json_build("{s:s, s:O}", "object", "list", "data", models));
+    if (!query->wanted) {
+        query->sink->ops->answer(query->sink, 200,
+                                 json_build("{s:s, s:O}", "object", "list", "data", models));
         return;
     }
     json_array_foreach (models, i, model) {
-        if (strcmp(json_get_string(model, "id", ""), ask->wanted) == 0) {
-            ask->sink->ops->answer(ask->sink, 200, json_incref(model));
+        if (strcmp(json_get_string(model, "id", ""), query->wanted) == 0) {
+            query->sink->ops->answer(query->sink, 200, json_incref(model));
             return;
         }
     }
-    ask->sink->ops->answer(ask->sink, 404, not_found(ask->wanted));
+    query->sink->ops->answer(query->sink, 404, not_found(query->wanted));
 }
 
-static void free_ask(struct models_ask *ask)
+static void free_query(struct models_query *query)
 {
-    for (size_t i = 0; i < ask->config->upstream_count; i++)
-        buf_clear(&ask->lists[i].body);
-    free(ask->lists);
-    free(ask->wanted);
-    free(ask);
+    for (size_t i = 0; i < query->config->upstream_count; i++)
+        buf_clear(&query->lists[i].body);
+    free(query->lists);
+    free(query->wanted);
+    free(query);
 }
 
-static void end_ask(struct models_ask *ask)
+static void end_query(struct models_query *query)
 {
-    ask->sink->ops->close(ask->sink);
-    free_ask(ask);
+    query->sink->ops->close(query->sink);
+    free_query(query);
 }
 
-static void one_less(struct models_ask *ask)
+static void list_is_done(struct models_query *query)
 {
-    if (--ask->waiting)
+    if (--query->waiting)
         return;
-    answer(ask);
-    end_ask(ask);
+    answer(query);
+    end_query(query);
 }
 
-/* ---- Asking ---- */
+/* ---- The upstreams ---- */
 
 static void on_head(void *arg, const struct http_head *head)
 {
@@ -175,7 +188,7 @@ static void on_data(void *arg, const char *bytes, size_t size)
     if (list->body.length + size <= LIST_LIMIT)
         buf_add(&list->body, bytes, size);
     else
-        list->status = 0;
+        list->status = 0; /* half a list is not JSON */
 }
 
 static void on_done(void *arg, enum err_code rc, const struct err *error)
@@ -186,18 +199,18 @@ static void on_done(void *arg, enum err_code rc, const struct err *error)
     list->call = NULL;
     if (rc)
         list->status = 0;
-    one_less(list->ask);
+    list_is_done(list->query);
 }
 
 static void client_gone(struct sink *sink, void *arg)
 {
-    struct models_ask *ask = arg;
+    struct models_query *query = arg;
 
     (void)sink;
-    for (size_t i = 0; i < ask->config->upstream_count; i++)
-        if (ask->lists[i].call)
-            http_call_cancel(ask->lists[i].call);
-    end_ask(ask);
+    for (size_t i = 0; i < query->config->upstream_count; i++)
+        if (query->lists[i].call)
+            http_call_cancel(query->lists[i].call);
+    end_query(query);
 }
 
 static void start_list(struct model_list *list)
@@ -215,47 +228,47 @@ static void start_list(struct model_list *list)
 
     if (call.timeouts.total > LIST_PATIENCE_NS)
         call.timeouts.total = LIST_PATIENCE_NS;
-    list->call = upstream_call_start(list->ask->loop, &call);
+    list->call = upstream_call_start(list->query->loop, &call);
 }
 
-static void start_ask(struct loop_task *task)
+static void start_query(struct loop_task *task)
 {
-    struct models_ask *ask = CONTAINER_OF(task, struct models_ask, task);
+    struct models_query *query = CONTAINER_OF(task, struct models_query, task);
 
-    ask->sink->gone = client_gone;
-    ask->sink->gone_arg = ask;
-    ask->waiting = ask->config->upstream_count + 1;
-    for (size_t i = 0; i < ask->config->upstream_count; i++) {
-        ask->lists[i].ask = ask;
-        ask->lists[i].upstream = &ask->config->upstreams[i];
-        start_list(&ask->lists[i]);
+    query->sink->gone = client_gone;
+    query->sink->gone_arg = query;
+    query->waiting = query->config->upstream_count + 1;
+    for (size_t i = 0; i < query->config->upstream_count; i++) {
+        query->lists[i].query = query;
+        query->lists[i].upstream = &query->config->upstreams[i];
+        start_list(&query->lists[i]);
     }
-    one_less(ask);
+    list_is_done(query);
 }
 
-static enum err_code ask_models(struct request *request, const char *wanted)
+static enum err_code query_models(struct request *request, const char *wanted)
 {
     struct server *server = request_server(request);
-    struct models_ask *ask = mem_new(struct models_ask);
+    struct models_query *query = mem_new(struct models_query);
 
-    ask->task.run = start_ask;
-    ask->loop = engine_any_loop(server->engine);
-    ask->config = server->config;
-    ask->wanted = mem_strdup(wanted);
-    ask->lists = mem_new_array(struct model_list, server->config->upstream_count + 1);
-    ask->sink = request_wait(request, ask->loop);
-    loop_post(ask->loop, &ask->task);
+    query->task.run = start_query;
+    query->loop = engine_any_loop(server->engine);
+    query->config = server->config;
+    query->wanted = mem_strdup(wanted);
+    query->lists = mem_new_array(struct model_list, server->config->upstream_count + 1);
+    query->sink = request_wait(request, query->loop);
+    loop_post(query->loop, &query->task);
     return ERR_OK;
 }
 
 enum err_code api_model_list(struct request *request, struct err *err)
 {
     (void)err;
-    return ask_models(request, NULL);
+    return query_models(request, NULL);
 }
 
 enum err_code api_model_get(struct request *request, struct err *err)
 {
     (void)err;
-    return ask_models(request, request_param(request, "model"));
+    return query_models(request, request_param(request, "model"));
 }

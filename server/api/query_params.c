@@ -1,3 +1,14 @@
+/*
+ * Parameters in the query.
+ *
+ * The HTTP layer has split and decoded the query already (server/http/parse/uri.h). What is left is
+ * to give words a meaning, in the way in which params.c does it for a body: the same checks, codes
+ * and texts. So a client sees one kind of error message, wherever its parameter was.
+ *
+ * Lists follow the convention of OpenAI's SDKs: include[]=a&include[]=b. A repeated name without
+ * brackets means the same, because other clients write it that way.
+ */
+
 #include "server/api/query_params.h"
 
 #include <errno.h>
@@ -35,6 +46,7 @@ enum err_code param_starting_after(const struct request *request, int64_t *ret_f
     char *end;
     long long number;
 
+    /* -1 is valid: it is the number before the first event. */
     if (!text)
         text = request_header(request, "Last-Event-ID");
     if (!text || !*text)

@@ -1,3 +1,16 @@
+/*
+ * The header Idempotency-Key: a request that may be sent twice and is carried out once.
+ *
+ * A client that lost its connection cannot know whether its request arrived. It sends the same
+ * request again with the same key. The store then returns what the first one made. The hash guards
+ * against the other case: two different requests under one key, which is a mistake of the client
+ * (400, idempotency_key_reused).
+ *
+ * The body is hashed as jansson writes it, not as it was sent: its JSON is at hand, and the text was
+ * released after parsing. The order of members counts, and white space does not. An SDK that
+ * retries writes the same members in the same order.
+ */
+
 #include "server/api/request_key.h"
 
 #include <string.h>
@@ -7,7 +20,7 @@
 #include "core/base/sha256.h"
 #include "server/complaint.h"
 
-/* There is no line feed inside a method or a target: so the parts cannot run into each other. */
+/* A method and a target have no line feed, so the line feeds separate the three parts. */
 static void hash_request(const struct request *request, unsigned char ret_hash[32])
 {
     AUTO_BUF text = {0};

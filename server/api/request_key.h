@@ -8,12 +8,13 @@
 /*
  * request_key.h -- the header Idempotency-Key.
  *
- * Two requests are the same when method, target and body are, blanks between the values of the body
- * apart: a client that tries again sends what it has sent before.
+ * Two requests are the same if their methods, targets and bodies are equal. White space between the
+ * values of a body does not count. idempotency.h says what the store does with key and hash.
  */
 
-/* The key and the hash of the request; an empty key when there is none. ERR_INVALID for one that is
- * too long, or not printable ASCII. The key is borrowed from the request. */
+/* Fills in the key, borrowed from the request, and the hash of the request. If the header is
+ * missing, the key is "" and the hash is not filled in. ERR_INVALID (400) for a key that is empty,
+ * longer than IDEMPOTENCY_KEY_LIMIT, or not printable ASCII. */
 enum err_code request_key(const struct request *request, struct idempotency *ret_idempotency,
                           struct err *err) MUST_CHECK;
 

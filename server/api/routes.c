@@ -4,8 +4,18 @@
 #include "server/api/api.h"
 
 /*
- * The whole HTTP surface. tests/lint/openapi.py fails when this table and openapi.yaml disagree
- * about a method, a path or an operation. `runnel routes` prints it.
+ * The whole HTTP surface: one row for each method and path.
+ *
+ * Routing is a table, and not a registration by each family at start: all paths are visible at
+ * once, a lint can read them, and a path that hides another stands next to it. The first row that
+ * matches wins, so "/v1/threads/runs" stands above "/v1/threads/{thread}" (router.h). A row is found
+ * by comparing from the top. A hundred comparisons of short strings cost less than one query.
+ *
+ * The fourth column is the operationId of openapi.yaml, also the label in /metrics. For OpenAI's own
+ * operations it is spelled as OpenAI's document spells it, mistakes included.
+ *
+ * tests/lint/openapi.py fails when this table and openapi.yaml disagree about a method, a path or an
+ * operation. `runnel routes` prints the table for it.
  */
 
 /* clang-format off */

@@ -1,3 +1,16 @@
+/*
+ * Waiting for the end of a run: two sinks between the run's loop and a suspended request.
+ *
+ *   run, here or on another node ─▶ follower ─▶ struct awaiting ─▶ the request's sink ─▶ a worker
+ *
+ * The run may be on another node, may move to one, and may have ended before this call. A follower
+ * (core/run/engine/follow.h) already handles all of that, for streams. So this is a follower that
+ * begins behind every frame: it never receives one, and it is closed when the run is over. A
+ * second mechanism only for the end would need the same polling, wake-ups and tests.
+ *
+ * Everything here runs on the loop of the run's id. The request is suspended and costs no thread.
+ */
+
 #include "server/api/run_end.h"
 
 #include "core/base/compiler.h"
@@ -5,34 +18,37 @@
 #include "core/run/engine/follow.h"
 #include "server/server.h"
 
-/* No run has so many. */
+/* A sequence number that no frame has. */
 #define BEHIND_ALL_FRAMES ((int64_t)1 << 62)
 
-/* Between a follower, which has nothing to say but the end, and the request. */
+/* The follower's sink, and the request that continues when the follower closes it. */
 struct awaiting {
     struct sink sink;
     struct sink *request;
 };
 
-static void hear_end(struct sink *sink)
+static void continue_request(struct sink *sink)
 {
     struct awaiting *awaiting = CONTAINER_OF(sink, struct awaiting, sink);
     struct sink *request = awaiting->request;
 
     free(awaiting);
-    request->ops->answer(request, REQUEST_GO_ON, NULL);
+    request->ops->answer(request, REQUEST_CONTINUE, NULL);
     request->ops->close(request);
 }
 
-static void hear_events(struct sink *sink, const char *frames, size_t length)
+/* The follower begins behind all frames, so nothing of interest comes. */
+static void ignore_events(struct sink *sink, const char *frames, size_t length)
 {
     (void)sink;
     (void)frames;
     (void)length;
 }
 
-static const struct sink_ops awaiting_ops = {.events = hear_events, .close = hear_end};
+static const struct sink_ops awaiting_ops = {.events = ignore_events,
+                                             .close = continue_request};
 
+/* Makes the follower close its sink, which releases the rest. */
 static void client_gone(struct sink *request, void *arg)
 {
     struct awaiting *awaiting = arg;
@@ -55,7 +71,7 @@ void run_end_await(struct request *request, const struct run_row *run,
     awaiting->sink.ops = &awaiting_ops;
     awaiting->request =
         request_wait_then(request, engine_loop(engine, run->id),
-                          &(struct request_later){.go_on = then, .drop = drop_nothing});
+                          &(struct request_later){.resume = then, .drop = drop_nothing});
     awaiting->request->gone = client_gone;
     awaiting->request->gone_arg = awaiting;
     engine_follow(engine, &(struct follow){.face = FACE_RESPONSES,

@@ -5,11 +5,13 @@
 #include "server/http/request.h"
 
 /*
- * run_end.h -- a request that is answered when a run has ended, on whatever node.
+ * run_end.h -- a request that is answered when a run has ended, on any node.
  */
 
-/* `then` is called on a worker, like an endpoint, once the run is over or was deleted; or while it is not,
- * when the server stops. It answers in any way but by waiting again. */
+/* Suspends the request. `then` is called on a worker, like an endpoint, when the run has ended or
+ * was deleted. When the server stops it is called earlier, with the run still going. It answers in
+ * any way except by waiting again. `run` is borrowed for the call; `arg` is NULL. If the client
+ * leaves, `then` is not called. */
 void run_end_await(struct request *request, const struct run_row *run,
                    enum err_code (*then)(struct request *request, void *arg, struct err *err));
 

@@ -6,85 +6,73 @@
 #include <string.h>
 #include <strings.h>
 #include <unistd.h>
-#include <yaml.h>
 
 #include "core/base/buf.h"
 #include "core/base/compiler.h"
 #include "core/base/json.h"
+#include "core/base/yaml.h"
 
 /* What one conversion carries along. */
 struct reading {
     const char *name;
-    yaml_document_t *document;
-    size_t nodes;
+    size_t visited;
 };
 
-static enum err_code convert(struct reading *reading, int index, unsigned depth,
-                             json_t **ret_value, struct err *err);
+static enum err_code convert(struct reading *reading, const struct yaml_value *value,
+                             unsigned depth, json_t **ret_value, struct err *err);
 
-static size_t line_of(const yaml_node_t *node)
+static json_t *convert_text(const struct yaml_value *value)
 {
-    return node->start_mark.line + 1;
-}
-
-static json_t *scalar_value(const yaml_node_t *node)
-{
-    const char *text = (const char *)node->data.scalar.value;
-    bool plain = node->data.scalar.style == YAML_PLAIN_SCALAR_STYLE;
-
-    if (plain && (!*text || strcmp(text, "~") == 0 || strcmp(text, "null") == 0))
+    if (value->plain &&
+        (!*value->text || strcmp(value->text, "~") == 0 || strcmp(value->text, "null") == 0))
         return json_null();
-    return json_stringn(text, node->data.scalar.length);
+    return json_stringn(value->text, value->length);
 }
 
-static enum err_code convert_sequence(struct reading *reading, const yaml_node_t *node,
-                                      unsigned depth, json_t **ret_value, struct err *err)
+static enum err_code convert_list(struct reading *reading, const struct yaml_value *list,
+                                  unsigned depth, json_t **ret_value, struct err *err)
 {
     json_auto_t *array = json_array();
-    const yaml_node_item_t *item = node->data.sequence.items.start;
 
-    for (; item < node->data.sequence.items.top; item++) {
-        json_t *value;
-        enum err_code rc = convert(reading, *item, depth + 1, &value, err);
+    for (size_t i = 0; i < list->count; i++) {
+        json_t *item;
+        enum err_code rc = convert(reading, list->items[i], depth + 1, &item, err);
 
         if (rc)
             return rc;
-        json_array_append_new(array, value);
+        json_array_append_new(array, item);
     }
     *ret_value = json_incref(array);
     return ERR_OK;
 }
 
-static enum err_code convert_pair(struct reading *reading, const yaml_node_pair_t *pair,
+static enum err_code convert_pair(struct reading *reading, const struct yaml_pair *pair,
                                   unsigned depth, json_t *object, struct err *err)
 {
-    const yaml_node_t *key = yaml_document_get_node(reading->document, pair->key);
-    const char *word;
+    const struct yaml_value *key = pair->key;
     json_t *value;
     enum err_code rc;
 
-    if (key->type != YAML_SCALAR_NODE)
+    if (key->kind != YAML_TEXT)
         return err_set(err, ERR_INVALID, "%s:%zu: a key must be a word", reading->name,
-                       line_of(key));
-    word = (const char *)key->data.scalar.value;
-    if (json_object_get(object, word))
+                       key->line);
+    if (json_object_get(object, key->text))
         return err_set(err, ERR_INVALID, "%s:%zu: '%s' is given twice", reading->name,
-                       line_of(key), word);
+                       key->line, key->text);
     rc = convert(reading, pair->value, depth + 1, &value, err);
     if (rc)
         return rc;
-    json_set(object, word, value);
+    json_set(object, key->text, value);
     return ERR_OK;
 }
 
-static enum err_code convert_mapping(struct reading *reading, const yaml_node_t *node,
-                                     unsigned depth, json_t **ret_value, struct err *err)
+static enum err_code convert_map(struct reading *reading, const struct yaml_value *map,
+                                 unsigned depth, json_t **ret_value, struct err *err)
 {
     json_auto_t *object = json_object();
-    const yaml_node_pair_t *pair = node->data.mapping.pairs.start;
 
-    for (; pair < node->data.mapping.pairs.top; pair++) {
-        enum err_code rc = convert_pair(reading, pair, depth, object, err);
+    for (size_t i = 0; i < map->count; i++) {
+        enum err_code rc = convert_pair(reading, &map->pairs[i], depth, object, err);
 
         if (rc)
             return rc;
@@ -93,57 +81,49 @@ static enum err_code convert_mapping(struct reading *reading, const yaml_node_t 
     return ERR_OK;
 }
 
-/* An alias is the same node again, so a small file can mean an endless tree: hence the limits. */
-static enum err_code convert(struct reading *reading, int index, unsigned depth,
-                             json_t **ret_value, struct err *err)
+/* An alias is the same value again, so a small file can be an endless tree: hence the limits. */
+static enum err_code convert(struct reading *reading, const struct yaml_value *value,
+                             unsigned depth, json_t **ret_value, struct err *err)
 {
-    const yaml_node_t *node = yaml_document_get_node(reading->document, index);
-
-    if (depth > CONFIG_DEPTH_LIMIT || ++reading->nodes > CONFIG_NODE_LIMIT)
+    if (depth > CONFIG_DEPTH_LIMIT || ++reading->visited > CONFIG_NODE_LIMIT)
         return err_set(err, ERR_INVALID, "%s:%zu: nested too deep, or too long", reading->name,
-                       line_of(node));
-    switch (node->type) {
-    case YAML_SCALAR_NODE: *ret_value = scalar_value(node); return ERR_OK;
-    case YAML_SEQUENCE_NODE: return convert_sequence(reading, node, depth, ret_value, err);
-    case YAML_MAPPING_NODE: return convert_mapping(reading, node, depth, ret_value, err);
-    case YAML_NO_NODE: break;
+                       value->line);
+    switch (value->kind) {
+    case YAML_LIST: return convert_list(reading, value, depth, ret_value, err);
+    case YAML_MAP: return convert_map(reading, value, depth, ret_value, err);
+    case YAML_TEXT: break;
     }
-    return err_set(err, ERR_INVALID, "%s: not understood", reading->name);
+    *ret_value = convert_text(value);
+    return ERR_OK;
 }
 
-static enum err_code convert_document(const char *name, yaml_document_t *document,
-                                      json_t **ret_tree, struct err *err)
+static enum err_code convert_tree(const char *name, const struct yaml_tree *tree,
+                                  json_t **ret_tree, struct err *err)
 {
-    struct reading reading = {.name = name, .document = document};
-    yaml_node_t *root = yaml_document_get_root_node(document);
+    struct reading reading = {.name = name};
+    const struct yaml_value *root = yaml_tree_root(tree);
 
     if (!root) {
         *ret_tree = json_object();
         return ERR_OK;
     }
-    if (root->type != YAML_MAPPING_NODE)
+    if (root->kind != YAML_MAP)
         return err_set(err, ERR_INVALID, "%s: expected 'key: value' lines at the top", name);
-    return convert(&reading, 1, 0, ret_tree, err);
+    return convert(&reading, root, 0, ret_tree, err);
 }
 
 enum err_code config_yaml_parse(const char *name, const char *text, size_t length,
                                 json_t **ret_tree, struct err *err)
 {
-    yaml_parser_t parser;
-    yaml_document_t document;
-    enum err_code rc;
+    struct yaml_tree *tree = NULL;
+    struct err why = {0};
+    size_t line = 0;
+    enum err_code rc = yaml_tree_parse(text, length, &tree, &line, &why);
 
-    yaml_parser_initialize(&parser);
-    yaml_parser_set_encoding(&parser, YAML_UTF8_ENCODING);
-    yaml_parser_set_input_string(&parser, (const unsigned char *)text, length);
-    if (yaml_parser_load(&parser, &document)) {
-        rc = convert_document(name, &document, ret_tree, err);
-        yaml_document_delete(&document);
-    } else {
-        rc = err_set(err, ERR_INVALID, "%s:%zu: %s", name, parser.problem_mark.line + 1,
-                     parser.problem ? parser.problem : "not YAML");
-    }
-    yaml_parser_delete(&parser);
+    if (rc)
+        return err_set(err, rc, "%s:%zu: %s", name, line, why.text);
+    rc = convert_tree(name, tree, ret_tree, err);
+    yaml_tree_free(tree);
     return rc;
 }
 
@@ -180,11 +160,22 @@ enum err_code config_yaml_read(const char *path, json_t **ret_tree, struct err *
 
 /* ---- Sections ---- */
 
+/*
+ * The form of each section, as tables: its keys, their shapes, and which are required. A section of a
+ * feature that this version does not have is in the tables too, so that one file serves several
+ * versions and every key of it is still checked. What a table cannot say, SHAPE_ANY, is checked by the
+ * file that reads the section.
+ *
+ * Scalars are texts in the tree. YAML's own rules turn `no` into false, 0800 into an error or a number,
+ * and 1_000 into 1000, depending on the version. The reader of a value knows what it expects: config.c
+ * parses numbers with their bounds, and a switch is parsed here.
+ */
+
 enum shape {
     SHAPE_TEXT,
     SHAPE_SWITCH, /* true or false */
-    SHAPE_TEXTS,  /* a list of words */
-    SHAPE_ANY,    /* the section of a later feature decides */
+    SHAPE_TEXTS,  /* a list of texts */
+    SHAPE_ANY,    /* checked by the reader of the section */
     SHAPE_MAP,    /* of `keys` */
     SHAPE_MAPS,   /* a list of those */
 };
@@ -225,7 +216,7 @@ static const struct key mcp_server_keys[] = {
     {"resources",         SHAPE_SWITCH, false, NULL},
     {"prompts",           SHAPE_SWITCH, false, NULL},
     {"internal",          SHAPE_SWITCH, false, NULL},
-    {"command",           SHAPE_ANY,    false, NULL}, /* of later features, these two */
+    {"command",           SHAPE_ANY,    false, NULL}, /* these two are for servers as processes: not in this version */
     {"env",               SHAPE_ANY,    false, NULL},
     {0},
 };
@@ -347,7 +338,7 @@ static enum err_code check_list(const char *path, const struct key *key, json_t 
         if (key->shape == SHAPE_MAPS)
             rc = check_map(here.text, key->keys, value, err);
         else if (!json_is_string(value))
-            rc = err_set(err, ERR_INVALID, "%s: expected a word", here.text);
+            rc = err_set(err, ERR_INVALID, "%s: expected a text", here.text);
         if (rc)
             return rc;
     }
@@ -380,7 +371,7 @@ static enum err_code check_switch(const char *path, json_t *value, struct err *e
     return err_set(err, ERR_INVALID, "%s: expected true or false", path);
 }
 
-/* A key without a value is as good as no key. */
+/* A key without a value counts as absent. */
 static enum err_code check(const char *path, const struct key *key, json_t *value,
                            struct err *err)
 {
@@ -389,7 +380,7 @@ static enum err_code check(const char *path, const struct key *key, json_t *valu
     switch (key->shape) {
     case SHAPE_TEXT:
         if (!json_is_string(value))
-            return err_set(err, ERR_INVALID, "%s: expected a word", path);
+            return err_set(err, ERR_INVALID, "%s: expected a text", path);
         return ERR_OK;
     case SHAPE_SWITCH: return check_switch(path, value, err);
     case SHAPE_TEXTS:

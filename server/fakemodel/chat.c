@@ -8,6 +8,16 @@
 
 /*
  * fakemodel/chat.c -- an answer as Chat Completions writes it: a list of deltas.
+ *
+ * A piece is a delta as it will stand in a chunk: {"content": "..."}, {"tool_calls": [...]}, and so on.
+ * They are made all at once, in the order in which a model produces them: reasoning, text,
+ * annotations, refusal, calls. A stream then wraps each into a chunk. An answer that is not a stream
+ * joins what the deltas say under the same key, so both say the same.
+ *
+ * Servers differ most in how they send tool calls: whether the id comes with each chunk, whether the
+ * index is there at all, whether arguments are a string or an object. Each such habit is a key of the
+ * script (send_id, send_index, send_name, arguments_as), because the reader in core/model/chat has to
+ * cope with all of them and its tests need them.
  */
 
 static const char *reasoning_field(const struct script_answer *answer)
@@ -15,7 +25,7 @@ static const char *reasoning_field(const struct script_answer *answer)
     return answer->reasoning_field ? answer->reasoning_field : "reasoning_content";
 }
 
-/* One delta of one key for each piece. */
+/* Adds one delta with this key for each piece. */
 static void add_text_deltas(struct reply *reply, const char *key,
                             const struct script_pieces *pieces, const struct prompt *prompt)
 {
@@ -27,7 +37,7 @@ static void add_text_deltas(struct reply *reply, const char *key,
         json_array_append_new(reply->pieces, json_build("{sO}", key, piece));
 }
 
-/* Annotations as the Chat API nests them, in a delta of their own. */
+/* The Chat API nests an annotation under its type: {"type": T, T: {...}}. Each gets a delta of its own. */
 static void add_annotation_deltas(struct reply *reply, const struct prompt *prompt)
 {
     json_auto_t *list = template_expand_json(reply->answer->annotations, prompt);
@@ -69,6 +79,9 @@ static json_t *call_delta(const struct script_call *call, const char *name, cons
     return json_build("{s[o]}", "tool_calls", delta);
 }
 
+/* OpenAI's servers begin a call with a delta that has its name and no arguments; the pieces of the
+ * arguments follow. Some servers send the whole call at once instead: `split: whole`, or arguments as
+ * an object, which cannot be cut. */
 static void add_call_deltas(struct reply *reply, const struct script_call *call, size_t index,
                             const struct prompt *prompt)
 {
@@ -114,7 +127,7 @@ static void make_pieces(struct reply *reply, const struct prompt *prompt)
 
 /* ---- a JSON answer ---- */
 
-/* All that the deltas say under one key. */
+/* Joins the texts that the deltas have under one key. */
 static void set_joined(json_t *message, const struct reply *reply, const char *key)
 {
     struct buf buf = {0};
@@ -200,7 +213,8 @@ static json_t *whole_error(struct reply *reply, json_t *error)
 
 /* ---- a stream ---- */
 
-/* Takes the choices, and adds the usage where there is one, or the null that announces it. */
+/* Takes the choices. If the request asked for usage (stream_options.include_usage), every chunk has the
+ * member: null, until the last one has the figures. */
 static void add_chunk(const struct reply *reply, struct buf *out, json_t *choices,
                       json_t *usage)
 {
@@ -215,7 +229,7 @@ static void add_chunk(const struct reply *reply, struct buf *out, json_t *choice
     reply_add_event(reply, out, NULL, chunk);
 }
 
-/* Who asks how probable a piece is hears one number for all of them. */
+/* A request with `logprobs` gets the same number for each piece. NULL if it did not ask for them. */
 static json_t *logprobs_of(const struct reply *reply, json_t *piece)
 {
     if (!reply->wants_logprobs || !json_string_length(piece))

@@ -2,8 +2,13 @@
 #include "server/fakemodel/reply_internal.h"
 
 /*
- * fakemodel/events.c -- an answer that a script spells out: each piece is an event's data as it
- * stands. For servers with habits that the other shapes do not have.
+ * fakemodel/events.c -- an answer that a script spells out: each piece is the data of one event, sent
+ * without a change.
+ *
+ * It is for a server with a habit that no key describes, mostly one that was seen once and must not
+ * break the reader again: the recorded events go into a script as they are. Delays, `dialect` and
+ * faults work as with the other shapes. The other keys of the answer are ignored, and no template is
+ * filled in.
  */
 
 static void make_pieces(struct reply *reply, const struct prompt *prompt)

@@ -1,3 +1,15 @@
+/*
+ * A request, as rules and templates see it.
+ *
+ * Everything that a rule can match on is computed once here, in prompt_init(), so the rules are plain
+ * comparisons. Most of it leads into the body, which the connection's thread keeps until the reply
+ * is made.
+ *
+ * It reads leniently. The real upstreams that this server stands for accept odd requests, and the tests
+ * of the server must see what was sent, not an error of the fake model. What a request must have is
+ * checked in server.c: a model, and messages or input.
+ */
+
 #include "server/fakemodel/prompt.h"
 
 #include <string.h>
@@ -54,6 +66,7 @@ static char *system_text(const json_t *messages)
     return buf_take(&buf);
 }
 
+/* Tool messages since the last user message: how far a round of tool calls has come. */
 static size_t count_results(const json_t *messages)
 {
     size_t count = 0;
@@ -70,6 +83,7 @@ static size_t count_results(const json_t *messages)
 
 /* ---- the messages of a Responses request ---- */
 
+/* function_call_output, custom_tool_call_output, and so on. */
 static bool is_output(const char *type)
 {
     static const char suffix[] = "_call_output";
@@ -78,6 +92,7 @@ static bool is_output(const char *type)
     return length > strlen(suffix) && !strcmp(type + length - strlen(suffix), suffix);
 }
 
+/* An item as the message that it would be. Items without a role, such as calls and reasoning, have none. */
 static void add_item(json_t *messages, const json_t *item)
 {
     const char *type = json_get_string(item, "type", "message");

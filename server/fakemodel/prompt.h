@@ -6,11 +6,11 @@
 #include <stddef.h>
 
 /*
- * fakemodel/prompt.h -- what the script's rules and templates may ask of a request.
+ * fakemodel/prompt.h -- a request, as rules and templates see it.
  *
- * A request is in one of two dialects. What it says is the same in both, so the input items of
- * a Responses request become the messages that they would be in Chat Completions, and nobody
- * below looks at the difference.
+ * A request is in one of two dialects, with the same meaning. Here the input items of a Responses
+ * request become the messages that they would be in Chat Completions, so rules and templates need
+ * not know the dialect.
  */
 
 enum prompt_dialect {
@@ -20,15 +20,15 @@ enum prompt_dialect {
 
 struct prompt {
     enum prompt_dialect dialect;
-    const json_t *body;    /* borrowed, with all the following pointers into it */
-    const json_t *headers; /* lower-case name -> value */
-    json_t *messages;      /* ours */
+    const json_t *body;    /* borrowed, and so are the pointers below that lead into it */
+    const json_t *headers; /* borrowed; lower-case name -> value */
+    json_t *messages;      /* owned */
     const char *model;
-    const json_t *tool;        /* the one that tool_choice asks for, else the first; or NULL */
-    const char *tool_name;     /* of it, or "" */
+    const json_t *tool;        /* the tool that tool_choice names, else the first; or NULL */
+    const char *tool_name;     /* its name; "" without a tool */
     const char *tool_choice;   /* auto, none, required, function */
     const char *format;        /* text, json_object, json_schema */
-    const json_t *schema;      /* of the last; or NULL */
+    const json_t *schema;      /* of json_schema; or NULL */
     const json_t *tool_output; /* content of the last tool message; or NULL */
     size_t tool_results;       /* tool messages since the last user message */
     bool stream;
@@ -39,15 +39,16 @@ struct prompt {
     char *system;         /* owned */
 };
 
-/* Both are borrowed until prompt_clear(). `body` is an object with messages, or input in the
- * other dialect; whatever else in it is odd counts as absent. */
+/* `body` and `headers` are borrowed until prompt_clear(). `body` is an object with messages or, in the
+ * other dialect, input. A member of an unexpected type counts as absent. */
 void prompt_init(struct prompt *prompt, enum prompt_dialect dialect, const json_t *body,
                  const json_t *headers, unsigned long number);
 void prompt_clear(struct prompt *prompt);
 
-/* The tool of that name; NULL when it was not offered. */
+/* The tool of that name, or NULL if the request does not offer it. */
 const json_t *prompt_tool(const struct prompt *prompt, const char *name);
-/* The function, or whatever else the tool's type says stands there. */
+/* The object with the tool's name: in Chat Completions the one under its type, in the Responses API the
+ * tool itself. */
 const json_t *prompt_tool_definition(const json_t *tool);
 
 bool prompt_has_role(const json_t *message, const char *role);

@@ -13,7 +13,19 @@
 /*
  * fakemodel/reply.c -- an answer is a list of pieces, made at once, and a walk over it.
  *
- * What is repeated is walked again, not copied, so that a thousand long streams stay small.
+ *   begin ─▶ piece, piece ... ─▶ finish ─▶ usage ─▶ [DONE]
+ *
+ * The list is made with the reply, so that templates are filled in while the prompt is there. The walk
+ * has no memory but a stage and a position, so a reply can be taken piece by piece for as long as a
+ * client likes to wait. Pieces that are repeated are walked again and not copied, so that a thousand
+ * long streams stay small.
+ *
+ * Faults are part of the walk, in one place for all shapes. A fault is due before the piece with its
+ * number, or at the latest before the end of the stream, so that it is never skipped. Faults that
+ * concern the whole answer (a status, a page of HTML, a cut before the head) replace the list.
+ *
+ * An answer must be wrong on purpose only. Whatever no fault and no `dialect` changes is as OpenAI's
+ * servers send it.
  */
 
 size_t reply_piece_total(const struct reply *reply)
@@ -35,6 +47,7 @@ json_t *reply_piece_at(const struct reply *reply, size_t position)
 
 /* ---- usage ---- */
 
+/* Words of the messages, and pieces of the answer: figures that a test can count by hand. */
 static json_t *counted_usage(const struct reply *reply, const struct prompt *prompt)
 {
     json_int_t read = 0;
@@ -65,8 +78,8 @@ static json_t *error_value(const struct script_fault *fault)
 {
     if (fault->error)
         return json_incref(fault->error);
-    return json_build("{ss ss sn sn}", "message", "The scripted upstream was told to fail.",
-                      "type", "server_error", "param", "code");
+    return json_build("{ss ss sn sn}", "message", "The script makes this request fail.", "type",
+                      "server_error", "param", "code");
 }
 
 static void set_body(struct reply *reply, json_t *value)
@@ -77,6 +90,8 @@ static void set_body(struct reply *reply, json_t *value)
     reply->content_type = "application/json";
 }
 
+/* An answer that is not a stream. `after` has no meaning then: a cut or a stall comes in the middle of the
+ * body, and garbage replaces it. */
 static void make_whole(struct reply *reply, const struct prompt *prompt)
 {
     const struct script_fault *fault = &reply->answer->fault;
@@ -103,6 +118,7 @@ static json_t *envelope(const char *message, const char *type, const char *code)
                       "code", code);
 }
 
+/* The error that OpenAI sends with this status, as far as clients look at it. */
 static json_t *status_body(int status)
 {
     if (status == 401)
@@ -319,6 +335,7 @@ void reply_add_error(struct reply *reply, struct buf *out, json_t *error)
     reply_add_event(reply, out, NULL, json_build("{so}", "error", error));
 }
 
+/* Bytes that are no UTF-8, a line that is no field, and data that is no JSON. */
 static const char garbage[] = "\xff\xfe\0\1 what is this\n\ndata: {not JSON \xff\n\n";
 
 static bool fault_is_due(const struct reply *reply)
@@ -337,7 +354,7 @@ static bool fault_is_due(const struct reply *reply)
     }
 }
 
-/* The fault's bytes, where it has any, and how the stream goes on after it. */
+/* Adds the bytes of the fault, if it has any. Returns what the caller does next. */
 static enum reply_part add_fault(struct reply *reply, struct buf *out)
 {
     const struct script_fault *fault = &reply->answer->fault;
@@ -362,7 +379,7 @@ static void add_piece(struct reply *reply, struct buf *out, int *ret_wait_ms)
     reply->shape->piece(reply, out, reply_piece_at(reply, reply->position++));
 }
 
-/* Adds what the current stage has to say, which may be nothing, and moves on. */
+/* Adds the bytes of the current stage, perhaps none, and moves on to the next stage. */
 static void take_stage(struct reply *reply, struct buf *out, int *ret_wait_ms)
 {
     switch (reply->stage) {
@@ -398,7 +415,8 @@ static enum reply_part next_event(struct reply *reply, struct buf *out, int *ret
     return reply->body_end;
 }
 
-/* A body goes at once; half of it, when the rest shall not come. */
+/* A body is one piece. If a cut or a stall follows, only half of it is sent, so that its client waits for
+ * the rest. */
 static enum reply_part next_of_body(struct reply *reply, struct buf *out)
 {
     size_t length = reply->body_end == REPLY_END ? reply->body.length : reply->body.length / 2;

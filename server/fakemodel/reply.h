@@ -12,8 +12,8 @@
 /*
  * fakemodel/reply.h -- from a prompt and a rule to the bytes of the answer, one piece at a time.
  *
- * Pure: no clock but for the `created` of an answer, no socket, no waiting. The HTTP side asks
- * for the next piece, waits as long as it is told, sends it, and asks again:
+ * Pure: no socket and no waiting, and the clock only for the `created` of an answer. The caller takes
+ * the next piece, waits for as many milliseconds as that says, sends it, and takes the next:
  *
  *     struct prompt prompt;
  *     prompt_init(&prompt, PROMPT_CHAT, body, headers, number);
@@ -25,29 +25,32 @@
 struct reply;
 
 enum reply_part {
-    REPLY_PIECE, /* send it */
-    REPLY_END,   /* nothing more: the answer is complete */
+    REPLY_PIECE, /* there are bytes to send */
+    REPLY_END,   /* the answer is complete */
     REPLY_CUT,   /* break the connection */
-    REPLY_STALL, /* say nothing more until the client leaves */
+    REPLY_STALL, /* send nothing more, and wait until the client leaves */
 };
 
-/* Borrows the answer; keeps nothing of the prompt. */
+/* Borrows the answer until reply_free(). Keeps no pointer into the prompt. */
 struct reply *reply_new(const struct script_answer *answer, const struct prompt *prompt);
-/* An answer that no rule gave: OpenAI's error envelope. */
+/* An error of the server itself, in OpenAI's envelope. */
 struct reply *reply_new_error(int status, const char *code, const char *message);
 void reply_free(struct reply *reply);
 
-/* What happens before anything is sent: REPLY_PIECE for an answer, or a cut or stall at once. */
+/* What to do before the head is sent: REPLY_PIECE to send an answer, REPLY_CUT or REPLY_STALL to send
+ * none. */
 enum reply_part reply_start(const struct reply *reply);
 int reply_status(const struct reply *reply);
 const char *reply_content_type(const struct reply *reply);
-/* Seconds for Retry-After; below 0 for no such header. */
+/* Seconds for Retry-After; negative for no such header. */
 int reply_retry_after(const struct reply *reply);
-/* All the bytes, for a JSON answer, which needs a Content-Length; 0 for a stream. */
+/* The Content-Length of an answer that is not a stream; 0 for a stream. */
 size_t reply_length(const struct reply *reply);
+/* Milliseconds to wait before the head is sent. */
 int reply_delay_ms(const struct reply *reply);
 
-/* Adds the next bytes to `out`, and says how long to wait before they are sent. */
+/* Adds the next bytes to `out`. *ret_wait_ms is how many milliseconds to wait before they are sent. After
+ * any other result than REPLY_PIECE nothing follows. */
 enum reply_part reply_next(struct reply *reply, struct buf *out, int *ret_wait_ms);
 
 #endif

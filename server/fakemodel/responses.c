@@ -10,8 +10,18 @@
  * fakemodel/responses.c -- an answer as the Responses API writes it: items that open, grow and
  * close, one after another.
  *
- * A piece says of which kind it is; the walk opens and closes what stands around it. A whole
- * answer is the same walk with nobody listening.
+ * A piece has a kind: text, summary, call ... The walk compares it with what is open. A piece of
+ * another kind closes the open part, or the open item, and opens its own. So the order of a stream's
+ * events follows from the list of pieces alone:
+ *
+ *   output_item.added ─▶ content_part.added ─▶ delta, delta ... ─▶ done ─▶ content_part.done ─▶ output_item.done
+ *
+ * The table `kinds` has the names that differ from kind to kind. The output that the walk has built so
+ * far is in reply->output, because the last event of a stream has the whole response. An answer that
+ * is not a stream is the same walk, with the events discarded and that response as the body. So the
+ * two cannot differ.
+ *
+ * The events are those of OpenAI's API.
  */
 
 /* ---- pieces ---- */
@@ -27,7 +37,7 @@ static void add_text_pieces(struct reply *reply, const char *kind,
         json_array_append_new(reply->pieces, json_build("{ss sO}", "kind", kind, "text", text));
 }
 
-/* Each string of the script is a part of its own. */
+/* Each string of the script is a part of its own: its first piece is marked with "begins". */
 static void add_summary_pieces(struct reply *reply, const struct prompt *prompt)
 {
     const struct script_pieces *summary = &reply->answer->summary;
@@ -52,7 +62,7 @@ static void add_annotation_pieces(struct reply *reply, const struct prompt *prom
                               json_build("{ss sO}", "kind", "annotation", "annotation", given));
 }
 
-/* A custom tool takes text, not JSON. */
+/* A custom tool takes text and not JSON: the member `input` of the script's arguments. */
 static json_t *custom_input(const struct words_call *words)
 {
     json_auto_t *arguments = json_loads(words->arguments, JSON_DECODE_ANY, NULL);
@@ -74,6 +84,8 @@ static json_t *call_item(const struct script_call *call, const struct words_call
     return item;
 }
 
+/* The first piece carries the item, so that the walk can open it. It is empty unless the arguments are sent
+ * whole: OpenAI's servers announce a call before its arguments. */
 static void add_call_pieces(struct reply *reply, const struct script_call *call,
                             const struct prompt *prompt)
 {
@@ -121,16 +133,16 @@ static void make_pieces(struct reply *reply, const struct prompt *prompt)
         add_call_pieces(reply, &answer->calls[i], prompt);
 }
 
-/* ---- kinds: what stands around a piece, and what its events are called ---- */
+/* ---- kinds: the item and the part of a piece, and the names of its events ---- */
 
 /* clang-format off */
 static const struct kind {
     const char *name;
     const char *item; /* its type */
-    const char *list; /* of the item: where the part stands; NULL for calls */
+    const char *list; /* the member of the item that holds its parts; NULL: it has no parts */
     const char *part; /* its type */
-    const char *key;  /* of the part, or of the call */
-    const char *index;
+    const char *key;  /* of the text, in the part or in the call */
+    const char *index; /* the member of an event with the number of the part */
     const char *events;      /* response.X.delta and response.X.done */
     const char *part_events; /* response.X.added and response.X.done */
 } kinds[] = {
@@ -150,7 +162,7 @@ static const char *type_of(const json_t *item)
     return json_get_string(item, "type", "");
 }
 
-/* The kind of a piece; of a call, that of the item that is open. */
+/* The kind of that name. There are two kinds of calls, which differ in the type of their items. */
 static const struct kind *kind_of(const char *name, const char *item_type)
 {
     for (size_t i = 0; i < COUNT_OF(kinds); i++) {
@@ -275,7 +287,7 @@ static json_t *grown_text(const struct reply *reply)
     return json_string(reply->growing.data ? reply->growing.data : "");
 }
 
-/* The end of the open part, or of the call's arguments. */
+/* Ends the open part, or the arguments of the open call. Does nothing if no part is open. */
 static void close_part(struct reply *reply, struct buf *out)
 {
     const struct kind *kind = open_kind(reply);
@@ -302,6 +314,7 @@ static void close_part(struct reply *reply, struct buf *out)
     reply->kind = NULL;
 }
 
+/* Ends the open item, if there is one. Reasoning has no status; its encrypted content comes last. */
 static void close_item(struct reply *reply, struct buf *out, const char *status)
 {
     if (!reply->open)
@@ -361,6 +374,8 @@ static void begin(struct reply *reply, struct buf *out)
     emit_response(reply, out, "response.in_progress", response(reply, "in_progress"));
 }
 
+/* Opens and closes items and parts until `piece` can be added. An annotation belongs to the text part that
+ * is open, so it counts as text here. */
 static void make_room(struct reply *reply, struct buf *out, const struct kind *kind,
                       json_t *piece)
 {
@@ -417,7 +432,7 @@ static void add_piece(struct reply *reply, struct buf *out, json_t *piece)
     emit_scoped(reply, out, kind->events, "delta", fields);
 }
 
-/* The status that the script's finish_reason stands for. */
+/* The status of a response for the finish_reason of the script, which is a word of Chat Completions. */
 static const char *end_status(const struct reply *reply)
 {
     const char *reason = reply->finish_reason ? reply->finish_reason : "";
@@ -468,7 +483,7 @@ static json_t *failed_response(struct reply *reply, const json_t *error)
     return object;
 }
 
-/* As OpenAI does: the error, and then the response that has failed. */
+/* As OpenAI's servers do: the event `error`, and then the response with status failed. */
 static void add_error(struct reply *reply, struct buf *out, json_t *error)
 {
     emit(reply, out, "error", json_build("{sO}", "error", error));
@@ -480,15 +495,15 @@ static void add_error(struct reply *reply, struct buf *out, json_t *error)
 
 static json_t *make_whole(struct reply *reply, const struct prompt *prompt)
 {
-    struct buf unheard = {0};
+    struct buf discarded = {0};
 
     (void)prompt;
     for (size_t i = 0; i < reply_piece_total(reply); i++) {
-        add_piece(reply, &unheard, reply_piece_at(reply, i));
-        buf_reset(&unheard);
+        add_piece(reply, &discarded, reply_piece_at(reply, i));
+        buf_reset(&discarded);
     }
-    close_item(reply, &unheard, end_status(reply));
-    buf_clear(&unheard);
+    close_item(reply, &discarded, end_status(reply));
+    buf_clear(&discarded);
     return ended_response(reply);
 }
 

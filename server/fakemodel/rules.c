@@ -1,3 +1,15 @@
+/*
+ * Which rule of a script answers a request: the first that fits, from the top.
+ *
+ * Not the most specific one: the writer of a script sees at once which of two rules wins, and a rule
+ * for everything else stands at the end. All keys of a `match` must fit, and a missing key fits
+ * everything, so an empty `match` is that last rule.
+ *
+ * `skip` and `times` make a script change with time: 429 first and an answer on the retry. They count
+ * the requests that fit the rule, not all requests, so other traffic does not disturb a test. The
+ * counters are the only state of a script. The server holds its lock around script_pick().
+ */
+
 #include "server/fakemodel/rules.h"
 
 #include <string.h>
@@ -89,7 +101,8 @@ static bool rule_fits(const struct script_match *match, const struct prompt *pro
            results_fit(match, prompt->tool_results) && headers_fit(match, prompt->headers);
 }
 
-/* Whether it is this rule's turn, among the requests that fit it. */
+/* Counts a request that fits, and says whether the rule answers it: not the first `skip` ones, and then
+ * `times` ones. A rule that is used up counts no further. */
 static bool rule_turn(struct script_rule *rule)
 {
     if (rule->times && rule->fitted - rule->skip >= rule->times)

@@ -8,7 +8,8 @@
  * fakemodel/rules.h -- which rule of a script answers a request.
  */
 
-/* The first rule that fits and is not used up; NULL when none. Counts: one thread at a time. */
+/* The first rule that fits and is not used up, or NULL. Borrowed from the script. Counts in the rule how
+ * often it fitted, so one thread at a time. */
 struct script_rule *script_pick(struct script *script, const struct prompt *prompt);
 
 #endif

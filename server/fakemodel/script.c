@@ -6,39 +6,59 @@
 #include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
-#include <yaml.h>
 
 #include "core/base/mem.h"
+#include "core/base/yaml.h"
 
 /*
  * fakemodel/script.c -- YAML into rules.
  *
- * libyaml gives a tree with line numbers; a table for each kind of mapping says which keys it may
- * have, who reads them and where the value goes. So the tables below are the whole format, and a
- * key that is in none of them is an error without anybody having to think of it.
+ *   text ─▶ core/base/yaml.h: a tree ─▶ read_mapping() with script_keys ─▶ struct script
+ *                                          └─▶ a read_fn for each value, which may use another table
+ *
+ * There is a table for each kind of mapping. A row has the name of a key, the function that reads its
+ * value, the field that the value goes to, and an argument such as a range or a list of words. So the
+ * tables are the whole format, and a key that is in none of them is an error without further code.
+ * Values are read in the order of the table, not of the text: `defaults` must be known before `rules`.
+ *
+ * An error names the path of the value and its line, because a script is written by hand, and the
+ * reader has both at that moment: the path grows and shrinks with the recursion, and every value of
+ * the tree knows its line. After an error the path is left as it is; nothing is read any more.
+ *
+ * Everything that a script points to is in its memory (struct script_memory) and is freed with it. So
+ * structs of a script may be copied freely, as the defaults are into each rule, and a script that
+ * turns out to be wrong in the middle needs no clean-up of its parts.
+ *
+ * The tree may be endless, by aliases. enter() counts the values and the depth. Strings need no count:
+ * the mappings and lists that hold them are counted, or limited by the size of the text.
+ *
+ * Decided against: to convert the script to JSON and read that. JSON has no lines, and its types would
+ * be YAML's guesses, where here the key decides whether `8` is a number or a text.
  */
 
 extern const char upstream_demo_script[]; /* demo_script.yaml */
 
+/* What a script owns. */
 struct script_memory {
     void **blocks;
     size_t count;
     size_t capacity;
-    json_t *values;
+    json_t *values; /* an array: holds a reference to each JSON value */
 };
 
 struct reader {
-    yaml_document_t *document;
     struct script *script; /* owns what is read */
     struct err *err;
-    char path[256]; /* of the value that is being read */
-    size_t visited;
+    char path[256]; /* of the value that is being read: "rules[0].answer.text" */
+    size_t visited; /* values so far, aliases followed */
     int depth;
 };
 
-typedef enum err_code read_fn(struct reader *reader, yaml_node_t *node, const void *arg,
-                              void *field);
+/* Reads a value into the field. `arg` is that of the key's row. */
+typedef enum err_code read_fn(struct reader *reader, const struct yaml_value *node,
+                              const void *arg, void *field);
 
 /* One key of a mapping. */
 struct key {
@@ -60,6 +80,7 @@ struct word {
 
 /* ---- memory, errors, paths ---- */
 
+/* Makes the block the script's, and returns it. */
 static void *keep(struct reader *reader, void *block)
 {
     struct script_memory *memory = reader->script->memory;
@@ -72,21 +93,17 @@ static void *keep(struct reader *reader, void *block)
     return block;
 }
 
+/* The same for a JSON value. Takes the reference. */
 static json_t *keep_value(struct reader *reader, json_t *value)
 {
     json_array_append_new(reader->script->memory->values, value);
     return value;
 }
 
-static int line_of(const yaml_node_t *node)
-{
-    return (int)node->start_mark.line + 1;
-}
-
-static enum err_code fail(struct reader *reader, const yaml_node_t *node, const char *format,
-                          ...) PRINTF_LIKE(3, 4);
-static enum err_code fail(struct reader *reader, const yaml_node_t *node, const char *format,
-                          ...)
+static enum err_code fail(struct reader *reader, const struct yaml_value *node,
+                          const char *format, ...) PRINTF_LIKE(3, 4);
+static enum err_code fail(struct reader *reader, const struct yaml_value *node,
+                          const char *format, ...)
 {
     char text[640];
     va_list arguments;
@@ -95,8 +112,8 @@ static enum err_code fail(struct reader *reader, const yaml_node_t *node, const 
     vsnprintf(text, sizeof(text), format, arguments);
     va_end(arguments);
 
-    return err_set(reader->err, ERR_INVALID, "%s: %s (line %d)",
-                   *reader->path ? reader->path : "script", text, line_of(node));
+    return err_set(reader->err, ERR_INVALID, "%s: %s (line %zu)",
+                   *reader->path ? reader->path : "script", text, node->line);
 }
 
 /* Lengthens the path; returns what path_pop() needs. */
@@ -122,30 +139,10 @@ static void path_pop(struct reader *reader, size_t length)
     reader->path[length] = '\0';
 }
 
-/* ---- the tree ---- */
+/* ---- mappings ---- */
 
-static yaml_node_t *node_at(struct reader *reader, int index)
-{
-    return yaml_document_get_node(reader->document, index);
-}
-
-static size_t item_count(const yaml_node_t *list)
-{
-    return (size_t)(list->data.sequence.items.top - list->data.sequence.items.start);
-}
-
-static yaml_node_t *item_at(struct reader *reader, const yaml_node_t *list, size_t index)
-{
-    return node_at(reader, list->data.sequence.items.start[index]);
-}
-
-static const char *scalar_text(const yaml_node_t *node)
-{
-    return (const char *)node->data.scalar.value;
-}
-
-/* Aliases make a small text a large tree, or an endless one. */
-static enum err_code enter(struct reader *reader, const yaml_node_t *node)
+/* Counts a value and its depth: aliases make a small text a large tree, or an endless one. */
+static enum err_code enter(struct reader *reader, const struct yaml_value *node)
 {
     if (++reader->visited > SCRIPT_VALUE_LIMIT)
         return err_set(reader->err, ERR_TOO_LARGE, "the script has more than %zu values",
@@ -168,7 +165,7 @@ static const struct key *find_key(const struct key *keys, const char *name)
     return NULL;
 }
 
-static enum err_code fail_unknown(struct reader *reader, const yaml_node_t *node,
+static enum err_code fail_unknown(struct reader *reader, const struct yaml_value *node,
                                   const struct key *keys)
 {
     char known[512] = "";
@@ -181,54 +178,43 @@ static enum err_code fail_unknown(struct reader *reader, const yaml_node_t *node
     return fail(reader, node, "unknown key; there are %s", known);
 }
 
-static enum err_code check_keys(struct reader *reader, const yaml_node_t *node,
+/* Every key is in the table and given once. All keys are checked before a value is read, so that a misspelt
+ * key is reported and not the value that it leaves out. */
+static enum err_code check_keys(struct reader *reader, const struct yaml_value *node,
                                 const struct key *keys)
 {
-    const yaml_node_pair_t *pair = node->data.mapping.pairs.start;
-
-    for (; pair < node->data.mapping.pairs.top; pair++) {
-        const yaml_node_t *name = node_at(reader, pair->key);
+    for (size_t i = 0; i < node->count; i++) {
+        const struct yaml_value *name = node->pairs[i].key;
         size_t length;
 
-        if (name->type != YAML_SCALAR_NODE)
+        if (name->kind != YAML_TEXT)
             return fail(reader, name, "a key must be a word");
 
-        length = path_push_key(reader, scalar_text(name));
-        if (!find_key(keys, scalar_text(name)))
+        length = path_push_key(reader, name->text);
+        if (!find_key(keys, name->text))
             return fail_unknown(reader, name, keys);
-        for (const yaml_node_pair_t *other = node->data.mapping.pairs.start; other < pair;
-             other++)
-            if (!strcmp(scalar_text(node_at(reader, other->key)), scalar_text(name)))
+        for (size_t before = 0; before < i; before++)
+            if (!strcmp(node->pairs[before].key->text, name->text))
                 return fail(reader, name, "stands here twice");
         path_pop(reader, length);
     }
     return ERR_OK;
 }
 
-static yaml_node_t *value_of(struct reader *reader, const yaml_node_t *node, const char *name)
-{
-    const yaml_node_pair_t *pair = node->data.mapping.pairs.start;
-
-    for (; pair < node->data.mapping.pairs.top; pair++)
-        if (!strcmp(scalar_text(node_at(reader, pair->key)), name))
-            return node_at(reader, pair->value);
-    return NULL;
-}
-
 /* Reads a mapping into the struct at `base`, in the order of the table. */
-static enum err_code read_mapping(struct reader *reader, yaml_node_t *node,
+static enum err_code read_mapping(struct reader *reader, const struct yaml_value *node,
                                   const struct key *keys, void *base)
 {
     enum err_code rc;
 
-    if (node->type != YAML_MAPPING_NODE)
+    if (node->kind != YAML_MAP)
         return fail(reader, node, "expected keys and values");
     rc = enter(reader, node);
     if (rc)
         return rc;
     rc = check_keys(reader, node, keys);
     for (; !rc && keys->name; keys++) {
-        yaml_node_t *value = value_of(reader, node, keys->name);
+        const struct yaml_value *value = yaml_map_get(node, keys->name);
         size_t length;
 
         if (!value)
@@ -244,15 +230,16 @@ static enum err_code read_mapping(struct reader *reader, yaml_node_t *node,
 
 /* ---- single values ---- */
 
-static enum err_code read_string(struct reader *reader, yaml_node_t *node, const void *arg,
-                                 void *field)
+/* A scalar of any look: `text: 8` is the text "8". */
+static enum err_code read_string(struct reader *reader, const struct yaml_value *node,
+                                 const void *arg, void *field)
 {
     (void)arg;
-    if (node->type != YAML_SCALAR_NODE)
+    if (node->kind != YAML_TEXT)
         return fail(reader, node, "expected a string");
-    if (strlen(scalar_text(node)) != node->data.scalar.length)
+    if (strlen(node->text) != node->length)
         return fail(reader, node, "a string may not hold a NUL");
-    *(const char **)field = keep(reader, mem_strdup(scalar_text(node)));
+    *(const char **)field = keep(reader, mem_strdup(node->text));
     return ERR_OK;
 }
 
@@ -267,21 +254,22 @@ static bool parse_int(const char *text, long *ret_number)
     return true;
 }
 
-static enum err_code read_int(struct reader *reader, yaml_node_t *node, const void *arg,
-                              void *field)
+static enum err_code read_int(struct reader *reader, const struct yaml_value *node,
+                              const void *arg, void *field)
 {
     const struct range *range = arg;
     long number;
 
-    if (node->type != YAML_SCALAR_NODE || !parse_int(scalar_text(node), &number) ||
-        number < range->min || number > range->max)
+    if (node->kind != YAML_TEXT || !parse_int(node->text, &number) || number < range->min ||
+        number > range->max)
         return fail(reader, node, "expected a number from %ld to %ld", range->min, range->max);
     *(int *)field = (int)number;
     return ERR_OK;
 }
 
-static enum err_code read_word(struct reader *reader, yaml_node_t *node, const void *arg,
-                               void *field)
+/* One word of a list, as the number that it stands for. The field is an int or an enum. */
+static enum err_code read_word(struct reader *reader, const struct yaml_value *node,
+                               const void *arg, void *field)
 {
     const struct word *words = arg;
     char known[160] = "";
@@ -289,7 +277,7 @@ static enum err_code read_word(struct reader *reader, yaml_node_t *node, const v
     for (const struct word *word = words; word->text; word++) {
         size_t length = strlen(known);
 
-        if (node->type == YAML_SCALAR_NODE && !strcmp(word->text, scalar_text(node))) {
+        if (node->kind == YAML_TEXT && !strcmp(word->text, node->text)) {
             *(int *)field = word->value;
             return ERR_OK;
         }
@@ -300,17 +288,17 @@ static enum err_code read_word(struct reader *reader, yaml_node_t *node, const v
 }
 
 /* A list of words, whose values are bits. */
-static enum err_code read_bits(struct reader *reader, yaml_node_t *node, const void *arg,
-                               void *field)
+static enum err_code read_bits(struct reader *reader, const struct yaml_value *node,
+                               const void *arg, void *field)
 {
     unsigned bits = 0;
 
-    if (node->type != YAML_SEQUENCE_NODE)
+    if (node->kind != YAML_LIST)
         return fail(reader, node, "expected a list");
-    for (size_t i = 0; i < item_count(node); i++) {
+    for (size_t i = 0; i < node->count; i++) {
         size_t length = path_push_index(reader, i);
         int bit = 0;
-        enum err_code rc = read_word(reader, item_at(reader, node, i), arg, &bit);
+        enum err_code rc = read_word(reader, node->items[i], arg, &bit);
 
         if (rc)
             return rc;
@@ -322,20 +310,20 @@ static enum err_code read_bits(struct reader *reader, yaml_node_t *node, const v
 }
 
 /* A string, or a list of them. */
-static enum err_code read_words(struct reader *reader, yaml_node_t *node, const void *arg,
-                                void *field)
+static enum err_code read_words(struct reader *reader, const struct yaml_value *node,
+                                const void *arg, void *field)
 {
     struct script_words *words = field;
-    size_t count = node->type == YAML_SEQUENCE_NODE ? item_count(node) : 1;
+    size_t count = node->kind == YAML_LIST ? node->count : 1;
 
     words->items = keep(reader, mem_new_array(const char *, count ? count : 1));
     words->count = count;
-    if (node->type != YAML_SEQUENCE_NODE)
+    if (node->kind != YAML_LIST)
         return read_string(reader, node, arg, &words->items[0]);
 
     for (size_t i = 0; i < count; i++) {
         size_t length = path_push_index(reader, i);
-        enum err_code rc = read_string(reader, item_at(reader, node, i), arg, &words->items[i]);
+        enum err_code rc = read_string(reader, node->items[i], arg, &words->items[i]);
 
         if (rc)
             return rc;
@@ -344,26 +332,29 @@ static enum err_code read_words(struct reader *reader, yaml_node_t *node, const 
     return ERR_OK;
 }
 
-static enum err_code read_pieces(struct reader *reader, yaml_node_t *node, const void *arg,
-                                 void *field)
+static enum err_code read_pieces(struct reader *reader, const struct yaml_value *node,
+                                 const void *arg, void *field)
 {
     struct script_pieces *pieces = field;
 
-    pieces->listed = node->type == YAML_SEQUENCE_NODE;
+    pieces->listed = node->kind == YAML_LIST;
     return read_words(reader, node, arg, &pieces->words);
 }
 
-static enum err_code read_json(struct reader *reader, yaml_node_t *node, json_t **ret_value);
+static enum err_code read_json(struct reader *reader, const struct yaml_value *node,
+                               json_t **ret_value);
 
-static json_t *scalar_json(const yaml_node_t *node)
+/* The types of YAML's core schema (YAML 1.2, section 10.3), without octal, hexadecimal, infinity and NaN,
+ * which JSON has not. Text in quotes is a string. */
+static json_t *scalar_json(const struct yaml_value *node)
 {
-    const char *text = scalar_text(node);
+    const char *text = node->text;
     char *end;
     double real;
     long number;
 
-    if (node->data.scalar.style != YAML_PLAIN_SCALAR_STYLE)
-        return json_stringn(text, node->data.scalar.length);
+    if (!node->plain)
+        return json_stringn(text, node->length);
     if (!*text || !strcmp(text, "null") || !strcmp(text, "~"))
         return json_null();
     if (!strcmp(text, "true") || !strcmp(text, "false"))
@@ -373,15 +364,15 @@ static json_t *scalar_json(const yaml_node_t *node)
     real = strtod(text, &end);
     if (!*end && strchr("+-.0123456789", *text) && isfinite(real))
         return json_real(real);
-    return json_stringn(text, node->data.scalar.length);
+    return json_stringn(text, node->length);
 }
 
-static enum err_code read_json_list(struct reader *reader, const yaml_node_t *node,
+static enum err_code read_json_list(struct reader *reader, const struct yaml_value *node,
                                     json_t *list)
 {
-    for (size_t i = 0; i < item_count(node); i++) {
+    for (size_t i = 0; i < node->count; i++) {
         json_t *item = NULL;
-        enum err_code rc = read_json(reader, item_at(reader, node, i), &item);
+        enum err_code rc = read_json(reader, node->items[i], &item);
 
         if (rc)
             return rc;
@@ -390,37 +381,36 @@ static enum err_code read_json_list(struct reader *reader, const yaml_node_t *no
     return ERR_OK;
 }
 
-static enum err_code read_json_mapping(struct reader *reader, const yaml_node_t *node,
+static enum err_code read_json_mapping(struct reader *reader, const struct yaml_value *node,
                                        json_t *object)
 {
-    const yaml_node_pair_t *pair = node->data.mapping.pairs.start;
-
-    for (; pair < node->data.mapping.pairs.top; pair++) {
-        const yaml_node_t *name = node_at(reader, pair->key);
+    for (size_t i = 0; i < node->count; i++) {
+        const struct yaml_value *name = node->pairs[i].key;
         json_t *value = NULL;
         enum err_code rc;
 
-        if (name->type != YAML_SCALAR_NODE)
+        if (name->kind != YAML_TEXT)
             return fail(reader, name, "a key must be a word");
-        rc = read_json(reader, node_at(reader, pair->value), &value);
+        rc = read_json(reader, node->pairs[i].value, &value);
         if (rc)
             return rc;
-        json_object_set_new(object, scalar_text(name), value);
+        json_object_set_new(object, name->text, value);
     }
     return ERR_OK;
 }
 
-/* Any YAML as JSON; plain scalars are null, true, false or numbers where they look like it. */
-static enum err_code read_json(struct reader *reader, yaml_node_t *node, json_t **ret_value)
+/* Any YAML as JSON, for values that are sent or compared as JSON: usage, arguments, bodies of errors. */
+static enum err_code read_json(struct reader *reader, const struct yaml_value *node,
+                               json_t **ret_value)
 {
     json_auto_t *value = NULL;
     enum err_code rc = enter(reader, node);
 
     if (rc)
         return rc;
-    if (node->type == YAML_SCALAR_NODE) {
+    if (node->kind == YAML_TEXT) {
         value = scalar_json(node);
-    } else if (node->type == YAML_SEQUENCE_NODE) {
+    } else if (node->kind == YAML_LIST) {
         value = json_array();
         rc = read_json_list(reader, node, value);
     } else {
@@ -433,8 +423,8 @@ static enum err_code read_json(struct reader *reader, yaml_node_t *node, json_t 
     return rc;
 }
 
-static enum err_code read_value(struct reader *reader, yaml_node_t *node, const void *arg,
-                                void *field)
+static enum err_code read_value(struct reader *reader, const struct yaml_value *node,
+                                const void *arg, void *field)
 {
     json_t *value;
     enum err_code rc = read_json(reader, node, &value);
@@ -445,7 +435,7 @@ static enum err_code read_value(struct reader *reader, yaml_node_t *node, const 
     return rc;
 }
 
-/* ---- what the tables need of its own ---- */
+/* ---- values of the tables ---- */
 
 /* clang-format off */
 static const struct range any_count  = {0, INT_MAX};
@@ -468,23 +458,23 @@ static const struct word places[]    = {{"own", USAGE_OWN}, {"last", USAGE_LAST}
 static const struct word arguments[] = {{"string", 0}, {"object", 1}, {NULL, 0}};
 /* clang-format on */
 
-static enum err_code read_split(struct reader *reader, yaml_node_t *node, const void *arg,
-                                void *field)
+static enum err_code read_split(struct reader *reader, const struct yaml_value *node,
+                                const void *arg, void *field)
 {
     int *split = field;
     long number;
 
     (void)arg;
-    if (node->type == YAML_SCALAR_NODE) {
-        if (!strcmp(scalar_text(node), "word")) {
+    if (node->kind == YAML_TEXT) {
+        if (!strcmp(node->text, "word")) {
             *split = SPLIT_WORD;
             return ERR_OK;
         }
-        if (!strcmp(scalar_text(node), "whole")) {
+        if (!strcmp(node->text, "whole")) {
             *split = SPLIT_WHOLE;
             return ERR_OK;
         }
-        if (parse_int(scalar_text(node), &number) && number > 0 && number < INT_MAX) {
+        if (parse_int(node->text, &number) && number > 0 && number < INT_MAX) {
             *split = (int)number;
             return ERR_OK;
         }
@@ -492,8 +482,9 @@ static enum err_code read_split(struct reader *reader, yaml_node_t *node, const 
     return fail(reader, node, "expected word, whole or a number of characters");
 }
 
-static enum err_code read_text(struct reader *reader, yaml_node_t *node, const void *arg,
-                               void *field)
+/* A text to match: a word or list that must occur, or {equals: ...} or {contains: ...}. */
+static enum err_code read_text(struct reader *reader, const struct yaml_value *node,
+                               const void *arg, void *field)
 {
     struct script_text *text = field;
     struct forms {
@@ -507,7 +498,7 @@ static enum err_code read_text(struct reader *reader, yaml_node_t *node, const v
     };
     enum err_code rc;
 
-    if (node->type != YAML_MAPPING_NODE) {
+    if (node->kind != YAML_MAP) {
         text->test = TEST_CONTAINS;
         return read_words(reader, node, arg, &text->words);
     }
@@ -521,33 +512,31 @@ static enum err_code read_text(struct reader *reader, yaml_node_t *node, const v
     return ERR_OK;
 }
 
-static enum err_code read_headers(struct reader *reader, yaml_node_t *node, const void *arg,
-                                  void *field)
+/* Names of headers are compared in lower case, as the server records them. */
+static enum err_code read_headers(struct reader *reader, const struct yaml_value *node,
+                                  const void *arg, void *field)
 {
     struct script_match *match = CONTAINER_OF(field, struct script_match, headers);
-    const yaml_node_pair_t *pair;
 
-    if (node->type != YAML_MAPPING_NODE)
+    if (node->kind != YAML_MAP)
         return fail(reader, node, "expected names and texts");
-    match->header_count =
-        (size_t)(node->data.mapping.pairs.top - node->data.mapping.pairs.start);
+    match->header_count = node->count;
     match->headers = keep(reader, mem_new_array(struct script_header, match->header_count + 1));
 
-    pair = node->data.mapping.pairs.start;
-    for (size_t i = 0; i < match->header_count; i++, pair++) {
-        yaml_node_t *name = node_at(reader, pair->key);
+    for (size_t i = 0; i < match->header_count; i++) {
+        const struct yaml_value *name = node->pairs[i].key;
         size_t length;
         char *lower;
         enum err_code rc;
 
-        if (name->type != YAML_SCALAR_NODE)
+        if (name->kind != YAML_TEXT)
             return fail(reader, name, "a key must be a word");
-        length = path_push_key(reader, scalar_text(name));
-        lower = keep(reader, mem_strdup(scalar_text(name)));
+        length = path_push_key(reader, name->text);
+        lower = keep(reader, mem_strdup(name->text));
         for (char *c = lower; *c; c++)
             *c = (char)tolower((unsigned char)*c);
         match->headers[i].name = lower;
-        rc = read_text(reader, node_at(reader, pair->value), arg, &match->headers[i].text);
+        rc = read_text(reader, node->pairs[i].value, arg, &match->headers[i].text);
         if (rc)
             return rc;
         path_pop(reader, length);
@@ -555,9 +544,9 @@ static enum err_code read_headers(struct reader *reader, yaml_node_t *node, cons
     return ERR_OK;
 }
 
-/* N, true (some), false (none), {min, max}. */
-static enum err_code read_results(struct reader *reader, yaml_node_t *node, const void *arg,
-                                  void *field)
+/* A number of tool results: N, true (at least one), false (none), or {min, max}. */
+static enum err_code read_results(struct reader *reader, const struct yaml_value *node,
+                                  const void *arg, void *field)
 {
     struct script_match *match = CONTAINER_OF(field, struct script_match, min_results);
     static const struct key keys[] = {
@@ -569,18 +558,18 @@ static enum err_code read_results(struct reader *reader, yaml_node_t *node, cons
 
     (void)arg;
     match->max_results = INT_MAX;
-    if (node->type == YAML_MAPPING_NODE)
+    if (node->kind == YAML_MAP)
         return read_mapping(reader, node, keys, match);
-    if (node->type == YAML_SCALAR_NODE && !strcmp(scalar_text(node), "true")) {
+    if (node->kind == YAML_TEXT && !strcmp(node->text, "true")) {
         match->min_results = 1;
         return ERR_OK;
     }
-    if (node->type == YAML_SCALAR_NODE && !strcmp(scalar_text(node), "false")) {
+    if (node->kind == YAML_TEXT && !strcmp(node->text, "false")) {
         match->max_results = 0;
         return ERR_OK;
     }
-    if (node->type == YAML_SCALAR_NODE && parse_int(scalar_text(node), &number) &&
-        number >= 0 && number < INT_MAX) {
+    if (node->kind == YAML_TEXT && parse_int(node->text, &number) && number >= 0 &&
+        number < INT_MAX) {
         match->min_results = match->max_results = (int)number;
         return ERR_OK;
     }
@@ -588,29 +577,28 @@ static enum err_code read_results(struct reader *reader, yaml_node_t *node, cons
 }
 
 /* Arguments of a call: a string is sent as it stands, anything else as JSON. */
-static enum err_code read_arguments(struct reader *reader, yaml_node_t *node, const void *arg,
-                                    void *field)
+static enum err_code read_arguments(struct reader *reader, const struct yaml_value *node,
+                                    const void *arg, void *field)
 {
     struct script_call *call = CONTAINER_OF(field, struct script_call, arguments);
 
-    if (node->type == YAML_SCALAR_NODE)
+    if (node->kind == YAML_TEXT)
         return read_string(reader, node, arg, &call->raw);
     return read_value(reader, node, arg, field);
 }
 
-static enum err_code read_usage(struct reader *reader, yaml_node_t *node, const void *arg,
-                                void *field)
+static enum err_code read_usage(struct reader *reader, const struct yaml_value *node,
+                                const void *arg, void *field)
 {
-    if (node->type == YAML_SCALAR_NODE && strcmp(scalar_text(node), "auto") &&
-        strcmp(scalar_text(node), "none"))
+    if (node->kind == YAML_TEXT && strcmp(node->text, "auto") && strcmp(node->text, "none"))
         return fail(reader, node, "expected auto, none or the numbers");
     return read_value(reader, node, arg, field);
 }
 
-static enum err_code read_list(struct reader *reader, yaml_node_t *node, const void *arg,
-                               void *field)
+static enum err_code read_list(struct reader *reader, const struct yaml_value *node,
+                               const void *arg, void *field)
 {
-    if (node->type != YAML_SEQUENCE_NODE)
+    if (node->kind != YAML_LIST)
         return fail(reader, node, "expected a list");
     return read_value(reader, node, arg, field);
 }
@@ -691,7 +679,7 @@ static const struct key rule_keys[] = {
     {NULL, NULL, 0, NULL},
 };
 
-/* The defaults before the rules that take them. */
+/* `defaults` stands before `rules`, which copy them. */
 static const struct key script_keys[] = {
     {"models",   read_words,  AT(script, models),   NULL},
     {"api_key",  read_string, AT(script, api_key),  NULL},
@@ -701,22 +689,23 @@ static const struct key script_keys[] = {
 };
 /* clang-format on */
 
-static enum err_code read_match(struct reader *reader, yaml_node_t *node, const void *arg,
-                                void *field)
+static enum err_code read_match(struct reader *reader, const struct yaml_value *node,
+                                const void *arg, void *field)
 {
     (void)arg;
     return read_mapping(reader, node, match_keys, field);
 }
 
-static enum err_code read_answer(struct reader *reader, yaml_node_t *node, const void *arg,
-                                 void *field)
+static enum err_code read_answer(struct reader *reader, const struct yaml_value *node,
+                                 const void *arg, void *field)
 {
     (void)arg;
     return read_mapping(reader, node, answer_keys, field);
 }
 
-static enum err_code read_fault(struct reader *reader, yaml_node_t *node, const void *arg,
-                                void *field)
+/* A rule with a fault of its own takes nothing of the fault in `defaults`. */
+static enum err_code read_fault(struct reader *reader, const struct yaml_value *node,
+                                const void *arg, void *field)
 {
     struct script_fault *fault = field;
     enum err_code rc;
@@ -729,15 +718,15 @@ static enum err_code read_fault(struct reader *reader, yaml_node_t *node, const 
     return rc;
 }
 
-static enum err_code read_calls(struct reader *reader, yaml_node_t *node, const void *arg,
-                                void *field)
+static enum err_code read_calls(struct reader *reader, const struct yaml_value *node,
+                                const void *arg, void *field)
 {
     struct script_answer *answer = CONTAINER_OF(field, struct script_answer, calls);
 
     (void)arg;
-    if (node->type != YAML_SEQUENCE_NODE)
+    if (node->kind != YAML_LIST)
         return fail(reader, node, "expected a list");
-    answer->call_count = item_count(node);
+    answer->call_count = node->count;
     answer->calls = keep(reader, mem_new_array(struct script_call, answer->call_count + 1));
 
     for (size_t i = 0; i < answer->call_count; i++) {
@@ -747,25 +736,26 @@ static enum err_code read_calls(struct reader *reader, yaml_node_t *node, const 
 
         call->send_index = WHEN_EVERY;
         call->split = SCRIPT_ARGUMENTS_SPLIT;
-        rc = read_mapping(reader, item_at(reader, node, i), call_keys, call);
+        rc = read_mapping(reader, node->items[i], call_keys, call);
         if (rc)
             return rc;
         if (!call->name)
-            return fail(reader, item_at(reader, node, i), "a tool call needs a name");
+            return fail(reader, node->items[i], "a tool call needs a name");
         path_pop(reader, length);
     }
     return ERR_OK;
 }
 
-static enum err_code read_rules(struct reader *reader, yaml_node_t *node, const void *arg,
-                                void *field)
+/* Each rule begins with a copy of the default answer. Its own keys then replace single fields. */
+static enum err_code read_rules(struct reader *reader, const struct yaml_value *node,
+                                const void *arg, void *field)
 {
     struct script *script = CONTAINER_OF(field, struct script, rules);
 
     (void)arg;
-    if (node->type != YAML_SEQUENCE_NODE)
+    if (node->kind != YAML_LIST)
         return fail(reader, node, "expected a list");
-    script->rule_count = item_count(node);
+    script->rule_count = node->count;
     script->rules = keep(reader, mem_new_array(struct script_rule, script->rule_count + 1));
 
     for (size_t i = 0; i < script->rule_count; i++) {
@@ -775,7 +765,7 @@ static enum err_code read_rules(struct reader *reader, yaml_node_t *node, const 
 
         rule->match.max_results = -1;
         rule->answer = script->defaults;
-        rc = read_mapping(reader, item_at(reader, node, i), rule_keys, rule);
+        rc = read_mapping(reader, node->items[i], rule_keys, rule);
         if (rc)
             return rc;
         path_pop(reader, length);
@@ -783,13 +773,13 @@ static enum err_code read_rules(struct reader *reader, yaml_node_t *node, const 
     return ERR_OK;
 }
 
-/* ---- what everybody came for ---- */
+/* ---- the script ---- */
 
-static enum err_code read_document(struct script *script, yaml_document_t *document,
-                                   struct err *err)
+static enum err_code read_tree(struct script *script, const struct yaml_tree *tree,
+                               struct err *err)
 {
-    struct reader reader = {.document = document, .script = script, .err = err};
-    yaml_node_t *root = yaml_document_get_root_node(document);
+    struct reader reader = {.script = script, .err = err};
+    const struct yaml_value *root = yaml_tree_root(tree);
     enum err_code rc;
 
     if (!root)
@@ -814,22 +804,15 @@ static struct script *script_new(void)
 static enum err_code parse_yaml(struct script *script, const char *text, size_t length,
                                 struct err *err)
 {
-    yaml_parser_t parser;
-    yaml_document_t document;
-    enum err_code rc;
+    struct yaml_tree *tree = NULL;
+    struct err why = {0};
+    size_t line = 0;
+    enum err_code rc = yaml_tree_parse(text, length, &tree, &line, &why);
 
-    if (!yaml_parser_initialize(&parser))
-        abort();
-    yaml_parser_set_input_string(&parser, (const unsigned char *)text, length);
-    if (yaml_parser_load(&parser, &document)) {
-        rc = read_document(script, &document, err);
-        yaml_document_delete(&document);
-    } else {
-        rc = err_set(err, ERR_INVALID, "script: not YAML: %s (line %zu)",
-                     parser.problem ? parser.problem : "unreadable",
-                     parser.problem_mark.line + 1);
-    }
-    yaml_parser_delete(&parser);
+    if (rc)
+        return err_set(err, rc, "script: not YAML: %s (line %zu)", why.text, line);
+    rc = read_tree(script, tree, err);
+    yaml_tree_free(tree);
     return rc;
 }
 

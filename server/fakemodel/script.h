@@ -8,23 +8,23 @@
 #include "core/base/err.h"
 
 /*
- * fakemodel/script.h -- what the scripted upstream says, read from YAML.
+ * fakemodel/script.h -- a script: the rules by which the scripted upstream answers, read from YAML.
  *
- * A script is a list of rules, tried in order; the first that fits a request gives the answer.
- * Everything may be left out but `rules`. An unknown key is an error that names path and line.
+ * A script is a list of rules, tried in order; the first that fits a request has the answer. Only
+ * `rules` is required. An unknown key is an error that names its path and line.
  *
- *   models: [demo]               # what GET /v1/models lists
- *   api_key: sk-upstream         # other keys get 401; absent: no key is looked at
- *   defaults: {...}              # keys of `answer`, for every rule that has none of its own
+ *   models: [demo]               # the list of GET /v1/models
+ *   api_key: sk-upstream         # other keys get 401; absent: keys are not checked
+ *   defaults: {...}              # keys of `answer`, for rules that do not set them
  *   rules:
  *     - name: weather            # shown in GET /__requests
- *       skip: 1                  # the first N requests that fit go past this rule
+ *       skip: 1                  # the first N requests that fit are left to later rules
  *       times: 2                 # after N answers the rule is used up
  *       match: {...}
  *       answer: {...}
  *
- * match -- all of the keys must fit; none fits everything. TEXT is a word or list of words, one
- * of which must occur (letters' case aside), or {equals: ...} or {contains: ...}:
+ * match -- all keys must fit; a match without keys fits everything. TEXT is a word or a list of words,
+ * one of which must occur in any case of letters, or {equals: ...} or {contains: ...}:
  *
  *   user: TEXT                   # the last user message
  *   system: TEXT                 # system and developer messages, joined by newlines
@@ -39,13 +39,12 @@
  *   stream: true
  *   headers: {x-team: TEXT}
  *
- * The same script answers POST /v1/chat/completions and POST /v1/responses. There the input is
- * matched as the messages that it would be, tool_calls of a custom tool take their `input` out of
- * the arguments, and what has no place in the other API (reasoning_field, send_*, usage_in,
- * arguments_as) does nothing.
+ * The same script answers POST /v1/chat/completions and POST /v1/responses. In the latter, the input is
+ * matched as the messages that it would be, calls of a custom tool take `input` from their arguments,
+ * and keys without a counterpart (reasoning_field, send_*, usage_in, arguments_as) have no effect.
  *
  * answer -- strings may hold {{last_user}}, {{system}}, {{tool_output}}, {{tool_outputs}},
- * {{model}}, {{tool_name}} (the tool that tool_choice asks for, else the first), {{request}} (its
+ * {{model}}, {{tool_name}} (the tool that tool_choice names, else the first), {{request}} (its
  * number) and {{sample_arguments}}, {{sample_json}}: values that fit the tool's parameters or the
  * response_format:
  *
@@ -54,36 +53,35 @@
  *   reasoning_field: reasoning   # default reasoning_content
  *   refusal: "..."
  *   annotations: [{type: url_citation, url: ..., title: ..., start_index: 0, end_index: 5}]
- *                                # of the text, behind it
- *   summary: ["...", "..."]      # of the reasoning, one part or several; /v1/responses only, as
- *   encrypted_reasoning: gAAA    # is this: encrypted_content of the reasoning
+ *                                # of the text; sent after it
+ *   summary: ["...", "..."]      # of the reasoning, one part or several; /v1/responses only
+ *   encrypted_reasoning: gAAA    # encrypted_content of the reasoning; /v1/responses only
  *   split: word                  # word, whole, or a number of characters
  *   repeat: 100                  # the pieces of the text, so many times over
  *   tool_calls:
  *     - name: get_weather
- *       arguments: {city: Paris} # sent as JSON; a string is sent as it stands
+ *       arguments: {city: Paris} # sent as JSON; a string is sent without a change
  *       arguments_as: string     # or object: as a JSON object, in one chunk
  *       split: whole             # of the arguments, default 8; whole: in the call's first chunk
- *       id: call_1               # default: made up
- *       send_id: first           # with which of its chunks: first, every, never
+ *       id: call_1               # default: a random one
+ *       send_id: first           # with which chunks of the call: first, every, never
  *       send_index: every        # or never
  *       send_name: first         # or every
- *   events: ['{"choices": [...]}']  # the data of each event of a stream, as it stands and
- *                                # without templates, then [DONE]; of the other keys only delays,
- *                                # dialect and fault count
- *   finish_reason: stop          # default stop or tool_calls; none: never sent
- *   usage: {prompt_tokens: 9, completion_tokens: 3, total_tokens: 12}  # sent as it stands;
+ *   events: ['{"choices": [...]}']  # the data of each event of a stream, without templates, then
+ *                                # [DONE]; of the other keys only delays, dialect and fault count
+ *   finish_reason: stop          # default stop or tool_calls; none: it is not sent
+ *   usage: {prompt_tokens: 9, completion_tokens: 3, total_tokens: 12}  # sent without a change;
  *                                # auto (the default) counts words and pieces; none
  *   usage_in: own                # a chunk of its own if the request asks for usage;
  *                                # last: always, in the chunk with the finish_reason
- *   format: auto                 # json or sse, whatever the request asked for
+ *   format: auto                 # as the request asks; json or sse: always that
  *   delay_ms: 200                # before the first byte
  *   piece_delay_ms: 20           # between two pieces of a stream
  *   dialect: [crlf, multi_line, no_space, no_done, no_role, comments]
  *   fault: {kind: cut, after: 3}
  *
- * fault -- what goes wrong instead. `after` counts the pieces that are still delivered. Without
- * it a cut or a stall comes before the status line, the others at once.
+ * fault -- the answer goes wrong. `after` is the number of pieces that are still delivered. Without it,
+ * a cut or a stall comes before the status line, and the other faults before the first piece.
  *
  *   kind: status                 # {status: 429, body: JSON or text, retry_after: 2}
  *   kind: cut                    # the connection breaks
@@ -93,8 +91,8 @@
  *   kind: error                  # {error: {...}} within the stream, which then ends
  *   kind: no_end                 # all pieces, but no finish_reason, usage or [DONE]
  *
- * All of a script's memory is released together; nothing in it changes but the counters of its
- * rules, which script_pick() keeps.
+ * A script is never changed, except for the counters of its rules, which are script_pick()'s. All its
+ * memory is released together.
  */
 
 #define SCRIPT_SIZE_LIMIT   ((size_t)1 << 20)
@@ -126,7 +124,7 @@ struct script_header {
     struct script_text text;
 };
 
-/* A yes, a no, or not asked. */
+/* A yes, a no, or no condition. */
 enum script_answered {
     ANY = 0,
     YES,
@@ -144,19 +142,18 @@ struct script_match {
     enum script_answered offers_tools;
     enum script_answered stream;
     int min_results;
-    int max_results; /* below 0: not asked */
+    int max_results; /* negative: no condition */
     struct script_header *headers;
     size_t header_count;
 };
 
-/* How a text becomes pieces: by word when zero. */
+/* How a text is cut into pieces. A positive number is a number of characters. */
 enum script_split {
     SPLIT_WORD = 0,
     SPLIT_WHOLE = -1,
-    /* above zero: that many characters */
 };
 
-/* One string, to be split; or a list of pieces. */
+/* One string, which is split; or, if `listed`, the pieces themselves. */
 struct script_pieces {
     struct script_words words;
     bool listed;
@@ -170,11 +167,11 @@ enum script_when {
 
 struct script_call {
     const char *name;
-    const char *id;    /* NULL: made up */
-    const char *raw;   /* arguments as a string, or */
+    const char *id;    /* NULL: a random one */
+    const char *raw;   /* the arguments as a string, or */
     json_t *arguments; /* as a value; both NULL: {} */
-    int as_object;     /* 1: not as a string */
-    int split;         /* enum script_split */
+    int as_object;     /* 1: they are sent as an object and not as a string */
+    int split;         /* enum script_split, or characters */
     enum script_when send_id;
     enum script_when send_index;
     enum script_when send_name;
@@ -193,10 +190,10 @@ enum script_fault_kind {
 
 struct script_fault {
     enum script_fault_kind kind;
-    int after;       /* pieces; below 0: before anything */
-    int status;      /* 0: the kind's own */
-    int retry_after; /* seconds; below 0: no such header */
-    json_t *body;    /* NULL: an envelope that suits the status */
+    int after;       /* pieces that are delivered first; negative: not given */
+    int status;      /* 0: the default of the kind */
+    int retry_after; /* seconds; negative: no such header */
+    json_t *body;    /* NULL: an error that fits the status */
     json_t *error;   /* NULL: a server_error */
 };
 
@@ -228,12 +225,12 @@ struct script_answer {
     json_t *annotations;             /* a list; NULL: none */
     const char *encrypted_reasoning; /* NULL: none */
     const char *reasoning_field;     /* NULL: reasoning_content */
-    int split;                       /* enum script_split */
-    int repeat;
+    int split;                       /* enum script_split, or characters */
+    int repeat;                      /* how often the pieces of the text are sent */
     struct script_call *calls;
     size_t call_count;
-    struct script_words events; /* none: what the others come to */
-    const char *finish_reason;  /* NULL: as it comes; "none": never */
+    struct script_words events; /* if there are any, they are the whole stream */
+    const char *finish_reason;  /* NULL: stop or tool_calls; "none": it is not sent */
     json_t *usage;              /* an object, "auto", "none"; NULL: auto */
     enum script_usage_place usage_place;
     enum script_format format;
@@ -247,25 +244,26 @@ struct script_rule {
     const char *name; /* NULL: none */
     struct script_match match;
     int skip;
-    int times;  /* 0: no end */
-    int fitted; /* how often it has fitted so far: script_pick()'s */
+    int times;  /* 0: without limit */
+    int fitted; /* how often it has fitted so far; script_pick() counts */
     struct script_answer answer;
 };
 
 struct script {
     struct script_words models;
-    const char *api_key; /* NULL: not looked at */
+    const char *api_key; /* NULL: keys are not checked */
     struct script_answer defaults;
     struct script_rule *rules;
     size_t rule_count;
-    struct script_memory *memory; /* all that the above points to */
+    struct script_memory *memory; /* everything that the members above point to */
 };
 
-/* Reads a script. ERR_INVALID with one sentence that names path and line, or ERR_TOO_LARGE. */
+/* Reads a script in UTF-8. The caller frees *ret_script. ERR_INVALID with one sentence that names path and
+ * line; ERR_TOO_LARGE beyond SCRIPT_SIZE_LIMIT or SCRIPT_VALUE_LIMIT. Any thread. */
 enum err_code script_parse(const char *text, size_t length, struct script **ret_script,
                            struct err *err) MUST_CHECK;
 
-/* The built-in demo. */
+/* The built-in demo. The caller frees. */
 struct script *script_demo(void);
 
 void script_free(struct script *script);

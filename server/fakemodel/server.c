@@ -26,12 +26,24 @@
 #include "server/fakemodel/script.h"
 
 /*
- * fakemodel/server.c -- connections, each with its thread, and what they share: the script in
- * force and the record of what was received. Both are behind one lock, which nobody holds while
- * waiting or writing.
+ * fakemodel/server.c -- connections, each with its thread, and the state that they share.
  *
- * A reply borrows its rule, so a script lives until the last reply made from it is gone; it is
- * counted.
+ *   handle() ─▶ serve_api() ─▶ prompt ─▶ rule ─▶ reply ─▶ send_reply() ─▶ read_reply() ... ─▶ request_ended()
+ *        └────▶ serve_control(): the record, another script
+ *
+ * libmicrohttpd runs a thread for each connection and calls read_reply() for the next bytes. That
+ * function may simply wait, so a delay, a stall or a stream of an hour needs no state machine. For a
+ * server with real clients that would be wrong (a thread is memory), and the real server does it with
+ * loops. For a test's upstream it is the shortest code that can be right.
+ *
+ * Two things are shared: the current script and the record of requests. One lock guards both. It is
+ * never held while a thread waits or writes. A reply borrows its rule, so a script is counted, and
+ * freed with the last reply made from it: POST /__script may replace it while streams are open.
+ *
+ * Every wait is a poll() of the client's socket and of an eventfd. So a client that leaves ends its
+ * thread at once, as the record has to say, and stopping the server does not wait for delays.
+ *
+ * Nothing is stored. A test that kills this process loses its record.
  */
 
 #define UPSTREAM_BODY_LIMIT       ((size_t)32 << 20)
@@ -40,7 +52,7 @@
 #define UPSTREAM_STACK_SIZE       ((size_t)256 << 10)
 #define UPSTREAM_IDLE_TIMEOUT     300u /* seconds that a connection is kept without a request */
 #define RECORD_LIMIT              ((size_t)500)
-#define RECORD_BODY_LIMIT         ((size_t)1 << 20) /* longer bodies are recorded as their length */
+#define RECORD_BODY_LIMIT         ((size_t)1 << 20) /* of a longer body, the length is recorded */
 #define DEFAULT_LISTEN            "127.0.0.1:9000"
 
 struct shared_script {
@@ -50,8 +62,8 @@ struct shared_script {
 
 struct upstream_server {
     struct MHD_Daemon *daemon;
-    int stopping; /* an eventfd, readable for good once the end has come */
-    bool controlled;
+    int stopping;    /* an eventfd; readable from the moment when the server stops */
+    bool controlled; /* it has the control paths, and keeps a record for them */
     char url[LISTEN_URL_SIZE];
 
     struct lock lock;
@@ -60,17 +72,17 @@ struct upstream_server {
     unsigned long request_count;   /* guarded by lock */
 };
 
-/* One request, from its first byte to its last; belongs to the connection's thread. */
+/* One request and its answer. It belongs to the connection's thread. */
 struct exchange {
     struct upstream_server *server;
     struct MHD_Connection *connection;
     struct buf request;
     bool too_large;
-    json_t *record; /* our reference; guarded by the server's lock; NULL: not recorded */
+    json_t *record; /* a reference; guarded by the server's lock; NULL: not recorded */
     struct shared_script *script;
     struct reply *reply;
-    struct buf out; /* what is to be sent now */
-    bool cut;       /* the reply said so */
+    struct buf out; /* bytes of the present piece that the library has not taken yet */
+    bool cut;       /* the script breaks the connection */
 };
 
 /* ---- waiting ---- */
@@ -89,7 +101,7 @@ static int socket_of(struct MHD_Connection *connection)
     return info->connect_fd;
 }
 
-/* Until `deadline_ns`, or one of the events that end a wait early. */
+/* Waits until `deadline_ns`, the client's leaving, or the end of the server. */
 static enum waited wait_until(struct exchange *exchange, uint64_t deadline_ns)
 {
     struct pollfd fds[] = {
@@ -121,7 +133,7 @@ static enum waited wait_for_leaving(struct exchange *exchange)
     return wait_until(exchange, UINT64_MAX);
 }
 
-/* ---- what is shared ---- */
+/* ---- the script ---- */
 
 static struct shared_script *share(struct script *script)
 {
@@ -159,7 +171,7 @@ static void replace_script(struct upstream_server *server, struct script *script
     release_script(server, previous);
 }
 
-/* The script in force, for as long as the exchange lasts. */
+/* The current script, held for as long as the exchange lasts. */
 static struct script *take_script(struct exchange *exchange)
 {
     struct upstream_server *server = exchange->server;
@@ -194,7 +206,7 @@ static void add_record_locked(struct upstream_server *server, json_t *record)
     json_array_append(server->records, record);
 }
 
-/* Counts the request and, where somebody may ask, writes it down. Returns its number. */
+/* Counts the request, and records it if the server has the control paths. Returns its number. */
 static unsigned long record_request(struct exchange *exchange, const char *method,
                                     const char *path, const json_t *headers, json_t *parsed)
 {
@@ -251,6 +263,7 @@ static void forget_records(struct upstream_server *server)
 
 /* ---- requests ---- */
 
+/* Adds a header to the record, its name in lower case. A key is not recorded. */
 static enum MHD_Result add_header(void *arg, enum MHD_ValueKind kind, const char *name,
                                   const char *value)
 {
@@ -309,7 +322,7 @@ static enum MHD_Result send_error(struct exchange *exchange, int status, const c
     return send_text(exchange, (unsigned)status, "application/json", json_text(body));
 }
 
-/* MHD asks for bytes; this thread may wait for them. */
+/* The library's content reader, on the connection's thread: it may wait. */
 static ssize_t read_reply(void *arg, uint64_t position, char *bytes, size_t size)
 {
     struct exchange *exchange = arg;
@@ -395,7 +408,7 @@ static enum MHD_Result answer_prompt(struct exchange *exchange, const struct pro
     return send_reply(exchange);
 }
 
-/* The words of a request, and where they are looked for. */
+/* The endpoints of a model, and the member in which each has its messages. */
 static const struct endpoint {
     const char *path;
     enum prompt_dialect dialect;
@@ -421,8 +434,9 @@ static bool has_words(const struct endpoint *endpoint, const json_t *body)
            (endpoint->dialect == PROMPT_RESPONSES && json_is_string(words));
 }
 
-static enum MHD_Result ask(struct exchange *exchange, const struct endpoint *endpoint,
-                           const json_t *body, const json_t *headers, unsigned long number)
+static enum MHD_Result serve_prompt(struct exchange *exchange, const struct endpoint *endpoint,
+                                    const json_t *body, const json_t *headers,
+                                    unsigned long number)
 {
     AUTO_FREE char *missing = mem_printf("Missing required parameter: '%s'.", endpoint->words);
     enum MHD_Result result;
@@ -473,7 +487,7 @@ static enum MHD_Result serve_api(struct exchange *exchange, const char *method,
     if (!authorized(exchange, script))
         return send_error(exchange, 401, "invalid_api_key", "Incorrect API key provided.");
     if (find_endpoint(path) && !strcmp(method, "POST"))
-        return ask(exchange, find_endpoint(path), body, headers, number);
+        return serve_prompt(exchange, find_endpoint(path), body, headers, number);
     if (!strcmp(path, "/v1/models") && !strcmp(method, "GET"))
         return list_models(exchange, script);
     return send_error(exchange, 404, NULL, "There is no such path here.");
@@ -548,7 +562,7 @@ static enum MHD_Result handle(void *arg, struct MHD_Connection *connection, cons
     return serve_api(exchange, method, path);
 }
 
-/* How it went, for the record: "cut" by us, or the client left before the end. */
+/* The `state` of the record: "cut" by the script, "answered", or "client_left" before the end. */
 static const char *end_name(const struct exchange *exchange,
                             enum MHD_RequestTerminationCode code)
 {
@@ -674,10 +688,10 @@ static const char usage[] =
     "usage: runnel upstream [--script FILE] [--listen ADDRESS:PORT]\n"
     "\n"
     "A Chat Completions server that answers from a script. Without --script it is the\n"
-    "demo model. It listens on " DEFAULT_LISTEN " unless told otherwise, and prints its\n"
-    "base URL when it is ready. server/fakemodel/SCRIPT.md describes the script.\n";
+    "demo model. It listens on " DEFAULT_LISTEN " by default, and prints its base URL when it\n"
+    "is ready. server/fakemodel/SCRIPT.md describes the script.\n";
 
-/* The whole file, which the caller frees; NULL when it cannot be read, errno saying why. */
+/* The whole file, which the caller frees. NULL if it cannot be read; errno says why. */
 static char *read_file(const char *path)
 {
     struct buf buf = {0};

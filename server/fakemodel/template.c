@@ -1,3 +1,21 @@
+/*
+ * Templates, and values that fit a JSON schema.
+ *
+ * A template is replaced by text from the request. There are no conditions and no loops: a script
+ * chooses between answers by its rules.
+ *
+ * {{sample_arguments}} and {{sample_json}} need more: a value that fits the parameters of a tool, or
+ * the response_format. It lets the demo model call tools that it has never seen, and lets a test
+ * check structured output without writing it. sample() walks the schema and takes the simplest
+ * value at each place: const, default, the first of an enum, otherwise a value of the type. Only
+ * required properties are filled in.
+ *
+ * A schema may be recursive ($ref to itself), and may be hostile. Below SAMPLE_DEPTH, arrays stay empty
+ * and the last of several alternatives is taken, which is where recursive schemas usually end.
+ * Twice as deep, or after SAMPLE_VALUES values, everything is null: then the sample may not fit, but it
+ * ends.
+ */
+
 #include "server/fakemodel/template.h"
 
 #include <stdint.h>
@@ -8,10 +26,9 @@
 #include "core/base/json_pointer.h"
 #include "core/base/mem.h"
 
-/* From here on lists are empty, and of several schemas the last counts. */
 #define SAMPLE_DEPTH  8
-#define SAMPLE_VALUES 1000 /* beyond, null */
-#define SAMPLE_ITEMS  100
+#define SAMPLE_VALUES 1000
+#define SAMPLE_ITEMS  100 /* of one array, whatever its minItems */
 
 /* ---- samples: values that fit a schema ---- */
 
@@ -109,8 +126,8 @@ static json_t *sample_array(struct sampling *sampling, const json_t *schema)
     return array;
 }
 
-/* What stands for the schema: where $ref leads, or one of several; of those that lead back to themselves
- * the last is where they end. NULL: it stands for itself. */
+/* The schema to use instead: the target of $ref, or one of several alternatives. NULL: the schema itself
+ * is used. */
 static const json_t *stand_in(const struct sampling *sampling, const json_t *schema)
 {
     static const char *const alternatives[] = {"anyOf", "oneOf", "allOf"};
@@ -253,7 +270,8 @@ static const struct {
 };
 /* clang-format on */
 
-/* Adds the value of the template that `text` begins with; its length, or 0. */
+/* Adds the value of the template with which `text` begins. Returns the template's length, or 0 if there is
+ * no template. */
 static size_t expand_template(struct buf *buf, const char *text, const struct prompt *prompt)
 {
     for (size_t i = 0; i < COUNT_OF(templates); i++) {

@@ -6,14 +6,15 @@
 #include "server/fakemodel/prompt.h"
 
 /*
- * fakemodel/template.h -- {{last_user}} and its like, filled in from a request. The list is in
- * fakemodel/script.h.
+ * fakemodel/template.h -- templates such as {{last_user}}, filled in from a request.
+ *
+ * fakemodel/script.h has the list. Pure functions. Text in braces that is no template stays as it is.
  */
 
-/* The caller frees. */
+/* The text with its templates filled in. The caller frees. */
 char *template_expand(const char *text, const struct prompt *prompt);
 
-/* A copy of the value with the strings in it expanded. New reference. */
+/* A copy of the value, with templates filled in wherever it has a string. New reference. */
 json_t *template_expand_json(json_t *value, const struct prompt *prompt);
 
 #endif

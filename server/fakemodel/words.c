@@ -1,3 +1,13 @@
+/*
+ * Texts, cut into pieces.
+ *
+ * Real models send tokens. Here a piece is a word with the blanks before it, or a number of
+ * characters, so that a reader of a test sees where the cuts are. A piece never ends within a
+ * character: a test that needs half of one spells out its events.
+ *
+ * Splitting happens after templates were filled in, so that {{last_user}} streams in pieces, too.
+ */
+
 #include "server/fakemodel/words.h"
 
 #include <string.h>
@@ -7,8 +17,7 @@
 #include "core/base/utf8.h"
 #include "server/fakemodel/template.h"
 
-/* The length of the first piece of `text`: a word with the blanks before it, or so many
- * characters. */
+/* The number of bytes in the first piece of `text`. */
 static size_t piece_length(const char *text, int split)
 {
     size_t length = 0;

@@ -1,3 +1,19 @@
+/*
+ * Browsers, and which pages may use this server.
+ *
+ * CORS decides what a page may read. The rule is the setting cors_origins, and nothing is allowed
+ * without it. An API key in a page is visible to its user, so this is for pages whose users have
+ * keys of their own.
+ *
+ * CORS does not decide what a page may send. A browser sends a simple POST, and opens a WebSocket, to
+ * any server without asking first. With keys that is harmless, since the page has none. A server
+ * with no_auth on a developer's machine is another matter: any page that the developer visits could
+ * start runs there. So cors_may_act() refuses a page of an unknown origin also where CORS would let
+ * the request through.
+ *
+ * Pure functions of headers and settings, on an HTTP worker.
+ */
+
 #include "server/http/cors.h"
 
 #include <string.h>

@@ -1,3 +1,16 @@
+/*
+ * Deadlines of connections: four queues instead of a heap.
+ *
+ * Every request moves its connection's deadline several times (head, body, none, idle), under a lock
+ * that all workers share, so a move must be cheap. In a heap it would cost the logarithm of the number
+ * of connections. But there are only four kinds of deadlines, and all deadlines of a kind are equally
+ * long. So a connection that is added to a queue now is due after all others in it: adding at the
+ * end keeps the queue sorted, and the next deadline is the first of one of four.
+ *
+ * What must hold: patience_ns does not change once the server has started, and `now_ns` does not go
+ * back between two calls.
+ */
+
 #include "server/http/deadlines.h"
 
 void deadline_init(struct deadline *deadline)

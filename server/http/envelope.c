@@ -1,3 +1,12 @@
+/*
+ * Errors as clients see them: OpenAI's envelope.
+ *
+ * It is the one place where an error of the core leaves the server, so it also decides what a client
+ * may learn. A refusal is the client's business, and its text goes out as it is. The text of a
+ * failure inside may hold an SQL statement, a path or an address: it goes to the log, under the
+ * request's id, and the client gets that id and a general sentence.
+ */
+
 #include "server/http/envelope.h"
 
 #include "core/base/json.h"

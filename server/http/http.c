@@ -6,6 +6,21 @@
  *   handle  BODY   pieces of the body, kept or discarded
  *   handle  (end)  the endpoint, or the failure, is answered
  *   completed      the answer was sent, or the client left
+ *
+ * Why libmicrohttpd. Its HTTP/1.1 has been tested by many programs, it runs a pool of workers with
+ * epoll, and it can suspend a connection. An HTTP server written for this program would be the
+ * largest risk in it. What the library lacks is added around it, each thing beside the code that
+ * needs it (see README.md).
+ *
+ * Threads. A connection belongs to one worker of the pool for its life, and all callbacks here run on
+ * that worker. What workers share is in struct http, under its lock. An endpoint runs on the worker,
+ * too, and may block on the store: then the worker's other connections wait, which is why anything
+ * longer is suspended. The settings say how many workers there are.
+ *
+ * Stopping has an order, because the library aborts when it is stopped with a suspended connection:
+ * new connections and suspensions are refused; streams, waits and WebSockets are cut, and their loops
+ * give the connections back; the last answers get half a second; then the library stops. The loops
+ * must run until then (serve.c).
  */
 
 #include "server/http/http.h"
@@ -81,7 +96,8 @@ static void *target_seen(void *arg, const char *target, struct MHD_Connection *f
     request->peer->request = request;
     lock_acquire(&http->lock);
     http->requests++;
-    /* The deadline of the first request runs from the opening of the connection. */
+    /* The deadline of the first request runs from the opening of the connection. Later ones begin here,
+     * with the request line: until then the connection was idle. */
     if (request->peer->requests++ > 0)
         connection_set_deadline_locked(http, request->peer, DEADLINE_HEADER);
     request->close = limit > 0 && request->peer->requests >= limit;
@@ -89,6 +105,8 @@ static void *target_seen(void *arg, const char *target, struct MHD_Connection *f
     return request;
 }
 
+/* The library calls this once for the head, once for each piece of the body, once at its end, and again
+ * when a suspended request is resumed. */
 static enum MHD_Result handle(void *arg, struct MHD_Connection *from, const char *url,
                               const char *method, const char *version, const char *data,
                               size_t *size, void **state)
@@ -125,7 +143,7 @@ static void completed(void *arg, struct MHD_Connection *from, void **state,
 
     *state = NULL;
     connection->request = NULL;
-    connection->over = how != MHD_REQUEST_TERMINATED_COMPLETED_OK || !request->goes_on;
+    connection->over = how != MHD_REQUEST_TERMINATED_COMPLETED_OK || !request->stays_open;
     lock_acquire(&http->lock);
     http->requests--;
     if (http->stopping)
@@ -160,7 +178,7 @@ static enum MHD_Result may_connect(void *arg, const struct sockaddr *from, sockl
 }
 
 PRINTF_LIKE(2, 0)
-static void library_says(void *arg, const char *format, va_list arguments)
+static void log_library(void *arg, const char *format, va_list arguments)
 {
     char text[512];
 
@@ -188,7 +206,7 @@ static struct MHD_Daemon *start_daemon(struct http *http)
      * counts. */
     unsigned limit = (config->max_connections + REFUSED_ROOM) * workers;
     struct MHD_OptionItem options[] = {
-        {MHD_OPTION_EXTERNAL_LOGGER, (intptr_t)library_says, NULL},
+        {MHD_OPTION_EXTERNAL_LOGGER, (intptr_t)log_library, NULL},
         {MHD_OPTION_LISTEN_SOCKET, http->options.listen_fd, NULL},
         {MHD_OPTION_CONNECTION_MEMORY_LIMIT, (intptr_t)CONNECTION_MEMORY, NULL},
         {MHD_OPTION_CONNECTION_LIMIT, (intptr_t)limit, NULL},

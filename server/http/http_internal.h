@@ -74,7 +74,7 @@ struct http {
 struct http_connection {
     struct http *http;
     struct request *request;  /* that is under way, or NULL */
-    const char *content_type; /* of mhd_say_content_type(), or NULL */
+    const char *content_type; /* of mhd_set_content_type(), or NULL */
     struct framing framing;   /* over everything that the library has read */
     struct deadline deadline;
     int fd;
@@ -129,7 +129,7 @@ struct request {
 
     int status;                     /* of the answer; 0: no answer yet */
     bool close;                     /* the connection ends with the answer */
-    bool goes_on;                   /* the connection stays open: known when the answer is on
+    bool stays_open;                /* the connection stays open: known when the answer is on
                                      * its way */
     bool at_once;                   /* a failure is answered without reading the body */
     struct request_header *headers; /* those that an endpoint has added */

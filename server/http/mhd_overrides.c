@@ -1,3 +1,16 @@
+/*
+ * The library's functions that this program defines instead.
+ *
+ * This is symbol interposition, without LD_PRELOAD: of two definitions of a dynamic symbol the
+ * executable's comes first, also for calls from inside a shared library (ld.so(8)). The library's own
+ * function is found with dlsym(RTLD_NEXT). A patched copy of the library in this repository was the
+ * alternative. It would have to follow the security fixes of two Debian releases.
+ *
+ * Everything here runs on the library's workers, for every connection of the process. A connection
+ * of another daemon (the scripted upstream, the self-test) has no struct http_connection, and gets
+ * the library's behaviour unchanged.
+ */
+
 #include "server/http/mhd_overrides.h"
 
 #include <assert.h>
@@ -12,7 +25,7 @@
 #include "server/http/parse/framing.h"
 #include "server/http/parse/hygiene.h"
 
-/* ---- The library's own ---- */
+/* ---- The functions of the library ---- */
 
 static struct {
     __typeof__(&MHD_queue_response) queue_response;
@@ -38,7 +51,7 @@ enum MHD_Result mhd_queue_answer(struct MHD_Connection *connection, unsigned sta
     return library.queue_response(connection, status, response);
 }
 
-void mhd_say_content_type(struct MHD_Connection *connection, const char *type)
+void mhd_set_content_type(struct MHD_Connection *connection, const char *type)
 {
     connection_of(connection)->content_type = type;
 }
@@ -113,9 +126,9 @@ static bool is_header(enum MHD_ValueKind kind, const char *key, size_t length, c
            strncasecmp(key, name, length) == 0;
 }
 
-/* The type that was set by mhd_say_content_type(). NULL: the header as it came. */
-static const char *said_type(struct MHD_Connection *connection, enum MHD_ValueKind kind,
-                             const char *key, size_t length)
+/* The type that was set by mhd_set_content_type(). NULL: the header as it came. */
+static const char *replaced_type(struct MHD_Connection *connection, enum MHD_ValueKind kind,
+                                 const char *key, size_t length)
 {
     const struct http_connection *peer;
 
@@ -130,7 +143,7 @@ enum MHD_Result MHD_lookup_connection_value_n(struct MHD_Connection *connection,
                                               size_t key_size, const char **value_ptr,
                                               size_t *value_size_ptr)
 {
-    const char *value = said_type(connection, kind, key, key_size);
+    const char *value = replaced_type(connection, kind, key, key_size);
     size_t length = value ? strlen(value) : 0;
 
     if (is_header(kind, key, key_size, MHD_HTTP_HEADER_COOKIE) ||

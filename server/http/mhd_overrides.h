@@ -54,6 +54,6 @@ void mhd_read_along(int fd, struct framing *framing);
 
 /* Sets what is read as the Content-Type of the request from now on; NULL: the header as it
  * came. Borrowed. */
-void mhd_say_content_type(struct MHD_Connection *connection, const char *type);
+void mhd_set_content_type(struct MHD_Connection *connection, const char *type);
 
 #endif

@@ -1,3 +1,19 @@
+/*
+ * A request as its endpoint sees it, and its answer on the way out.
+ *
+ * The struct is made with the request line and freed when the library has finished the request. In
+ * between it has exactly one of four kinds of answer: bytes, a stream, a wait, an upgrade. The asserts
+ * in request_answer_bytes() and its neighbours hold that, and request_send() knows how each is given
+ * to the library.
+ *
+ * A request may live for hours, as the handle of a stream or a WebSocket. So each part is released as
+ * soon as it is not needed: the text of the body after parsing, the JSON with the answer, target and
+ * headers when the answer is on its way. What stays of a stream is a small struct.
+ *
+ * It belongs to the worker of its connection. While the connection is suspended, only the sink may be
+ * used, on its loop (suspended.h); the request itself is left alone until it is back.
+ */
+
 #include "server/http/request.h"
 
 #include <assert.h>
@@ -201,8 +217,8 @@ static enum err_code parse_form(struct request *request, struct err *err)
     return rc;
 }
 
-/* A body that is JSON although its header says that it is a form: `curl -d` without a header
- * does that. */
+/* The Content-Type must be JSON, or missing. `curl -d` sends JSON as a form unless its user sets the
+ * header, hence the hint in the message. */
 static enum err_code check_type(const struct request *request, struct err *err)
 {
     const char *type = request_header(request, "content-type");
@@ -257,6 +273,7 @@ enum err_code request_parse_body(struct request *request, struct err *err)
         request->close = true;
         return rc;
     }
+    /* A missing body is an error of the JSON, with its text. The parser needs at least one byte. */
     if (!request->body.length)
         buf_add_text(&request->body, " ");
     return parse_object(request, err);
@@ -491,7 +508,7 @@ bool request_send(struct request *request)
     request->phase = REQUEST_ANSWERED;
     if (!response)
         return false;
-    request->goes_on = request->head.keep_alive && !request->websocket && !is_last(request);
+    request->stays_open = request->head.keep_alive && !request->websocket && !is_last(request);
     taken = mhd_queue_answer(request->connection, status, response) == MHD_YES;
     MHD_destroy_response(response);
     request_drop_body(request);

@@ -116,14 +116,14 @@ void request_fail_status(struct request *request, int status);
 struct sink *request_wait(struct request *request, struct loop *loop);
 
 /* For an endpoint that knows only later what kind of answer it will give. As request_wait().
- * When the sink is answered with status REQUEST_GO_ON and no object, `go_on` is called on a
+ * When the sink is answered with status REQUEST_CONTINUE and no object, `resume` is called on a
  * worker, like an endpoint, and answers in any way but waiting again. If that never happens,
  * because the client has left or the request was answered otherwise, `drop` is called instead,
  * on any thread. */
-#define REQUEST_GO_ON 100
+#define REQUEST_CONTINUE 100
 
 struct request_later {
-    enum err_code (*go_on)(struct request *request, void *arg, struct err *err);
+    enum err_code (*resume)(struct request *request, void *arg, struct err *err);
     void (*drop)(void *arg);
     void *arg;
 };

@@ -1,6 +1,13 @@
 /*
- * request_body.c -- the body of a request: kept, or discarded if no one needs it. A body that
- * is too large is answered before its end in both cases.
+ * request_body.c -- the body of a request, piece by piece: kept, or discarded if it is not needed.
+ *
+ * Two limits protect the memory: max_body for one request, and max_bodies for all together, so that
+ * many clients at once cannot do what one may not. The second is a refusal with 503 and Retry-After,
+ * because the next moment may have room.
+ *
+ * A body that is not needed (the request is refused already, or is a GET) is read and thrown away up
+ * to REQUEST_DISCARD_LIMIT, because most clients send all of it before they look for an answer. A
+ * body that is too large, in either case, is answered before its end (request_early.c).
  */
 
 #include <microhttpd.h>

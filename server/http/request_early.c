@@ -67,7 +67,7 @@ static bool send_whole(int fd, const struct buf *text)
 }
 
 /* False: it could not be sent. */
-static bool say(struct request *request)
+static bool send_by_hand(struct request *request)
 {
     AUTO_BUF text = {0};
     const char *body = request->answer;
@@ -87,17 +87,17 @@ static bool say(struct request *request)
 
 enum MHD_Result request_answer_early(struct request *request)
 {
-    bool said = say(request);
+    bool sent = send_by_hand(request);
 
     request->phase = REQUEST_LINGERING;
     request->discarded = 0;
     connection_set_deadline(request->http, request->peer, DEADLINE_LINGER);
-    return said ? MHD_YES : MHD_NO;
+    return sent ? MHD_YES : MHD_NO;
 }
 
 void request_answer_last(struct request *request)
 {
-    (void)say(request);
+    (void)send_by_hand(request);
 }
 
 enum MHD_Result request_linger(struct request *request, size_t size)

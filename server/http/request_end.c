@@ -1,6 +1,17 @@
 /*
  * request_end.c -- a request that is complete, or as complete as it can be read: its endpoint
  * is called, or it is answered without one.
+ *
+ *   request_finish() ─▶ call_endpoint() ─┬─▶ an answer, a stream, an upgrade: sent
+ *                                        └─▶ a wait: suspended ─▶ request_end_waiting() ─▶ sent
+ *
+ * An endpoint is called only if both readers of the bytes, the library and framing.c, have come to
+ * the end of the body. Otherwise a part of the next request may be in this one, and the connection
+ * ends.
+ *
+ * A wait comes back in one of three ways: with an object, which is the answer; with REQUEST_CONTINUE, and
+ * then another function of the endpoint runs, as if it were called now; or with nothing, because the
+ * server stops, and then the client is asked to retry.
  */
 
 #include <assert.h>
@@ -40,7 +51,9 @@ static enum MHD_Result send_or_fail(struct request *request, enum err_code rc, s
     return request_send(request) ? MHD_YES : MHD_NO;
 }
 
-static enum MHD_Result go_on(struct request *request)
+/* Calls the function that the endpoint left for this moment. It may make a stream, so the wait's memory is
+ * released first. */
+static enum MHD_Result resume_request(struct request *request)
 {
     struct request_later later = request->later;
     struct err err = {0};
@@ -48,7 +61,7 @@ static enum MHD_Result go_on(struct request *request)
     request->later = (struct request_later){0};
     wait_forgotten(request->wait);
     request->wait = NULL;
-    return send_or_fail(request, later.go_on(request, later.arg, &err), &err);
+    return send_or_fail(request, later.resume(request, later.arg, &err), &err);
 }
 
 enum MHD_Result request_end_waiting(struct request *request)
@@ -58,8 +71,8 @@ enum MHD_Result request_end_waiting(struct request *request)
 
     if (!status)
         return stopping(request);
-    if (status == REQUEST_GO_ON)
-        return go_on(request);
+    if (status == REQUEST_CONTINUE)
+        return resume_request(request);
     request_answer(request, status, object);
     return request_send(request) ? MHD_YES : MHD_NO;
 }
@@ -81,7 +94,7 @@ static enum MHD_Result call_endpoint(struct request *request)
 }
 
 /* Answers with what was known before the body came. */
-static enum MHD_Result finish_unasked(struct request *request)
+static enum MHD_Result finish_without_endpoint(struct request *request)
 {
     if (request->failure)
         return request_answer_failure(request);
@@ -94,7 +107,7 @@ static enum MHD_Result refuse_unread(struct request *request, int status, const 
     if (!request->failure && !request->status)
         request_refuse(request, status, text);
     request->close = true;
-    return finish_unasked(request);
+    return finish_without_endpoint(request);
 }
 
 enum MHD_Result request_finish(struct request *request)
@@ -106,7 +119,7 @@ enum MHD_Result request_finish(struct request *request)
         return refuse_unread(request, 400,
                              framing->fault ? framing->fault
                                             : "The chunks of the body could not be read.");
-    return request->failure || request->status ? finish_unasked(request)
+    return request->failure || request->status ? finish_without_endpoint(request)
                                                : call_endpoint(request);
 }
 

@@ -1,6 +1,25 @@
 /*
  * request_head.c -- the head of a request: is it clean, whose is it, which endpoint does it
  * want, and how large is its body?
+ *
+ * request_take_head() makes the checks in this order, and stops at the first failure:
+ *
+ *   connection   too many of them                          503, 429; before any work is done
+ *   bytes        framing.c has read the same head          400
+ *   head         hygiene.c: every reader reads it alike    400 ... 505
+ *   host         without keys: a name of this machine      403
+ *   origin       without keys: no page of a stranger       403
+ *   route        path and method                           404, 405
+ *   key          a query in the store, if there is a key   401, 503
+ *   draining     nothing new begins                        503
+ *   body         its encoding and its announced size       415, 413
+ *
+ * The cheap checks that protect the server come first. The key comes after the route, so that a wrong
+ * path costs no query and public routes need no key.
+ *
+ * A failure is noted and usually answered when the body has been read (request_failure.c). Two kinds
+ * are answered at once: a head that cannot be trusted, and a client that waits for permission to send
+ * its body (Expect: 100-continue).
  */
 
 #include <microhttpd.h>

@@ -1,3 +1,14 @@
+/*
+ * The router: a comparison with each row of the table, from the top.
+ *
+ * A tree of segments would find a row in fewer steps. But the table has about a hundred rows, and most
+ * of them differ from a path in its second segment, so a search is cheap beside the queries that a
+ * request makes. And a table needs no rule about which of two matches is better: the first one is.
+ *
+ * The path is split before it is decoded (uri.h), so a segment is compared as a whole and an encoded
+ * slash never matches a boundary. Pure functions: any thread.
+ */
+
 #include "server/http/router.h"
 
 #include <assert.h>

@@ -4,11 +4,16 @@
  *   fake_upstream PORT TOKENS RATE
  *
  * Every POST is answered with a stream of TOKENS chunks, the first at once, then RATE a second (0: all
- * at once). Each carries the time it was sent at in its text: "@<nanoseconds> ". So whoever reads it,
- * however many servers later, knows how long it was on its way. One thread, one epoll.
+ * at once). The text of each token is the time at which it was sent: "@<nanoseconds> ". A client
+ * behind any number of servers so knows how long a token was on its way, without a clock in common
+ * with anything but this machine. One thread, one epoll.
  *
- * Requests are not looked at beyond their length, but for one word when everything is sent at once:
- * who says "use 4 tools" is first asked to call `text` for the lengths of 1, 2, 3 and 4 letters.
+ * Requests are not parsed beyond their length, with one exception when everything is sent at once: a
+ * request with "use 4 tools" is first answered with four calls of `text`, for the lengths of 1, 2, 3
+ * and 4 letters.
+ *
+ * It is not the scripted upstream, because that has a thread for each connection and parses JSON. Here
+ * a token costs as little as a system call, so that the bench measures the server and not its model.
  */
 
 #include <arpa/inet.h>
@@ -112,7 +117,7 @@ static size_t add_end(char *out, size_t room, const char *reason)
     return used + 5;
 }
 
-/* How many calls are wanted, that were not made yet. */
+/* The number of calls that the request wants, or 0 if it already has their outputs. */
 static int wanted_calls(const struct connection *connection)
 {
     const char *word = connection->request;
@@ -158,7 +163,8 @@ static bool start_answer(struct connection *connection)
     int calls = interval_ns ? 0 : wanted_calls(connection);
 
     connection->received = connection->wanted = 0;
-    /* The first token comes at once; the others of streams that began together not in step. */
+    /* The first token is sent at once. The others of streams that began together are spread over the
+     * interval, or all streams would send in the same millisecond. */
     connection->sent = 1;
     connection->due_ns =
         now_ns() + (interval_ns ? (uint64_t)connection->fd * 2654435761u % interval_ns : 0);

@@ -4,20 +4,21 @@
  *   load streams PORT PATH BODY COUNT SECONDS [HEADER]
  *   load rounds  PORT FILE SECONDS
  *
- * `streams` opens COUNT connections, a stream on each, and reads for SECONDS once all are open and
+ * `streams` opens COUNT connections with a stream on each, and reads for SECONDS once all are open and
  * have settled. The time that the upstream wrote into each token ("@<nanoseconds> ") gives the
- * latency, one way, through whatever stands between. BODY is a file.
+ * latency, one way, through all servers in between. BODY is a file.
  *
- * `rounds` has a number of clients, each with a connection and requests of its own, which it goes
- * through again and again: the next one when the last is answered, in full or by a stream to its
- * end. FILE says how many clients and how many requests each, and then has all requests as they are
- * sent, each behind its length. Measured are whole rounds, and the time from a request to the first
- * token of its answer.
+ * `rounds` has a number of clients, each with a connection and requests of its own. A client sends its
+ * requests one after another, again and again: the next one when the one before is answered, in
+ * full or by a stream to its end. FILE begins with the number of clients and the number of requests of
+ * each. Then come all requests as they are sent, each after its length. The results are the times of
+ * whole rounds, and those from a request to the first token of its answer.
  *
- * Prints "measuring" when it begins, "measured" when it ends, for whoever reads the CPU time of the
- * servers, and then the result as one line of JSON.
+ * Prints "measuring" when it begins and "measured" when it ends, so that run.py reads the CPU time of
+ * the servers at the same moments, and then the result as one line of JSON.
  *
- * One thread, one epoll; answers are searched for what is needed and not parsed.
+ * One thread, one epoll. Answers are searched for a few bytes and not parsed: a client that parsed them
+ * would need more CPU than the server under test.
  */
 
 #include <arpa/inet.h>
@@ -37,11 +38,11 @@
 
 #define SAMPLE_LIMIT (1u << 22)
 #define READ_SIZE    65536
-#define TAIL_SIZE    64 /* what may be cut between two reads */
+#define TAIL_SIZE    64 /* bytes of a token that two reads may cut */
 #define HEAD_SIZE    4096
 #define OPEN_AT_ONCE 64
-#define SETTLE_NS    1500000000u /* connections, statements and caches are made in this time */
-/* Rounds that begin together would go on in step. */
+#define SETTLE_NS    1500000000u /* for connections, prepared statements and caches */
+/* Rounds that begin together would stay in step. */
 #define SPREAD_NS       3000000u /* between two clients */
 #define SPREAD_LEAST_NS 500000000u
 
@@ -62,12 +63,12 @@ struct client {
     char tail[TAIL_SIZE];
 
     /* Rounds: */
-    struct request *requests; /* of one */
-    int next;                 /* after the one under way */
-    uint64_t begun_ns;        /* the round */
-    uint64_t asked_ns;
+    struct request *requests; /* of one round */
+    int next;                 /* the request after the present one */
+    uint64_t begun_ns;        /* of the round */
+    uint64_t asked_ns;        /* of the request */
     char *head;
-    size_t head_length; /* what there is of it */
+    size_t head_length; /* so far */
     bool head_read;
     bool token_seen;
     bool chunked;
@@ -85,7 +86,7 @@ static int steps = 1;          /* requests of a round */
 static struct samples samples; /* latencies of tokens, or of rounds */
 static struct samples firsts;  /* rounds: until the first token */
 static uint64_t tokens, rounds, bad_answers;
-static struct request request; /* streams: everybody's */
+static struct request request; /* streams: of all clients */
 static int epoll_fd;
 static uint64_t measure_from;
 static bool streaming;
@@ -264,7 +265,8 @@ static void read_stream(struct client *client)
 
 /* ---- Rounds ---- */
 
-/* What the head says of the body. False while it is not complete; *ret_used bytes are of the head. */
+/* Reads from the head how the body ends. False while the head is incomplete; then *ret_used of the bytes
+ * belong to it. */
 static bool read_head(struct client *client, const char *bytes, size_t length, size_t *ret_used)
 {
     size_t room = HEAD_SIZE - client->head_length;

@@ -1,5 +1,4 @@
-"""The part of the bench that asks what tools cost which the server executes: `text` of the group
-`basic`, which is done in no time."""
+"""The cost of server-side tools: calls of `text` of the group `basic`, which takes no time itself."""
 
 import http.client
 import json
@@ -31,11 +30,11 @@ def fetch(runnel, method, path, body=None):
 
 
 def in_order(runnel, response, calls):
-    """What the model was told is what it asked for, one after another, and nothing is missing."""
+    """Whether the response has the result of each call, in the order of the calls."""
     chain = fetch(runnel, "GET", f"/v1/runnel/responses/{response['id']}/chain")
-    told = [call["result"]["data"] for call in chain["tool_call_history"]]
+    results = [call["result"]["data"] for call in chain["tool_call_history"]]
     return (response["status"] == "completed"
-            and [text.split("\n")[0] for text in told] == [str(n + 1) for n in range(calls)])
+            and [text.split("\n")[0] for text in results] == [str(n + 1) for n in range(calls)])
 
 
 def many(runnel, calls):
@@ -59,7 +58,7 @@ def tools(bench):
         bench.row("a response with one instant tool, one after another",
                   f"p50 {one['p50_us'] / 1000:.2f} ms, without the call "
                   f"{without['p50_us'] / 1000:.2f} ms{trouble(one)}",
-                  f"**{added / 1000:+.2f} ms**, the second question to the model included: "
+                  f"**{added / 1000:+.2f} ms**, the second request to the model included: "
                   f"{added / without['p50_us']:.2f} x a response")
 
         times = []
@@ -69,13 +68,13 @@ def tools(bench):
             times.append((time.perf_counter() - started) * 1000)
             assert in_order(runnel, response, MOST), response
         bench.row(f"{MOST} tools at once of one run", f"median {sorted(times)[2]:.1f} ms of 5, all done, "
-                  "told in order", f"**{sorted(times)[2] * 1000 / MOST:.0f} us a call**")
+                  "results in order", f"**{sorted(times)[2] * 1000 / MOST:.0f} us a call**")
 
         _, plain_seconds, plain_cpu = many(runnel, 0)
         answers, seconds, cpu = many(runnel, CALLS)
         done = sum(in_order(runnel, answer, CALLS) for answer in answers)
         bench.row(f"{RUNS:,} runs with {CALLS} tools each, {CLIENTS} clients",
-                  f"{done:,} done, told in order, in {seconds:.1f} s; without tools "
+                  f"{done:,} done, results in order, in {seconds:.1f} s; without tools "
                   f"{plain_seconds:.1f} s",
                   f"**{(cpu - plain_cpu) / RUNS / CALLS:.0f} us of CPU a call**, PostgreSQL and a "
-                  "quarter of the second question included")
+                  "quarter of the second request included")

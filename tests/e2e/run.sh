@@ -1,16 +1,17 @@
 #!/usr/bin/env bash
 #
-# run.sh BUILD_DIR [--quick | --threads] [PYTEST_ARGUMENT...] -- the end-to-end tests.
+# run.sh BUILD_DIR [--quick | --threads | --walk MINUTES] [PYTEST_ARGUMENT...] -- the end-to-end tests.
 #
 # The real program, real SDKs, a private PostgreSQL and the scripted upstream. Installs the
 # locked SDKs at first use. --quick leaves out the slow tests, --threads takes those that are
-# worth the patience of ThreadSanitizer. With neither, every operation of openapi.yaml must have
-# been called at the end.
+# worth the patience of ThreadSanitizer. --walk takes random walks through conversations, with fresh
+# seeds, until the minutes are over or one fails. With none of them, every operation of openapi.yaml
+# must have been called at the end.
 
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 if [ $# -lt 1 ] || [ ! -x "$1/runnel" ]; then
-    echo "usage: run.sh BUILD_DIR [--quick | --threads] [PYTEST_ARGUMENT...]" >&2
+    echo "usage: run.sh BUILD_DIR [--quick | --threads | --walk MINUTES] [PYTEST_ARGUMENT...]" >&2
     exit 2
 fi
 build=$(cd "$1" && pwd)
@@ -76,6 +77,22 @@ run_quick() {
     run_both even odd
 }
 
+# A failure names its seed, and RUNNEL_SEED repeats the walk.
+run_walks() { # MINUTES
+    local end=$((SECONDS + 60 * $1)) walks=0 seed
+    while [ $SECONDS -lt $end ]; do
+        seed=$((RANDOM << 15 | RANDOM))
+        RUNNEL_SEED=$seed "${pytest[@]}" test_chain_model.py -k 876987948 \
+            >"$walk_log" 2>&1 || {
+            cat "$walk_log"
+            echo "run.sh: the walk with RUNNEL_SEED=$seed failed, after $walks that did not" >&2
+            return 1
+        }
+        walks=$((walks + 1))
+    done
+    echo "run.sh: $walks walks of 2,000 steps, none failed"
+}
+
 cd "$here/python"
 case ${1:-} in
 --quick)
@@ -84,6 +101,15 @@ case ${1:-} in
     else
         exec "${pytest[@]}" -m "not slow" "${@:2}"
     fi
+    ;;
+--walk)
+    if ! [[ ${2:-} =~ ^[1-9][0-9]*$ ]]; then
+        echo "run.sh: --walk takes a number of minutes" >&2
+        exit 2
+    fi
+    walk_log=$(mktemp)
+    trap 'rm -f "$walk_log"' EXIT
+    run_walks "$2"
     ;;
 --threads)
     exec "${pytest[@]}" -m "threads" "${@:2}"

@@ -143,7 +143,7 @@ def print_places(root):
         print(label(number), " ".join(f"{path}:{count}" for count, path in files) or NOT_YET)
 
 
-# What the self-test breaks: a path, its text, and a part of the complaint (None: there is none).
+# The cases of the self-test: a path, its text, and a part of the complaint (None: no complaint).
 PYTHON = "tests/e2e/test_a.py"
 CASES = [
     (PYTHON, '@pytest.mark.feature("F01")\ndef test_x():\n    pass\n', None),

@@ -17,7 +17,7 @@ INCLUDE = re.compile(r'^\s*#\s*include\s*(["<])([^">]+)[">]', re.MULTILINE)
 
 
 class Rules:
-    """layers.txt: layers, private headers of ours, and headers of libraries."""
+    """layers.txt: layers, private headers, and headers of libraries."""
 
     def __init__(self, text):
         self.layers, self.private, self.libraries = {}, {}, {}

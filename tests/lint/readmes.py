@@ -31,7 +31,7 @@ def stem(name):
 
 
 def complaints(folder, text, beside, everywhere):
-    """Of one README: what it names that is not there, and what is there that it does not name."""
+    """Of one README: files that it names and that do not exist, and files that it does not name."""
     names = named(text)
     for name in names:
         if name.endswith(SUFFIXES) and not name.startswith(".") and \

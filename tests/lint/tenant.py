@@ -40,7 +40,7 @@ EXCEPTIONS = {
     "key_opens": (["api_keys"], "whether the setting api_key opens the default project"),
     "store_key_list": (["api_keys"], "`runnel keys list`: the operator sees all projects"),
     "store_key_revoke": (["api_keys"], "`runnel keys revoke`: by the key or its id alone"),
-    # A node owns leases, whoever's runs they are of.
+    # A node owns leases, of the runs of all projects.
     "store_leases_renew": (["run_leases"], "a node renews what it owns, by owner and fence"),
     "store_leases_give_back": (["run_leases"], "a node gives back what it owns and does not have"),
     "claim_leases": (["run_leases"], "recovery: orphans of all projects, oldest first"),

@@ -121,7 +121,7 @@ void engine_free(struct engine *engine)
         loop_finish(engine->loops[i].loop);
     for (unsigned i = 0; i < engine->loop_count; i++) {
         loop_free(engine->loops[i].loop);
-        bells_clear(&engine->loops[i].bells);
+        run_wakeups_clear(&engine->loops[i].wakeups);
         webhook_posts_clear(&engine->loops[i].posts);
     }
     held_leases_free(engine->leases);
@@ -167,7 +167,7 @@ void engine_post_question(struct run *run, const json_t *question)
     const struct approval_webhook *webhook = engine_webhook(run->engine, &run->tenant);
 
     if (webhook)
-        (void)approval_webhook_tell(&run->home->posts, webhook, question);
+        (void)approval_webhook_send(&run->home->posts, webhook, question);
 }
 
 bool engine_is_draining(const struct engine *engine)
@@ -175,19 +175,19 @@ bool engine_is_draining(const struct engine *engine)
     return atomic_load(&engine->draining);
 }
 
-/* ---- Bells, and waiting for a run to come ---- */
+/* ---- Wake-ups, and waiting for a run to come ---- */
 
 struct tool_channel *engine_channel(struct run *run, unsigned calls, const bool *hidden,
                                     size_t capacity)
 {
-    run->bell = bells_take(&run->home->bells, run);
-    return tool_channel_new(calls, hidden, capacity, bell_ring, run->bell);
+    run->wakeup = run_wakeups_take(&run->home->wakeups, run);
+    return tool_channel_new(calls, hidden, capacity, run_wakeup_send, run->wakeup);
 }
 
-void engine_hang_up(struct run *run)
+void engine_stop_wakeups(struct run *run)
 {
-    if (run->bell)
-        bells_put(&run->home->bells, TAKE(run->bell));
+    if (run->wakeup)
+        run_wakeups_put(&run->home->wakeups, TAKE(run->wakeup));
 }
 
 void engine_wait_for_run(struct engine *engine, struct engine_waiter *waiter)
@@ -292,7 +292,7 @@ static void deliver(struct run *run, const struct message *message)
     else if (message->kind == MESSAGE_LEASE_LOST)
         lose_lease(run, message->fence);
     else if (message->kind == MESSAGE_DECIDED)
-        run_hold_look(run);
+        run_hold_check(run);
     else
         run_add_peer(run, message->node);
     run_pump(run);
@@ -451,7 +451,7 @@ void engine_wake_all(struct engine *engine, enum engine_woken why)
 
 /* Only noted here. A resumable run is released before its next turn (run_model.c), when nothing of it
  * is open: its next owner begins with a whole turn, and repeats nothing. */
-static void want_drain(struct run *run)
+static void request_drain(struct run *run)
 {
     run->drain_wanted = true;
     run_hold_leave(run);
@@ -461,7 +461,7 @@ void engine_drain(struct engine *engine)
 {
     /* First the flag, then the message: a run that arrives in between reads the flag. */
     atomic_store(&engine->draining, true);
-    broadcast(engine, want_drain, WOKEN_ARRIVED);
+    broadcast(engine, request_drain, WOKEN_ARRIVED);
 }
 
 static void end_now(struct run *run)
@@ -474,7 +474,7 @@ static void end_now(struct run *run)
     }
     /* No other node can continue it. A run that waits for a slot begins, so that its client is sent a
      * response that failed, and no empty stream. */
-    run_begin_to_end(run);
+    run_prepare_end(run);
     if (run->life == RUN_ALIVE)
         run_fail(run, "server_error", "The server is shutting down.");
 }

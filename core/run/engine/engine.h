@@ -1,24 +1,14 @@
 #ifndef RUNNEL_CORE_RUN_ENGINE_ENGINE_H
 #define RUNNEL_CORE_RUN_ENGINE_ENGINE_H
 
-#include <jansson.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 #include "core/base/err.h"
-#include "core/base/seal.h"
-#include "core/domain/run_settings.h"
-#include "core/event/sink.h"
-#include "core/model/model.h"
-#include "core/net/egress.h"
 #include "core/net/loop.h"
-#include "core/run/context/context.h"
-#include "core/run/engine/slots.h"
-#include "core/run/turn/face.h"
-#include "core/store/store.h"
-#include "core/store/tables/runs/runs.h"
-#include "core/tool/executor.h"
+#include "core/run/turn/engine_options.h"
+#include "core/run/turn/run_start.h"
 
 /*
  * engine.h -- the run loops, and how the rest of the server reaches runs.
@@ -39,34 +29,6 @@ struct approval_webhook;
 struct before_send;
 struct engine;
 struct log_reader;
-
-/* What the pointers refer to outlives the engine. */
-struct engine_options {
-    struct store *store;
-    struct log_reader *log_reader; /* for followers */
-    struct tool_executor *executor;
-    const struct face *assistants; /* the two faces */
-    const struct face *responses;
-    const struct permission_set *permissions; /* the operator's; NULL: the operator set none */
-    const struct seal *seal;                  /* for what clients carry */
-    struct before_send *before_send; /* sees all requests to models; NULL: nothing does */
-    const struct model_upstream *upstreams; /* fixed at start */
-    size_t upstream_count;
-    unsigned loops;                  /* 0: one for each core */
-    double response_timeout_seconds; /* a response that runs longer fails */
-    unsigned round_limit;            /* turns in a row without the client; 0: 10 */
-    unsigned call_limit;             /* server-side calls of one run; 0: no limit */
-    enum run_history history;        /* for requests that do not choose one */
-    size_t context_limit;            /* items that a run may load; 0: 2000 */
-    size_t byte_limit;         /* of the texts that all live runs have loaded; 0: no limit */
-    struct slots_limits slots; /* runs at work at once, and how many may wait for a slot */
-    struct tenant_limits tenant_limits;      /* of every project */
-    const struct egress_rules *egress;       /* where remote MCP servers may be */
-    const struct approval_webhook *webhooks; /* at most one of a project */
-    size_t webhook_count;
-    double notice_seconds;       /* between two notices of a response that is held; 0: 15 */
-    double tool_timeout_seconds; /* of a call on a remote MCP server; 0: no limit */
-};
 
 /* Copies the options. */
 struct engine *engine_new(const struct engine_options *options);
@@ -94,47 +56,9 @@ const struct approval_webhook *engine_webhook(const struct engine *engine,
  * reserved: several callers may be admitted at once and exceed the limit a little. */
 enum err_code engine_admit(struct engine *engine, struct err *err) MUST_CHECK;
 
-/* Moves the request's variables of a run that will not be stored into memory. Other runs are left
- * as they are. ERR_LIMIT (429): the project's memory for variables is used up. The caller then calls
- * run_start_clear(). */
-struct run_start;
-enum err_code engine_admit_variables(const struct tenant *tenant, struct run_start *start,
-                                     struct err *err) MUST_CHECK;
-
-/* Why a run comes to its loop. */
-enum run_arrival {
-    ARRIVAL_NEW,       /* just made: by store_run_create(), or not stored yet (fence 0) */
-    ARRIVAL_SUBMITTED, /* its client has answered: store_run_submit() */
-    ARRIVAL_CLAIMED,   /* taken over: store_runs_claim(), or a cancel that claimed it */
-};
-
-/* What a run begins with. engine_run() and run_start_clear() take what is marked (taken). */
-struct run_start {
-    enum run_arrival arrival;
-    /* (taken) The rows. Of a run that is not stored yet, `items` are its context, then its own input
-     * items, with run_id and input set. */
-    struct run_load load;
-    /* (taken) Of a request that was just accepted. Zeroed: the run decodes them from its row. */
-    struct run_settings settings;
-    json_t *context; /* (taken) the request's context for handlers; NULL: it has none */
-    json_t *secrets; /* (taken) tool_secrets_of() the request's tools; NULL: they have none */
-    /* (taken) That came with the request. The run stores them with its first write. NULL: no variables
-     * came. */
-    struct variable *variables;
-    size_t variable_count;
-    struct variable_memory *memory; /* (taken) from engine_admit_variables(); or NULL */
-    const struct thread_row
-        *new_thread;    /* made with the run, whose stream announces it; copied */
-    struct sink *sink;  /* the first client; NULL: no client waits */
-    bool without_model; /* a response that only keeps its input: it completes at once */
-};
-
 /* Hands a run to its loop. Takes what *start owns, and the sink, which it closes once the run has
  * ended or left this node. The run counts as live from here on. */
 void engine_run(struct engine *engine, struct run_start *start);
-
-/* Releases a start that was not handed to engine_run(), except for its sink. */
-void run_start_clear(struct run_start *start);
 
 /* Cancels a run. The caller has cancelled or deleted its row before, so the order holds wherever the
  * run is. */

@@ -13,7 +13,7 @@
  *
  * A run that waits for a slot is a run already. It can be cancelled, expire, be followed and be
  * released. What it came with stays in its arrival until it begins. A run that is to end before it has
- * a slot begins all the same (run_begin_to_end()), so that each run is announced before it ends.
+ * a slot begins all the same (run_prepare_end()), so that each run is announced before it ends.
  *
  * Freed in the next round, not at once: engine_forget() is called from within the run's own callbacks,
  * which still touch the run afterwards. And a slot that was given to it at the same moment is a task
@@ -35,9 +35,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/base/json.h"
 #include "core/base/mem.h"
-#include "core/memory/variable_memory.h"
 #include "core/run/engine/engine_internal.h"
 
 static bool has_loaded_too_much(struct engine *engine)
@@ -68,17 +66,6 @@ static size_t load_size(const struct run_start *start)
     for (size_t i = 0; i < start->variable_count; i++)
         size += text_size(start->variables[i].value);
     return size;
-}
-
-void run_start_clear(struct run_start *start)
-{
-    run_load_clear(&start->load);
-    run_settings_clear(&start->settings);
-    json_decref(TAKE(start->context));
-    json_decref(TAKE(start->secrets));
-    variable_memory_release(TAKE(start->memory));
-    variables_free(TAKE(start->variables), start->variable_count);
-    start->variable_count = 0;
 }
 
 enum err_code engine_admit(struct engine *engine, struct err *err)

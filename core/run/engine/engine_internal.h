@@ -10,8 +10,8 @@
 #include "core/run/engine/held_leases.h"
 #include "core/run/engine/slots.h"
 #include "core/run/engine/waiters.h"
-#include "core/run/turn/bells.h"
 #include "core/run/turn/run.h"
+#include "core/run/turn/run_wakeups.h"
 
 /*
  * engine_internal.h -- the loops and the runs on each; for engine.c and engine_arrivals.c only.
@@ -27,7 +27,7 @@ struct engine_loop {
     struct engine *engine;
     struct loop *loop;
     struct run *table[TABLE_SIZE];
-    struct bells bells;
+    struct run_wakeups wakeups;
     struct waiters waiters;
     struct webhook_posts posts;
 };

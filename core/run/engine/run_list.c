@@ -60,5 +60,5 @@ void run_list_tools(struct run *run)
 {
     if (run->arrival == ARRIVAL_NEW && !run_is_assistants(run))
         list_groups(run);
-    run_list_servers(run, run_go_on);
+    run_list_servers(run, run_continue);
 }

@@ -5,6 +5,7 @@
 #include <stddef.h>
 
 #include "core/domain/tenant.h"
+#include "core/run/turn/slot_waiter.h"
 
 /*
  * slots.h -- how many runs are at work at once, on this node and for one project, and which is next.
@@ -22,24 +23,8 @@
 
 struct slots;
 
-struct slots_limits { /* 0: no limit */
-    size_t node;      /* runs at work on this node */
-    size_t queue;     /* runs that wait for a slot; only slots_queue_full() reads it */
-};
-
 struct slots *slots_new(const struct slots_limits *limits); /* copies the limits */
 void slots_free(struct slots *slots);                       /* NULL is fine; no run may wait */
-
-/* A run that wants a slot, as part of a struct of the caller's. Zero it, fill in tenant and ready. It
- * must live until it has a slot or has left. */
-struct slot_waiter {
-    const struct tenant *tenant; /* lives as long as the waiter */
-    /* The waiter has a slot now. Called once, by the thread that gave the slot back, under the lock
-     * of the slots: it may post a task and nothing else. */
-    void (*ready)(struct slot_waiter *waiter);
-    struct slot_waiter *before, *behind; /* neighbours in its project's queue */
-    bool waiting;                        /* in the queue; guarded by the lock of the slots */
-};
 
 /* True: the caller has a slot now. False: the waiter is in the queue, and ready() will be called. */
 bool slots_take(struct slots *slots, struct slot_waiter *waiter);

@@ -1,3 +1,15 @@
+/*
+ * Assistants: named settings for runs.
+ *
+ * An assistant is stored as one JSON body, in OpenAI's form. Its members are checked when they come
+ * in (assistant_body.h) and are not interpreted again until a run takes its snapshot. So a new
+ * parameter needs no column, and what a client reads is what it wrote.
+ *
+ * To modify an assistant is to replace members of that body, in one transaction of the store: two
+ * clients that change different members do not undo each other's changes. Runs are not affected,
+ * because a run has its own snapshot of the settings.
+ */
+
 #include "core/store/tables/assistants.h"
 #include "core/base/clock.h"
 #include "core/base/json.h"
@@ -8,8 +20,6 @@
 #include "server/params/assistants/run_params.h"
 #include "server/params/params.h"
 #include "server/server.h"
-
-/* Assistants: their parameters are checked and kept as they are, in one JSON body. */
 
 static enum err_code assistant_id(const struct request *request, const char **ret_id,
                                   struct err *err)

@@ -1,3 +1,15 @@
+/*
+ * The messages of a thread.
+ *
+ * A message is an item of type "message", in the form of the Responses API (messages.h). The same row
+ * is shown here as a message of a thread, and under /v1/conversations as an item.
+ *
+ * While a run of the thread is active, messages are neither added nor deleted: the run has its
+ * context in memory, and would write an answer to a thread that no longer is what it read. The
+ * store checks that under the lock of the thread's row. Only metadata may change at any time,
+ * because no run reads it.
+ */
+
 #include "server/params/assistants/messages.h"
 #include "core/base/json.h"
 #include "core/base/mem.h"
@@ -8,14 +20,12 @@
 #include "server/params/params.h"
 #include "server/server.h"
 
-/* The messages of a thread. */
-
-/* Which message of which thread the path names. */
+/* The thread and the message in the path of a request. `message` is borrowed from the request. */
 struct place {
     struct store *store;
     const struct tenant *tenant;
     char thread[ID_LIMIT + 1];
-    const char *message; /* "" for paths that name none */
+    const char *message; /* "" if the path has no message */
 };
 
 static enum err_code thread_place(const struct request *request, struct place *ret_place,
@@ -112,7 +122,8 @@ enum err_code api_message_delete(struct request *request, struct err *err)
     return ERR_OK;
 }
 
-/* run_id narrows the list; a run of another thread simply has no messages here. */
+/* The query parameter run_id, which narrows the list. A run of another thread is no error: the list is
+ * empty then. */
 static enum err_code run_filter(const struct request *request, const char **ret_run,
                                 struct err *err)
 {

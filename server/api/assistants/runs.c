@@ -1,5 +1,29 @@
 /*
- * Runs of threads: made, listed, looked at, answered, cancelled.
+ * Runs of threads: create, list, get, submit outputs, cancel.
+ *
+ * Creating a run:
+ *
+ *   assistant, thread, request ─▶ snapshot ─▶ settings ─▶ store_run_create() ─▶ answer ─▶ engine_run()
+ *
+ * The settings of three places become one snapshot, which the run keeps: a later change of the
+ * assistant does not reach it. Everything that may refuse the request is checked first, because
+ * store_run_create() is the point of no return. In one transaction it stores the messages, the run
+ * and this node's lease on it. Only then does the client get an answer, and only then does the
+ * engine get the run. So a run that a client knows of survives a crash: when its lease has run out,
+ * another node claims it, or this one after its restart.
+ *
+ * The worker answers before it hands the run to its loop, since the run belongs to the loop from
+ * then on. A client that streams gets the stream first, so that no event is missed.
+ *
+ * A repeated request, under its Idempotency-Key or with the same outputs again, finds the run of
+ * the first one. It starts nothing (fence 0, or `repeated`). It gets the run as it is now or, if it
+ * wants a stream, the events from where the first request began, out of the log.
+ *
+ * Cancelling has three cases, by the owner of the run. If it is here, its loop is notified. If it
+ * is another node, the status `cancelling` is in the row, and that node notices. If no node owns the
+ * run, because it waits for its client, this node claims it and ends it.
+ *
+ * All of it runs on HTTP workers, which may block on the store.
  */
 
 #include <string.h>
@@ -35,7 +59,7 @@
 #include "server/params/variable_params.h"
 #include "server/server.h"
 
-/* ---- What a run is made of ---- */
+/* ---- The parts of a run ---- */
 
 static enum err_code check_model(const char *model, struct request *request, struct err *err)
 {
@@ -47,8 +71,9 @@ static enum err_code check_model(const char *model, struct request *request, str
                        "The requested model '%s' does not exist.", model);
 }
 
-/* Adds the tools that came with items of the thread, as far back as the run will see; the request brings
- * `more` messages. */
+/* Adds the tools that came with items of the thread, as far back as the run will read it. `more` is the
+ * number of messages in the request: with a limit on messages, they count before those of the
+ * thread. */
 static enum err_code load_tools(struct request *request, const struct run_settings *settings,
                                 const char *thread_id, size_t more, struct tool_set *tools,
                                 struct err *err)
@@ -73,9 +98,10 @@ static enum err_code load_tools(struct request *request, const struct run_settin
     return ERR_OK;
 }
 
-/* A choice that no tool fits. Tools that nobody here executes yet are kept: the run that needs them
- * says so, and knows nothing of a choice among them. The thread is read only for a choice that the request's
- * own do not fit; NULL: it is new, and has none. */
+/* ERR_INVALID for a tool_choice that no tool of the run matches. A list with tools that this server
+ * does not support is not checked here, because the run itself reports them. The thread is read only
+ * if the tools of the request do not match. `thread_id` is NULL for a new thread, which has no
+ * tools. */
 static enum err_code check_choice(struct request *request, const struct run_settings *settings,
                                   const char *thread_id, size_t more, struct err *err)
 {
@@ -121,7 +147,8 @@ static void make_row(struct request *request, const struct assistant_row *assist
 
 /* ---- Starting ---- */
 
-/* Hands the run to its loop and answers: with its stream, or with the run as it is now. */
+/* Answers with the stream of the run, or with the run as it is now, and hands the run to its loop. The
+ * row must be encoded before: engine_run() takes it. */
 static void start_and_answer(struct request *request, struct run_start *start)
 {
     struct engine *engine = request_server(request)->engine;
@@ -136,8 +163,8 @@ static void start_and_answer(struct request *request, struct run_start *start)
     engine_run(engine, start);
 }
 
-/* What the request has asked for is done already: the run as it is now, or its stream from
- * where the request has begun it. */
+/* Answers a repeated request: with the run as it is now, or with its stream from the event with which
+ * the first request began. */
 static void answer_again(struct request *request, const struct run_load *load)
 {
     struct engine *engine = request_server(request)->engine;
@@ -157,7 +184,7 @@ static void answer_again(struct request *request, const struct run_load *load)
                           });
 }
 
-/* The assistant, and the settings that it, the thread and the request make. */
+/* Loads the assistant, and merges the settings of the assistant, the thread and the request. */
 static enum err_code read_settings(struct request *request, const struct thread_row *new_thread,
                                    const char *thread_id, struct assistant_row *ret_assistant,
                                    struct run_settings *ret_settings, struct err *err)
@@ -189,7 +216,8 @@ static enum err_code read_settings(struct request *request, const struct thread_
                : ERR_OK;
 }
 
-/* Whether it may run, here and now. */
+/* Whether a run with these settings may start: its model exists, and so does the approval channel that it
+ * names, and the engine has room for one more run. */
 static enum err_code check_settings(struct request *request,
                                     const struct run_settings *settings, struct err *err)
 {
@@ -243,6 +271,7 @@ static enum err_code create(struct request *request, const struct thread_row *ne
     variables_free(variables, variable_count);
     if (rc)
         return rc;
+    /* Without a fence this node does not own the run: the request repeats an earlier one. */
     if (start.load.fence) {
         start.settings = settings;
         settings = (struct run_settings){0};
@@ -254,7 +283,8 @@ static enum err_code create(struct request *request, const struct thread_row *ne
     return ERR_OK;
 }
 
-/* What a run says for itself, on an existing thread and with a new one. */
+/* The members of a request that both operations have: a run in an existing thread, and one with a new
+ * thread. */
 #define RUN_KEYS                                                                              \
     "assistant_id", "instructions", "max_completion_tokens", "max_prompt_tokens", "metadata", \
         "model", "parallel_tool_calls", "reasoning_effort", "response_format", "runnel",      \
@@ -336,9 +366,9 @@ enum err_code api_thread_run_create(struct request *request, struct err *err)
     return rc;
 }
 
-/* ---- Looking ---- */
+/* ---- Reading ---- */
 
-/* The thread of the path, also under its conversation's name, and the run. */
+/* The thread and the run in the path. The thread may be named as a conversation. */
 static enum err_code read_ids(const struct request *request, char ret_thread[ID_LIMIT + 1],
                               struct err *err)
 {
@@ -350,7 +380,7 @@ static enum err_code read_ids(const struct request *request, char ret_thread[ID_
     return param_id(request_param(request, "run"), "run", "run_id", err);
 }
 
-/* SDKs poll as often as this says. */
+/* OpenAI's SDKs poll a run at the interval of this header (create_and_poll() and its like). */
 static void answer_run(struct request *request, const struct run_row *run)
 {
     if (!run_status_is_final(run->status))
@@ -374,7 +404,7 @@ enum err_code api_run_get(struct request *request, struct err *err)
     return ERR_OK;
 }
 
-/* No runs, or no such thread? */
+/* For an empty list: ERR_NOT_FOUND if that is so because there is no such thread. */
 static enum err_code check_thread(struct request *request, const char *thread_id,
                                   struct err *err)
 {
@@ -442,8 +472,8 @@ enum err_code api_run_modify(struct request *request, struct err *err)
     return ERR_OK;
 }
 
-/* Joins the stream of a run again: what was said after `starting_after`, and what is to come,
- * until the run has ended. */
+/* Joins the stream of a run again: first its events after `starting_after`, then those to come, until
+ * the run has ended. An extension: OpenAI cannot resume the stream of a thread's run. */
 enum err_code api_run_events(struct request *request, struct err *err)
 {
     struct engine *engine = request_server(request)->engine;
@@ -495,7 +525,7 @@ enum err_code api_run_cancel(struct request *request, struct err *err)
         run_load_clear(&start.load);
         return ERR_OK;
     }
-    /* If the log cannot be read now, the keeper takes the run up when its lease has run out. */
+    /* If the log cannot be read now, the lease runs out, and the keeper of some node ends the run. */
     if (recover_load(server->store, &assistants_face, &start.load, NULL) == ERR_OK)
         engine_run(server->engine, &start);
     else
@@ -503,9 +533,10 @@ enum err_code api_run_cancel(struct request *request, struct err *err)
     return ERR_OK;
 }
 
-/* ---- Answering ---- */
+/* ---- Submitting outputs ---- */
 
-/* What stands in the request, and nothing of the run yet. */
+/* Reads the request alone. Whether its outputs fit the run's calls is known only in the transaction
+ * that stores them. */
 static enum err_code read_submission(struct request *request, struct run_answers *ret_answers,
                                      bool *ret_stream, struct err *err)
 {

@@ -1,5 +1,11 @@
 /*
  * Run steps: what a run did, one step at a time.
+ *
+ * Steps are the view that the Assistants API has of a turn's items. A step's row has its type, status,
+ * usage and times. Its contents are the items that carry its id, so nothing is stored twice. The
+ * store returns each step together with these items, with one query for the items of a whole page.
+ *
+ * include[] names details that a step shows only on request (step_include.h).
  */
 
 #include <stdlib.h>

@@ -1,3 +1,11 @@
+/*
+ * Threads, without the messages and runs in them.
+ *
+ * A thread is also a conversation: /v1/conversations shows the same row under conv_X, and
+ * param_thread_id() accepts either name. Its `runnel` object holds defaults for the runs in it. A run
+ * reads them once, when it is created, into its snapshot.
+ */
+
 #include "core/store/tables/threads/threads.h"
 #include "core/base/json.h"
 #include "core/base/mem.h"
@@ -9,8 +17,6 @@
 #include "server/params/params.h"
 #include "server/params/runnel_params.h"
 #include "server/server.h"
-
-/* Threads, without what happens in them. */
 
 static enum err_code thread_id(const struct request *request, char ret_id[ID_LIMIT + 1],
                                struct err *err)
@@ -59,7 +65,8 @@ enum err_code api_thread_get(struct request *request, struct err *err)
     return rc ? rc : answer(request, &row);
 }
 
-/* NULL: nothing to change; null clears. The caller frees. */
+/* The new tool resources as JSON text, which the caller frees. NULL if the request does not change
+ * them; null in the request clears them. */
 static enum err_code resources_change(const json_t *body, char **ret_text, struct err *err)
 {
     const json_t *resources = json_object_get(body, "tool_resources");

@@ -1,8 +1,14 @@
 /*
- * POST /v1/responses/compact: a long context as a short one, which the client passes on as input.
+ * POST /v1/responses/compact: makes a long context short. The client sends the result as the input of
+ * its next response.
  *
- * It is a response that is not stored and wants nothing but a compaction; its face shows it as the
- * object of this endpoint.
+ * The endpoint is a response that is not stored and makes nothing but a compaction. So its context is
+ * loaded, checked and counted like that of any response, and a model summarises it in a run, with the
+ * limits, time-outs and masks of a run. Its face shows the run as the object of this endpoint. The
+ * request is suspended until then.
+ *
+ * `idle` has the effect that the run executes no calls. Answers to approval requests in the input are
+ * kept for the response that really continues.
  */
 
 #include "core/base/json.h"
@@ -13,7 +19,8 @@
 #include "server/params/responses/response_params.h"
 #include "server/server.h"
 
-/* The body as that of a response. New reference. */
+/* The members that a response shares with this endpoint, as the body of a response that is not stored.
+ * New reference. */
 static json_t *response_body(const json_t *body)
 {
     json_t *all = json_object();

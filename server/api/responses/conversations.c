@@ -1,5 +1,17 @@
 /*
  * Conversations and their items: threads, as the Responses API sees them.
+ *
+ * conv_X is the thread thread_X. There is no second table, so a conversation can be continued by a run
+ * of the Assistants API and the other way round. Only the names and the error texts differ, hence
+ * conversation_error() around functions of the store that serve both.
+ *
+ * Items come in as the input of a response does, with the same decoder. A reference to an item
+ * elsewhere (item_reference) is replaced by a copy, since an item belongs to one place. A compaction
+ * item is unsealed here, so that one which another project sealed is refused at once and not by a
+ * later response.
+ *
+ * While a response or a run of the conversation is active, items are neither added nor deleted: 409,
+ * conversation_locked, checked by the store under the lock of the row.
  */
 
 #include "core/store/tables/threads/conversations.h"
@@ -15,15 +27,15 @@
 #include "server/params/responses/response_params.h"
 #include "server/server.h"
 
-/* Items of one request. */
+/* Items that one request may add: OpenAI's limit. */
 #define CONVERSATION_ITEMS_LIMIT ((size_t)20)
 
-/* Which item of which conversation the path names. */
+/* The conversation and the item in the path of a request. `item` is borrowed from the request. */
 struct place {
     struct store *store;
     const struct tenant *tenant;
     char thread[ID_LIMIT + 1];
-    const char *item; /* "" for paths that name none */
+    const char *item; /* "" if the path has no item */
 };
 
 static enum err_code conversation_place(const struct request *request, struct place *ret_place,
@@ -35,7 +47,7 @@ static enum err_code conversation_place(const struct request *request, struct pl
                                  ret_place->thread, err);
 }
 
-/* Items have as many prefixes as there are types. */
+/* Each type of item has its own prefix, so any prefix is accepted. */
 static enum err_code item_place(const struct request *request, struct place *ret_place,
                                 struct err *err)
 {
@@ -54,7 +66,7 @@ static enum err_code answer(struct request *request, struct thread_row *row)
     return ERR_OK;
 }
 
-/* The items of the body; those that it only refers to are copied. */
+/* The items of the body. Those that it names by reference are copied. The caller frees *ret_items. */
 static enum err_code decode_items(struct request *request, enum param_need need,
                                   struct item_row **ret_items, size_t *ret_count,
                                   struct err *err)

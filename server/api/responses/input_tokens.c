@@ -1,8 +1,14 @@
 /*
- * POST /v1/responses/input_tokens: what the model would be sent for these parameters, in tokens.
+ * POST /v1/responses/input_tokens: how many tokens a response with these parameters would send to its
+ * model.
  *
- * The request is built as for a response and counted instead of sent, so that nothing is counted
- * that would not be sent, and nothing forgotten.
+ * The request to the model is built as for a response, by the same functions, and then counted instead
+ * of sent. A count of the parameters by themselves would miss what the server adds: skills, rules of
+ * tool groups, definitions of tools, a shortened history. Nothing is stored, no run is made, and no
+ * upstream is contacted.
+ *
+ * The count is exact if the upstream has a tokenizer configured. Otherwise it is estimated from bytes.
+ * It runs on an HTTP worker, where it may take its time.
  */
 
 #include "core/base/json.h"
@@ -19,7 +25,8 @@
 #include "server/params/tool_settings_params.h"
 #include "server/server.h"
 
-/* Without a model it is that of whatever upstream takes any. */
+/* The upstream of the model. A request without a model is counted for the upstream that takes any model;
+ * *ret_upstream is NULL if there is no such upstream. */
 static enum err_code find_upstream(const struct config *config, const json_t *body,
                                    const struct model_upstream **ret_upstream, struct err *err)
 {
@@ -55,7 +62,7 @@ static int64_t count(const struct model_upstream *upstream, const struct tool_se
     return tokenizer_count_request(upstream ? upstream->tokenizer : NULL, asked);
 }
 
-/* The settings that the body asks for; its skills are looked up. */
+/* The settings of the body, with its skills looked up, and with the tool settings of project and user. */
 static enum err_code read_settings(struct request *request, struct run_settings *ret_settings,
                                    struct err *err)
 {

@@ -1,3 +1,35 @@
+/*
+ * From the body of a create request to a run that is ready for the engine.
+ *
+ *   body ─▶ trigger ─▶ checks ─▶ prompt ─▶ skills ─▶ settings ─▶ context ─▶ means, size ─▶ answers ─▶ run_start
+ *
+ * The body is only read. A step that changes it makes a copy and passes that on: a trigger at the end
+ * of the input is taken off, a prompt template is filled in, the ids of skills are resolved. So the
+ * later steps see one plain request, however it was written.
+ *
+ * The order of the checks is the order in which OpenAI reports errors, because clients and tests
+ * compare the first error. Checks that need the database come after those that need only the body:
+ * a malformed request costs no query.
+ *
+ * A response continues one of three things: a chain (previous_response_id), a conversation, or
+ * nothing. Its items are loaded here, on a worker, since a loop must not block. Tokens are counted
+ * here for the same reason. Counts are stored with the items, so the run finds them on its loop.
+ *
+ * What is in the store when this returns:
+ *
+ *   in a conversation, or with answers  the row, leased to this node (make_stored)
+ *   every other response                nothing: the run's first write stores it
+ *
+ * A row in a conversation is its lock: no second response can begin there. Answers to approval
+ * requests are taken up in the transaction that makes the row, so that a crash leaves both or
+ * neither. All other responses save this transaction. Their client learns the id with the first
+ * event, or with the answer, and so does not know of a response that a crash has lost, unless it has
+ * already seen a part of it.
+ *
+ * Decided against: to store every response here. That is one transaction more for each request, for
+ * clients that mostly stay connected until the end.
+ */
+
 #include "server/api/responses/response_create.h"
 
 #include <stdio.h>
@@ -42,7 +74,8 @@ static unsigned flags_of(const json_t *body)
     return flags;
 }
 
-/* The loop of a run follows from its id, so whoever wants a certain one tries a few. */
+/* The loop of a run follows from its id. For a certain loop, ids are made until one fits: with N loops, N
+ * tries on average. */
 static void make_id(const struct response_create *create, char ret_id[ID_SIZE])
 {
     do
@@ -73,8 +106,8 @@ static void make_row(const struct response_create *create, const struct run_sett
     run->expires_at = run->created_at + (int64_t)(timeout * 1e6);
 }
 
-/* What the request says, in OpenAI's order of complaints: what it must have, what it may not have,
- * its input, the other parameters. */
+/* The checks that need only the body, in the order in which OpenAI reports errors: required and excluded
+ * parameters, the input, the other parameters. */
 static enum err_code check_request(const struct response_create *create, struct err *err)
 {
     const json_t *body = create->body;
@@ -87,8 +120,9 @@ static enum err_code check_request(const struct response_create *create, struct 
     return rc ? rc : runnel_params_check(body, err);
 }
 
-/* Whether there is what it asks for. Tools may have come with earlier items; those of the body still have
- * their secrets, which some servers refuse. */
+/* Whether the server has what the request needs: its tools, the tool of its tool_choice, its approval
+ * channel, its model. Tools may have come with earlier items. The list in the body is used, because the
+ * settings' copy has no secrets: a tool that must not bring any is refused only here. */
 static enum err_code check_means(const struct response_create *create,
                                  const struct run_settings *settings,
                                  const struct run_load *load, struct err *err)
@@ -127,8 +161,9 @@ static bool has_answers(const json_t *input)
     return false;
 }
 
-/* Whoever answers has heard the question, perhaps before the response that asks was stored. What ends
- * after this look is in the context. */
+/* A client may answer an approval request as soon as it has received it, and the response that asked may
+ * still be running then. Its question would be missing from the context, so the request is refused
+ * (conversation_locked) and the client tries again. */
 static enum err_code load_conversation(const struct response_create *create,
                                        struct run_load *load, int64_t *ret_position,
                                        struct err *err)
@@ -145,8 +180,8 @@ static enum err_code load_conversation(const struct response_create *create,
                                            err);
 }
 
-/* What comes before the new input: a chain or a conversation that is continued. *ret_position is
- * where the conversation ends. */
+/* The items before the new input: those of a chain or of a conversation. *ret_position is where the
+ * conversation ends. */
 static enum err_code load_past(const struct response_create *create, struct run_load *load,
                                int64_t *ret_position, struct err *err)
 {
@@ -187,7 +222,7 @@ static enum err_code load_input(const struct response_create *create,
     return rc;
 }
 
-/* The past and the new input behind it: what the model may see. */
+/* The whole context: the past, and the new input behind it. */
 static enum err_code load_context(const struct response_create *create, struct run_load *load,
                                   int64_t *ret_position, struct err *err)
 {
@@ -214,9 +249,8 @@ static enum err_code load_context(const struct response_create *create, struct r
     return ERR_OK;
 }
 
-/* A stored response in a conversation is in the store before anything else happens: its row is
- * what locks the conversation. So is one that takes up answers: a crash leaves both or neither. One
- * that is not stored only reads. */
+/* Whether the row is made here, and not by the run's first write: see the top of this file. A response
+ * with store:false has no row at all. */
 static bool is_made_here(const struct run_load *load,
                          const struct response_approvals *approvals)
 {
@@ -261,19 +295,20 @@ enum err_code response_create_load(const struct response_create *create,
     return load_context(create, ret_load, ret_position, err);
 }
 
-/* ---- What the body says in other words ---- */
+/* ---- Rewriting the body ---- */
 
 static bool is_trigger(const json_t *item)
 {
     return strcmp(json_get_string(item, "type", ""), "compaction_trigger") == 0;
 }
 
-/* A trigger at the end of the input is no item but a wish: *ret_body is the request without it, and
- * stays untouched when there is none. */
+/* A compaction_trigger at the end of the input is not an item: it requests a compaction. *ret_body is the
+ * request without it. It stays untouched if the input has no trigger. */
 static enum err_code take_trigger(const json_t *body, json_t **ret_body, struct err *err)
 {
     const json_t *input = json_object_get(body, "input");
-    size_t last = json_array_size(input) - 1; /* of none: never reached */
+    size_t last =
+        json_array_size(input) - 1; /* of an empty input: SIZE_MAX, which is never reached */
     json_t *rest;
     size_t i;
     json_t *item;
@@ -297,7 +332,7 @@ static enum err_code take_trigger(const json_t *body, json_t **ret_body, struct 
     return ERR_OK;
 }
 
-/* The request with its prompt filled in; *ret_body stays NULL when it has none. */
+/* The request with its prompt template filled in. *ret_body stays NULL if it has no prompt. */
 static enum err_code fill_in_prompt(const struct response_create *create, json_t **ret_body,
                                     struct err *err)
 {
@@ -329,8 +364,9 @@ static enum err_code too_long(struct err *err)
         "input and try again.");
 }
 
-/* Only what was counted with the model's own tokenizer is refused; and only by a count of the
- * request as it would be sent. */
+/* ERR_INVALID if the context does not fit the model. Sums over items are a little too large, so they can
+ * only prove that a request fits. A request is refused only by an exact count of the bytes that would
+ * be sent, with the model's own tokenizer. */
 static enum err_code check_size(const struct context *context, const struct item_row **items,
                                 size_t count, struct err *err)
 {
@@ -347,8 +383,8 @@ static enum err_code check_size(const struct context *context, const struct item
                : ERR_OK;
 }
 
-/* Counting takes a while, and here it may: on its loop the run finds everything counted. What may
- * still be made shorter is not refused. */
+/* Counts the items of the context and notes the counts in their rows, so that the run on its loop need
+ * not. Then checks the size. A request whose context may still be compacted is not refused. */
 static enum err_code count_context(const struct response_create *create,
                                    const struct run_settings *settings, struct run_load *load,
                                    struct err *err)
@@ -390,7 +426,8 @@ static enum err_code count_context(const struct response_create *create,
 
 /* ---- Preparing ---- */
 
-/* Answers are taken up where the response is made; by one that is not stored, before. */
+/* Has the response take up the answers to approval requests: in the transaction that makes its row or,
+ * for a response that is not stored, in one of its own. */
 static enum err_code take_answers(const struct response_create *create, struct run_start *start,
                                   struct response_approvals *approvals, int64_t position,
                                   struct err *err)
@@ -399,13 +436,13 @@ static enum err_code take_answers(const struct response_create *create, struct r
     enum err_code rc;
 
     if (is_made_here(load, approvals)) {
-        response_approvals_note(approvals, &start->settings, load);
+        response_approvals_apply(approvals, &start->settings, load);
         return make_stored(create, start, approvals, position, err);
     }
     rc = store_approvals_take(create->server->store, create->tenant, load->run.id,
                               approvals->answers, approvals->count, &approvals->grants, err);
     if (!rc)
-        response_approvals_note(approvals, &start->settings, load);
+        response_approvals_apply(approvals, &start->settings, load);
     return rc;
 }
 
@@ -414,9 +451,10 @@ static enum err_code make(const struct response_create *create, struct run_start
 {
     struct run_load *load = &start->load;
     CLEANUP(response_approvals_clear) struct response_approvals approvals = {0};
-    /* What would only be kept, nobody finds again who does not go on from there. */
+    /* Answers in the input of an idle response are not taken up: the next response of the chain finds
+     * them in its context. */
     const json_t *input = create->idle ? NULL : json_object_get(create->body, "input");
-    enum err_code rc = response_approvals_look(create->server->store, create->tenant, load,
+    enum err_code rc = response_approvals_load(create->server->store, create->tenant, load,
                                                input, &approvals, err);
 
     if (rc)
@@ -429,7 +467,7 @@ static enum err_code make(const struct response_create *create, struct run_start
     return take_answers(create, start, &approvals, position, err);
 }
 
-/* What the run reads of the request, and what project and user have set for it. */
+/* The settings of the request, with the tool settings of project and user. */
 static enum err_code read_settings(const struct response_create *create,
                                    struct run_settings *ret_settings, struct err *err)
 {
@@ -460,7 +498,7 @@ static enum err_code fill_start(const struct response_create *create, struct run
     if (!rc)
         variables_in_read(create->body, &start->variables, &start->variable_count);
     if (!rc)
-        rc = engine_admit_variables(create->tenant, start, err);
+        rc = run_start_admit_variables(create->tenant, start, err);
     return rc ? rc : make(create, start, position, err);
 }
 

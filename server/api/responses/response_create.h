@@ -14,7 +14,9 @@
 /*
  * response_create.h -- from the body of a create request to a run that is ready for the engine.
  *
- * The same for every way in which such a body may come. Blocks on the store, so not for loops.
+ * The same for a POST, a message of a WebSocket, a compaction and a count of tokens. Both functions
+ * block on the store and count tokens, so they are for workers and never for loops. The struct is
+ * borrowed for the call.
  */
 
 struct response_create {
@@ -22,27 +24,32 @@ struct response_create {
     const struct tenant *tenant;
     const json_t *body; /* only read */
 
-    /* For who knows more than the body says: */
+    /* What the caller knows beyond the body; all may be zero. */
     enum run_compact
-        compact;            /* RUN_COMPACT_WINDOW: only that is wanted; else as the body says */
-    bool idle;              /* nothing is executed: answers to questions are only kept */
-    struct loop *loop;      /* the loop that the run must live on; NULL for any */
-    struct item_row **past; /* the items of previous_response_id, where the store need not be
-                             * asked: taken, but by what fails before; NULL to ask */
+        compact; /* RUN_COMPACT_WINDOW: the run makes a compaction and nothing else */
+    bool idle;   /* the run executes no calls: answers to approval requests are only kept */
+    struct loop *loop; /* the loop that the run must live on; NULL for any */
+    struct item_row *
+        *past; /* the items up to previous_response_id, if the caller has them; they
+                             * are taken (*past becomes NULL) unless an earlier check fails. NULL:
+                             * they are loaded from the store */
     size_t past_count;
 };
 
-/* What the run would be by these settings, and what it would see: only the row and the items of a zeroed load, with
- * the number of input items, which come last, as its next_position. *ret_position is where a
- * conversation ends. Checks what the input says, not the parameters, and stores nothing. The load is
- * the caller's to clear, after a failure too. */
+/* Fills in the row of the run with these settings, and its context: the items before, then those of its
+ * input. *ret_load must be zeroed; only `run`, `items`, `item_count` and `next_position`, which is the
+ * number of input items, are filled in. *ret_position is where the conversation ends, if there is one.
+ * Checks the input and not the parameters. Stores nothing. The caller clears the load, after a failure
+ * too. */
 enum err_code response_create_load(const struct response_create *create,
                                    const struct run_settings *settings,
                                    struct run_load *ret_load, int64_t *ret_position,
                                    struct err *err) MUST_CHECK;
 
-/* Checks all of it, in OpenAI's order, and loads what it continues. *ret_start has no sink yet. A
- * stored response in a conversation is in the store afterwards, and must go to the engine. */
+/* Checks the whole request, in the order in which OpenAI reports errors, and loads what the response
+ * continues. The caller sets the sink of *ret_start and hands it to engine_run(), or releases it with
+ * run_start_clear(). The latter is allowed only if ret_start->load.fence is 0: otherwise the response
+ * is in the store, leased to this node, and must go to the engine. */
 enum err_code response_create_prepare(const struct response_create *create,
                                       struct run_start *ret_start, struct err *err) MUST_CHECK;
 

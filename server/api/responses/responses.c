@@ -1,5 +1,22 @@
 /*
- * Responses: created in the foreground or the background, continued, looked at, deleted.
+ * Responses: create, get, follow, list input, cancel, delete.
+ *
+ * A response is a run of the other face. In which way a create request is answered depends on two
+ * flags of the body:
+ *
+ *                      stream: true                    stream: false
+ *   foreground         events, until the end           the object, when the response has ended
+ *   background: true   events; may be followed again   the object at once, status queued
+ *
+ * A foreground response exists for other requests only when it has ended: before that, GET, DELETE and
+ * cancel are 404. Its client cancels it by closing the connection.
+ *
+ * A background response is resumable. Its events are in the log, from which a GET with stream=true
+ * sends them again, first those that are stored and then the live ones. After a crash another node
+ * continues it.
+ *
+ * Everything that takes long is on the run's loop. An endpoint checks, makes a sink on that loop, and
+ * hands it to the engine.
  */
 
 #include <string.h>
@@ -24,10 +41,10 @@
 
 /* ---- Creating ---- */
 
-/* A stream; or an answer, which comes with the end of the response or, in the background, as soon
- * as it is stored: which it may be already. */
-static struct sink *listener(struct request *request, struct engine *engine,
-                             const struct run_load *load)
+/* The sink of a new response. A background response without a stream is answered as soon as it is stored.
+ * If it is stored already (it has a fence), that is now, and it needs no sink. */
+static struct sink *make_sink(struct request *request, struct engine *engine,
+                              const struct run_load *load)
 {
     const struct run_row *run = &load->run;
     struct loop *loop = engine_loop(engine, run->id);
@@ -53,14 +70,15 @@ enum err_code api_response_create(struct request *request, struct err *err)
 
     if (rc)
         return rc;
-    start.sink = listener(request, server->engine, &start.load);
+    start.sink = make_sink(request, server->engine, &start.load);
     engine_run(server->engine, &start);
     return ERR_OK;
 }
 
-/* ---- Looking ---- */
+/* ---- Reading ---- */
 
-/* When its log may go; it does not at that very moment, but nobody is to rely on that. */
+/* Whether the log may have been deleted. It is kept a little longer, in partitions of whole days, and
+ * clients must not come to rely on that. */
 static bool log_is_over(const struct run_row *run, const struct config *config)
 {
     int64_t ended = run->completed_at + run->failed_at + run->cancelled_at + run->incomplete_at;
@@ -83,7 +101,7 @@ static enum err_code check_streamable(const struct run_row *run, const struct co
     return ERR_OK;
 }
 
-/* Everything that was said after `starting_after`, and what is still to come. */
+/* Streams the events after `starting_after`: those that are stored, then those to come. */
 static enum err_code follow(struct request *request, const struct run_row *run, struct err *err)
 {
     struct engine *engine = request_server(request)->engine;
@@ -105,8 +123,8 @@ static enum err_code follow(struct request *request, const struct run_row *run, 
     return ERR_OK;
 }
 
-/* All output items of a response, page after page. Of a cancelled one nothing is shown: not here,
- * and not in the answer to the cancelling. */
+/* All output items of a response, page after page. A cancelled response is shown without output, here and
+ * in the answer to the cancel request. */
 static enum err_code load_output(struct request *request, const struct run_row *run,
                                  json_t **ret_output, struct err *err)
 {
@@ -133,7 +151,7 @@ static enum err_code load_output(struct request *request, const struct run_row *
     return ERR_OK;
 }
 
-/* A foreground response is not there before it has ended. */
+/* ERR_NOT_FOUND also for a foreground response that has not ended. */
 static enum err_code find_response(struct request *request, struct run_row *ret_run,
                                    struct err *err)
 {
@@ -151,7 +169,7 @@ static enum err_code find_response(struct request *request, struct run_row *ret_
 static enum err_code check_query(const struct request *request, bool *ret_stream,
                                  struct err *err)
 {
-    bool obfuscation = false; /* there is none in either case */
+    bool obfuscation = false; /* checked and ignored: deltas are never padded */
     int64_t first = 0;
     enum err_code rc = param_item_include(request, err);
 
@@ -230,7 +248,8 @@ static bool may_be_cancelled(const struct run_row *run)
            (run->status == RUN_QUEUED || run->status == RUN_IN_PROGRESS);
 }
 
-/* Of one that is still being cancelled, too, when the server stops before that is done. */
+/* The object of a cancelled response. If the server stops first, the response may still be cancelling; it
+ * can come to no other end then. */
 static enum err_code answer_cancelled(struct request *request, struct run_row *run)
 {
     run->status = RUN_CANCELLED;
@@ -249,7 +268,8 @@ static enum err_code answer_uncancellable(struct request *request, struct run_ro
                    run_status_name(run->status));
 }
 
-/* It may have come to another end before the cancelling reached it: then that is what is answered. */
+/* On a worker, when the response has ended. It may have come to another end before the cancel reached it;
+ * then the client gets the error for that. */
 static enum err_code answer_ended(struct request *request, void *arg, struct err *err)
 {
     CLEANUP(run_row_clear) struct run_row run = {0};
@@ -259,8 +279,8 @@ static enum err_code answer_ended(struct request *request, void *arg, struct err
     return rc ? rc : answer_uncancellable(request, &run, err);
 }
 
-/* Tells whoever has the run, or ends it here when nobody has. ERR_CONFLICT: it is being cancelled already,
- * or has ended meanwhile. */
+/* Notifies the owner of the run, or claims the run and ends it here if it has no owner. ERR_CONFLICT if it
+ * is being cancelled already, or has ended. */
 static enum err_code cancel(struct server *server, const struct tenant *tenant,
                             const struct run_row *run, struct err *err)
 {
@@ -282,7 +302,8 @@ static enum err_code cancel(struct server *server, const struct tenant *tenant,
     return ERR_OK;
 }
 
-/* Answered when the response has ended, so that its client may go on from it at once. */
+/* Answers when the response has ended, and not at once, so that the client can continue its conversation
+ * immediately. */
 enum err_code api_response_cancel(struct request *request, struct err *err)
 {
     CLEANUP(run_row_clear) struct run_row run = {0};

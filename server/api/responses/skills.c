@@ -1,6 +1,13 @@
 /*
- * Skills: instructions for one kind of task, uploaded once and attached to runs, whose models read
- * them when they need them. A request names them as `runnel.skills` (skill_params.h).
+ * Skills: instructions for one kind of task. A client uploads a skill once and attaches it to runs; the
+ * model reads it when it needs it. A request names skills as `runnel.skills` (skill_params.h).
+ *
+ * The objects and paths are those of OpenAI's API, where a skill has versions. Here a skill never
+ * changes, so that what a run has read stays true, and its version is always "1". A change is a new
+ * skill.
+ *
+ * A skill comes as a form with files, which is what OpenAI's SDKs send, or as JSON with the text of a
+ * SKILL.md alone, which is easier to send by hand.
  */
 
 #include <stdlib.h>
@@ -18,7 +25,6 @@
 #include "server/params/skill_upload.h"
 #include "server/server.h"
 
-/* It is never changed, so there is one version of it. */
 static json_t *encode_skill(const struct skill_row *row)
 {
     json_t *object = encode_new(row->id, "skill", row->created_at);

@@ -1,6 +1,22 @@
 /*
- * Questions whether a tool may run, an extension of ours: for those who answer in place of whoever
- * made the response.
+ * Approval requests: whether a tool call may run, or whether the model may see its result. An
+ * extension.
+ *
+ * The client that made a run can answer in the run's own API: with an mcp_approval_response item, or
+ * by submit_tool_outputs. These endpoints are for a person who is not that client, for example an
+ * administrator with a list of pending requests. The paths differ behind the endpoint:
+ *
+ *   run of a thread     It is in requires_action, and its row waits. The decision is stored as a
+ *                       submission with one output (store_run_decide). If no other call is open, the
+ *                       same transaction leases the run to this node, and the run continues here.
+ *   suspended response  It has ended. The decision is stored (store_approval_decide) and the next
+ *                       response of the chain takes it up.
+ *   held response       It is in memory, on some node, with its client's request open. The decision
+ *                       is stored in the same way. The node is then notified, or finds it by its
+ *                       poll if the notification is lost.
+ *
+ * In each case decision and grants are one transaction. The first decision counts. The same one
+ * again changes nothing, and a different one is refused (409).
  */
 
 #include <stdlib.h>
@@ -23,7 +39,7 @@
 #include "server/params/params.h"
 #include "server/server.h"
 
-/* What a question of that kind shows beside the call. */
+/* The member that only approval requests of this kind have; null for the others. */
 static void set_details(json_t *object, const struct approval_row *row, const char *key,
                         enum approval_kind kind)
 {
@@ -120,28 +136,29 @@ static enum err_code read_answer(const json_t *body, struct approval_answer *ret
     return rc;
 }
 
-/* Whose answer is waited for by what asks. */
+/* A response that holds for its approval requests has taken them up itself. */
 static bool is_held(const struct approval_row *row)
 {
     return strcmp(row->used_by, row->run_id) == 0;
 }
 
-/* Here, or on another node. What was said before has been told before: whoever missed it looks in time. */
-static void tell_waiting(struct server *server, const struct approval_row *row, bool is_new)
+/* Notifies the run, here or on another node. For a repeated answer, other nodes are not notified again:
+ * one that missed the first notification polls. */
+static void notify_run(struct server *server, const struct approval_row *row, bool is_new)
 {
     if (!engine_check_approvals(server->engine, row->run_id) && is_new)
-        store_wake_others(server->store, WAKEUP_LOOK, row->run_id);
+        store_wake_others(server->store, WAKEUP_ANSWERED, row->run_id);
 }
 
-/* What of the answer is remembered. One that was decided before has its grant, unless this says
- * more. */
+/* The grants that the answer asks for. An approval that was decided before has its grant already, so a
+ * repeated answer makes one only if it asks for it. */
 static enum err_code read_grants(const struct request *request, const struct approval_row *row,
                                  const struct approval_answer *given,
                                  struct approval_grants *ret_grants, struct err *err)
 {
     const json_t *body = request_json(request);
 
-    if (!grant_is_said(body) && row->status != APPROVAL_PENDING)
+    if (!grant_is_requested(body) && row->status != APPROVAL_PENDING)
         return ERR_OK;
     return grants_make(
         body, "",
@@ -154,9 +171,9 @@ static enum err_code read_grants(const struct request *request, const struct app
         &ret_grants->rows, &ret_grants->count, err);
 }
 
-/* ---- The question of a run of a thread ---- */
+/* ---- Approval requests of a thread's run ---- */
 
-/* As the client would say it by submit_tool_outputs. The caller frees. */
+/* The decision as an output, in the form in which submit_tool_outputs would send it. The caller frees. */
 static char *output_of(const json_t *body)
 {
     static const char *const said[] = {"approve", "reason", "remember", "persistDecision"};
@@ -167,13 +184,6 @@ static char *output_of(const json_t *body)
             json_object_set(output, said[i], json_object_get(body, said[i]));
     }
     return json_text(output);
-}
-
-/* Nobody listens here: those who follow the run hear of it. */
-static void go_on(struct server *server, struct run_start *start)
-{
-    start->load.run.flags &= ~(unsigned)RUN_STREAMED;
-    engine_run(server->engine, start);
 }
 
 static enum err_code decide_of_run(struct server *server, const struct tenant *tenant,
@@ -188,7 +198,7 @@ static enum err_code decide_of_run(struct server *server, const struct tenant *t
                                        .approve = given->approve,
                                        .reason = given->reason};
     unsigned char hash[32];
-    bool goes_on = false;
+    bool continues = false;
     enum err_code rc = engine_admit(server->engine, err);
 
     sha256_text(output, hash);
@@ -204,17 +214,20 @@ static enum err_code decide_of_run(struct server *server, const struct tenant *t
                                   .hash = hash,
                                   .context_limit = engine_context_limit(server->engine),
                               },
-                              &start.load, &goes_on, err);
+                              &start.load, &continues, err);
     if (rc)
         return rc;
-    if (goes_on)
-        go_on(server, &start);
-    else
+    if (!continues) {
         run_load_clear(&start.load);
+        return ERR_OK;
+    }
+    /* The run starts without a sink. Clients that follow its log receive the events. */
+    start.load.run.flags &= ~(unsigned)RUN_STREAMED;
+    engine_run(server->engine, &start);
     return ERR_OK;
 }
 
-/* ---- Both ---- */
+/* ---- Deciding ---- */
 
 static enum err_code decide(struct request *request, const struct approval_row *asked,
                             const struct approval_answer *given, struct approval_row *ret_row,
@@ -232,7 +245,7 @@ static enum err_code decide(struct request *request, const struct approval_row *
     } else if (!rc) {
         rc = store_approval_decide(server->store, tenant, given, &grants, ret_row, err);
         if (!rc && is_held(ret_row))
-            tell_waiting(server, ret_row, asked->status == APPROVAL_PENDING);
+            notify_run(server, ret_row, asked->status == APPROVAL_PENDING);
     }
     grant_rows_free(grants.rows, grants.count);
     return rc;

@@ -1,5 +1,10 @@
 /*
- * The chain of tool calls of a response or a run, complete: our extension.
+ * The chain of tool calls of a response or a run, complete. An extension.
+ *
+ * Clients that show what an agent did need every call with its arguments, its result and its times,
+ * in one object, and in the same form for both APIs. All of that is in the items already. So nothing
+ * is stored for this endpoint: it loads the items of the run and renders them (encode_chain.h). All
+ * of them are in memory at once, because the answer is one object.
  */
 
 #include <stdbool.h>
@@ -14,8 +19,7 @@
 #include "server/params/params.h"
 #include "server/server.h"
 
-/* Items that a page of the store has. */
-#define PAGE_SIZE 100
+#define PAGE_SIZE 100 /* items that one query returns */
 
 struct made {
     struct item_row *items;
@@ -35,7 +39,8 @@ static void add_page(struct made *made, struct item_row *items, size_t count)
     free(items);
 }
 
-/* All that the run has made. */
+/* Loads all items that the run has made, oldest first, page after page. The caller clears *made, after a
+ * failure too. */
 static enum err_code load(struct store *store, const struct tenant *tenant,
                           const struct run_row *run, struct made *made, struct err *err)
 {
@@ -58,8 +63,8 @@ static enum err_code load(struct store *store, const struct tenant *tenant,
     return ERR_OK;
 }
 
-/* A response that goes on in the foreground is its client's alone. */
-static bool is_untold(const struct run_row *run)
+/* A foreground response that has not ended is visible on its client's connection only. */
+static bool is_hidden(const struct run_row *run)
 {
     return !(run->flags & RUN_RESUMABLE) && !run_status_is_final(run->status);
 }
@@ -73,7 +78,7 @@ static enum err_code answer(struct request *request, const char *thread_id, cons
     enum err_code rc =
         store_run_get(store, request_tenant(request), thread_id, run_id, &run, err);
 
-    if (!rc && is_untold(&run))
+    if (!rc && is_hidden(&run))
         rc = err_set(err, ERR_NOT_FOUND, "Response with id '%s' not found.", run_id);
     if (!rc)
         rc = load(store, request_tenant(request), &run, &made, err);

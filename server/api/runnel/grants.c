@@ -1,5 +1,12 @@
 /*
- * Answers to approvals that are remembered, an extension of ours: to look at, and to revoke.
+ * Grants: remembered answers to approval requests. An extension.
+ *
+ * Grants are made together with an answer, never here (approvals.c, run_answers.h). These endpoints
+ * list, show and revoke them. Revoking is deleting the row: the next call that would have been
+ * covered asks for an approval again. A call that a grant has let through is not stopped.
+ *
+ * Of the arguments of an exact grant only a hash is stored, and shown here. It is all that the server
+ * needs to compare, and the arguments may hold a secret.
  */
 
 #include <stdlib.h>
@@ -42,7 +49,8 @@ static enum err_code grant_id(const struct request *request, const char **ret_id
     return param_id(*ret_id, "grant_", "grant_id", err);
 }
 
-/* A conversation is remembered as its thread. `thread` is room for that. */
+/* The filter of a list. A grant of a conversation is stored under its thread, so scope_id conv_X becomes
+ * thread_X. `thread` is the caller's memory for that id. */
 static enum err_code read_filter(const struct request *request, struct grant_filter *ret_filter,
                                  char thread[ID_SIZE], struct err *err)
 {

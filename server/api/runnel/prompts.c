@@ -1,6 +1,12 @@
 /*
- * Prompt templates, an extension of ours: OpenAI's are made on a web page only. A request names one
- * as `prompt`; server/params/responses/prompt_template.h says what becomes of it.
+ * Prompt templates. An extension: OpenAI has them too, but makes them on a web page only.
+ *
+ * A template has versions, numbered from 1. A version never changes, so that a request which names
+ * one gets the same prompt for ever; a change adds a version. A request names a template as `prompt`,
+ * with or without a version, and server/params/responses/prompt_template.h says what becomes of it.
+ *
+ * A template may hold definitions of MCP tools, with their authorization. Secrets are stored but never
+ * returned (field_hide_secrets).
  */
 
 #include <stdlib.h>
@@ -40,7 +46,7 @@ static json_t *encode_prompt(const struct prompt_row *row)
     return object;
 }
 
-/* Its id in lists of versions is its number. */
+/* In lists of versions, the number is the id, so that cursors are numbers. */
 static json_t *encode_version(const struct prompt_row *row)
 {
     AUTO_FREE char *number = mem_printf("%d", row->version);
@@ -67,7 +73,7 @@ static enum err_code answer_list(struct request *request, struct prompt_row *row
     return ERR_OK;
 }
 
-/* ---- What a request names ---- */
+/* ---- Requests ---- */
 
 static enum err_code prompt_id(const struct request *request, const char **ret_id,
                                struct err *err)
@@ -89,7 +95,8 @@ static enum err_code check_size(const char *body, struct err *err)
         PROMPT_SIZE_LIMIT, size);
 }
 
-/* The caller frees *ret_body, also after an error. */
+/* The template in the body of a request, as JSON text. `more` are the members that are allowed beside
+ * those of a template. The caller frees *ret_body, also after an error. */
 static enum err_code read_template(struct request *request, const char *const *more,
                                    char **ret_body, struct err *err)
 {

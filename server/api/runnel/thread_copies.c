@@ -1,10 +1,17 @@
+/*
+ * Threads that are made from other threads: fork, copy, merge. An extension.
+ *
+ * Each is one transaction of the store, which copies rows inside the database
+ * (core/store/tables/threads/thread_copies.h): a long thread never passes through this process. The
+ * request has no parameters beside the ids in its path. Its body may be missing, and an unknown
+ * member is refused, so that parameters may be added later.
+ */
+
 #include "core/store/tables/threads/thread_copies.h"
 #include "server/api/api.h"
 #include "server/encode/encode.h"
 #include "server/params/params.h"
 #include "server/server.h"
-
-/* Threads made of other threads. The body says nothing. */
 
 static enum err_code answer(struct request *request, struct thread_row *row)
 {

@@ -1,5 +1,11 @@
 /*
- * What a project, or a user within it (`user` in the query), says of tools: an extension of ours.
+ * Tool settings of a project, and of its users: which groups are on, which policies hold. An
+ * extension.
+ *
+ * There is one row for the project and one for each user that has settings. The query parameter
+ * `user` selects the row; without it, the project's own row is meant. A user is a name that the
+ * client uses in its requests, and not an account: the server does not know users. Settings apply
+ * to requests that begin afterwards. Running ones keep their snapshot.
  */
 
 #include <stdlib.h>
@@ -26,7 +32,8 @@ static json_t *encode_settings(const struct tool_settings_row *row)
     return object;
 }
 
-/* Whose: a user's, or, without one in the query, the project's own, as "". */
+/* The user in the query, or "" for the project's own settings. A misspelt parameter must not turn one
+ * user's request into one about the whole project, so unknown parameters are refused. */
 static enum err_code read_user(const struct request *request, const char **ret_user,
                                struct err *err)
 {
@@ -36,7 +43,7 @@ static enum err_code read_user(const struct request *request, const char **ret_u
 
     *ret_user = user ? user : "";
     if (rc)
-        return rc; /* whoever is misspelt is not all */
+        return rc;
     if (user && !*user)
         return err_invalid(err, "invalid_value", "user",
                            "Invalid 'user': empty string. Expected the name of a user, or no "
@@ -58,7 +65,8 @@ enum err_code api_tool_settings_get(struct request *request, struct err *err)
     return rc;
 }
 
-/* What is given is kept; null gives nothing, and what is absent stays. The caller frees. */
+/* The new value of a member, which the caller frees. NULL if the request does not change it; null in the
+ * request clears it. */
 static char *given(const json_t *body, const char *key)
 {
     const json_t *value = json_object_get(body, key);

@@ -3,8 +3,8 @@
 #include "core/base/json.h"
 #include "core/base/mem.h"
 #include "core/run/catalog/tool_set.h"
+#include "core/tool/override.h"
 #include "core/tool/registry.h"
-#include "core/tool/wish.h"
 #include "server/api/api.h"
 #include "server/complaint.h"
 #include "server/encode/encode.h"
@@ -13,15 +13,23 @@
 #include "server/server.h"
 
 /*
- * The tools that this server executes, for whoever wants to offer some: whether a request enables
- * them is its own affair.
+ * GET /v1/runnel/tools: the built-in tools of this server, for a client that offers its users a
+ * choice. An extension.
+ *
+ * The list shows what the tools of a request would be if the request said nothing about them: with
+ * the operator's settings, those of the project and, if the query names one, those of a user. A
+ * request may then enable groups and tighten policies for itself.
+ *
+ * Nothing of it is stored. The registry is fixed at start, and the settings are one query.
  */
 
-/* Which tools are wanted. */
+/* The filters of the query, and the settings that apply. */
 struct wanted {
     const struct request *request;
-    const json_t *groups; /* as project and, when one is named, user have set them; or NULL */
-    struct permission_set permissions; /* the same */
+    const json_t
+        *groups; /* tool groups as the project, and the user in the query, have set them;
+                           * or NULL */
+    struct permission_set permissions; /* policies, from the same settings */
     const char *group;                 /* NULL: any */
     const char *level;                 /* of its permission; NULL: any */
     bool any_tag;                      /* one of the tags is enough */
@@ -35,7 +43,8 @@ static bool has_tag(const struct tool_handler *handler, const char *tag)
     return false;
 }
 
-/* Without tags in the query all tools fit; with some, none that has no tags. */
+/* Whether the tool has the tags of the query: all of them, or one with match=any. A query without tags
+ * matches every tool. */
 static bool fits(const struct wanted *wanted, const struct tool_handler *handler)
 {
     size_t at = 0;
@@ -50,7 +59,8 @@ static bool fits(const struct wanted *wanted, const struct tool_handler *handler
     return !asked || (wanted->any_tag ? found > 0 : found == asked);
 }
 
-/* What the tool, the operator and the settings say; requests only tighten it. */
+/* The policy that holds unless the request tightens it. The operator's setting overrides the tool's own;
+ * the settings of project and user can make the result stricter only. */
 static struct permission permission_of(const struct wanted *wanted,
                                        const struct tool_handler *handler)
 {
@@ -73,13 +83,13 @@ static bool has_level(const struct wanted *wanted, const struct tool_handler *ha
            strcmp(wanted->level, execution_policy_level(permission.execution)) == 0;
 }
 
-static bool is_group_on(const json_t *wishes, const char *group)
+static bool is_group_on(const json_t *overrides, const char *group)
 {
-    return !wishes_disable(wishes, group) &&
-           (wishes_enable(wishes, group) || tool_registry_is_on(group));
+    return !overrides_disable(overrides, group) &&
+           (overrides_enable(overrides, group) || tool_registry_is_on(group));
 }
 
-/* A tool whose definition depends on the run is shown as it is for a run that says nothing. */
+/* The definition of some tools depends on the run. It is shown for a run with default settings. */
 static json_t *encode_tool(const struct wanted *wanted, const struct tool_handler *handler)
 {
     struct permission permission = permission_of(wanted, handler);
@@ -93,7 +103,7 @@ static json_t *encode_tool(const struct wanted *wanted, const struct tool_handle
         json_build("{s:s, s:s, s:s, s:s, s:s, s:s, s:b, s:b, s:b, s:s, s:s, s:b}", "object",
                    "runnel.tool", "id", id, "group", handler->group, "name", handler->name,
                    "description", handler->description, "category", "builtin", "enabled",
-                   !wishes_disable_tool(wanted->groups, handler->group, handler->name),
+                   !overrides_disable_tool(wanted->groups, handler->group, handler->name),
                    "group_enabled", is_group_on(wanted->groups, handler->group), "auto_execute",
                    permission.execution == EXECUTION_AUTO, "execution_policy",
                    execution_policy_name(permission.execution), "result_policy",

@@ -1,6 +1,20 @@
 /*
- * Variables of threads, conversations and responses, an extension of ours: core/domain/variable.h says
- * what they are. Those of a response outside conversations are what it sees of its chain.
+ * Variables of threads, conversations and responses. An extension; core/domain/variable.h says what a
+ * variable is.
+ *
+ * The same seven functions serve three families of paths, because the store knows one kind of owner:
+ * a scope, which is a thread or a response. locate() finds the scope of a path:
+ *
+ *   threads/T, conversations/C   the thread
+ *   responses/R                  its conversation, if it has one; otherwise the response itself, which
+ *                                also sees the variables of its ancestors
+ *
+ * Model, tools and clients share the variables of a scope, while runs are active too. Each change is
+ * one transaction in the store, and the last one wins. The store does not check whether a scope
+ * exists, so locate() does, with the error of the API that the path belongs to.
+ *
+ * To look at a variable does not count as reading it (VARIABLE_LOOK). Otherwise a page that shows all
+ * variables would keep every one of them from being evicted.
  */
 
 #include <stdio.h>
@@ -19,13 +33,13 @@
 #include "server/params/variable_params.h"
 #include "server/server.h"
 
-/* ---- Whose variables the path names ---- */
+/* ---- The scope of a path ---- */
 
 struct place {
     struct store *store;
     const struct tenant *tenant;
     char scope[ID_LIMIT + 1];
-    const char *name; /* "" for paths that name none */
+    const char *name; /* of the variable; "" if the path has none */
 };
 
 static enum err_code thread_scope(struct place *place, struct err *err)
@@ -38,7 +52,8 @@ static enum err_code thread_scope(struct place *place, struct err *err)
     return rc;
 }
 
-/* A foreground response is not there before it has ended. One in a conversation has its variables. */
+/* A foreground response cannot be read before it has ended. A response in a conversation has the
+ * variables of the conversation. */
 static enum err_code response_scope(struct place *place, const char *id, struct err *err)
 {
     struct run_row run;
@@ -73,7 +88,7 @@ static enum err_code locate(const struct request *request, struct place *ret_pla
     return rc ? rc : thread_scope(ret_place, err);
 }
 
-/* `query` is all that may stand in the query. */
+/* The place, and a check of the query: `query` names the parameters that are allowed. */
 static enum err_code find_place(const struct request *request, const char *const *query,
                                 struct place *ret_place, struct err *err)
 {
@@ -84,9 +99,9 @@ static enum err_code find_place(const struct request *request, const char *const
 
 static const char *const no_query[] = {NULL};
 
-/* ---- What a request says ---- */
+/* ---- Requests ---- */
 
-/* A whole number of the query. */
+/* A query parameter that is a whole number from 0 on. */
 static enum err_code query_count(const struct request *request, const char *name,
                                  size_t *ret_number, struct err *err)
 {
@@ -114,7 +129,8 @@ static enum err_code query_type(const struct request *request, const char **ret_
     return ERR_OK;
 }
 
-/* `keep` is where the change points to when the body says something of it. */
+/* Reads the change in a body. change->keep points to *keep if the body has that member, so *keep must
+ * live as long as the change. */
 static enum err_code read_change(const json_t *body, struct variable_change *change, bool *keep,
                                  struct err *err)
 {
@@ -277,7 +293,7 @@ enum err_code api_variable_get(struct request *request, struct err *err)
     return rc ? rc : answer_one(request, &place, place.name, start, length, err);
 }
 
-/* What is there and was not removed is kept. */
+/* Why a variable was not removed: it does not exist (ERR_NOT_FOUND), or it is marked as kept. */
 static enum err_code explain_kept(const struct place *place, struct err *err)
 {
     AUTO_VARIABLE variable = {0};

@@ -1,3 +1,15 @@
+/*
+ * Forms: multipart/form-data (RFC 7578), in the way in which OpenAI's SDKs upload files.
+ *
+ * The parts are taken apart by libmicrohttpd's post processor, which is made for pieces as they
+ * arrive. Here it gets the whole body at once: a form is limited by max_body like any other body, and
+ * an endpoint wants to see all its parts before it stores one. Uploads larger than memory will need
+ * the pieces.
+ *
+ * The post processor reads the Content-Type of the connection by itself, and reads it badly. So the
+ * boundary is parsed in form_boundary.c, and the processor gets a header that it understands.
+ */
+
 #include "server/http/parse/form.h"
 
 #include <microhttpd.h>
@@ -44,7 +56,7 @@ static bool begins_again(const struct form *form, const char *name, const char *
            is_same(last->filename, clean_filename);
 }
 
-/* The form in which MHD_create_post_processor() needs the type. */
+/* The library's callback: a piece of a part, or the beginning of one. */
 static enum MHD_Result take(void *arg, enum MHD_ValueKind kind, const char *name,
                             const char *filename, const char *type, const char *encoding,
                             const char *data, uint64_t offset, size_t size)
@@ -74,12 +86,12 @@ static bool process(struct MHD_Connection *connection, const char *boundary, con
     struct MHD_PostProcessor *processor;
     bool well;
 
-    mhd_say_content_type(connection, type);
+    mhd_set_content_type(connection, type);
     processor = MHD_create_post_processor(connection, FORM_HEAD_LIMIT, take, form);
     well = processor && MHD_post_process(processor, body, length) == MHD_YES;
     if (processor)
         well = MHD_destroy_post_processor(processor) == MHD_YES && well;
-    mhd_say_content_type(connection, NULL);
+    mhd_set_content_type(connection, NULL);
     return well;
 }
 

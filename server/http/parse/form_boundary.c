@@ -1,3 +1,13 @@
+/*
+ * The boundary of a form, from its Content-Type.
+ *
+ * The grammar of parameters is that of RFC 9110, section 5.6.6: name=value, separated by semicolons,
+ * where a value is a token or a quoted string. It is read leniently where clients are known to differ
+ * (see take_plain), and strictly where two readers could find two boundaries: a second `boundary`
+ * parameter, or text that is no parameter, refuses the form. A proxy or a scanner in front that used
+ * another boundary would see other parts than the server.
+ */
+
 #include "server/http/parse/form_boundary.h"
 
 #include <stdbool.h>

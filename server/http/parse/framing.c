@@ -1,3 +1,23 @@
+/*
+ * The strict reader of a connection's bytes: a state machine with one state for each place in a
+ * request (enum framing_place).
+ *
+ *   START ─▶ REQUEST_LINE ─▶ LINE ⇄ NAME, VALUE ─▶ the end of the head ─┬─▶ START: no body
+ *                                                                       ├─▶ BODY: counts its bytes
+ *                                                                       └─▶ CHUNK_SIZE ─▶ BODY ─▶ CHUNK_END ...
+ *
+ * It understands only what decides where a request ends: line ends, the two headers Content-Length and
+ * Transfer-Encoding, and the sizes of chunks (RFC 9112, sections 6 and 7). Everything else is text that
+ * must not hold a control character.
+ *
+ * It sees bytes in whatever pieces the socket delivers, so every state is in the struct and none in
+ * local variables. It allocates nothing, and a name or value that does not matter is not kept. Values,
+ * which are most of a head, are skipped in one tight loop (skip_text), and bodies are only counted.
+ *
+ * A fault is final. Behind it nobody can know what is a request, so `place` becomes FRAMING_LOST and the
+ * counts stop.
+ */
+
 #include "server/http/parse/framing.h"
 
 #include <string.h>
@@ -54,7 +74,8 @@ static void take_length(struct framing *framing)
         framing->left = framing->left * 10 + (uint64_t)(value->text[i] - '0');
 }
 
-/* With two of them it is open which one counts. In trailers they come too late to count. */
+/* With two such headers it is open which one counts, so the end of the body is unknown. In trailers they
+ * come too late to count. */
 static void take_header(struct framing *framing)
 {
     if (framing->header == FRAMING_OTHER)
@@ -187,7 +208,7 @@ static void take_in_name(struct framing *framing, char c)
         framing->place = FRAMING_NAME;
         word_add(&framing->name, c);
     } else if (is_first && is_blank(c)) {
-        set_fault(framing, "A header goes on in the next line.");
+        set_fault(framing, "A header goes on in the next line."); /* obs-fold: RFC 9112, 5.2 */
     } else {
         set_fault(framing, "A header has a name that is not one.");
     }

@@ -1,3 +1,18 @@
+/*
+ * The meaning of a head, checked as strictly as a careful proxy would.
+ *
+ * Request smuggling needs two readers that disagree. The server cannot know which proxy stands in
+ * front of it, so it accepts only what RFC 9112 allows and every reader understands alike: one
+ * Host, one length, either a length or chunks, no coding other than chunked, names that are tokens.
+ * Where the RFC lets a server choose between repairing and refusing, this file refuses.
+ *
+ * Headers that decide something here must not come twice (once_names): the key, the origin, the
+ * idempotency key. A proxy might check the first one while the endpoint reads the second.
+ *
+ * A pure function of the head. Its messages say what is wrong in one sentence, because the person who
+ * reads them is writing a client or debugging a proxy.
+ */
+
 #include "server/http/parse/hygiene.h"
 
 #include <string.h>

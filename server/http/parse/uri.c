@@ -1,3 +1,15 @@
+/*
+ * The target of a request, taken apart and decoded once.
+ *
+ * One copy of the target holds everything: separators become NULs, and each piece is decoded in place,
+ * since decoding never makes text longer. The struct's pointers lead into that copy. So a request costs
+ * one allocation, and a second one if it has a query.
+ *
+ * Split first, then decode, and never decode again (RFC 3986, section 2.4). A reader that decodes first
+ * takes data for boundaries. A reader that decodes twice turns %2530 into another id than the one that
+ * was checked.
+ */
+
 #include "server/http/parse/uri.h"
 
 #include <stdlib.h>

@@ -1,3 +1,28 @@
+/*
+ * A stream of server-sent events, written by the run's loop.
+ *
+ *   sink_events() ─▶ send_direct() ─▶ one sendmsg(): size line, frames, line end
+ *                         └─▶ the socket is full: waiting ─▶ EPOLLOUT ─▶ direct_ready() ─▶ flush()
+ *
+ * Most of the server's time goes into streams, token by token, so this path has no allocation, no
+ * lock and no printf(). A batch of frames is one HTTP chunk and one system call. The frames are
+ * rendered already and shared by all who receive them (frames.h).
+ *
+ * Direct mode writes past the library, to a connection that it has suspended. That is not documented,
+ * so sse_self_test() tries it at start. Portable mode, for HTTP/1.0 and after a failed test, uses the
+ * library's content reader: correct everywhere, at the price that sse.h names.
+ *
+ * A slow client must not slow its run down or fill the memory. What the socket does not take waits in
+ * `waiting`, within a limit. Beyond it, or when nothing was taken for stream_stall_timeout, the client
+ * is cut off. The run continues, and the client may join it again from the log. The limit does not
+ * count the largest batch: a client that has just caught up can always receive one.
+ *
+ * The end. The engine closes the sink; when `waiting` is empty, VERDICT_END is set and the connection
+ * goes back to the library, which writes the last chunk and reads the next request. VERDICT_CUT makes
+ * it close the socket instead. The verdict is atomic, because the library's worker reads it; all else
+ * is the loop's.
+ */
+
 #include "server/http/stream/sse.h"
 
 #include <errno.h>

@@ -94,7 +94,7 @@ static bool connect_client(struct trial *trial)
            connect(trial->client, (struct sockaddr *)&address, sizeof(address)) == 0;
 }
 
-static bool ask(struct trial *trial)
+static bool send_request(struct trial *trial)
 {
     return send(trial->client, REQUEST, strlen(REQUEST), MSG_NOSIGNAL) ==
            (ssize_t)strlen(REQUEST);
@@ -110,7 +110,7 @@ static bool wait_suspended(struct trial *trial)
 }
 
 /* Reads until `text` was seen, and discards everything up to its end. */
-static bool see(struct trial *trial, const char *text)
+static bool expect_text(struct trial *trial, const char *text)
 {
     for (;;) {
         struct pollfd ready = {.fd = trial->client, .events = POLLIN};
@@ -140,17 +140,17 @@ static void give_back(struct trial *trial)
 
 static const char *attempt(struct trial *trial)
 {
-    if (!connect_client(trial) || !ask(trial) || !wait_suspended(trial))
+    if (!connect_client(trial) || !send_request(trial) || !wait_suspended(trial))
         return "no connection of its own";
     trial->on_loan = true;
     if (send(trial->server_fd, CHUNK, strlen(CHUNK), MSG_NOSIGNAL) != (ssize_t)strlen(CHUNK))
         return "a suspended connection cannot be written to";
-    if (!see(trial, "\r\n\r\n" CHUNK))
+    if (!expect_text(trial, "\r\n\r\n" CHUNK))
         return "the chunk did not follow the headers";
     give_back(trial);
-    if (!see(trial, "0\r\n\r\n") || trial->seen.length)
+    if (!expect_text(trial, "0\r\n\r\n") || trial->seen.length)
         return "the last chunk did not follow";
-    if (!ask(trial) || !see(trial, "\r\n\r\n0\r\n\r\n"))
+    if (!send_request(trial) || !expect_text(trial, "\r\n\r\n0\r\n\r\n"))
         return "the connection was not kept alive";
     return NULL;
 }

@@ -1,3 +1,26 @@
+/*
+ * A connection on loan from the library to a loop.
+ *
+ *   library's worker          loop                                  library's worker
+ *   suspended_begin() ──────▶ attach() ─▶ ... ─▶ give_back() ─────▶ resumes, and completes the request
+ *                                                                   suspended_forgotten() ──▶ forget()
+ *
+ * The hard part is who may touch what when, with three parties: the library, the engine that holds the
+ * sink, and http_stop(). The rules are few. The state changes on the loop only. The socket is touched
+ * in SUSPENDED_HERE only. The engine is notified of a lost client once (`reported`), on the loop, and
+ * never from inside a call of the engine. And the struct is freed by its last holder (let_go): the
+ * engine until it closes the sink, the library until it has released the request, and each task that
+ * is posted.
+ *
+ * The client may leave at any time. While the library has the connection it notices by itself, and
+ * forget() reports it. While the loop has it, epoll reports EPOLLRDHUP. Readable bytes are not a sign
+ * of leaving: they are the next request, which the library reads when it has the connection back.
+ *
+ * Stopping the server: http_stop() posts `cut` to every live one, under http's lock. forget() takes the
+ * struct off that list under the same lock, so no cut can be posted afterwards. One that was posted
+ * before holds the struct.
+ */
+
 #include "server/http/stream/suspended.h"
 
 #include <microhttpd.h>

@@ -1,3 +1,15 @@
+/*
+ * A request that waits for one answer.
+ *
+ * It is the small brother of a stream: the same loan of the connection (suspended.h), with nothing to
+ * write in between. The answer is a tree of JSON. The loop stores it and gives the connection back,
+ * and the worker that resumes makes the text and sends it: to render a long response takes time that a
+ * loop does not have.
+ *
+ * `status` and `object` have no lock. The loop writes them before it gives the connection back, and the
+ * worker reads them after the library has resumed it, which orders the two.
+ */
+
 #include "server/http/stream/wait.h"
 
 #include "core/base/compiler.h"
@@ -54,7 +66,8 @@ static void sink_events(struct sink *sink, const char *frames, size_t length)
     (void)length;
 }
 
-/* The client is lost: the worker may be reading this already. */
+/* Of a lost client the connection is back already, and the worker may be reading: nothing is written
+ * then. A second answer is dropped. */
 static void sink_answer(struct sink *sink, int status, json_t *object)
 {
     struct wait *wait = wait_of_sink(sink);

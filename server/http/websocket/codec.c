@@ -1,3 +1,20 @@
+/*
+ * The frames of a WebSocket, by libwslay, behind an interface of bytes in and messages out.
+ *
+ * libwslay is made to be called when a socket is readable or writable. Here it never sees a socket: its
+ * read callback takes from the input of the present ws_codec_feed() and then says "would block", its
+ * write callback appends to `out`. So the codec is a pure state machine, and a fuzz target feeds it
+ * whatever it likes (tests/fuzz/fuzz_websocket.c).
+ *
+ * Messages are gathered here and not in libwslay, which reserves memory for the length that a frame's
+ * head announces: a client could reserve as much as the largest message with ten bytes. `partial`
+ * grows with what has really come.
+ *
+ * Output that is queued inside a callback must wait until libwslay has returned: it cannot be entered
+ * twice. So queueing only notes it then, and ws_codec_feed() drains at its end. The one exception is a
+ * pong, which is sent where its ping ends, because a close that follows would overtake it.
+ */
+
 #include "server/http/websocket/codec.h"
 
 #include <assert.h>
@@ -67,8 +84,8 @@ static void frame_begins(wslay_event_context_ptr wslay,
                        "The message is too large.");
 }
 
-static void frame_goes_on(wslay_event_context_ptr wslay,
-                          const struct wslay_event_on_frame_recv_chunk_arg *chunk, void *arg)
+static void frame_continues(wslay_event_context_ptr wslay,
+                            const struct wslay_event_on_frame_recv_chunk_arg *chunk, void *arg)
 {
     struct ws_codec *codec = arg;
 
@@ -190,7 +207,7 @@ struct ws_codec *ws_codec_new(size_t message_limit, ws_message_fn *message, void
         .recv_callback = take_input,
         .send_callback = keep_output,
         .on_frame_recv_start_callback = frame_begins,
-        .on_frame_recv_chunk_callback = frame_goes_on,
+        .on_frame_recv_chunk_callback = frame_continues,
         .on_msg_recv_callback = message_ends,
     };
     struct ws_codec *codec = mem_new(struct ws_codec);

@@ -1,3 +1,15 @@
+/*
+ * The opening handshake of RFC 6455, section 4.2: is it valid, and what is the answer to its key?
+ *
+ * Sec-WebSocket-Accept proves that the server understood the request as a WebSocket: base64 of SHA-1
+ * of the client's key and a constant of the RFC. It is no security and needs none. SHA-1 is what the RFC
+ * says.
+ *
+ * Keys in Sec-WebSocket-Protocol are OpenAI's answer to a gap in browsers: the WebSocket constructor
+ * takes no headers, but a list of protocols. The server must confirm one protocol of the list, and it
+ * must not be the key, which would then be in an answer's headers.
+ */
+
 #include "server/http/websocket/handshake.h"
 
 #include <nettle/base64.h>

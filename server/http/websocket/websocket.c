@@ -1,3 +1,29 @@
+/*
+ * An upgraded connection on a loop: reading, writing, pinging, and all the ways in which it can end.
+ *
+ *   EPOLLIN ─▶ read_some() ─▶ codec ─▶ ops->message()
+ *   websocket_text() ─▶ codec ─▶ websocket_flush() ─▶ push() ─▶ the socket, or EPOLLOUT
+ *
+ * One timer serves six clocks: the age of the connection, silence until a ping, a ping's answer, output
+ * that the client does not take, a message that does not end, a close that is not answered. next_due()
+ * computes the earliest. The timer is set only to an earlier time; when it fires too early, it is set
+ * again. So a busy connection does not touch the timer wheel with every message.
+ *
+ * While the owner has paused reading, a client can neither answer a ping nor finish a message, so those
+ * two clocks stop: the client must not be blamed for the server's work.
+ *
+ * Reentrance. Callbacks of the owner may send, close, or release the last hold. So a function that may
+ * call one holds the socket meanwhile and checks is_gone() afterwards, and `feeding` puts off a flush
+ * while the codec is on the stack.
+ *
+ * The end is one function, end(): it stops the timer and the watch, gives the socket back to the library
+ * to be closed, and reports `gone` once. The struct stays until the last holder has released it, because
+ * an owner may have work with a thread. http_stop() waits for that (remove_open).
+ *
+ * Limits against a slow or hostile client are those of streams and bodies: stream_buffer,
+ * stream_stall_timeout, body_timeout, max_body, max_bodies.
+ */
+
 #include "server/http/websocket/websocket.h"
 
 #include <assert.h>

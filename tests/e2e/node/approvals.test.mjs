@@ -1,5 +1,5 @@
-// F39, F45: a person is asked before a tool of the server runs, and again before the model is told what
-// it gave; answered by an unmodified openai 7, on both faces.
+// F39, F45: a person approves a call of a server-side tool before it runs, and its result before the
+// model gets it. An unmodified openai 7 answers, on both faces.
 
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";

@@ -13,7 +13,7 @@ import { Output, generateText, isStepCount, streamText, tool } from "ai";
 import OpenAI from "openai";
 import { z } from "zod";
 
-import { answerWith, heard, options, script, weatherRules } from "./support.mjs";
+import { answerWith, modelRequests, options, script, weatherRules } from "./support.mjs";
 
 const basic = { serverLabel: "basic", serverUrl: "builtin:basic" };
 const length = { name: "text", id: "call_1", arguments: { operation: "length", input: "four" } };
@@ -22,7 +22,8 @@ const counting = () => script(
   { match: { tool_results: true }, answer: { text: "It says: {{tool_output}}" } },
   { answer: { tool_calls: [length] } },
 );
-const told = async () => (await heard()).at(-1).messages.filter(({ role }) => role === "tool");
+const toolMessages = async () =>
+  (await modelRequests()).at(-1).messages.filter(({ role }) => role === "tool");
 const parameters = z.object({ city: z.string() });
 
 describe("the AI SDK", () => {
@@ -73,7 +74,7 @@ describe("the AI SDK", () => {
     };
     const asked = (await go()).content.filter(({ type }) => type === "tool-approval-request");
     assert.equal(asked.length, 1);
-    assert.deepEqual(await told(), []);
+    assert.deepEqual(await toolMessages(), []);
     messages.push({
       role: "tool",
       content: asked.map(({ approvalId }) => ({
@@ -83,7 +84,7 @@ describe("the AI SDK", () => {
     assert.equal((await go()).text, "It says: 4");
     messages.push({ role: "user", content: "thanks" });
     assert.equal((await go()).text, "Welcome.");
-    assert.deepEqual((await told()).map(({ content }) => content), ["4"]);
+    assert.deepEqual((await toolMessages()).map(({ content }) => content), ["4"]);
   });
 });
 
@@ -127,7 +128,7 @@ describe("the Agents SDK", () => {
       const session = make();
       await run(reporter, "The weather?", { session });
       assert.equal((await run(reporter, "Really?", { session })).finalOutput, "Yes.");
-      assert.equal((await told()).length, 2);
+      assert.equal((await toolMessages()).length, 2);
       assert.equal((await session.getItems()).length, 8);
     });
   }
@@ -144,7 +145,7 @@ describe("the Agents SDK", () => {
         if (approve) paused.state.approve(question);
         else paused.state.reject(question);
       const result = await run(agent, paused.state);
-      assert.equal(result.finalOutput, `It says: ${(await told())[0].content}`);
+      assert.equal(result.finalOutput, `It says: ${(await toolMessages())[0].content}`);
       assert.equal(result.finalOutput === "It says: 4", approve);
       const more = await run(agent, [...result.history, { role: "user", content: "thanks" }]);
       assert.equal(more.finalOutput, "Welcome.");

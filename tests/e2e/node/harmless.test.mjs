@@ -16,8 +16,8 @@ const group = (require_approval) =>
 const notes = [{ title: "One", n: 1 }, { title: "Two", n: 2 }, { title: "Three", n: 3 }];
 const use = (name, number, args) => ({ name, id: `call_${number}`, arguments: args });
 
-// All that a call can tell: live metadata, attachments, a failure, arguments of no use, a tool that
-// there is not, a limit.
+// Everything that can happen in a call: live metadata, attachments, a failure, invalid arguments, an
+// unknown tool, a limit.
 const everything = () => script(
   { match: { user: "[SYSTEM]" }, answer: { text: "That is all." } },
   { match: { tool_results: true }, answer: { tool_calls: [use("test_slow", 5, { text: "x" })] } },
@@ -27,7 +27,7 @@ const everything = () => script(
   ] } },
 );
 const question = () => script(
-  { match: { tool_results: true }, answer: { text: "Told {{tool_output}}." } },
+  { match: { tool_results: true }, answer: { text: "Got {{tool_output}}." } },
   { answer: { tool_calls: [use("test_slow", 1, { text: "x" })] } },
 );
 

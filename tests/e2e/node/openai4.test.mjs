@@ -51,7 +51,7 @@ describe("assistants", () => {
     assert.equal((await stream.finalMessages())[0].content[0].text.value, hello);
   });
 
-  it("stream calls, and go on with their outputs", async () => {
+  it("stream calls, and continue with their outputs", async () => {
     await script(...weatherRules);
     const { assistant, thread } = await prepare(weatherTool);
     const first = threads.runs.stream(thread.id, { assistant_id: assistant.id });

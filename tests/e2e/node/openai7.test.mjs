@@ -77,7 +77,7 @@ describe("responses.stream()", () => {
     assert.ok(types.includes("message"));
   });
 
-  it("reads calls, and goes on with their outputs", async () => {
+  it("reads calls, and continues with their outputs", async () => {
     await script(...weatherRules);
     const first = await ask({ tools: [weatherFlat] });
     assert.deepEqual(first.response.output.map((call) => call.arguments),
@@ -91,7 +91,7 @@ describe("responses.stream()", () => {
     assert.equal(second.response.output_text, "It is sunny, sunny.");
   });
 
-  it("reads the commands of a shell, and goes on with what they printed", async () => {
+  it("reads the commands of a shell, and continues with what they printed", async () => {
     await script(
       { match: { tool_results: true }, answer: { text: "Two files." } },
       { answer: { tool_calls: [{ name: "shell", id: "call_1",
@@ -277,7 +277,7 @@ describe("beta.threads.runs.stream()", () => {
     assert.equal(step.type, "message_creation");
   });
 
-  it("reads calls, and goes on with their outputs", async () => {
+  it("reads calls, and continues with their outputs", async () => {
     await script(...weatherRules);
     const { assistant, thread } = await prepare(weatherTool);
     const first = threads.runs.stream(thread.id, { assistant_id: assistant.id });

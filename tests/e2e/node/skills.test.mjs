@@ -5,7 +5,7 @@ import { describe, it } from "node:test";
 
 import OpenAI, { toFile } from "openai";
 
-import { heard, options, script } from "./support.mjs";
+import { modelRequests, options, script } from "./support.mjs";
 
 const client = new OpenAI(options);
 const instructions = "---\nname: mail\ndescription: How mail is written.\n---\nBe kind.\n";
@@ -30,7 +30,7 @@ describe("skills that are uploaded", () => {
     const response = await client.responses.create(
       { model: "demo", input: "go", runnel: { skills: [made.id] } });
     assert.equal(response.output.find((item) => item.type === "mcp_call").output, "Dear all,");
-    assert.equal((await heard()).at(-1).messages.at(-1).content, "Dear all,");
+    assert.equal((await modelRequests()).at(-1).messages.at(-1).content, "Dear all,");
   });
 
   it("are refused by their place", async () => {

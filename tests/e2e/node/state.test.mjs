@@ -86,15 +86,15 @@ describe("responses", () => {
 
   it("are joined again in the middle, by both helpers", async () => {
     const stream = client.responses.stream({ model: "demo", input: "Hi", background: true });
-    const told = await every(stream);
+    const events = await every(stream);
     const { id } = await stream.finalResponse();
-    assert.deepEqual(told.map((event) => event.sequence_number), [...told.keys()]);
+    assert.deepEqual(events.map((event) => event.sequence_number), [...events.keys()]);
     const again = client.responses.stream({ response_id: id, starting_after: 3 });
-    const heard = await every(again);
-    assert.deepEqual(heard.map((event) => event.sequence_number), [...told.keys()].slice(4));
+    const later = await every(again);
+    assert.deepEqual(later.map((event) => event.sequence_number), [...events.keys()].slice(4));
     assert.equal((await again.finalResponse()).output_text, hello);
-    const plain = told.map((event) => bare({ ...event, snapshot: undefined }));
-    for (const from of [0, 3, told.length - 1]) {
+    const plain = events.map((event) => bare({ ...event, snapshot: undefined }));
+    for (const from of [0, 3, events.length - 1]) {
       const rest = await every(client.responses.retrieve(id, {
         stream: true, starting_after: from,
       }));

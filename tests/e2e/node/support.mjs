@@ -17,8 +17,8 @@ export async function script(...rules) {
   assert.equal(answer.status, 200, await answer.text());
 }
 
-// What the model was asked since the last script.
-export async function heard() {
+// The bodies of the requests that the model has received since the last script.
+export async function modelRequests() {
   const { data } = await (await fetch(`${control}/__requests`)).json();
   return data.map((request) => request.body);
 }
@@ -44,7 +44,7 @@ export const weatherCall = (number, city) => ({
   name: "get_weather", id: `call_${number}`, arguments: { city },
 });
 
-// The model asks for the weather of two cities, then says what it was told.
+// The model calls for the weather of two cities, then repeats the outputs.
 export const weatherRules = [
   { match: { tool_results: true }, answer: { text: "It is {{tool_outputs}}." } },
   { answer: { tool_calls: [weatherCall(1, "Paris"), weatherCall(2, "Rome")] } },

@@ -6,7 +6,7 @@ import { describe, it } from "node:test";
 
 import OpenAI from "openai";
 
-import { heard, options, script, user } from "./support.mjs";
+import { modelRequests, options, script, user } from "./support.mjs";
 
 const client = new OpenAI(options);
 const basic = { type: "mcp", server_label: "basic", server_url: "builtin:basic", require_approval: "never" };
@@ -19,8 +19,8 @@ const measuring = () => script(
                              arguments: { operation: "length", input: "$VAR_REF{{outer}}" } }] } },
 );
 
-async function modelWasTold(text) {
-  return (await heard()).some((chat) => JSON.stringify(chat).includes(text));
+async function modelReceived(text) {
+  return (await modelRequests()).some((chat) => JSON.stringify(chat).includes(text));
 }
 
 describe("variables that a request brings along", () => {
@@ -30,7 +30,7 @@ describe("variables that a request brings along", () => {
       const response = await client.responses.stream(
         { model: "demo", input: "go", tools: [basic], store, runnel }).finalResponse();
       assert.match(response.output_text, /^It says: 14/);
-      assert.equal(await modelWasTold(value), false);
+      assert.equal(await modelReceived(value), false);
       const called = response.output.find((item) => item.type === "mcp_call");
       assert.equal("variables" in called.runnel, store);
       const found = client.get(`/runnel/responses/${response.id}/variables/inner`);
@@ -47,7 +47,7 @@ describe("variables that a request brings along", () => {
       runnel: { ...runnel, tool_groups: { basic: true } },
     }, { pollIntervalMs: 20 });
     assert.equal(run.status, "completed");
-    assert.equal(await modelWasTold(value), false);
+    assert.equal(await modelReceived(value), false);
     const { data } = await client.get(`/runnel/threads/${run.thread_id}/variables?type=USER_ADD&order=asc`);
     assert.deepEqual(data.map((variable) => variable.name), ["inner", "outer"]);
   });

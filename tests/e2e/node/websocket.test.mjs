@@ -113,7 +113,7 @@ describe("ResponsesWS", () => {
     assert.equal(said.output[0].content[0].text, "Sunny.");
   });
 
-  it("hears of errors, and goes on", async () => {
+  it("receives errors, and stays usable", async () => {
     const { ask } = open();
     const error = (await ask({ input: "x", previous_response_id: "resp_x" })).at(-1);
     assert.equal(error.error.code, "previous_response_not_found");

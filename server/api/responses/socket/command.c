@@ -1,3 +1,18 @@
+/*
+ * A client's message as a command.
+ *
+ * The protocol is that of OpenAI's Responses API over WebSocket. A message is one JSON object in one
+ * text message. `response.create` has the members of a POST beside its `type`; `response.steer`
+ * adds input to a response that is still running.
+ *
+ * Two kinds of refusal. A message that cannot be attributed to a response is answered by an `error`
+ * event. A steer with a target and an input is answered by `response.steer.failed`, which carries the
+ * input back, so that the client can send it again as a normal turn. That is why parse_steer()
+ * returns ERR_OK with a complaint.
+ *
+ * Parsing runs on a worker, because a message may have megabytes. Nothing here touches a session.
+ */
+
 #include "server/api/responses/socket/command.h"
 
 #include <stdio.h>
@@ -50,7 +65,8 @@ static enum err_code unsupported(struct err *err, const char *param)
                        "Unsupported parameter: '%s' is not supported over WebSocket.", param);
 }
 
-/* Everything streams here, and nothing goes on without its client. */
+/* A response over a WebSocket always streams and never runs in the background. The members that only
+ * this transport has are removed, so that the rest is the body of a POST. */
 static enum err_code parse_create(json_t *body, struct ws_command *command, struct err *err)
 {
     static const char *const ours[] = {"type", "stream_id", "generate", "background"};
@@ -158,8 +174,8 @@ static enum err_code check_input(const json_t *input, struct err *err)
     return rc;
 }
 
-/* What names no response, or brings nothing that could be given back, is answered by an error;
- * everything else by an event of the response's. */
+/* An error if the message has no target or no input to give back; otherwise the command, perhaps with a
+ * complaint. */
 static enum err_code parse_steer(json_t *body, struct ws_command *command, struct err *err)
 {
     static const char *const known[] = {"type", "previous_response_id", "input", NULL};

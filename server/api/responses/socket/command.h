@@ -8,10 +8,11 @@
 #include "core/base/err.h"
 
 /*
- * socket/command.h -- what a client says over a WebSocket: response.create and response.steer.
+ * socket/command.h -- a client's message as a command: response.create or response.steer.
  *
- * Pure functions. The body of a create is checked by whoever makes the response, as that of a POST
- * is; here only what is different about it.
+ * Pure functions: any thread. A create is checked here only where it differs from the body of a POST.
+ * The rest is checked when its response is made (response_create.h), since the errors must be the
+ * same.
  */
 
 #define WS_LANE_LIMIT 256
@@ -23,20 +24,20 @@ enum ws_command_kind {
 
 struct ws_command {
     enum ws_command_kind kind;
-    char lane[WS_LANE_LIMIT + 1]; /* stream_id; "" when there was none */
+    char lane[WS_LANE_LIMIT + 1]; /* stream_id; "" if the message has none */
 
     /* Of a create. */
-    json_t *body;  /* as of a POST with stream:true */
-    bool generate; /* false: keep the input, ask nobody */
+    json_t *body;  /* owned; as the body of a POST with stream:true */
+    bool generate; /* false: the response keeps its input and requests no model */
 
-    /* Of a steer. */
-    const char
-        *target; /* previous_response_id; borrowed from `body`, which is all of it here */
-    struct err complaint; /* what is wrong with it, if anything; code ERR_OK */
+    /* Of a steer. `body` is the whole message. */
+    const char *target;   /* previous_response_id; borrowed from `body` */
+    struct err complaint; /* why the steer is refused; code ERR_OK if it is valid */
 };
 
-/* ERR_INVALID (or ERR_TOO_LARGE) for what is no command at all. The lane is filled in then too, as
- * far as it can be told, everything else is not. */
+/* ERR_INVALID or ERR_TOO_LARGE for a message that is no command. Then only the lane is filled in, if the
+ * message has a valid one. A steer that is refused is no error here: see `complaint`. The caller
+ * clears the command after ERR_OK. */
 enum err_code ws_command_parse(const char *text, size_t length, struct ws_command *ret_command,
                                struct err *err) MUST_CHECK;
 void ws_command_clear(struct ws_command *command);

@@ -1,3 +1,28 @@
+/*
+ * A WebSocket's memory of its responses.
+ *
+ *   newest ◀─▶ response ◀─▶ response ◀─▶ oldest      the list, by last use
+ *                 │            │
+ *                 ▼            ▼
+ *               past ───▶    past ───▶ past ...      the chains, counted
+ *
+ * Responses of one connection mostly continue each other, so their contexts share a long beginning.
+ * A copy of the whole context for each would grow with the square of the conversation. As a chain,
+ * each item is in memory once.
+ *
+ * Counted references, and not a list of children: forgetting a response releases its own hold, and a
+ * `struct past` lives until the last response or turn that needs it is gone. Hence a response that
+ * others continue gives no memory back when it is forgotten, and make_room() may have to forget
+ * several.
+ *
+ * The counters are plain integers, because only the loop holds and releases. A worker reads a chain
+ * that its turn holds. The budget is atomic: connections are on different loops. Two of them may
+ * exceed it together by one response each, which does no harm.
+ *
+ * Losing this memory costs little. A stored response is loaded from the store instead. A response
+ * with store:false cannot be continued any more, as after a lost connection.
+ */
+
 #include "server/api/responses/socket/memory.h"
 
 #include <assert.h>
@@ -10,9 +35,9 @@
 struct past {
     struct past *parent; /* held */
     unsigned holders;
-    struct item_row *items;
+    struct item_row *items; /* of one response; all of a context if there is no parent */
     size_t count;
-    size_t bytes;
+    size_t bytes; /* as they count against the limits */
 };
 
 struct ws_memory {
@@ -31,7 +56,7 @@ struct past *past_hold(struct past *past)
     return past;
 }
 
-/* A chain may be long: no recursion. */
+/* A loop and no recursion, because a chain may be long. */
 void past_release(struct ws_memory *memory, struct past *past)
 {
     while (past && !--past->holders) {
@@ -69,6 +94,7 @@ static size_t row_bytes(const struct item_row *row)
            (row->metadata ? strlen(row->metadata) : 0);
 }
 
+/* Whether the item goes into the response's own part: with a parent, the others are in its chain. */
 static bool belongs(const struct item_row *row, const char *run_id, const struct past *parent)
 {
     return !parent || strcmp(row->run_id, run_id) == 0;
@@ -102,7 +128,7 @@ static struct past *past_new(struct ws_memory *memory, const char *run_id, struc
     return past;
 }
 
-/* ---- Responses, the last used first ---- */
+/* ---- Responses, by last use ---- */
 
 static void unlink_response(struct ws_memory *memory, struct ws_response *response)
 {
@@ -154,7 +180,7 @@ static bool is_too_much(const struct ws_memory *memory, size_t bytes)
            atomic_load(&memory->budget->used) + bytes > memory->budget->limit;
 }
 
-/* Forgetting a response whose items others go on from gives no room by itself. */
+/* Forgets responses until there is room. False if that is not enough. */
 static bool make_room(struct ws_memory *memory, size_t bytes)
 {
     while (is_too_much(memory, bytes)) {

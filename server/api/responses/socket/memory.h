@@ -9,15 +9,17 @@
 #include "core/domain/rows.h"
 
 /*
- * socket/memory.h -- what a WebSocket remembers of its responses, so that one can go on from another
- * without a look into the store, or without being there at all (store:false).
+ * socket/memory.h -- a WebSocket's memory of its responses. A response continues another one of the
+ * connection without loading its items from the store, also if that one was never stored
+ * (store:false).
  *
- * A response is remembered as the items it added, behind those of the response it went on from: a
- * chain of `struct past`, shared by all that go on from it and never changed, so that a worker may
- * read it while the loop goes on. What is remembered of one connection, and of all, is limited;
- * what was not used longest is forgotten first.
+ * A response is remembered as the items that it added, behind those of the response that it
+ * continued: a chain of `struct past`, shared by all responses that continue it. A `struct past` never
+ * changes, so a worker may read it while the loop works. The memory of one connection is limited by
+ * the constants below, that of all connections by a budget. The least recently used response is
+ * forgotten first.
  *
- * For the connection's loop only, but for past_items().
+ * For the connection's loop only, except past_items().
  */
 
 #define WS_MEMORY_RESPONSES ((size_t)256)
@@ -26,47 +28,50 @@
 struct past;
 struct ws_memory;
 
-/* Shared by all connections. */
+/* Bytes of remembered items, of all connections together. */
 struct ws_budget {
     size_t limit;
     _Atomic size_t used;
 };
 
-/* A response that is remembered. */
+/* A remembered response. The memory's; the owner may change the members from `stored` to `lane`. */
 struct ws_response {
     char id[ID_SIZE];
-    struct past *past; /* NULL: its items are in the store only */
-    bool stored;
-    bool completed;        /* or incomplete */
-    int64_t next_sequence; /* for what is told of it after its end */
-    void *waiting;         /* its owner's: while it is set, the response is not forgotten */
-    char lane[257];        /* "": none was named */
+    struct past *past;     /* its items; NULL: they are in the store only, or nowhere */
+    bool stored;           /* it has a row, and store:true */
+    bool completed;        /* its status is completed */
+    int64_t next_sequence; /* the number of an event that is sent after its end */
+    void *waiting;         /* the owner's; while it is set, the response is not forgotten */
+    char lane[257];        /* stream_id; "" if the client used none */
 
     struct ws_response *newer, *older; /* the memory's */
 };
 
-struct ws_memory *ws_memory_new(struct ws_budget *budget);
-/* `drop` is called for each that is `waiting`. */
+struct ws_memory *ws_memory_new(struct ws_budget *budget); /* borrows the budget */
+/* Calls drop(waiting, arg) for each response whose `waiting` is set. No `struct past` may be held any
+ * more. */
 void ws_memory_free(struct ws_memory *memory, void (*drop)(void *waiting, void *arg),
                     void *arg);
 
-/* Remembers the response with its items, which are copied: those of `run_id` behind `parent`, or
- * all of them when there is no parent. Without room for them, or for none (items NULL), only that
- * it was there. */
+/* Remembers a response. Copies its items: those of `run_id` behind `parent`, or all `items` if `parent` is
+ * NULL. If items is NULL, or there is no room for them, only the response's existence is remembered:
+ * its `past` is NULL. Returns it, borrowed until it is forgotten. */
 struct ws_response *ws_memory_keep(struct ws_memory *memory, const char *run_id,
                                    struct past *parent, const struct item_row *const *items,
                                    size_t count);
 
-/* NULL when it is not remembered. What is found counts as used. */
+/* NULL if it is not remembered. Finding it counts as using it. */
 struct ws_response *ws_memory_find(struct ws_memory *memory, const char *id);
 void ws_memory_forget(struct ws_memory *memory, struct ws_response *response);
 
 /* ---- The items of a response ---- */
 
-struct past *past_hold(struct past *past); /* NULL is fine, here and below */
+/* A holder keeps the items alive, also when the response is forgotten. NULL is fine in all three. */
+struct past *past_hold(struct past *past);
 void past_release(struct ws_memory *memory, struct past *past);
 
-/* Copies of the last `limit` of them, oldest first; the caller frees. Any thread that holds it. */
+/* Copies of the last `limit` items, oldest first. The caller frees with item_rows_free(). Any thread, as
+ * long as the loop holds `past` for it. */
 struct item_row *past_items(const struct past *past, size_t limit, size_t *ret_count);
 
 #endif

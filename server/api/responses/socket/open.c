@@ -1,5 +1,12 @@
 /*
- * GET /v1/responses: a WebSocket over which responses are created.
+ * GET /v1/responses: opens a WebSocket over which responses are created.
+ *
+ * The handshake is an ordinary GET and has passed everything that requests pass: limits, hygiene, the
+ * key. Two more things are checked here. A browser lets any page open a WebSocket to any server, and
+ * CORS does not apply to it, so the server itself must compare the page's origin with its settings.
+ * And a server that drains must not accept a connection that lives for up to websocket_age.
+ *
+ * Errors are plain HTTP answers with the usual envelope. After 101 they are `error` events.
  */
 
 #include <string.h>
@@ -13,7 +20,8 @@
 #include "server/http/websocket/handshake.h"
 #include "server/server.h"
 
-/* To whoever takes it for a list: there is none, here or at OpenAI. */
+/* A GET without a handshake: a client that expects a list of responses. Neither OpenAI nor this server has
+ * such a list. */
 static enum err_code no_socket(struct request *request, struct err *err)
 {
     request_set_header(request, "Allow", "POST");
@@ -24,8 +32,7 @@ static enum err_code no_socket(struct request *request, struct err *err)
                        request_method(request));
 }
 
-/* Browsers let every page open a WebSocket and send what they know along; only we can tell which
- * page it is. Others send no Origin. */
+/* Browsers send Origin with a handshake. Other clients send none, and are let through. */
 static enum err_code check_origin(struct request *request, struct err *err)
 {
     const struct config *config = request_server(request)->config;

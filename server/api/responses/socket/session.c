@@ -1,3 +1,25 @@
+/*
+ * A session: the messages of one WebSocket, one after another.
+ *
+ *   take_message() ─▶ inbox ─▶ read_next() ─▶ worker: read_message() ─▶ was_read() ─▶ carry_out()
+ *
+ * Why parsing is not done on the loop: a message may have as many megabytes as a request body, and
+ * its JSON would stop every run of the loop for that long. Why one at a time: two workers could
+ * finish in the wrong order, and a steer would overtake the create that it is for.
+ *
+ * Backpressure. While a message is being read, the socket is paused and the client has to wait. So
+ * the inbox holds what came in one read of the socket and does not grow. All bytes that are kept
+ * count against max_bodies, like bodies of requests.
+ *
+ * The end comes in one of two orders. If the client leaves, gone() drops the inbox and cancels the
+ * runs. Turns and readings may still be with a worker or the engine; each holds the socket, and the
+ * last one to release it frees the session (destroy). If the connection is too old or the server
+ * drains, nothing new begins, and when the last turn has ended the socket is closed.
+ *
+ * Nothing of a session is stored. After a crash, the client opens a new connection and continues its
+ * stored responses there.
+ */
+
 #include "server/api/responses/socket/session.h"
 
 #include <stdio.h>
@@ -11,14 +33,14 @@
 #include "server/http/request.h"
 #include "server/server.h"
 
-/* A text that came and was not looked at yet. */
+/* A message that waits to be parsed. */
 struct message {
     struct message *next;
     char *text;
     size_t length;
 };
 
-/* One that a worker looks at. */
+/* A message that a worker is parsing. `command`, `err` and `rc` are the worker's until `done` runs. */
 struct reading {
     struct work work;
     struct loop_task done;
@@ -70,14 +92,14 @@ static void message_free(struct session *session, struct message *message)
     free(message);
 }
 
-/* ---- Nothing more comes ---- */
+/* ---- Growing old, and draining ---- */
 
 static bool is_idle(const struct session *session)
 {
     return !session->lanes && !session->reading && !session->inbox;
 }
 
-static void say_too_old(struct session *session, const char *lane)
+static void send_too_old(struct session *session, const char *lane)
 {
     struct err err;
 
@@ -87,7 +109,7 @@ static void say_too_old(struct session *session, const char *lane)
     session_error(session, lane, &err);
 }
 
-void session_look(struct session *session)
+void session_close_if_idle(struct session *session)
 {
     if (session->gone || !is_idle(session))
         return;
@@ -104,8 +126,8 @@ static void aged(void *owner)
 
     session->aged = true;
     if (is_idle(session))
-        say_too_old(session, "");
-    session_look(session);
+        send_too_old(session, "");
+    session_close_if_idle(session);
 }
 
 static void draining(void *owner)
@@ -113,23 +135,24 @@ static void draining(void *owner)
     struct session *session = owner;
 
     session->draining = true;
-    session_look(session);
+    session_close_if_idle(session);
 }
 
 /* ---- Commands ---- */
 
-static void obey(struct session *session, struct ws_command *command, struct message *message)
+static void carry_out(struct session *session, struct ws_command *command,
+                      struct message *message)
 {
     if (command->kind == WS_STEER)
         steer_take(session, command, message->length);
     else if (session->aged)
-        say_too_old(session, command->lane);
+        send_too_old(session, command->lane);
     else
         turn_add(session, command, TAKE(message->text), message->length);
     ws_command_clear(command);
 }
 
-/* On a worker: a message may be large. */
+/* On a worker. */
 static void read_message(struct work *work)
 {
     struct reading *reading = CONTAINER_OF(work, struct reading, work);
@@ -152,15 +175,15 @@ static void was_read(struct loop_task *task)
     else if (session->gone)
         ws_command_clear(&reading->command);
     else
-        obey(session, &reading->command, reading->message);
+        carry_out(session, &reading->command, reading->message);
     message_free(session, reading->message);
     free(reading);
     read_next(session);
-    session_look(session);
+    session_close_if_idle(session);
     websocket_release(session->socket);
 }
 
-/* While there is something to read here, nothing more is read from the client. */
+/* Gives the next message to a worker, and pauses the socket until the inbox is empty. */
 static void read_next(struct session *session)
 {
     struct message *message = session->inbox;
@@ -213,7 +236,7 @@ static void gone(void *owner)
         message_free(session, message);
     }
     session->inbox_end = &session->inbox;
-    turns_lose(session);
+    turns_cancel(session);
 }
 
 static void destroy(void *owner)

@@ -15,32 +15,34 @@
 #include "server/workers.h"
 
 /*
- * socket/session.h -- the Responses API over one WebSocket; for ws_*.c and the endpoint.
+ * socket/session.h -- the Responses API over one WebSocket; for this folder only.
  *
- *   text ─▶ inbox ─▶ parsed by a worker ─▶ a lane's line ─▶ made by a worker ─▶ engine
- *   client ◀─ text messages ◀─ turn_sink, on the run's loop, which is the socket's ◀─┘
+ *   text ─▶ inbox ─▶ parsed by a worker ─▶ a lane's queue ─▶ made by a worker ─▶ engine
+ *   client ◀─ text messages ◀─ the turn's sink, on the run's loop, which is the socket's ◀─┘
  *
- * One message is parsed at a time, so that they take effect in the order in which they came. A lane
- * does one response after another, lanes go on side by side. What takes long or may wait is done by
- * the server's workers, everything else by the loop: all structs here are the loop's, but for what
- * a turn or a reading lends to its worker meanwhile.
+ * One message is parsed at a time, so that messages take effect in their order. A lane does one
+ * response after another; lanes work side by side. Workers do what takes long or may block.
+ * Everything else is done by the loop, which owns all structs here. Only the parts that a turn or a
+ * reading lends to its worker are the worker's, until its task is back on the loop.
  *
- * A turn is one response.create, from the line to the end of its run. Its run is made with an id
- * that puts it on the socket's loop, so events go from the one to the other without a hop.
+ * A turn is one response.create, from the queue to the end of its run. Its run is made with an id
+ * that puts it on the socket's loop, so events reach the socket without changing threads.
+ *
+ * Every function is for the loop, unless it says otherwise.
  */
 
-#define WS_TURNS_WAITING \
-    ((size_t)64)                         /* of a connection, in the lines of its lanes; and not
-                                             * more bytes than one message may have */
-#define WS_STEERS      ((size_t)16)      /* said to one response */
-#define WS_STEER_BYTES ((size_t)1 << 20) /* of a connection, until a response has them */
+/* Turns of a connection that wait in the queues of its lanes. They also have no more bytes together than
+ * one message may have. */
+#define WS_TURNS_WAITING ((size_t)64)
+#define WS_STEERS        ((size_t)16)      /* accepted for one response */
+#define WS_STEER_BYTES   ((size_t)1 << 20) /* of a connection, until responses have taken them */
 
 struct request;
 struct server;
 struct lane;
 struct steer;
 
-/* Input for a response that is still to come, in the order in which it was said. */
+/* Accepted input that waits for the next response, in the order in which it came. */
 struct steers {
     struct steer *first;
     size_t count;
@@ -49,7 +51,7 @@ struct steers {
 enum turn_end {
     TURN_RUNS,
     TURN_COMPLETED,
-    TURN_STEERED, /* incomplete, so that what was said is gone on with */
+    TURN_STEERED, /* incomplete, because the next response continues it with the steers */
     TURN_INCOMPLETE,
     TURN_FAILED,
 };
@@ -57,46 +59,49 @@ enum turn_end {
 struct turn {
     struct sink sink;
     struct work work;
-    struct loop_task done, lost;
+    struct loop_task done, cancel;
     struct session *session;
     struct lane *lane;
-    struct turn *next; /* the lane's line */
+    struct turn *next; /* in the lane's queue */
 
-    char *text; /* its message, while it waits: less than its body */
+    /* While it waits. The text is smaller than its JSON in memory. */
+    char *text; /* the message */
     size_t length;
     json_t *body; /* until its run is made */
     bool generate;
-    bool automatic; /* the server's own, because of what was said to its parent */
+    bool automatic; /* made by the server, to continue a response that was steered */
     size_t counted; /* bytes, in http->body_bytes */
-    char *
-        settings; /* the body without what is only this turn's, for one that follows by itself */
+    char
+        *settings; /* the body without input and parent: what an automatic successor inherits */
     char parent[ID_LIMIT + 1];
-    struct past *past; /* of the parent, where it is remembered */
+    struct past *past; /* of the parent, if it is remembered; held */
     bool parent_stored;
-    struct steers steers_in; /* come before its own input */
-    struct steers steers;    /* said to it, while it runs */
+    struct steers steers_in; /* go before its own input */
+    struct steers steers;    /* accepted for it while it runs */
 
-    enum err_code rc; /* of making it */
+    /* Written by the worker that makes the run. */
+    enum err_code rc;
     struct err err;
     struct run_start start;
 
-    char id[ID_SIZE]; /* of the response, once there is one */
+    /* Once there is a run. */
+    char id[ID_SIZE];
     bool stored, in_conversation;
-    bool compacts; /* its context, by itself */
+    bool compacts; /* it compacts its context by itself */
     int64_t next_sequence;
     enum turn_end end;
-    struct ws_response *remembered; /* between its end and the engine's letting go */
-    json_t *required;               /* what its client must answer, as stubs; NULL: nothing */
+    struct ws_response *remembered; /* from the run's end until the sink is closed */
+    json_t *required;               /* stubs of what the client must answer; NULL: nothing */
     bool running;                   /* the engine has the sink */
-    bool lost_posted;               /* a task is under way that looks at it */
-    bool closed;                    /* the engine has let go */
+    bool cancel_posted;             /* the task `cancel` is posted and has not run */
+    bool closed;                    /* the turn is over; `cancel` frees it */
 };
 
 struct lane {
-    char name[WS_LANE_LIMIT + 1]; /* "" for that of all who name none */
+    char name[WS_LANE_LIMIT + 1]; /* stream_id; "" is the lane of messages without one */
     struct lane *next;
-    struct turn *active;
-    struct turn *first, **last; /* the line */
+    struct turn *active;        /* being made, or running */
+    struct turn *first, **last; /* the queue */
 };
 
 struct message;
@@ -106,71 +111,80 @@ struct session {
     struct websocket *socket;
     struct server *server;
     struct loop *loop;
-    char id[ID_SIZE];     /* of the request that opened it: for the log */
+    char id[ID_SIZE];     /* of the request that opened it; for errors and the log */
     struct tenant tenant; /* of the handshake */
-    char *authorization;  /* looked at again for each response: keys are revoked */
+    char *authorization;  /* checked again before each response: the key may be revoked */
     struct ws_memory *memory;
 
     struct message *inbox, **inbox_end;
     struct reading *reading; /* at most one */
-    struct lane *lanes;      /* those that have something to do */
+    struct lane *lanes;      /* only lanes with a turn */
     size_t lane_count;
-    size_t waiting, waiting_bytes; /* turns in lines */
-    size_t steer_bytes;            /* of all input that waits for a response */
-    bool gone, aged, draining;
+    size_t waiting, waiting_bytes; /* turns in the queues */
+    size_t steer_bytes;            /* of all accepted input that waits for a response */
+    bool gone;                     /* the client has left */
+    bool aged, draining;           /* accepts nothing new, and closes when it is idle */
 };
 
 /* ---- socket/session.c ---- */
 
-/* Makes the connection of a request a session. */
+/* On a worker, as the last step of an endpoint: upgrades the request's connection. `accept` is the value of
+ * Sec-WebSocket-Accept. The session lives until its socket is released for the last time. */
 void session_open(struct request *request, const char *accept);
 
-/* Sends one event; takes the object. The lane is echoed unless it is "". */
+/* Sends one event; takes the object. The event carries the lane as stream_id, unless that is "". */
 void session_send(struct session *session, const char *lane, json_t *event);
+/* An event of the type `error`, with the envelope of OpenAI's API. */
 void session_error(struct session *session, const char *lane, const struct err *err);
 
-/* Something has ended: perhaps everything has. */
-void session_look(struct session *session);
+/* After a turn or a message has ended: closes the connection if it is aged or draining, and nothing is
+ * left to do. */
+void session_close_if_idle(struct session *session);
 
-/* Bytes that a client sent and we keep. */
+/* Counts bytes that a client has sent and the session keeps, against the setting max_bodies. */
 void session_count(struct session *session, size_t bytes);
 void session_uncount(struct session *session, size_t bytes);
 
 /* ---- socket/turn.c ---- */
 
-/* Puts a create into its lane. Takes the body, and the text that it was. */
+/* Adds a create to its lane's queue, or refuses it with an error event. Takes `text`, and command->body if
+ * the turn starts at once. */
 void turn_add(struct session *session, struct ws_command *command, char *text, size_t length);
 
-/* The response that goes on from `turn` with what was said to it: the next of its lane. */
-void turn_follow(struct turn *turn);
+/* Adds the response that continues `turn` with the steers that it accepted, as the next of its lane. */
+void turn_add_successor(struct turn *turn);
 
-/* The running turn of that response; NULL. */
+/* The turn whose response has that id and is running, or NULL. */
 struct turn *turn_find(const struct session *session, const char *response_id);
 
-/* The client has gone: runs are cancelled, what waits is dropped. */
-void turns_lose(struct session *session);
+/* The client has left: cancels the runs, and drops the turns that wait. */
+void turns_cancel(struct session *session);
 
 /* ---- socket/steer.c ---- */
 
+/* Accepts or refuses a response.steer. `bytes` is the size of its message. */
 void steer_take(struct session *session, const struct ws_command *command, size_t bytes);
 
-/* What was said to a response that has come to its end; `response` is what is remembered of it. */
+/* At the end of a turn: its steers get a successor, wait for the client, or go back to it. `response` is
+ * the memory of the turn's response, or NULL. */
 void steer_settle(struct turn *turn, struct ws_response *response);
 
-/* The input that waits for a create that goes on from `response` in that lane. */
+/* Moves the steers that wait at `response` to a turn that continues it. */
 void steer_claim(struct ws_response *response, struct turn *turn);
 
-/* There was no response after all: it waits again, or comes back to the client. */
+/* After the turn's response could not be made: its steers wait at the parent again, or go back to the
+ * client. */
 void steer_unclaim(struct turn *turn);
 
-/* It is part of a response now, or nobody waits for it any more. */
+/* Frees steers that a response has taken, or that are given up. */
 void steers_clear(struct session *session, struct steers *steers);
-void steers_drop(void *waiting, void *session); /* for ws_memory_free() */
+void steers_drop(void *waiting, void *session); /* the same, for ws_memory_free() */
 
-/* A list of items: what was said, then `input` (a text, a list, or NULL). New reference. */
+/* A list of items: those of the steers, then `input` (a text, a list, or NULL). New reference. */
 json_t *steers_input(const struct steers *steers, const json_t *input);
 
-/* Stubs of what the client must answer before anything goes on; NULL when there is nothing. */
+/* The calls and approval requests of the run that its client has not answered, as stubs of the answers.
+ * NULL if there are no such items. New reference. */
 json_t *steer_required(const struct item_row *const *items, size_t count, const char *run_id);
 
 #endif

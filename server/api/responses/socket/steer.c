@@ -1,12 +1,26 @@
 /*
- * socket/steer.c -- input for a response that runs already: it is accepted, waits for the run's next
- * turn boundary, and becomes the input of a response of its own, or comes back to the client.
+ * socket/steer.c -- input for a response that is already running.
  *
- *   response.steer ─▶ accepted ─┬─▶ the response completes, or ends there as "steered":
- *                               │     a response follows by itself, in the same lane
- *                               ├─▶ it completes and its client must answer calls: pending, until
- *                               │     the client's own create goes on from it in the same lane
+ * A steer is accepted and waits for the run's next turn boundary. There the response ends, and the
+ * input becomes that of another response, which continues it:
+ *
+ *   response.steer ─▶ accepted ─┬─▶ the response completes, or ends at the boundary as "steered":
+ *                               │     the server adds a successor, in the same lane
+ *                               ├─▶ it completes, and its client must answer calls: pending, until
+ *                               │     the client continues it with a create in the same lane
  *                               └─▶ it ends in any other way: failed, with the input
+ *
+ * Why the input does not join the running response: a response keeps the input that it began with.
+ * Clients were shown it, and it may be stored already. So steering makes two responses.
+ *
+ * Only the run knows whether it will come to such a boundary. engine_steer() asks it, on the loop that
+ * both share. The run also emits the event that accepts the steer, since the event's number must be
+ * one of the response's.
+ *
+ * No input is ever lost silently. It is in exactly one list: of the running turn, of a remembered
+ * response that waits for its client, or of the turn that continues it. It leaves that list as the
+ * input of a stored or running response, or with a response.steer.failed that carries it back. Only a
+ * connection that is closed drops it.
  */
 
 #include <stdio.h>
@@ -78,15 +92,15 @@ json_t *steers_input(const struct steers *steers, const json_t *input)
     } else if (json_is_array(input)) {
         json_array_extend(items, (json_t *)(uintptr_t)input);
     } else if (!json_absent(input)) {
-        json_array_append(items, (json_t *)(uintptr_t)input); /* will be complained of */
+        json_array_append(items, (json_t *)(uintptr_t)input); /* is refused later, as no item */
     }
     return items;
 }
 
-/* ---- Telling ---- */
+/* ---- Events ---- */
 
-static void say_failed(struct session *session, const char *lane, int64_t sequence,
-                       json_t *steer, const char *code, const char *message)
+static void send_failed(struct session *session, const char *lane, int64_t sequence,
+                        json_t *steer, const char *code, const char *message)
 {
     session_send(session, lane,
                  json_build("{s:s, s:I, s:o, s:{s:s, s:s, s:s}}", "type",
@@ -95,29 +109,29 @@ static void say_failed(struct session *session, const char *lane, int64_t sequen
                             code, "message", message));
 }
 
-/* Before it was accepted: there is no id. */
+/* Refuses a steer. It was not accepted, so it has no id. */
 static void refuse(struct session *session, const struct ws_command *command, const char *lane,
                    int64_t sequence, const char *code, const char *message)
 {
-    say_failed(session, lane, sequence,
-               json_build("{s:s, s:O}", "previous_response_id", command->target, "input",
-                          json_object_get(command->body, "input")),
-               code, message);
+    send_failed(session, lane, sequence,
+                json_build("{s:s, s:O}", "previous_response_id", command->target, "input",
+                           json_object_get(command->body, "input")),
+                code, message);
 }
 
-/* Gives back everything that was accepted. */
+/* Sends the accepted input back to the client. */
 static void give_back(struct session *session, const char *lane, int64_t *sequence,
                       struct steers *steers, const char *code, const char *message)
 {
     for (const struct steer *steer = steers->first; steer; steer = steer->next)
-        say_failed(session, lane, (*sequence)++,
-                   json_build("{s:s, s:s, s:O}", "id", steer->id, "previous_response_id",
-                              steer->target, "input", steer->input),
-                   code, message);
+        send_failed(session, lane, (*sequence)++,
+                    json_build("{s:s, s:s, s:O}", "id", steer->id, "previous_response_id",
+                               steer->target, "input", steer->input),
+                    code, message);
     steers_clear(session, steers);
 }
 
-static void say_pending(struct turn *turn)
+static void send_pending(struct turn *turn)
 {
     for (const struct steer *steer = turn->steers.first; steer; steer = steer->next)
         session_send(
@@ -128,7 +142,7 @@ static void say_pending(struct turn *turn)
                        "waiting_for_required_input", "required_input", turn->required));
 }
 
-/* ---- What the client must answer ---- */
+/* ---- Answers that the client owes ---- */
 
 /* clang-format off */
 static const struct stub {
@@ -188,7 +202,9 @@ json_t *steer_required(const struct item_row *const *items, size_t count, const 
     return required;
 }
 
-/* ---- Before the end of the response ---- */
+/* ---- While the response runs ---- */
+
+/* The target is not running. The error says why, as far as the connection remembers it. */
 
 static void refuse_late(struct session *session, const struct ws_command *command)
 {
@@ -212,7 +228,7 @@ static bool has_room(const struct turn *turn, size_t bytes)
            turn->session->steer_bytes + bytes <= WS_STEER_BYTES;
 }
 
-/* The run tells it, so that its number is one of the response's. */
+/* The run emits the event. */
 static void accept_steer(struct turn *turn, const struct ws_command *command, size_t bytes)
 {
     struct session *session = turn->session;
@@ -256,13 +272,13 @@ void steer_take(struct session *session, const struct ws_command *command, size_
         accept_steer(turn, command, bytes);
 }
 
-/* ---- At its end ---- */
+/* ---- At the end of the response ---- */
 
 static void wait_for_client(struct turn *turn, struct ws_response *response)
 {
     struct steers *waiting = mem_new(struct steers);
 
-    say_pending(turn);
+    send_pending(turn);
     *waiting = turn->steers;
     turn->steers = (struct steers){0};
     response->waiting = waiting;
@@ -280,10 +296,10 @@ void steer_settle(struct turn *turn, struct ws_response *response)
     else if (turn->required && response)
         wait_for_client(turn, response);
     else
-        turn_follow(turn);
+        turn_add_successor(turn);
 }
 
-/* ---- The response that follows ---- */
+/* ---- The response that continues ---- */
 
 void steer_claim(struct ws_response *response, struct turn *turn)
 {

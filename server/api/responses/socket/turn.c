@@ -1,5 +1,27 @@
 /*
- * socket/turn.c -- lanes, and the responses in them: in line, being made, running, ended.
+ * socket/turn.c -- lanes, and the responses in them.
+ *
+ *   turn_add() ─▶ queue ─▶ start_lane() ─▶ worker: make() ─▶ was_made() ─▶ run() ─▶ events ─▶ end_turn()
+ *                                                                ├─▶ fail(): an error event
+ *                                                                └─▶ the client has left: dropped
+ *
+ * A turn is in its lane's queue, or it is the lane's active turn. An active turn is first with a worker,
+ * which makes the run as a POST would (response_create.h), and then with the engine, as a sink on the
+ * loop of the socket. While a turn is active, the others of its lane wait: the next create usually
+ * continues the response before it, and must find it ended.
+ *
+ * Its sink receives the same frames as a stream of server-sent events (frames.h). Rendering events once
+ * for both transports keeps them equal, and finding the JSON in a frame is cheaper than a second
+ * rendering. The sink also receives the run's context at its end, for the memory of the connection.
+ *
+ * Who frees a turn? Three parties may still need it: the worker, the engine, and the task `cancel` in
+ * the loop's inbox. The worker always comes back by was_made(), and the engine by sink_close(), so
+ * end_turn() runs exactly once. If `cancel` is posted then, the task frees the turn. Each turn holds
+ * the socket, so the session outlives it.
+ *
+ * The client may leave at any moment. A turn in a queue is freed. A run is cancelled. A turn that is
+ * with its worker is dropped when it comes back, unless its run is in the store already: then the run
+ * starts and is cancelled at once, so that its row gets a final status.
  */
 
 #include <stdio.h>
@@ -123,7 +145,7 @@ static struct turn *take_first(struct lane *lane)
 
 /* ---- The end of a turn ---- */
 
-/* Last: neither the turn nor, perhaps, its session is there afterwards. */
+/* The caller's last step: the turn is freed, and perhaps the session with it. */
 static void end_turn(struct turn *turn)
 {
     struct session *session = turn->session;
@@ -131,13 +153,13 @@ static void end_turn(struct turn *turn)
 
     lane->active = NULL;
     start_lane(session, lane);
-    session_look(session);
+    session_close_if_idle(session);
     turn->closed = true;
-    if (!turn->lost_posted)
+    if (!turn->cancel_posted)
         turn_free(turn);
 }
 
-/* ---- What the engine says ---- */
+/* ---- The sink of a run ---- */
 
 static struct turn *turn_of(struct sink *sink)
 {
@@ -161,7 +183,8 @@ static bool name_is(const char *name, size_t length, const char *word)
     return strlen(word) == length && memcmp(name, word, length) == 0;
 }
 
-/* Events have dense numbers, so counting them tells the next. */
+/* Notes how the response ends. The numbers of events have no gaps, so a count of them is the next number.
+ * Only the end needs its JSON parsed, to see whether it was steered. */
 static void note_event(struct turn *turn, const char *name, size_t name_length,
                        const char *json, size_t length)
 {
@@ -195,8 +218,8 @@ static void send_event(const struct turn *turn, const char *json, size_t length)
 #define EVENT "event: "
 #define DATA  "\ndata: "
 
-/* Frames are the same as in a stream of server-sent events (frames.h); here their JSON is a message,
- * and the words at the end of such a stream, which have no name, are none. */
+/* Sends the JSON of each frame as a message. Comments, and the "[DONE]" at the end of a stream, have no
+ * event name and are skipped. */
 static void sink_events(struct sink *sink, const char *frames, size_t length)
 {
     struct turn *turn = turn_of(sink);
@@ -220,7 +243,8 @@ static void sink_events(struct sink *sink, const char *frames, size_t length)
     websocket_flush(turn->session->socket);
 }
 
-/* A conversation is gone on with as it stands then, which only the store knows. */
+/* Remembers the response. Its items are not kept if it has failed, or if it is in a conversation: that may
+ * grow before it is continued, and only the store knows how it stands then. */
 static void sink_context(struct sink *sink, const struct item_row *const *items, size_t count)
 {
     struct turn *turn = turn_of(sink);
@@ -241,8 +265,8 @@ static void sink_context(struct sink *sink, const struct item_row *const *items,
     turn->required = steer_required(items, count, turn->id);
 }
 
-/* The run came to no end that could be told: its server lost it. */
-static void say_lost(struct turn *turn)
+/* The run left the engine without a final event: this node lost its lease. */
+static void send_lost(struct turn *turn)
 {
     struct err err;
 
@@ -256,7 +280,7 @@ static void sink_close(struct sink *sink)
 
     turn->running = false;
     if (turn->end == TURN_RUNS && !turn->session->gone)
-        say_lost(turn);
+        send_lost(turn);
     if (turn->steers_in.count)
         steer_unclaim(turn);
     steer_settle(turn, turn->remembered);
@@ -290,7 +314,7 @@ static enum err_code find_body(struct turn *turn, struct err *err)
     return rc;
 }
 
-/* What may be inherited by a response that follows by itself. */
+/* The part of a body that an automatic successor inherits. The caller frees. */
 static char *settings_of(const json_t *body)
 {
     json_auto_t *settings = json_copy((json_t *)(uintptr_t)body);
@@ -300,7 +324,7 @@ static char *settings_of(const json_t *body)
     return json_text(settings);
 }
 
-/* The key may have been revoked since the connection was opened. */
+/* The key may have been revoked since the connection was opened, and the server may be draining. */
 static enum err_code check_key(const struct turn *turn, struct tenant *ret_tenant,
                                struct err *err)
 {
@@ -312,7 +336,7 @@ static enum err_code check_key(const struct turn *turn, struct tenant *ret_tenan
     return auth_check(server, turn->session->authorization, ret_tenant, err);
 }
 
-/* What is remembered of a stored response does not outlive it. */
+/* A stored response may have been deleted since: then its memory must not be used. */
 static enum err_code check_parent(struct turn *turn, struct response_create *create,
                                   struct err *err)
 {
@@ -323,7 +347,7 @@ static enum err_code check_parent(struct turn *turn, struct response_create *cre
         return ERR_OK;
     rc = store_run_get(create->server->store, create->tenant, NULL, turn->parent, &run, err);
     if (rc == ERR_NOT_FOUND)
-        create->past = NULL; /* and then the store will say so in its own words */
+        create->past = NULL; /* loading the chain from the store then reports the error */
     return rc == ERR_NOT_FOUND ? ERR_OK : rc;
 }
 
@@ -379,28 +403,28 @@ static void make_on_worker(struct work *work)
     loop_post(turn->session->loop, &turn->done);
 }
 
-/* ---- From the line to the engine ---- */
+/* ---- From the queue to the engine ---- */
 
-static void lost_heard(struct loop_task *task)
+static void cancel_ran(struct loop_task *task)
 {
-    struct turn *turn = CONTAINER_OF(task, struct turn, lost);
+    struct turn *turn = CONTAINER_OF(task, struct turn, cancel);
 
-    turn->lost_posted = false;
+    turn->cancel_posted = false;
     if (turn->closed)
         turn_free(turn);
     else if (turn->sink.gone)
         turn->sink.gone(&turn->sink, turn->sink.gone_arg);
 }
 
-/* By way of the inbox: there the run's arrival is before it, and the engine is not in the middle of
- * telling us something. */
-static void lose(struct turn *turn)
+/* Cancels the run, by a task in the loop's inbox. The run's arrival may still be in that inbox and must be
+ * first; and the engine may be calling this sink right now, and must not be called back. */
+static void cancel_turn(struct turn *turn)
 {
-    if (!turn->running || turn->lost_posted)
+    if (!turn->running || turn->cancel_posted)
         return;
-    turn->lost_posted = true;
-    turn->lost.run = lost_heard;
-    loop_post(turn->session->loop, &turn->lost);
+    turn->cancel_posted = true;
+    turn->cancel.run = cancel_ran;
+    loop_post(turn->session->loop, &turn->cancel);
 }
 
 static void run(struct turn *turn)
@@ -416,10 +440,10 @@ static void run(struct turn *turn)
     turn->running = true;
     engine_run(turn->session->server->engine, &turn->start);
     if (turn->session->gone)
-        lose(turn);
+        cancel_turn(turn);
 }
 
-/* As OpenAI does it: who cannot be gone on from now is not tried again from memory. */
+/* As OpenAI does it: if a response cannot be continued, the next attempt does not use its memory. */
 static void forget_parent(const struct turn *turn)
 {
     struct ws_response *parent = ws_memory_find(turn->session->memory, turn->parent);
@@ -447,7 +471,7 @@ static void was_made(struct loop_task *task)
         fail(turn);
         return;
     }
-    /* What is in the store already must end there, too. */
+    /* A run with a fence is in the store already and must get its end there: it goes to the engine. */
     if (turn->session->gone && !turn->start.load.fence) {
         run_start_clear(&turn->start);
         end_turn(turn);
@@ -492,6 +516,7 @@ static void start_lane(struct session *session, struct lane *lane)
 
 /* ---- Entry points ---- */
 
+/* Limits the lanes of a connection, and the turns that wait. A turn in a new lane does not wait. */
 static enum err_code check_room(const struct session *session, const struct lane *lane,
                                 size_t length, struct err *err)
 {
@@ -528,13 +553,14 @@ void turn_add(struct session *session, struct ws_command *command, char *text, s
                    json_get_string(command->body, "previous_response_id", ""));
     if (!lane) {
         lane = add_lane(session, command->lane);
-        turn->body = TAKE(command->body); /* its turn comes at once */
+        turn->body =
+            TAKE(command->body); /* it starts at once: no need to parse the text again */
     }
     put_last(lane, turn);
     start_lane(session, lane);
 }
 
-void turn_follow(struct turn *turn)
+void turn_add_successor(struct turn *turn)
 {
     struct turn *next = turn_new(turn->session);
 
@@ -555,7 +581,7 @@ struct turn *turn_find(const struct session *session, const char *response_id)
     return NULL;
 }
 
-void turns_lose(struct session *session)
+void turns_cancel(struct session *session)
 {
     struct lane *lane = session->lanes, *next;
 
@@ -566,6 +592,6 @@ void turns_lose(struct session *session)
         while ((turn = take_first(lane)))
             turn_free(turn);
         if (lane->active)
-            lose(lane->active);
+            cancel_turn(lane->active);
     }
 }

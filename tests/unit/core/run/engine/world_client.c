@@ -365,7 +365,7 @@ static void decide_held(struct node *node, const struct approval_row *question, 
         return;
     if (strcmp(row.used_by, row.run_id) == 0 &&
         !engine_check_approvals(node->engine, row.run_id))
-        store_wake_others(&node->store, WAKEUP_LOOK, row.run_id);
+        store_wake_others(&node->store, WAKEUP_ANSWERED, row.run_id);
     approval_row_clear(&row);
 }
 

@@ -1,6 +1,7 @@
 #ifndef RUNNEL_TESTS_UNIT_CORE_RUN_ENGINE_WORLD_DATABASE_H
 #define RUNNEL_TESTS_UNIT_CORE_RUN_ENGINE_WORLD_DATABASE_H
 
+#include "core/base/buf.h"
 #include "core/domain/rows.h"
 #include "core/store/cluster/leases.h"
 #include "core/store/tables/runs/runs.h"

@@ -753,9 +753,9 @@ void readings_return(struct node *node)
 
 /* ---- Approvals of held runs ---- */
 
-enum err_code store_approvals_look(struct store *store, const struct tenant *tenant,
+enum err_code store_approvals_held(struct store *store, const struct tenant *tenant,
                                    const char *run_id, const char *const *ids, size_t count,
-                                   enum hold_look look, struct approval_row **ret_rows,
+                                   enum hold_action action, struct approval_row **ret_rows,
                                    size_t *ret_count, bool *ret_goes_on, struct err *err)
 {
     struct approval_row *rows;
@@ -776,7 +776,7 @@ enum err_code store_approvals_look(struct store *store, const struct tenant *ten
               strcmp(question->used_by, run_id) == 0;
     }
     *ret_goes_on = all && found == count;
-    for (size_t i = 0; look == HOLD_LEAVE && !*ret_goes_on && i < count; i++) {
+    for (size_t i = 0; action == HOLD_LEAVE && !*ret_goes_on && i < count; i++) {
         struct approval_row *question = find_question(ids[i]);
 
         if (question && strcmp(question->used_by, run_id) == 0)
@@ -848,7 +848,7 @@ static void receive(struct actor *actor)
     case WAKEUP_FOLLOW: engine_followed_at(engine, hint->run_id, hint->from); break;
     case WAKEUP_EVENTS: engine_wake(engine, hint->run_id, WOKEN_MORE); break;
     case WAKEUP_MOVED: engine_wake(engine, hint->run_id, WOKEN_MOVED); break;
-    case WAKEUP_LOOK: (void)engine_check_approvals(engine, hint->run_id); break;
+    case WAKEUP_ANSWERED: (void)engine_check_approvals(engine, hint->run_id); break;
     }
     actor_leave(actor);
     free(hint);
