@@ -715,18 +715,12 @@ static char *read_file(const char *path)
     return buf_take(&buf);
 }
 
-static void wait_for_signal(const sigset_t *signals)
-{
-    int number;
-
-    sigwait(signals, &number);
-}
-
 static int run_server(const char *script, const char *listen)
 {
     struct upstream_server *server = NULL;
     struct err err;
     sigset_t signals;
+    int number;
     enum err_code rc;
 
     sigemptyset(&signals);
@@ -742,7 +736,7 @@ static int run_server(const char *script, const char *listen)
     }
     printf("%s\n", upstream_server_url(server));
     fflush(stdout);
-    wait_for_signal(&signals);
+    sigwait(&signals, &number);
     upstream_server_stop(server);
     return 0;
 }
