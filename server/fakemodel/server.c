@@ -490,7 +490,7 @@ static enum MHD_Result serve_api(struct exchange *exchange, const char *method,
         return serve_prompt(exchange, find_endpoint(path), body, headers, number);
     if (!strcmp(path, "/v1/models") && !strcmp(method, "GET"))
         return list_models(exchange, script);
-    return send_error(exchange, 404, NULL, "There is no such path here.");
+    return send_error(exchange, 404, NULL, "This path does not exist.");
 }
 
 static enum MHD_Result serve_script(struct exchange *exchange)
@@ -522,7 +522,7 @@ static enum MHD_Result serve_control(struct exchange *exchange, const char *meth
     }
     if (!strcmp(path, "/__script") && !strcmp(method, "POST"))
         return serve_script(exchange);
-    return send_error(exchange, 404, NULL, "There is no such path here.");
+    return send_error(exchange, 404, NULL, "This path does not exist.");
 }
 
 /* ---- libmicrohttpd ---- */
