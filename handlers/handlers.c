@@ -1,3 +1,10 @@
+/*
+ * handlers.c -- the lists of handlers.h as arrays.
+ *
+ * A plain list in one header instead of registration by constructors or linker sections: it has an order,
+ * which models see, and a diff shows what a build has gained. A name without a file does not link.
+ */
+
 #include "handlers/handlers.h"
 
 #include "core/tool/registry.h"

@@ -6,10 +6,10 @@
 #include "core/tool/tool_item.h"
 
 /*
- * handlers.h -- every tool there is, and every group.
+ * handlers.h -- the list of all tools and all groups.
  *
  * A new tool is one file in the folder of its group, which ends in a descriptor called <name>_handler, and
- * one line in a list below: X(<name>).
+ * one line in a list below: X(<name>). README.md has the recipe.
  */
 
 /* clang-format off */
@@ -85,8 +85,7 @@
 #define ALL_GROUPS(X)   SERVER_GROUPS(X) TEST_GROUPS(X)
 /* clang-format on */
 
-/* Puts all of them into the registry, and what groups have to say; once more does no harm. At start,
- * before there are other threads. */
+/* Registers all handlers and groups; a second call starts over. At start, before other threads exist. */
 void handlers_register(void);
 
 /* Each ends with NULL. */

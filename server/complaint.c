@@ -3,6 +3,20 @@
 #include <stdarg.h>
 #include <stddef.h>
 
+/*
+ * The border between the core's errors and those of OpenAI's API.
+ *
+ * The core is written once for two APIs. An error of the core is therefore a kind, a reason and a
+ * sentence; what the envelope calls that, and its HTTP status, are in the tables below. Code that reads
+ * requests is above the border. It knows OpenAI's code for each complaint and sets it directly, which
+ * saves an enumerator for each of them (err_invalid()).
+ *
+ * Both ways meet in struct err: `word` wins over the reason, the place over the table's parameter.
+ *
+ * Some entries surprise. A conflict is 400 and not 409, as in OpenAI's API; ERR_TAKEN has the 409.
+ * All mistakes of a client have one type; only a limit has another. 499 is nginx's status for a client that is gone.
+ */
+
 /* clang-format off */
 static const struct {
     int http_status;
@@ -25,7 +39,7 @@ static const struct {
     [ERR_INTERNAL]     = {500, "server_error"},
 };
 
-/* `param` where the error names no place. */
+/* `param` is used if the error names no place. */
 static const struct {
     const char *code;
     const char *param;

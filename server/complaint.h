@@ -7,17 +7,19 @@
  * complaint.h -- errors in the terms of OpenAI's API: the envelope's `code`, `param` and `type`, and
  * the HTTP status.
  *
- * The core says which kind of error it is, a reason and a sentence. What the API calls that stands in
- * two tables here. Whoever reads a request complains with err_invalid(), which has the code at hand.
- * No file of the core knows these terms (tests/lint/settings_once.py).
+ * An error of the core has a kind, a reason and a sentence. Two tables translate them. Code that reads requests
+ * complains with err_invalid() and gives the code itself. No file of the core knows these terms
+ * (tests/lint/settings_once.py).
+ *
+ * Pure functions: any thread. `err` may be NULL where it is filled in.
  */
 
-/* As err_set() with ERR_INVALID, naming the request field to blame and the
- * envelope's code. `code` is a string literal; `param` is copied and may be NULL. */
+/* As err_set() with ERR_INVALID, with the envelope's code and the path of the member to blame. `code` must be
+ * static; `param` is copied and may be NULL. Returns ERR_INVALID. */
 enum err_code err_invalid(struct err *err, const char *code, const char *param,
                           const char *format, ...) PRINTF_LIKE(4, 5);
 
-/* The same for any kind of error. */
+/* The same for any kind of error. Returns `kind`. */
 enum err_code err_set_api(struct err *err, enum err_code kind, const char *code,
                           const char *param, const char *format, ...) PRINTF_LIKE(5, 6);
 

@@ -10,6 +10,19 @@
 
 #include "core/base/mem.h"
 
+/*
+ * The data directory has two lines that must survive the process, the node's id and the generated API
+ * key, beside the private database.
+ *
+ * A file is replaced and never changed in place: written under another name, synced, renamed. After a
+ * crash there is the old line or the new one, and never half a key. The mode is 0600 from the first
+ * moment, and O_NOFOLLOW keeps a planted link from being written through. Nothing here locks; the
+ * caller holds the lock of the directory (data_dir_lock()).
+ *
+ * A first start that fails removes what it has made. Otherwise an operator who mistypes a path, or
+ * starts with a database that is away, finds directories with keys that open nothing.
+ */
+
 static enum err_code failed(const char *what, const char *path, struct err *err)
 {
     return err_set(err, ERR_INTERNAL, "cannot %s %s: %s", what, path, strerror(errno));
@@ -64,11 +77,11 @@ enum err_code data_dir_line(const char *data_dir, const char *name,
     return ERR_OK;
 }
 
-/* ---- A start that fails leaves no traces ---- */
+/* ---- Undoing a start that failed ---- */
 
 static const char *const file_names[DATA_DIR_FILES] = {"api_key", "node_id", "lock"};
 
-void data_dir_look(const char *data_dir, struct data_dir_traces *ret_before)
+void data_dir_inspect(const char *data_dir, struct data_dir_traces *ret_before)
 {
     ret_before->directory = access(data_dir, F_OK) == 0;
     for (size_t i = 0; i < DATA_DIR_FILES; i++) {

@@ -4,6 +4,17 @@
 
 #include "core/store/embedded/embedded.h"
 
+/*
+ * The setting database_url is a libpq URL or the word "embedded". Only this file knows the difference:
+ * a private cluster is started and then has a URL like any other.
+ *
+ * Finding the database and opening it are two steps, because `runnel migrate` needs only the first. The
+ * other commands migrate too, and then open the store.
+ *
+ * Migrations and LISTEN use direct_url. A pooler in front of PostgreSQL (PgBouncer in transaction
+ * mode) hands each transaction to another session, and both need a session of their own.
+ */
+
 enum err_code database_start(const struct config *config, int stop_fd,
                              struct database *ret_database, struct err *err)
 {

@@ -25,9 +25,38 @@
 #include "server/encode/faces.h"
 #include "server/server.h"
 
-#define CLAIM_LIMIT ((size_t)8)         /* runs taken over at once */
-#define REVIVE_NS   (5 * NS_PER_SECOND) /* between two tries to start a private database */
-#define PURGE_LIMIT ((size_t)100)       /* deleted responses between two looks at the leases */
+#define CLAIM_LIMIT ((size_t)8)         /* runs of one claim */
+#define REVIVE_NS   (5 * NS_PER_SECOND) /* between two attempts to start a private database */
+#define PURGE_LIMIT ((size_t)100)       /* deleted responses of one statement */
+
+/*
+ * One thread with a list of duties, each with a period. It sleeps until the next duty is due, or until
+ * a wake-up of another node makes one due at once. Wake-ups may get lost, so the periods alone must be
+ * enough: they decide how long a run is orphaned in the worst case.
+ *
+ * The danger of taking over is doing it to a node that lives. Leases are times of the database, so
+ * clocks of nodes do not matter, but a database that was away lets all leases expire at once, those of
+ * healthy nodes too. Hence two conditions, both about this node's own renewals:
+ *
+ *   fresh    they succeeded within the last two thirds of a lease. Otherwise nothing is claimed: this
+ *            node may itself be the one that has fallen silent.
+ *   steady   they have succeeded without a gap for a whole lease. Otherwise only runs that were
+ *            released, or belong to an earlier boot of this node, are claimed (CLAIM_LEFT). By then
+ *            every living node has had time to renew.
+ *
+ * A mistake would still not damage a run: each claim raises the fence, and a write with an older fence
+ * changes nothing. But the clients of the other node would lose their streams.
+ *
+ * Long work must not cost the leases. Claims are small, the log of each claimed run is read one by
+ * one, and renew_if_due() comes before every step. A claimed run that the engine does not have yet is
+ * `pending`, and its lease is renewed with the others.
+ *
+ * A crash of the keeper's node needs nothing here: its leases expire, and the keepers of other nodes
+ * do the rest. What a keeper was doing is in the database or was not done.
+ *
+ * The keeper is also the only thread that probes a database which is away. Hundreds of threads that
+ * retry would hit it in the moment in which it comes back.
+ */
 
 /* One duty, and when it is due. */
 struct duty {
@@ -36,7 +65,7 @@ struct duty {
     uint64_t due_ns;
 };
 
-/* The first of them may be wanted before they are due. */
+/* Wake-ups make the first two due at once; the others have no names. */
 enum { DUTY_RENEW, DUTY_CLAIM, DUTY_COUNT = 6 };
 
 struct keeper {
@@ -44,14 +73,14 @@ struct keeper {
     struct database *database;
     pthread_t thread;
     atomic_bool draining;
-    bool away;          /* the store; to say so once */
-    uint64_t revive_ns; /* when it may be started again */
+    bool away;          /* the database; it is logged once */
+    uint64_t revive_ns; /* when the next attempt may be made to start a private one */
     struct duty duties[DUTY_COUNT];
 
     uint64_t lease_ns;
-    uint64_t renewed_ns;            /* when leases were last renewed; 0: not yet */
-    uint64_t steady_ns;             /* since when that has gone on without a gap; 0: always */
-    const struct run_load *pending; /* claimed, on their way to the engine */
+    uint64_t renewed_ns;            /* when leases were last renewed; 0: never */
+    uint64_t steady_ns;             /* since when without a gap; 0: since the start */
+    const struct run_load *pending; /* claimed runs that the engine does not have yet */
     size_t pending_count;
 
     int stop_fd; /* an eventfd: ends the wait for a private database */
@@ -61,15 +90,16 @@ struct keeper {
     bool wanted[DUTY_COUNT]; /* guarded by lock: is due now */
 };
 
-/* ---- Duties ---- */
-
 static void complain(const char *what, const struct err *err)
 {
     log_warn("%s: %s", what, err->text);
 }
 
-static void heed(struct engine *engine, const struct engine_lease *lease,
-                 enum lease_state state)
+/* ---- Leases ---- */
+
+/* Reports to the engine what a renewal found. */
+static void apply_state(struct engine *engine, const struct engine_lease *lease,
+                        enum lease_state state)
 {
     switch (state) {
     case LEASE_HELD: break;
@@ -78,12 +108,10 @@ static void heed(struct engine *engine, const struct engine_lease *lease,
     }
 }
 
-/* ---- Leases ---- */
-
-/* What lives here, or is just being made ready to. */
+/* The leases of the runs that are here: those in the engine, then the pending ones. */
 struct held {
     size_t count;
-    size_t pending_at; /* the first that the engine does not have yet */
+    size_t pending_at; /* the first pending one */
     struct engine_lease *leases;
     const char **ids;
     int64_t *fences;
@@ -118,15 +146,8 @@ static void held_init(struct held *held, const struct keeper *keeper)
     }
 }
 
-/* A pending one that was lost learns of it at its first write. */
-static void heed_all(struct engine *engine, const struct held *held)
-{
-    for (size_t i = 0; i < held->pending_at; i++)
-        heed(engine, &held->leases[i], held->states[i]);
-}
-
-/* Rounds are a third of a lease apart. After a gap of two the database was away, or stood still, or
- * we did; other nodes may not have renewed their leases either. */
+/* Renewals are a third of a lease apart. A gap of two thirds means that the database was away or stood still, or
+ * that this process did. In the first case other nodes could not renew their leases either. */
 static void note_renewed(struct keeper *keeper)
 {
     uint64_t now = clock_mono_ns();
@@ -144,12 +165,14 @@ static bool is_fresh(const struct keeper *keeper)
            clock_mono_ns() - keeper->renewed_ns <= keeper->lease_ns / 3 * 2;
 }
 
-/* Whoever is alive has renewed its leases by now. */
+/* After a whole lease without a gap, every living node has renewed its leases. */
 static bool is_steady(const struct keeper *keeper)
 {
     return is_fresh(keeper) && clock_mono_ns() - keeper->steady_ns >= keeper->lease_ns;
 }
 
+/* A lease of this boot without a run in memory: the run could not be made ready, or not be ended. Released, it
+ * can be claimed again. */
 static void give_back_forgotten(struct keeper *keeper, const struct held *held)
 {
     size_t count = 0;
@@ -161,8 +184,9 @@ static void give_back_forgotten(struct keeper *keeper, const struct held *held)
         log_warn("gave back %zu runs that are not here", count);
 }
 
-/* An answer may have come by way of another node. */
-static void look_for_answers(struct keeper *keeper)
+/* A response that holds waits for approvals, and the answer may be stored by another node, whose wake-up may get
+ * lost. */
+static void poll_answers(struct keeper *keeper)
 {
     struct engine *engine = keeper->server->engine;
     AUTO_FREE struct engine_holder *holders = NULL;
@@ -179,12 +203,12 @@ static void look_for_answers(struct keeper *keeper)
     if (!count)
         return;
     if (store_approvals_answered(keeper->server->store, projects, ids, count, answered, &err)) {
-        complain("answers were not looked for", &err);
+        complain("answers to approval requests could not be read", &err);
         return;
     }
     for (size_t i = 0; i < count; i++) {
         if (answered[i])
-            (void)engine_look(engine, ids[i]);
+            (void)engine_check_approvals(engine, ids[i]);
     }
 }
 
@@ -200,13 +224,15 @@ static void renew_leases(struct keeper *keeper)
         return;
     }
     note_renewed(keeper);
-    heed_all(keeper->server->engine, &held);
-    look_for_answers(keeper);
+    /* Only for runs in the engine. A pending run whose lease was lost fails at its first write. */
+    for (size_t i = 0; i < held.pending_at; i++)
+        apply_state(keeper->server->engine, &held.leases[i], held.states[i]);
+    poll_answers(keeper);
     if (is_steady(keeper))
         give_back_forgotten(keeper, &held);
 }
 
-/* While something else takes its time. */
+/* For duties that may take longer than a third of a lease. */
 static void renew_if_due(struct keeper *keeper)
 {
     if (clock_mono_ns() - keeper->renewed_ns > keeper->lease_ns / 3)
@@ -220,7 +246,7 @@ static enum claim_scope claim_scope(const struct keeper *keeper)
 
 /* ---- Taking over ---- */
 
-/* What cannot be made ready now is left: its lease runs out and is given back, and it is claimed
+/* A run that cannot be recovered now is left alone: its lease expires, is given back, and the run is claimed
  * again. */
 static void take_over(struct keeper *keeper, struct run_load *load)
 {
@@ -230,9 +256,9 @@ static void take_over(struct keeper *keeper, struct run_load *load)
         load->run.face == FACE_ASSISTANTS ? &assistants_face : &responses_face;
     struct err err;
 
-    log_info("taking up %s", load->run.id);
+    log_info("taking over %s", load->run.id);
     if (recover_load(server->store, face, load, &err)) {
-        complain("a run was not taken up", &err);
+        complain("a run was not taken over", &err);
         run_load_clear(load);
         return;
     }
@@ -241,7 +267,7 @@ static void take_over(struct keeper *keeper, struct run_load *load)
     engine_run(server->engine, &start);
 }
 
-/* Reading their logs may take longer than their leases last. */
+/* Reading the logs of all may take longer than a lease. */
 static void take_over_all(struct keeper *keeper, struct run_load *loads, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
@@ -253,6 +279,7 @@ static void take_over_all(struct keeper *keeper, struct run_load *loads, size_t 
     keeper->pending_count = 0;
 }
 
+/* How many runs this node may take over now. A full node leaves them to others. */
 static size_t room_for_runs(const struct keeper *keeper)
 {
     struct engine_stats stats;
@@ -265,7 +292,7 @@ static size_t room_for_runs(const struct keeper *keeper)
     return limit - stats.live < CLAIM_LIMIT ? limit - stats.live : CLAIM_LIMIT;
 }
 
-/* Goes on as long as there is more, so that a restart takes up everything at once. */
+/* Repeats until nothing is left, so that after a restart all runs continue at once. */
 static void claim_runs(struct keeper *keeper)
 {
     struct server *server = keeper->server;
@@ -281,7 +308,7 @@ static void claim_runs(struct keeper *keeper)
             return;
         if (store_runs_claim(server->store, claim_scope(keeper), wanted,
                              engine_context_limit(server->engine), &loads, &count, &err)) {
-            complain("runs were not taken over", &err);
+            complain("runs were not claimed", &err);
             return;
         }
         take_over_all(keeper, loads, count);
@@ -291,6 +318,8 @@ static void claim_runs(struct keeper *keeper)
     }
 }
 
+/* A server that was suspended in the middle of a transaction keeps its rows locked, and its runs could not be
+ * taken over. */
 static void end_stalled(struct keeper *keeper)
 {
     size_t count = 0;
@@ -299,9 +328,10 @@ static void end_stalled(struct keeper *keeper)
     if (store_stalled_end(keeper->server->store, STORE_SLEEP_SECONDS, &count, &err))
         complain("stalled transactions were not ended", &err);
     else if (count)
-        log_warn("ended %zu transactions of servers that stand still", count);
+        log_warn("ended %zu transactions of servers that do not respond", count);
 }
 
+/* A foreground response cannot continue elsewhere: its client was connected to the node that died. */
 static void fail_foreground(struct keeper *keeper)
 {
     size_t count = 0;
@@ -363,8 +393,8 @@ static void revive_database(struct keeper *keeper)
     keeper->revive_ns = clock_mono_ns() + REVIVE_NS;
 }
 
-/* While the database is away nothing else makes sense, and nobody else may try. */
-static bool store_is_there(struct keeper *keeper)
+/* While the database is away, the keeper probes it, at each of its rounds, and performs no duty. */
+static bool probe_store(struct keeper *keeper)
 {
     struct store *store = keeper->server->store;
     struct err err;
@@ -389,7 +419,7 @@ static void perform_due(struct keeper *keeper)
 
         if (clock_mono_ns() < duty->due_ns)
             continue;
-        if (!store_is_there(keeper))
+        if (!probe_store(keeper))
             return; /* still due when it is back */
         duty->due_ns = clock_mono_ns() + clock_ns_from_seconds(duty->every_seconds);
         duty->perform(keeper);
@@ -403,13 +433,13 @@ static uint64_t next_due(const struct keeper *keeper)
     for (size_t i = 0; i < DUTY_COUNT; i++)
         if (keeper->duties[i].due_ns < next)
             next = keeper->duties[i].due_ns;
-    /* What is overdue because the database is away is tried again a little later. */
+    /* A duty that is overdue because the database is away must not make this a busy loop. */
     if (next < clock_mono_ns() + 100 * NS_PER_MS)
         next = clock_mono_ns() + 100 * NS_PER_MS;
     return next;
 }
 
-/* True if anything was. */
+/* Makes the wanted duties due. True if there was one. */
 static bool hasten_wanted_locked(struct keeper *keeper) REQUIRES(keeper->lock)
 {
     bool any = false;
@@ -443,14 +473,14 @@ static void *run_keeper(void *arg)
     struct keeper *keeper = arg;
 
     do {
-        (void)store_is_there(keeper);
+        (void)probe_store(keeper);
         perform_due(keeper);
     } while (wait_for_next(keeper));
     store_thread_end(keeper->server->store);
     return NULL;
 }
 
-/* ---- What other nodes say ---- */
+/* ---- Wake-ups of other nodes, on the store's own thread ---- */
 
 static void want(struct keeper *keeper, size_t duty)
 {
@@ -460,14 +490,15 @@ static void want(struct keeper *keeper, size_t duty)
     lock_release(&keeper->lock);
 }
 
-static void hear(void *arg, const struct wakeup *wakeup)
+/* Must not block: it only notifies loops and the keeper's thread. */
+static void on_wakeup(void *arg, const struct wakeup *wakeup)
 {
     struct keeper *keeper = arg;
     struct engine *engine = keeper->server->engine;
 
     switch (wakeup->kind) {
     case WAKEUP_HELLO: break;
-    case WAKEUP_MISSED:
+    case WAKEUP_MISSED: /* the connection was interrupted: assume one of each */
         want(keeper, DUTY_RENEW);
         want(keeper, DUTY_CLAIM);
         engine_wake_all(engine, WOKEN_MOVED);
@@ -477,7 +508,7 @@ static void hear(void *arg, const struct wakeup *wakeup)
     case WAKEUP_FOLLOW: engine_followed_at(engine, wakeup->run_id, wakeup->node); break;
     case WAKEUP_EVENTS: engine_wake(engine, wakeup->run_id, WOKEN_MORE); break;
     case WAKEUP_MOVED: engine_wake(engine, wakeup->run_id, WOKEN_MOVED); break;
-    case WAKEUP_LOOK: (void)engine_look(engine, wakeup->run_id); break;
+    case WAKEUP_ANSWERED: (void)engine_check_approvals(engine, wakeup->run_id); break;
     }
 }
 
@@ -501,8 +532,8 @@ enum err_code keeper_start(struct server *server, struct database *database,
     memcpy(keeper->duties, duties, sizeof(duties));
     lock_init(&keeper->lock, LOCK_KEEPER);
     lock_cond_init(&keeper->changed);
-    /* A row on its way into the default partition is refused when the partition of its day appears
-     * meanwhile: today's is made before the first run. */
+    /* Today's partition is made before the first run. If it were made while rows go into the default partition,
+     * PostgreSQL would refuse those rows. */
     maintain_events(keeper);
     store_thread_end(server->store);
     keeper->stop_fd = eventfd(0, EFD_CLOEXEC);
@@ -513,7 +544,7 @@ enum err_code keeper_start(struct server *server, struct database *database,
         return err_set(err, ERR_INTERNAL, "cannot start the keeper's thread");
     }
     *ret_keeper = keeper;
-    return store_wakeups_start(server->store, hear, keeper, err);
+    return store_wakeups_start(server->store, on_wakeup, keeper, err);
 }
 
 void keeper_drain(struct keeper *keeper)

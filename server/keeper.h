@@ -6,17 +6,18 @@
 #include "core/base/err.h"
 
 /*
- * keeper.h -- the thread that looks after what nobody is asking for.
+ * keeper.h -- the thread that does what no request asks for.
  *
- * It renews the leases of the runs that live here, takes over runs whose owner fell silent and
- * runs whose time is over, closes responses whose node died with their client, makes and drops
- * partitions of the event log, removes what was deleted and is needed no longer, and, while the
- * database is away, is the only one who tries to reach it, and starts a private one again. It owns
- * nothing: everything goes through the store and the engine.
+ *   leases       renews those of the runs on this node
+ *   recovery     takes over runs whose owner died, and runs that have expired
+ *   responses    closes foreground responses whose node died, and removes deleted ones for good
+ *   event log    makes and drops partitions
+ *   database     while it is away: the only thread that tries to reach it; starts a private one again
  *
- * Nothing is taken over unless our own leases were renewed just before. When they were not for a
- * while, those of other nodes are left alone for one lease: who is alive renews them first. Claims
- * are small, and leases are renewed between them and while logs are read.
+ * It owns nothing: everything goes through the store and the engine.
+ *
+ * Nothing is taken over unless this node's own leases were renewed just before. After an interruption the leases
+ * of other nodes are left alone for the length of a lease, because living nodes renew them first.
  */
 
 struct config;
@@ -24,15 +25,19 @@ struct database;
 struct keeper;
 struct server;
 
-/* How long what is deleted stays for those who are continuing it already: when a response may take no
- * longer, its row is there. */
+/* Microseconds that a deleted response is kept for responses that are already continuing it. It is longer than a
+ * response may take. */
 int64_t keeper_grace_us(const struct config *config);
 
+/* Starts the thread. `server` and `database` are borrowed until keeper_stop(). If only the last step fails,
+ * *ret_keeper is set all the same, and must be stopped. */
 enum err_code keeper_start(struct server *server, struct database *database,
                            struct keeper **ret_keeper, struct err *err) MUST_CHECK;
 
-/* Takes over nothing any more; leases are still renewed. */
+/* From now on no run is taken over. Leases are still renewed. Any thread. */
 void keeper_drain(struct keeper *keeper);
-void keeper_stop(struct keeper *keeper); /* NULL is fine */
+
+/* Ends and joins the thread. NULL is fine. */
+void keeper_stop(struct keeper *keeper);
 
 #endif

@@ -1,5 +1,8 @@
 /*
- * main.c -- which subcommand.
+ * main.c -- finds the subcommand and runs it.
+ *
+ * One binary has the server, the scripted model and the tools of operators, so that one file is
+ * copied to a machine and all parts always have the same version and schema.
  */
 
 #include <jansson.h>
@@ -22,8 +25,8 @@ static const struct command {
     {"keys", cmd_keys, "create [--project NAME] | list | revoke KEY"},
     {"import", cmd_import,
      "FILE_OR_FOLDER [--project NAME]   assistants and threads from OpenAI"},
-    {"routes", cmd_routes, "                          what it serves"},
-    {"settings", cmd_settings, "                        what can be set"},
+    {"routes", cmd_routes, "                          prints the routes"},
+    {"settings", cmd_settings, "                        prints the settings"},
 };
 
 static void usage(FILE *file)
@@ -35,7 +38,7 @@ static void usage(FILE *file)
     (void)fputs("  runnel --version\n", file);
 }
 
-/* The scripted upstream has more to say. */
+/* --help of any subcommand prints the same summary, except for the scripted upstream, which prints its own. */
 static int run_command(const struct command *command, int argc, char **argv)
 {
     if (argc == 2 && strcmp(argv[1], "--help") == 0 && command->run != cmd_upstream) {
@@ -49,7 +52,8 @@ int main(int argc, char **argv)
 {
     const char *word = argc > 1 ? argv[1] : "";
 
-    json_object_seed(0); /* here, where there is one thread only */
+    /* Both must happen before a second thread exists: jansson's hash seed, and the registry of tools. */
+    json_object_seed(0);
     handlers_register();
     if (strcmp(word, "--version") == 0) {
         puts("runnel " RUNNEL_VERSION);

@@ -7,13 +7,26 @@
 
 #define MASKING_THREADS 4
 
+/*
+ * Regular expressions over a whole conversation may take seconds (MASK_TIME_LIMIT_MS), and a loop
+ * carries hundreds of streams. So a request is masked by a thread of this pool, between the loop that
+ * built it and the loop that sends it. The pool is not that of tools: a slow tool on every worker
+ * would stop all requests to models.
+ *
+ * The path of a request: the run calls look() on its loop, a job is queued, a worker applies the
+ * masks to the messages and calls done(), which posts back to the loop. During that time the messages
+ * belong to the worker alone, the whole tree (before_send.h).
+ *
+ * The queue has no limit of its own. A run has at most one request in it, and runs are limited.
+ */
+
 struct masking {
     struct before_send hook;
     const struct masks *masks;
     struct workers *workers;
 };
 
-/* One request. */
+/* One request on its way. Freed before done(), which may end the run that it belongs to. */
 struct job {
     struct work work;
     const struct masks *masks;

@@ -7,21 +7,21 @@
 #include "core/run/turn/before_send.h"
 
 /*
- * masking.h -- the masks of `hooks.before_send` as the hook that sees requests to models.
+ * masking.h -- applies the masks of `hooks.before_send` to requests to models, as the hook of before_send.h.
  *
- * Looking through a long conversation takes time that a loop does not have, so it is done by threads
- * of its own: tools that keep the workers busy do not hold up the models.
+ * Masks are applied on threads of their own, because a loop must not block and tools must not delay models.
  */
 
 struct masking;
 struct masks;
 
-/* NULL without masks. Borrows them. */
+/* Starts the threads. *ret_masking is NULL if `masks` is. Borrows the masks until masking_stop(). */
 enum err_code masking_start(const struct masks *masks, struct masking **ret_masking,
                             struct err *err) MUST_CHECK;
-/* After the loops: what waits is done first. NULL is fine. */
+/* Ends the threads after all queued requests. Only when no loop runs any more. NULL is fine. */
 void masking_stop(struct masking *masking);
 
-struct before_send *masking_hook(struct masking *masking); /* NULL of NULL */
+/* The hook for the engine; NULL for NULL. */
+struct before_send *masking_hook(struct masking *masking);
 
 #endif

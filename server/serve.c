@@ -1,11 +1,33 @@
 /*
  * serve.c -- the order in which the server is put together and taken apart.
  *
- * Up: what can be refused for free comes first, and what a client could notice comes last.
- * Down: no new work; runs and streams may end; what is left is cut; then the parts in the
- * reverse order, each after those that use it. The loops outlive HTTP, because only they can
- * give its suspended connections back, and the store outlives the loops, because what they
- * announced must be written.
+ * Going up is the list `steps`. What can fail without a trace comes first (the lock, the key, the
+ * port), what a client could notice comes last. So a second server on the same data directory, or on
+ * a used port, fails before it touches the database, and the port answers only when everything
+ * behind it works.
+ *
+ * Going down has two phases. Draining is for clients: no new work, streams and runs may end, runs that
+ * another node can continue are released. After drain_timeout what is left is cut. Then the parts are
+ * stopped in the reverse order, each after those that use it:
+ *
+ *   http       takes no requests; its suspended connections still belong to loops
+ *   workers, keeper, log reader    would give the loops more work
+ *   engine     its loops give the connections back
+ *   executor, masking, writers     the loops wait for them, so they end later
+ *   http, database   are freed when no part has a pointer into them
+ *
+ * The loops outlive HTTP, because only they can return its connections. The store outlives the loops,
+ * because what they announced to a client must be written.
+ *
+ * go_down() is also what undoes a failed start, from any step: each part is NULL or has a flag until it
+ * exists. A start that fails before the database knows the key removes its files again.
+ *
+ * A crash skips all of this, and nothing depends on it: acknowledged work is committed, and leases
+ * expire.
+ *
+ * Signals are blocked in all threads and taken by sigwaitinfo() on the main one, so no code runs in a
+ * signal handler while the server is up. The exception is the second signal, which ends the process
+ * at once.
  */
 
 #include <errno.h>
@@ -48,9 +70,9 @@
 
 #define DEMO_LISTEN "127.0.0.1:0"
 
-/* How long what was cut or failed has to say so. */
-#define LAST_WORDS_NS (2 * NS_PER_SECOND)
-/* How long tools that ignore their cancellation are waited for. */
+/* Time for runs that were cut to send their last events. */
+#define LAST_EVENTS_NS (2 * NS_PER_SECOND)
+/* Time for tools to return after they were cancelled. */
 #define TOOL_PATIENCE_NS (2 * NS_PER_SECOND)
 
 struct serving {
@@ -58,16 +80,16 @@ struct serving {
     struct config *config;
     struct ws_budget past_responses;
     int lock_fd;                   /* of data_dir; -1 */
-    struct data_dir_traces before; /* in data_dir */
+    struct data_dir_traces before; /* what data_dir had before this start */
     char node_id[2 * DATA_DIR_LINE_SIZE];
     char key[DATA_DIR_LINE_SIZE];
-    int listen_fd; /* -1 when http has it */
+    int listen_fd; /* -1 once http owns it */
     char url[LISTEN_URL_SIZE];
     struct database database;
     struct upstream_server *demo;
     struct keeper *keeper;
     struct log_reader *log_reader;
-    bool key_known; /* to the database: from now on data_dir belongs to it */
+    bool key_known; /* the database has the key: the files of data_dir must stay */
     bool engine_started, executor_started, writers_started;
 };
 
@@ -93,7 +115,8 @@ static void block_signals(void)
     (void)sigaction(SIGPIPE, &ignore, NULL);
 }
 
-static bool is_told_to_end(void)
+/* A signal has arrived during the start. */
+static bool has_signal(void)
 {
     sigset_t pending;
 
@@ -119,11 +142,12 @@ static void make_key(char ret_line[DATA_DIR_LINE_SIZE])
 
 static enum err_code lock_data_dir(struct serving *serving, struct err *err)
 {
-    data_dir_look(serving->config->data_dir, &serving->before);
+    data_dir_inspect(serving->config->data_dir, &serving->before);
     return data_dir_lock(serving->config->data_dir, &serving->lock_fd, err);
 }
 
-/* The node keeps its name; the boot tells its lives apart. */
+/* The id of the node outlives restarts, the boot is new each time. Leases have both, so that a node recognises
+ * those of its own earlier boots and claims them at once. */
 static enum err_code find_identity(struct serving *serving, struct err *err)
 {
     char node[DATA_DIR_LINE_SIZE];
@@ -153,7 +177,7 @@ static enum err_code open_socket(struct serving *serving, struct err *err)
     return listen_open(serving->config->listen, &serving->listen_fd, serving->url, err);
 }
 
-/* What one server has sealed, any other opens. */
+/* All servers of a database have one seal key: what one has sealed, any other can open. */
 static enum err_code share_key(struct serving *serving, struct err *err)
 {
     unsigned char fresh[SEAL_KEY_SIZE];
@@ -163,8 +187,8 @@ static enum err_code share_key(struct serving *serving, struct err *err)
                                serving->server.seal.key, err);
 }
 
-/* A private one that has crashed may replay its log for minutes, and another server may be migrating: a
- * signal ends the wait for either. */
+/* A private database may replay its log for minutes after a crash, and another server may be migrating. A signal
+ * ends the wait for either; signals are blocked, so it is read from a descriptor. */
 static enum err_code open_database(struct serving *serving, struct err *err)
 {
     enum err_code rc;
@@ -187,8 +211,8 @@ static enum err_code start_database(struct serving *serving, struct err *err)
     enum err_code rc = open_database(serving, err);
 
     serving->server.store = serving->database.store;
-    if (!rc && is_told_to_end())
-        rc = err_set(err, ERR_CANCELLED, "it was told to end before it was ready");
+    if (!rc && has_signal())
+        rc = err_set(err, ERR_CANCELLED, "a signal ended the start");
     return rc ? rc : share_key(serving, err);
 }
 
@@ -202,7 +226,7 @@ static enum err_code start_writers(struct serving *serving, struct err *err)
     return rc;
 }
 
-/* The latest key of the default project; NULL if it has none. */
+/* The newest key of the default project; NULL if it has none. */
 static const struct key_row *latest_key(const struct key_row *rows, size_t count)
 {
     const struct key_row *latest = NULL;
@@ -214,7 +238,7 @@ static const struct key_row *latest_key(const struct key_row *rows, size_t count
     return latest;
 }
 
-/* Who changes the key may believe that the former one opens nothing any more. */
+/* Keys are only added. An operator who changes the setting may believe that the former key is revoked. */
 static enum err_code mention_former_key(struct store *store, const struct key_row *former,
                                         size_t count_before, struct err *err)
 {
@@ -223,8 +247,8 @@ static enum err_code mention_former_key(struct store *store, const struct key_ro
     enum err_code rc = store_key_list(store, &rows, &count, err);
 
     if (!rc && former && count > count_before)
-        log_warn("the key is a new one, and %s (%s...) still opens the project '%s': "
-                 "`runnel keys revoke %s` ends that",
+        log_warn("the key is new, but %s (%s...) is still a key of the project '%s': "
+                 "`runnel keys revoke %s` revokes it",
                  former->id, former->prefix, DEFAULT_PROJECT, former->id);
     return rc;
 }
@@ -245,6 +269,8 @@ static enum err_code ensure_key(struct serving *serving, struct err *err)
     return mention_former_key(store, latest_key(rows, count), count, err);
 }
 
+/* Without an upstream the scripted model answers, in this process, so that the first request after an installation
+ * works. */
 static enum err_code start_demo(struct serving *serving, struct err *err)
 {
     enum err_code rc;
@@ -303,7 +329,7 @@ static enum err_code start_engine(struct serving *serving, struct err *err)
         .notice_seconds = config->sse_ping_interval,
         .tool_timeout_seconds = config->tool_timeout,
         .byte_limit = config->max_run_bytes,
-        .slots = {.node = config->max_runs, .line = config->max_waiting_runs},
+        .slots = {.node = config->max_runs, .queue = config->max_waiting_runs},
         .tenant_limits = config_tenant_limits(config),
     };
     enum err_code rc = config_webhooks_find(&config->webhooks, serving->server.store, err);
@@ -317,13 +343,15 @@ static enum err_code start_engine(struct serving *serving, struct err *err)
     return rc;
 }
 
+/* The fast way writes to the socket behind libmicrohttpd's back, which the self-test tries with the library that is
+ * installed (sse_self_test.c). */
 static bool can_stream_directly(void)
 {
     struct err err;
 
     if (!sse_self_test(&err))
         return true;
-    log_warn("streams take the slower way through libmicrohttpd: %s", err.text);
+    log_warn("streams use the slower way through libmicrohttpd: %s", err.text);
     return false;
 }
 
@@ -387,7 +415,7 @@ static void drain(struct serving *serving)
         return;
     log_warn("drain_timeout is over: ending what is left");
     engine_abandon(server->engine);
-    (void)engine_wait_idle(server->engine, clock_mono_ns() + LAST_WORDS_NS);
+    (void)engine_wait_idle(server->engine, clock_mono_ns() + LAST_EVENTS_NS);
 }
 
 static void go_down(struct serving *serving)
@@ -440,8 +468,8 @@ static void end_at_once(int signal_number)
     _exit(EXIT_DONE);
 }
 
-/* Whoever asks twice does not want to wait. What was acknowledged is committed already. */
-static void heed_second_signal(void)
+/* A second signal ends the process without draining. Acknowledged work is committed already. */
+static void end_on_second_signal(void)
 {
     struct sigaction at_once = {.sa_handler = end_at_once};
     sigset_t set;
@@ -454,7 +482,7 @@ static void heed_second_signal(void)
 
 /* ---- The command ---- */
 
-/* Streams cost a descriptor each, and another one towards the model. */
+/* A stream needs two descriptors, one to the client and one to the model. The usual soft limit is 1024. */
 static void raise_descriptor_limit(void)
 {
     struct rlimit limit;
@@ -465,7 +493,8 @@ static void raise_descriptor_limit(void)
     (void)setrlimit(RLIMIT_NOFILE, &limit);
 }
 
-static void say_ready(const struct serving *serving)
+/* For a person and for scripts that wait for the first line. */
+static void print_ready(const struct serving *serving)
 {
     const char *key = serving->config->no_auth ? "none-needed" : serving->key;
 
@@ -485,9 +514,9 @@ static int serve(struct serving *serving)
     enum err_code rc = go_up(serving, &err);
 
     if (!rc) {
-        say_ready(serving);
+        print_ready(serving);
         await_signal();
-        heed_second_signal();
+        end_on_second_signal();
         drain(serving);
     }
     go_down(serving);
@@ -497,7 +526,7 @@ static int serve(struct serving *serving)
         rc == ERR_CONFLICT && serving->lock_fd < 0 ? EXIT_DATA_DIR : EXIT_CANNOT, &err);
 }
 
-/* Together with the files that it names. */
+/* Reads the settings and the files that they name (tokenizers). */
 static enum err_code read_config(int argc, char **argv, struct config **ret_config,
                                  struct err *err)
 {

@@ -9,10 +9,10 @@
 #include "server/config/config.h"
 
 /*
- * server.h -- what one running server consists of; made by serve.c, lent to endpoints.
+ * server.h -- the parts of a running server: made by serve.c, lent to endpoints.
  *
- * Everything here is set before the first request and stays until the last has ended, but for
- * `draining`.
+ * All members are set before the first request and constant until the last one has ended, so any thread may read
+ * them. `draining` is the exception.
  */
 
 struct engine;
@@ -28,13 +28,14 @@ struct server {
     struct store *store;
     struct engine *engine;
     struct tool_executor *executor;
-    struct masking *masking; /* sees what goes to models; or NULL */
+    struct masking *masking; /* NULL without masks */
     struct http *http;
-    struct workers *workers;       /* for what comes over WebSockets */
-    struct seal seal;              /* the same on all servers of the database */
-    char default_project[ID_SIZE]; /* whose key is the setting api_key; also that of no_auth */
-    struct ws_budget *past_responses; /* for what all WebSockets remember */
-    atomic_bool draining;
+    struct workers *workers; /* for messages of WebSockets */
+    struct seal seal;        /* the same on all servers of the database */
+    char default_project
+        [ID_SIZE]; /* of the key in the setting api_key, and of requests under no_auth */
+    struct ws_budget *past_responses; /* for the responses that WebSockets remember */
+    atomic_bool draining;             /* set once, when the server goes down */
 };
 
 #endif

@@ -8,14 +8,27 @@
 #include "core/base/mem.h"
 #include "core/store/store.h"
 
+/*
+ * A pool in its simplest form: one queue, one condition, a fixed number of threads. Work is intrusive,
+ * so putting it allocates nothing and cannot fail, and a loop may do it at any time.
+ *
+ * There is no cancelling and no result. A worker calls work->run() and forgets the work before that,
+ * so run() may free it or put it again. An answer to a loop is a task that run() posts there.
+ *
+ * Stopping drains the queue: threads end only when it is empty. Work that was put is always run,
+ * because its owner waits for that and has no other way to get its memory back.
+ *
+ * Each thread may have a connection of the store, which it makes with its first call and returns at
+ * its end.
+ */
 struct workers {
     struct store *store;
     pthread_t *threads;
     unsigned count;
 
     struct lock lock;
-    pthread_cond_t more; /* guarded by lock, as all below */
-    struct work *first, **last;
+    pthread_cond_t more;        /* guarded by lock, as all below */
+    struct work *first, **last; /* the queue; `last` is where the next one is linked */
     bool stopping;
 };
 

@@ -4,31 +4,33 @@
 #include "core/base/err.h"
 
 /*
- * workers.h -- threads that may wait for the store, for those that may not.
+ * workers.h -- a pool of threads for work that a loop must not do itself.
  *
- * An HTTP request has a worker of libmicrohttpd's; what comes over a WebSocket arrives on a loop,
- * which must never block. So it is handed over here, and comes back to its loop as a task. So is work
- * that takes a loop too long (masking.h); then there need be no store.
+ * An HTTP request runs on a thread of libmicrohttpd and may block. A message of a WebSocket arrives on a loop,
+ * which must never block. So it is given to a worker, and the answer is posted back to the loop. Masking
+ * (masking.h) uses a pool for work that takes too long for a loop, without a store.
  *
- * A work sits inside whatever it is about and is in line once at a time. How much is in line is
- * limited by who puts it there.
+ * A struct work is part of a larger struct, and is in the queue at most once at a time. The queue has no limit;
+ * callers limit what they put.
  */
 
 struct store;
 struct workers;
 
 struct work {
-    struct work *next;              /* the line's */
-    void (*run)(struct work *work); /* on a worker; the work is forgotten before it is called */
+    struct work *next;              /* the queue's */
+    void (*run)(struct work *work); /* on a worker, which does not touch the work afterwards */
 };
 
+/* Starts `count` threads. `store` may be NULL; else its connections of these threads are closed at their end. */
 enum err_code workers_start(unsigned count, struct store *store, struct workers **ret_workers,
                             struct err *err) MUST_CHECK;
 
 /* Any thread, with no lock held that ranks behind LOCK_WORKERS. First come, first served. */
 void workers_put(struct workers *workers, struct work *work);
 
-/* When nobody puts anything any more: ends the threads after all that is in line. NULL is fine. */
+/* Ends the threads after all work in the queue. Nothing may be put any more, except by the work itself. NULL is
+ * fine. */
 void workers_stop(struct workers *workers);
 
 #endif

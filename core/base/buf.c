@@ -1,3 +1,15 @@
+/*
+ * buf.c -- a growing array of bytes that always ends in a NUL.
+ *
+ * The NUL is kept up by every function, so a buffer can be read as a C string at any moment, at the price
+ * of one byte. It does not count, so binary data may contain NULs.
+ *
+ * Growth is by a quarter above 1 KiB, and not by doubling. A server holds thousands of buffers that grow
+ * for hours (texts of open items, frames of streams), and what they allocate and do not use adds up. It
+ * copies more often than doubling does, but a stream's text arrives in small pieces, and a copy of a few
+ * KiB is cheap beside the network.
+ */
+
 #include "core/base/buf.h"
 
 #include <stdarg.h>
@@ -29,13 +41,12 @@ static void grow(struct buf *buf, size_t wanted)
     if (!capacity)
         capacity = wanted > FIRST_CAPACITY ? wanted : FIRST_CAPACITY;
 
-    /* Not by doubling: there are thousands of buffers that grow for hours, and on average a third of
-     * each would be empty. With a quarter it is a tenth. */
+    /* With doubling a third of each buffer would be empty on average; with a quarter it is a tenth. */
     while (capacity < wanted)
         capacity += capacity < SMALL ? capacity / 2 : capacity / 4;
     buf->data = mem_resize(buf->data, capacity, 1);
     buf->capacity = capacity;
-    /* A caller that reserves and then adds nothing has a valid string, too. */
+    /* A caller that reserves room and then adds nothing has a valid string too. */
     buf->data[buf->length] = '\0';
 }
 
@@ -83,6 +94,7 @@ void buf_add_int(struct buf *buf, int64_t number)
     char digits[24];
     char *end = digits + sizeof(digits);
     char *first = end;
+    /* Unsigned: the smallest int64_t has no positive counterpart. */
     uint64_t rest = number < 0 ? 0 - (uint64_t)number : (uint64_t)number;
 
     do
@@ -98,6 +110,7 @@ void buf_addf(struct buf *buf, const char *format, ...)
     va_list arguments;
     int length;
 
+    /* Formatted twice: the first call only measures. */
     va_start(arguments, format);
     length = vsnprintf(NULL, 0, format, arguments);
     va_end(arguments);
@@ -152,7 +165,7 @@ void buf_consume(struct buf *buf, size_t size)
 {
     if (!size)
         return;
-    memmove(buf->data, buf->data + size, buf->length - size + 1);
+    memmove(buf->data, buf->data + size, buf->length - size + 1); /* with the NUL */
     buf->length -= size;
 }
 

@@ -1,3 +1,12 @@
+/*
+ * clock.c -- three clocks of the kernel.
+ *
+ * Deadlines use the monotonic clock, because an administrator or NTP may set the wall clock back while a
+ * request waits. The wall clock is only for what people and other machines read. The clock of a thread's
+ * own processor time is for limits on work (patterns, schemas): a check that is slow because the machine is
+ * busy must not fail for that.
+ */
+
 #include "core/base/clock.h"
 
 #include <time.h>

@@ -1,3 +1,15 @@
+/*
+ * err.c -- fills in an error, and makes sure that its text is UTF-8.
+ *
+ * The text goes into JSON: to clients, to models, to the log. It is made by vsnprintf() into a buffer of
+ * fixed size, and it quotes what strangers have sent ("%.64s"). Both cut between bytes, not between
+ * characters. jansson refuses a string that is not UTF-8, and json_build() takes that for a bug and ends
+ * the process. So every text is trimmed here, once, instead of in each of the callers.
+ *
+ * The buffer is part of the struct. An error can be made when memory is short, needs no release, and may be
+ * copied between threads by assignment.
+ */
+
 #include "core/base/err.h"
 
 #include <stdio.h>
@@ -6,25 +18,24 @@
 #include "core/base/json.h"
 #include "core/base/utf8.h"
 
-/* Bytes up to the next letter. */
-static size_t letter_length(const char *letter)
+/* Bytes up to the next character. */
+static size_t character_length(const char *character)
 {
     size_t length = 1;
 
-    while (letter[length] && !utf8_begins(letter[length]))
+    while (character[length] && !utf8_begins(character[length]))
         length++;
     return length;
 }
 
-/* What was cut, at the end or by a precision before it, may end in half a letter: it goes, because the
- * text will be JSON. */
+/* Removes incomplete characters, at the end or where a precision has cut. */
 static void trim(char *text)
 {
     char *end = text;
     size_t length;
 
     for (const char *at = text; *at; at += length) {
-        length = letter_length(at);
+        length = character_length(at);
         if (!json_valid_utf8(at, length))
             continue;
         memmove(end, at, length);

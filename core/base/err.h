@@ -20,21 +20,22 @@
  * The text is written once, by the function that knows most, and travels up
  * untouched. A function either returns an error or logs it, never both.
  *
- * A refusal also says what exactly is wrong, as an enum err_reason, and where in what was given: its
- * `place`, such as "tools[0].type". What an API calls that, and with which HTTP status it goes out, is
- * not known here: server/complaint.h has a table, and is where complaints about requests are made.
+ * A refusal also has a reason (enum err_reason) and a `place`, the member of the request that is wrong,
+ * such as "tools[0].type". The codes and HTTP statuses of the APIs are not known here: server/complaint.h
+ * has a table of them.
  *
- * Running out of memory is not one of these errors: see mem.h.
+ * Running out of memory is not one of these errors: see mem.h. Any thread; a struct err belongs to its
+ * caller.
  */
 
 enum err_code {
     ERR_OK = 0,
-    ERR_INVALID,      /* what was given makes no sense as written */
+    ERR_INVALID,      /* the input makes no sense as it is written */
     ERR_UNAUTHORIZED, /* no key, or an unknown one */
     ERR_FORBIDDEN,    /* a key, but not for this */
-    ERR_NOT_FOUND,    /* it makes sense, but there is no such thing */
-    ERR_METHOD,       /* the thing exists, but nothing of the kind can be done with it */
-    ERR_CONFLICT,     /* it exists, but in a state that does not allow it */
+    ERR_NOT_FOUND,    /* it makes sense, but the object does not exist */
+    ERR_METHOD,       /* the object exists, but does not have this operation */
+    ERR_CONFLICT,     /* the object exists, but its state does not allow the operation */
     ERR_TAKEN,        /* another caller was first, and did something else */
     ERR_TOO_LARGE,    /* larger than a named limit */
     ERR_LIMIT,        /* too much at once; try again later */
@@ -46,18 +47,18 @@ enum err_code {
     ERR_CODE_COUNT
 };
 
-/* What exactly is wrong, for a caller that acts on it or has its own name for it. */
+/* What exactly is wrong, for a caller that acts on it or translates it. */
 enum err_reason {
-    REASON_UNSET, /* the code says all that there is */
+    REASON_UNSET, /* the code says everything */
 
-    /* Of a member of what was given: */
+    /* Of a member of the input: */
     REASON_BAD_VALUE,
     REASON_BAD_TYPE,
     REASON_UNKNOWN_MEMBER,
     REASON_MISSING_MEMBER,
-    REASON_UNSUPPORTED, /* it makes sense, and this server has no such thing */
+    REASON_UNSUPPORTED, /* valid, but this server does not have it */
     REASON_LIST_TOO_LONG,
-    REASON_ITEMS_TOO_LARGE, /* the items that are named, together */
+    REASON_ITEMS_TOO_LARGE, /* the named items, all together */
     REASON_BAD_SEAL,        /* encrypted content that this server has not written */
 
     /* Of a state: */
@@ -66,7 +67,7 @@ enum err_reason {
     REASON_KEY_REUSED,          /* an idempotency key, for another request */
     REASON_CONVERSATION_LOCKED, /* a run is at work in it */
     REASON_DECIDED,             /* the approval was answered before */
-    REASON_USED,                /* another response has taken the answer up */
+    REASON_USED,                /* another response has continued with the answer */
     REASON_BUSY,                /* too much at once, here or upstream */
     REASON_NO_MODEL,            /* the upstream does not have this model */
     REASON_COUNT
@@ -75,9 +76,9 @@ enum err_reason {
 struct err {
     enum err_code code;
     enum err_reason reason;
-    const char *
-        word; /* what the API calls it, where the server or an upstream has said; static, or NULL */
-    char place[96];  /* the member to blame, or empty */
+    /* The API's code for it, if the server or an upstream has set one; a constant, or NULL */
+    const char *word;
+    char place[96];  /* the member that is wrong, or "" */
     char text[1024]; /* one sentence, no newline */
 };
 
@@ -86,11 +87,11 @@ struct err {
 enum err_code err_set(struct err *err, enum err_code code, const char *format, ...)
     PRINTF_LIKE(3, 4);
 
-/* As err_set(), with a reason, and the member to blame: copied, may be NULL. */
+/* As err_set(), with a reason and the member that is wrong (copied; may be NULL). */
 enum err_code err_refuse(struct err *err, enum err_code code, enum err_reason reason,
                          const char *place, const char *format, ...) PRINTF_LIKE(5, 6);
 
-/* The same with the arguments of a caller's own. */
+/* The same, for functions with variable arguments of their own. */
 enum err_code err_fill(struct err *err, enum err_code code, enum err_reason reason,
                        const char *place, const char *format, va_list arguments)
     PRINTF_LIKE(5, 0);

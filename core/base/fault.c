@@ -1,3 +1,19 @@
+/*
+ * fault.c -- counts visits of fault points, and acts on the visit that a test has armed.
+ *
+ *   test ── RUNNEL_FAULT or a file ──▶ armed[] ◀── fault_visit("store.exec"): is this the n-th visit?
+ *                                                      └─▶ fail, kill, stop or hold; FILE.fired
+ *
+ * A test finds every place where a scenario can break by counting up: n = 1, 2, 3 until the point is no
+ * longer reached. That finds moments that the author of the test has not thought of. Where several threads
+ * visit a point, the n-th visit is not the same in each run.
+ *
+ * A server is armed again through a file, because starting one for each n would take most of a test's
+ * time. The test writes another file and renames it, so a reader never sees half a list.
+ *
+ * A killed server writes the .fired file first: the test must know that the kill was its own.
+ */
+
 #include "core/base/fault.h"
 
 #ifdef RUNNEL_FAULTS
@@ -102,7 +118,7 @@ static bool same_file(const struct stat *a, const struct stat *b)
            a->st_mtim.tv_nsec == b->st_mtim.tv_nsec;
 }
 
-/* A test renames another file to this one: what is read is always whole. */
+/* Reads the file again when another one was renamed over it. */
 static void read_file_locked(void) REQUIRES(lock)
 {
     char list[LIST_SIZE];
@@ -153,7 +169,7 @@ static void report_locked(const char *point) REQUIRES(lock)
     close(fd);
 }
 
-/* True if this visit is the one that something was armed for. */
+/* True if something was armed for this visit. */
 static bool count_visit_locked(const char *point, enum fault_action *ret_action) REQUIRES(lock)
 {
     bool due = false;
@@ -172,7 +188,7 @@ static bool count_visit_locked(const char *point, enum fault_action *ret_action)
     return due;
 }
 
-/* Polls the file every few milliseconds: a test that holds a thread is in no hurry. */
+/* Waits until the server is armed anew. Polls the file every 2 ms, which is fast enough for a test. */
 static void hold(void)
 {
     struct stat armed_by;
@@ -208,7 +224,7 @@ bool fault_visit(const char *point)
         kill(getpid(), SIGSTOP);
     if (action == FAULT_HOLD)
         hold();
-    /* A process that was stopped and continued behaves as if nothing had happened. */
+    /* A process that was stopped and continued goes on without a failure. */
     return action == FAULT_FAIL;
 }
 

@@ -14,10 +14,10 @@
  * The built server is armed through the environment variable RUNNEL_FAULT, "point:n" or
  * "point:n:kill" (SIGKILL to itself on that visit) or "point:n:stop" (SIGSTOP), several
  * separated by commas. It is read once, at the first visit of any point. "@FILE" names a file with
- * such a list instead, which is read again when another file has replaced it: so one server
- * can be armed many times. Each point that fired is then added to FILE.fired as a line. With a file
- * there is also "point:n:hold": the thread waits until the server is armed anew, so that others
- * overtake it.
+ * such a list instead. It is read again when another file has replaced it, so one server can be
+ * armed many times. Each point that fired is then added to FILE.fired as a line. With a file
+ * there is also "point:n:hold": the thread waits until the server is armed anew, and other threads
+ * overtake it. Any thread may visit a point.
  *
  * Without RUNNEL_FAULTS at build time (a release), FAULT() is the constant false and the
  * branch is gone.

@@ -1,3 +1,18 @@
+/*
+ * ids.c -- ids that sort by age and cannot be guessed.
+ *
+ * An id is the time and randomness in one text. Random ids alone (UUID 4) would scatter new rows over the
+ * whole index, and every insert would touch another page. A counter alone would say how many objects other
+ * clients make, and ids of one project could be tried in another.
+ *
+ * The microsecond is made unique in the process by taking the next free one, so two ids of one process are
+ * never equal in time and their order is the order in which they were made. Two nodes may use the same
+ * microsecond; the random part keeps their ids apart.
+ *
+ * Randomness comes from the kernel. A generator in the process would have to be seeded, locked, and
+ * protected after a fork.
+ */
+
 #include "core/base/ids.h"
 
 #include <stdatomic.h>

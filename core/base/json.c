@@ -1,3 +1,18 @@
+/*
+ * json.c -- jansson with the mistakes of a caller and the costs of a stranger's text taken care of.
+ *
+ * There are two kinds of JSON. Text from outside may be anything: its size is checked before jansson sees
+ * it (json_scan.c), and a failure is an error for the sender. Values and texts of the server's own are
+ * right by construction. A failure there is a bug, and the process ends with a log line, because the
+ * alternative is a NULL that surfaces much later as a missing field in a stored row.
+ *
+ * Numbers are kept as they were written, as far as a double can. 15 significant digits are written, the
+ * most that survive a round trip from decimal text, so a client that sends 0.7 reads 0.7.
+ *
+ * Text that reaches an object from outside is made UTF-8 where it is put in (json_set_string()). No caller
+ * has to prove that a file name or an upstream's error is valid.
+ */
+
 #include "core/base/json.h"
 
 #include <assert.h>
@@ -10,10 +25,10 @@
 #include "core/base/log.h"
 #include "core/base/mem.h"
 
-/* 15 digits survive the way through a double: 0.7 is written as 0.7, not as the nearest double. */
+/* Not the 17 digits of the nearest double, which would turn 0.7 into 0.69999999999999996. */
 #define TEXT_FLAGS (JSON_COMPACT | JSON_ENCODE_ANY | JSON_REAL_PRECISION(15))
 
-/* A bug in this program. The log line is all there will be to find it by. */
+/* A bug in this program. The log line says where to look. */
 static NO_RETURN void broken(const char *what, const char *why)
 {
     log_error("%s: %s", what, why);
@@ -134,7 +149,7 @@ char *json_text(const json_t *value)
     struct buf text = {0};
 
     json_add_text(&text, value);
-    /* It may be kept for long: the spare room that it has from growing goes. */
+    /* The text may be kept for long, so the spare room of the buffer is given back. */
     text.data = mem_resize(text.data, text.length + 1, 1);
     return buf_take(&text);
 }

@@ -16,8 +16,8 @@
  * token path. Values are counted references: "o" in a format gives one away,
  * "O" keeps one. A local that owns a value is a json_auto_t.
  *
- * jansson's counts are atomic, its containers are not. A value that a second
- * thread can see is not modified any more; to change it, copy it first.
+ * A tree belongs to one thread. The counts of jansson are atomic, but they order nothing between
+ * threads. A tree is handed to another thread whole, or copied with json_deep_copy().
  */
 
 #define JSON_DEPTH_LIMIT ((size_t)64) /* nesting that is accepted from outside */
@@ -70,7 +70,7 @@ const char *json_get_string(const json_t *object, const char *key, const char *f
 json_int_t json_get_int(const json_t *object, const char *key, json_int_t fallback);
 bool json_get_bool(const json_t *object, const char *key, bool fallback);
 
-/* Whether that text is in a list; false for what is no list. */
+/* True if the list contains this text. False for anything that is not a list. */
 bool json_list_has(const json_t *list, const char *text);
 
 /* True for NULL and JSON null alike. */

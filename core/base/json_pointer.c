@@ -1,3 +1,13 @@
+/*
+ * json_pointer.c -- follows a $ref member by member.
+ *
+ * A member of the pointer is encoded twice: RFC 6901 writes "/" as ~1 and "~" as ~0, and a URI fragment
+ * may write any byte as %XX. The two are undone in this order, the outer encoding first.
+ *
+ * Only references within the document are followed. A reference to another document would mean a request
+ * to a URL that a stranger has chosen, in the middle of a check.
+ */
+
 #include "core/base/json_pointer.h"
 
 #include <stdlib.h>

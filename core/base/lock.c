@@ -1,3 +1,17 @@
+/*
+ * lock.c -- a mutex that knows its rank, and a thread that knows which ranks it holds.
+ *
+ * A deadlock needs two threads at the right moment, so tests rarely see one. A wrong order needs only one
+ * thread and shows on the first run. Each thread has a word with a bit for each rank that it holds.
+ * Acquiring a lock compares that word with the bit of the new rank: everything held must be of a lower
+ * rank. That is one comparison, cheap enough for release builds.
+ *
+ * Waiting on a condition while holding a second lock would block every thread that needs the second one,
+ * so lock_wait() insists that the lock is the only one.
+ *
+ * clang checks the other half at compile time: that a field is touched only under its lock (-Wthread-safety).
+ */
+
 #include "core/base/lock.h"
 
 #include <assert.h>
@@ -6,10 +20,10 @@
 
 #include "core/base/clock.h"
 
-/* One bit for every rank this thread holds. */
+/* One bit for each rank that this thread holds. */
 static _Thread_local unsigned held;
 
-/* The rule must hold in release builds too, so not assert(). */
+/* Not assert(): the rule holds in release builds too. */
 static void insist(bool condition)
 {
     if (UNLIKELY(!condition))
@@ -27,7 +41,7 @@ void lock_destroy(struct lock *lock)
     pthread_mutex_destroy(&lock->mutex);
 }
 
-/* The bodies of the two below are what clang's analysis must take on trust. */
+/* clang cannot analyse the bodies of these two functions and takes their declarations on trust. */
 #if defined(__clang__)
 #define TRUSTED __attribute__((no_thread_safety_analysis))
 #else
@@ -52,6 +66,7 @@ void lock_cond_init(pthread_cond_t *cond)
     pthread_condattr_t attributes;
 
     pthread_condattr_init(&attributes);
+    /* The default is the wall clock, which may be set back while a thread waits. */
     pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
     pthread_cond_init(cond, &attributes);
     pthread_condattr_destroy(&attributes);

@@ -1,6 +1,15 @@
 /*
- * log.c -- a line is made in memory and written with one call, so that lines of several
- * threads (and of several processes on one pipe) do not mix.
+ * log.c -- makes a line in memory and writes it with one call.
+ *
+ * One write() for each line keeps lines of several threads apart, and also those of several processes that
+ * share a pipe. stdio would need a lock of its own and could write half a line when its buffer is full.
+ *
+ * Messages quote text of strangers. On a terminal control characters could move the cursor or hide a line,
+ * so they are escaped. In JSON lines they are escaped anyway. A message is cut at MESSAGE_LIMIT, because
+ * the length of a line must not depend on a client.
+ *
+ * Logging never fails for its caller and leaves errno as it was, so a log line can stand between a system
+ * call and the code that looks at its error.
  */
 
 #include "core/base/log.h"
@@ -20,10 +29,10 @@
 #include "core/base/lock.h"
 #include "core/base/mem.h"
 
-/* A message may quote what a stranger sent. */
+/* Bytes of one message. */
 #define MESSAGE_LIMIT 4096
 
-static const char *const words[] = {
+static const char *const level_names[] = {
     [LOG_DEBUG] = "debug", [LOG_INFO] = "info", [LOG_WARN] = "warn",
     [LOG_ERROR] = "error", [LOG_OFF] = "off",
 };
@@ -38,8 +47,8 @@ void log_set_level(enum log_level level)
 
 bool log_parse_level(const char *word, enum log_level *ret_level)
 {
-    for (size_t i = 0; i < COUNT_OF(words); i++) {
-        if (strcmp(word, words[i]) == 0) {
+    for (size_t i = 0; i < COUNT_OF(level_names); i++) {
+        if (strcmp(word, level_names[i]) == 0) {
             *ret_level = (enum log_level)i;
             return true;
         }
@@ -59,7 +68,7 @@ static void add_time(struct buf *line)
     buf_addf(line, "%s.%03dZ", text, (int)(now % US_PER_SECOND / 1000));
 }
 
-/* A terminal acts on control characters. This program writes none, so they come from outside. */
+/* This program writes no control characters, so those in a message come from outside. */
 static void add_for_terminal(struct buf *line, const char *message)
 {
     for (; *message; message++) {
@@ -73,7 +82,7 @@ static void add_for_terminal(struct buf *line, const char *message)
 static void add_text_line(struct buf *line, enum log_level level, const char *message)
 {
     add_time(line);
-    buf_addf(line, " %-5s ", words[level]);
+    buf_addf(line, " %-5s ", level_names[level]);
     add_for_terminal(line, message);
     buf_add_char(line, '\n');
 }
@@ -82,7 +91,7 @@ static void add_json_line(struct buf *line, enum log_level level, const char *me
 {
     buf_add_text(line, "{\"time\":\"");
     add_time(line);
-    buf_addf(line, "\",\"level\":\"%s\",\"message\":\"", words[level]);
+    buf_addf(line, "\",\"level\":\"%s\",\"message\":\"", level_names[level]);
     buf_add_json_escaped(line, message, strlen(message));
     buf_add_text(line, "\"}\n");
 }

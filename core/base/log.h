@@ -6,7 +6,7 @@
 #include "core/base/compiler.h"
 
 /*
- * log.h -- what the operator reads: one line per event, on stderr.
+ * log.h -- the log for the operator: one line for each event, on stderr.
  *
  * JSON lines, or plain text when stderr is a terminal. Any thread may call. Never log
  * request bodies, keys or connection strings.
@@ -20,9 +20,12 @@ enum log_level {
     LOG_OFF,
 };
 
+/* Lines below this level are dropped. Any thread, at any time. */
 void log_set_level(enum log_level level);
+/* "debug", "info", "warn", "error", "off". False for any other word. */
 bool log_parse_level(const char *word, enum log_level *ret_level);
 
+/* Formats and writes one line. Keeps errno. */
 void log_line(enum log_level level, const char *format, ...) PRINTF_LIKE(2, 3);
 
 #define log_debug(...) log_line(LOG_DEBUG, __VA_ARGS__)

@@ -1,3 +1,15 @@
+/*
+ * mem.c -- malloc() whose failure ends the process, and settings for glibc.
+ *
+ * No caller checks for NULL. Code that handles the failure of every allocation is code that no test reaches,
+ * and it doubles the paths of each function. When memory runs out the process ends. Runs are in PostgreSQL,
+ * and another node or the next start continues them. What makes that acceptable is that no client can cause
+ * it: everything that a client can enlarge has a limit with a name.
+ *
+ * New memory is zeroed; what mem_resize() adds is not. An enum that begins with 0 for "none" and a pointer that begins as NULL make most
+ * initialisers unnecessary, and a forgotten field is the same in every run.
+ */
+
 #include "core/base/mem.h"
 
 #include <malloc.h>
@@ -5,9 +17,9 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Blocks from this size on are mappings of their own, which free() returns to the system. That is
- * glibc's default, too, but glibc raises it, up to 32 MiB, when a large block is freed. From then on
- * bodies and texts lie between small blocks, and freeing them returns nothing. */
+/* Blocks of this size and above are mappings of their own, which free() returns to the system. That is
+ * glibc's default too, but glibc raises the limit, up to 32 MiB, when a large block is freed. From then on
+ * bodies and texts lie between small blocks, and freeing them returns nothing (mallopt(3)). */
 #define MAPPED_FROM (128 << 10)
 /* Free bytes that an arena keeps at its end, so that not every request grows and shrinks it. */
 #define KEPT_FREE (1 << 20)

@@ -17,8 +17,8 @@
  * accepts NULL.
  */
 
-/* Makes free() return memory to the system after a peak. For programs that run for weeks; to be called
- * before the first thread, because it sets limits of the whole process. */
+/* Makes free() return memory to the system after a peak. For programs that run for weeks. Call it before the
+ * first thread starts, because it sets limits of the whole process. */
 void mem_give_back_early(void);
 
 void *mem_zeroed(size_t count, size_t size);
@@ -38,7 +38,7 @@ static inline void mem_free_local(void *pointer_to_local)
 }
 #define AUTO_FREE CLEANUP(mem_free_local)
 
-/* Hands an owned local to someone else, so that its cleanup finds NULL. */
+/* Moves a pointer out of a variable, which becomes NULL: its cleanup then does nothing. */
 #define TAKE(local)                         \
     __extension__({                         \
         __typeof__(local) taken_ = (local); \

@@ -1,3 +1,23 @@
+/*
+ * regex.c -- JavaScript's patterns on PCRE2, with a budget.
+ *
+ *   pattern ─▶ add_item(): JavaScript's dialect becomes PCRE2's ─▶ pcre2_compile()
+ *   text    ─▶ regex_scan_next(), with a callout before each item of the pattern ─▶ matches
+ *
+ * Models write patterns as in JavaScript, and so do JSON Schemas. PCRE2 differs in few places, and those
+ * are translated item by item. Positions in error messages are counted back to the pattern as it was
+ * written.
+ *
+ * A pattern of a stranger can take exponential time. PCRE2's own match limit bounds the work at one
+ * starting place, not of the whole search: a cheap failure at each of a million places is not noticed, nor
+ * is a long repetition that is one step for PCRE2. So every pattern is compiled with callouts before its
+ * items, and the callouts count steps and, once in CALLOUTS_A_CLOCK, look at the clock of the thread. That
+ * makes matching slower, which does not matter at the sizes that the limits allow.
+ *
+ * An engine without backtracking (RE2) would need no budget, but has neither lookaround nor
+ * backreferences, which JavaScript has.
+ */
+
 #include "core/base/regex.h"
 
 #include <assert.h>
@@ -12,14 +32,8 @@
 #include "core/base/mem.h"
 #include "core/base/utf8.h"
 
-/*
- * PCRE2's own match limit bounds the work at one starting place, not the whole search: a cheap failure
- * at each of a million places is not noticed, nor is a long repetition that is one step. So
- * every pattern is compiled with callouts before its items, and the callouts count steps.
- */
-
 #define DEPTH_LIMIT      100     /* groups inside groups */
-#define BACK_LIMIT       1000000 /* places to come back to */
+#define BACK_LIMIT       1000000 /* PCRE2's depth limit: places to backtrack to */
 #define CALLOUTS_A_CLOCK 32
 
 struct regex {

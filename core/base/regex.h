@@ -16,8 +16,8 @@
  * JavaScript: a group inside a repetition may keep its value of an earlier round, or of an empty
  * last one; lookbehind needs a known length; and CR LF is one line end.
  *
- * A pattern comes from a stranger, so a scan has limits: steps, which are places tried and
- * bytes passed; processor time, for what steps do not count; and memory.
+ * A pattern comes from a client or a model, so a scan has limits: steps (places tried and bytes
+ * passed), processor time (for work that steps do not count), and memory.
  *
  * Text is UTF-8 and places are byte offsets. Scanning does not change a compiled pattern: any
  * thread may use it. A scan belongs to one thread.
@@ -55,8 +55,8 @@ struct regex_match {
     const size_t *at;
 };
 
-/* All matches of a text, one after the other. Borrows both until it is freed; `steps` is what
- * they may cost together. */
+/* Finds all matches of a text, one after the other. Borrows pattern and text until it is freed. `steps`
+ * limits all searches of the scan together. */
 struct regex_scan *regex_scan_new(const struct regex *regex, const char *text, size_t length,
                                   size_t steps);
 void regex_scan_free(struct regex_scan *scan);

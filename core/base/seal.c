@@ -1,3 +1,20 @@
+/*
+ * seal.c -- authenticated encryption of text that a client keeps for the server.
+ *
+ *   sealed text = base64url( version | nonce | ciphertext | tag )
+ *
+ * Reasoning of a model, for example, goes to the client and comes back with the next request when the server
+ * keeps nothing. The client must be able neither to read it nor to write some of its own. XChaCha20-Poly1305 has
+ * a nonce of 24 bytes, long enough to be random without a counter that all nodes would have to share.
+ *
+ * The version byte is authenticated with the rest (as additional data), so a later format cannot be
+ * confused with this one. Each domain has a key of its own, derived by a keyed hash, so a text of one
+ * project does not open in another although all nodes share one key.
+ *
+ * An error does not say what was wrong. The difference between "bad tag" and "bad version" helps only the
+ * person who forges texts.
+ */
+
 #include "core/base/seal.h"
 
 #include <sodium.h>
@@ -17,7 +34,7 @@
 
 _Static_assert(KEY == SEAL_KEY_SIZE, "the key of this cipher");
 
-/* Costs nothing from the second time on. */
+/* Initialises libsodium at the first call; later calls return at once, on any thread. */
 static void prepare(void)
 {
     if (sodium_init() < 0)

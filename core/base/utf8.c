@@ -1,11 +1,19 @@
+/*
+ * utf8.c -- counts and finds characters by their first bytes.
+ *
+ * In UTF-8 every byte of a character but the first has the form 10xxxxxx. So characters are counted without
+ * decoding them: a byte that does not have this form begins one. Whether the text is valid is a different
+ * question (json_scan.c); these functions give an answer for any bytes and never read beyond the end.
+ */
+
 #include "core/base/utf8.h"
 
 #include <string.h>
 
-#define LETTER_LIMIT 4 /* bytes */
+#define CHARACTER_LIMIT 4 /* bytes */
 
-/* Bytes of a character with that first byte. */
-static size_t letter_size(unsigned char head)
+/* Bytes of a character that begins with this byte. */
+static size_t character_size(unsigned char head)
 {
     return head >= 0xF0 ? 4 : head >= 0xE0 ? 3 : head >= 0xC0 ? 2 : 1;
 }
@@ -15,11 +23,11 @@ size_t utf8_fit(const char *text, size_t limit)
     size_t end = strnlen(text, limit);
     size_t after = end; /* the place after the first byte of the last character */
 
-    while (after && end - after < LETTER_LIMIT && !utf8_begins(text[after - 1]))
+    while (after && end - after < CHARACTER_LIMIT && !utf8_begins(text[after - 1]))
         after--;
-    if (!after)
+    if (!after) /* no character begins here: not UTF-8 */
         return end;
-    return end - after + 1 < letter_size((unsigned char)text[after - 1]) ? after - 1 : end;
+    return end - after + 1 < character_size((unsigned char)text[after - 1]) ? after - 1 : end;
 }
 
 size_t utf8_count(const char *text, size_t length)

@@ -16,7 +16,7 @@
  * are left out at the end. */
 size_t utf8_fit(const char *text, size_t limit);
 
-/* U+FFFD, which replaces what is no character. */
+/* U+FFFD, which replaces invalid bytes. */
 #define UTF8_REPLACEMENT        "\xEF\xBF\xBD"
 #define UTF8_REPLACEMENT_LENGTH ((size_t)3)
 
@@ -29,7 +29,7 @@ static inline bool utf8_begins(char byte)
 /* The number of characters in the first `length` bytes. */
 size_t utf8_count(const char *text, size_t length);
 
-/* The place after so many characters; the end of the text when it has fewer. */
+/* The place after this many characters; the end of the text when it has fewer. */
 const char *utf8_at(const char *text, size_t characters);
 
 /* Writes a character, at most 4 bytes without a NUL, and returns the place after it. `point` is

@@ -1,3 +1,11 @@
+/*
+ * webhook_key.c -- HMAC-SHA256 over "id.seconds.body", as standardwebhooks.com defines it.
+ *
+ * The id lets a receiver drop a repeated delivery, the time lets it refuse an old one, and both are signed
+ * together with the body, so none can be exchanged. The dots cannot be confused with content: the id is
+ * the server's own and has no dot, and the seconds are digits.
+ */
+
 #include "core/base/webhook_key.h"
 
 #include <sodium.h>

@@ -1,10 +1,21 @@
+/*
+ * approval_status.c -- the table of transitions, and the names of statuses and kinds.
+ *
+ * An answer that was given already leads back to the same status. A client that got no reply sends its
+ * answer again, and gets the same reply as the first time. The opposite answer is not listed, so the store
+ * reports a conflict.
+ *
+ * An expired question accepts a rejection and stays expired, because the call is not executed either way.
+ * It does not accept an approval: the run that asked has ended.
+ */
+
 #include "core/domain/approval_status.h"
 
 #include <string.h>
 
 /* clang-format off */
 
-/* What is not listed is APPROVAL_STATUS_NONE: it cannot happen. */
+/* A pair that is not listed is APPROVAL_STATUS_NONE: a contradiction. */
 static const enum approval_status next_status[APPROVAL_STATUS_COUNT][APPROVAL_EV_COUNT] = {
     [APPROVAL_PENDING] = {
         [APPROVAL_EV_APPROVE] = APPROVAL_APPROVED,
@@ -46,7 +57,7 @@ const char *approval_kind_name(enum approval_kind kind)
     return kind_names[kind];
 }
 
-/* We have written it. */
+/* Names come from rows of this server; the last kind stands for an unknown one. */
 enum approval_kind approval_kind_parse(const char *name)
 {
     enum approval_kind kind = APPROVAL_OF_EXECUTION;

@@ -1,8 +1,18 @@
+/*
+ * call_status.c -- a table (status x event -> status), and the facts of each status.
+ *
+ * Flags on a call would be simpler to add to, and were there before: twenty-one of them, of which most
+ * combinations meant nothing. One status with a table makes an impossible step visible where it is made,
+ * because call_move() asserts that the table has it.
+ *
+ * Flags remain for facts that never change, such as "final" or "hidden".
+ */
+
 #include "core/domain/call_status.h"
 
 /* clang-format off */
 
-/* What is not listed is CALL_STATUS_NONE: it cannot happen. A status without a row is final. */
+/* A pair that is not listed is CALL_STATUS_NONE: it cannot happen. A status without a row is final. */
 static const enum call_status next_status[CALL_STATUS_COUNT][CALL_EV_COUNT] = {
     [CALL_PROPOSED] = {
         [CALL_EV_ASK]       = CALL_ASKED,
@@ -10,7 +20,7 @@ static const enum call_status next_status[CALL_STATUS_COUNT][CALL_EV_COUNT] = {
         [CALL_EV_REFUSE]    = CALL_REFUSED,
         [CALL_EV_LIMIT]     = CALL_LIMITED,
         [CALL_EV_ADMIT]     = CALL_ADMITTED,
-        [CALL_EV_FAIL]      = CALL_FAILED,    /* its plan failed, or nobody knows whether it ran */
+        [CALL_EV_FAIL]      = CALL_FAILED,    /* its plan failed, or it may have run before a crash */
         [CALL_EV_HAND_OVER] = CALL_OPEN,
     },
     [CALL_ASKED] = {

@@ -1,3 +1,21 @@
+/*
+ * item.c -- an item from its first delta to its row.
+ *
+ *   deltas of the model ─▶ parts, arguments ──┐
+ *   output of a handler ─▶ fields, growing ───┼─▶ item_body() ─▶ row.body (at item_close())
+ *   what the engine knows ─▶ notes ───────────┘        └───────▶ item_object(), for clients
+ *
+ * While an item is open its content stands in typed members and buffers, because it grows piece by piece
+ * and a tree would have to be changed for each token. JSON is made when it is needed: when the item closes,
+ * and when a client is shown the item.
+ *
+ * The store keeps one form, the body of the Responses API, also for runs of the Assistants API. Messages and
+ * run steps are made from it when they are shown. Two stored forms could disagree after a crash.
+ *
+ * Notes (core/domain/notes.h) are part of the body, so one write stores an item with all that recovery and
+ * later requests need. Clients must not see some of them; item_hide_notes() alone knows which.
+ */
+
 #include "core/domain/item.h"
 
 #include <string.h>
@@ -41,6 +59,7 @@ struct part *item_add_part(struct item *item, enum part_kind kind)
     struct part *part;
     unsigned index = 0;
 
+    /* Summaries and other parts are counted apart: in the API they are two lists of one item. */
     for (unsigned i = 0; i < item->part_count; i++)
         index += (item->parts[i].kind == PART_SUMMARY) == (kind == PART_SUMMARY);
     item->parts = mem_resize(item->parts, item->part_count + 1, sizeof(*item->parts));
@@ -76,9 +95,7 @@ void item_note(struct item *item, const char *key, const char *text)
 
 static json_t *text_value(const struct buf *buf)
 {
-    json_t *text = json_stringn_nocheck(buf->data ? buf->data : "", buf->length);
-
-    return text;
+    return json_stringn_nocheck(buf->data ? buf->data : "", buf->length);
 }
 
 void part_add_logprobs(struct part *part, json_t *tokens)
@@ -170,8 +187,7 @@ static json_t *mcp_call_body(const struct item *item)
                       "server_label", item->label ? item->label : "");
 }
 
-/* Hosted calls show fields of their own; what the model needs to be told of them later stands
- * under our extension key. */
+/* A hosted call shows fields of its own. What later requests to the model need of it stands in the notes. */
 static json_t *hosted_call_body(const struct item *item)
 {
     json_t *runnel =
@@ -200,10 +216,12 @@ json_t *item_body(const struct item *item)
     else
         body = json_object();
 
+    /* Fields of announcements and handlers replace those of the model. */
     if (item->fields)
         json_object_update(body, item->fields);
     if (item->arguments.length && type == ITEM_CUSTOM_TOOL_CALL)
-        json_set(body, "input", text_value(&item->arguments)); /* as far as it was told */
+        json_set(body, "input",
+                 text_value(&item->arguments)); /* as much of it as has arrived */
     if (item->metadata)
         json_object_update(notes_make(body), item->metadata);
     if (item->extra)
@@ -213,19 +231,19 @@ json_t *item_body(const struct item *item)
 
 void item_hide_notes(json_t *object)
 {
-    json_t *ours = notes_of(object);
+    json_t *notes = notes_of(object);
 
-    json_object_del(ours, "compaction");
-    json_object_del(ours, "cut");
-    json_object_del(ours, "incomplete_reason");
-    json_object_del(ours, "function");
-    json_object_del(ours, "group");
-    json_object_del(ours, "server");
-    json_object_del(ours, "upstream");
-    json_object_del(ours, "upstream_id");
-    json_object_del(ours, "encrypted_content");
-    json_object_del(ours, "extra_content");
-    if (!json_object_size(ours))
+    json_object_del(notes, "compaction");
+    json_object_del(notes, "cut");
+    json_object_del(notes, "incomplete_reason");
+    json_object_del(notes, "function");
+    json_object_del(notes, "group");
+    json_object_del(notes, "server");
+    json_object_del(notes, "upstream");
+    json_object_del(notes, "upstream_id");
+    json_object_del(notes, "encrypted_content");
+    json_object_del(notes, "extra_content");
+    if (!json_object_size(notes))
         json_object_del(object, "runnel");
 }
 
@@ -233,6 +251,7 @@ json_t *item_object(const struct item *item)
 {
     json_t *object =
         json_build("{s:s, s:s}", "id", item->row.id, "type", item_row_type_name(&item->row));
+    /* A closed item is read from its row: nothing that is shown differs from what is stored. */
     json_t *body = item->row.body ? json_parse_own(item->row.body) : item_body(item);
 
     if (item_type_statuses(item->row.type) != ITEM_STATUSES_NONE)

@@ -8,11 +8,11 @@
 #include "core/domain/rows.h"
 
 /*
- * item.h -- one thing a run produces, while it is being produced.
+ * item.h -- one item of a run while it is being made.
  *
- * A message, reasoning, a call of the client's or of ours, a list of tools. It opens, grows by
- * deltas, and closes; once closed its row holds everything and nothing changes any more.
- * Lives on its run's loop.
+ * A message, reasoning, a client call or a server-side call, a list of tools. It opens, grows by deltas, and
+ * closes. When it is closed, its row has everything, and nothing changes any more. It belongs to its run,
+ * and only the loop of that run touches it.
  */
 
 enum part_kind {
@@ -24,77 +24,79 @@ enum part_kind {
 
 struct part {
     enum part_kind kind;
-    unsigned index; /* in its list: summaries are one, all others another */
+    unsigned index; /* in its list: summaries are one list, all other parts another */
     struct buf text;
-    json_t *annotations; /* of output_text; NULL for none */
+    json_t *annotations; /* of output_text; or NULL */
     json_t *logprobs;    /* the same */
 };
 
-/* What steps are made of. */
+/* A run step while its items are being made. */
 struct step {
     struct step_row row;
-    unsigned calls; /* calls shown in it so far: the index of the next one */
+    unsigned calls; /* calls in it so far: the index of the next one */
     bool open;
     struct step *next;
 };
 
-struct tool_item; /* core/tool/tool_item.h: nothing here looks inside */
+struct tool_item; /* core/tool/tool_item.h; opaque here */
 
 struct item {
     struct item_row row; /* row.body is NULL until it closes */
-    struct step *step;   /* NULL on faces without steps */
+    struct step *step;   /* NULL on a face without steps */
     unsigned step_index; /* of a call: its index in the step's tool_calls */
-    int output_index;    /* place in the response's output; -1 for what is not shown */
+    int output_index;    /* place in the response's output; -1: not shown */
     bool open;
 
     struct part *parts; /* of a message or of reasoning */
     unsigned part_count;
     bool part_open; /* the last one */
 
-    char *name;      /* of a call: what the model called */
+    char *name;      /* of a call: the name by which the model called the tool */
     char *label;     /* of a server-side call: server_label of its group */
     char *tool_type; /* of a hosted call: the `type` of its tool entry, e.g. "file_search" */
-    const struct tool_item
-        *look;            /* of a call whose tool says how it looks; constant. NULL: none */
+    /* Of a call whose tool has an item of its own; constant; or NULL */
+    const struct tool_item *look;
     struct buf arguments; /* of a call: as the model wrote them */
-    char *growing_name;   /* a field that comes in pieces ("code"), and what there is of it: */
-    struct buf growing;
-    char *output;     /* of a server-side call: what the model is told; NULL while it works */
-    char *error;      /* of a server-side call that failed: what went wrong */
-    json_t *fields;   /* further fields of the body, set by announcements and handlers */
-    json_t *metadata; /* live title and metadata */
-    json_t *extra;    /* of a call: what its upstream has attached to it, and the name of that
-                         upstream: {"upstream", "value"}. No client sees it. NULL: nothing */
+    char *growing_name;   /* a field that comes in pieces ("code"); or NULL */
+    struct buf growing;   /* the pieces so far */
+    char *output;         /* of a server-side call: what the model reads; NULL while it works */
+    char *error;          /* of a failed server-side call: the reason */
+    json_t *fields;       /* further fields of the body, set by announcements and handlers */
+    json_t *metadata;     /* live title and metadata */
+    /* Of a call: what its upstream has attached to it, {"upstream", "value"}. It goes back to
+     * that upstream with the call; clients do not see it. Or NULL */
+    json_t *extra;
 };
 
 void item_free(struct item *item);
 
-/* A further field of the body. Takes the value. */
+/* Sets a further field of the body. Takes the value. */
 void item_set_field(struct item *item, const char *key, json_t *value);
 
+/* Opens a new part. Borrowed until the next part is added. */
 struct part *item_add_part(struct item *item, enum part_kind kind);
-/* Of the last part; takes the annotation, and returns its place. */
+/* Adds an annotation to the last part, and returns its index. Takes the annotation. */
 size_t item_annotate(struct item *item, json_t *annotation);
 
-/* A note for ourselves in the item's body, that no client sees. */
+/* Sets a note in the item's body (notes.h). */
 void item_note(struct item *item, const char *key, const char *text);
 
-/* Another piece of the field `name`. */
+/* Adds a piece to the field `name`. */
 void item_grow(struct item *item, const char *name, const char *text, size_t length);
-/* What has grown so far becomes the field. */
+/* Makes the field of the pieces so far. */
 void item_settle(struct item *item);
 
-/* The body as it is now: all fields of the Responses item but id, type and status. New reference. */
+/* The present body: all fields of the Responses item except id, type and status. New reference. */
 json_t *item_body(const struct item *item);
 
 /* The whole Responses item: {"id","type","status", ...}. New reference. */
 json_t *item_object(const struct item *item);
 
-/* Takes out of an item's JSON what we note there for ourselves: that a crash cut it, why it is
- * not complete, how the upstream that made it calls it, and what that wants to have back with it. */
+/* Removes from an item's JSON the notes that clients must not see: that a crash cut it, why it is not
+ * complete, its id at the upstream that made it, and what that upstream wants back with it. */
 void item_hide_notes(json_t *object);
 
-/* How probable its next tokens were. */
+/* Adds the log probabilities of its next tokens, an array. Borrowed. */
 void part_add_logprobs(struct part *part, json_t *tokens);
 
 /* A content part as the Responses API shows it. New reference. */
@@ -103,7 +105,7 @@ json_t *part_object(const struct part *part);
 /* Closes it: status, completed_at and row.body are set. */
 void item_close(struct item *item, enum item_status status);
 
-/* Copies of rows, for the store to keep. The body of an item that is still open is "{}". */
+/* Deep copies of rows. The body of an item that is still open is "{}". The caller clears the copy. */
 void item_row_copy(struct item_row *ret_copy, const struct item_row *row);
 void step_row_copy(struct step_row *ret_copy, const struct step_row *row);
 void approval_row_copy(struct approval_row *ret_copy, const struct approval_row *row);

@@ -4,13 +4,13 @@
 #include <stdbool.h>
 
 /*
- * item_type.h -- the types of items, with what everything else has to know of each: one table.
+ * item_type.h -- the types of items, and a table of what the rest of the program has to know of each.
  *
- * These are the types of the Responses API that a client may send or the engine makes by itself. A hosted
- * tool brings its own (core/tool/tool_item.h), which may be one of these, because clients send such items
- * again whether or not this server has the tool. A type that is not in the table is ITEM_OTHER_CALL,
- * ITEM_OTHER_OUTPUT or ITEM_OTHER, as the end of its name says, and its row keeps the name (rows.h). So an
- * item of a tool that this server no longer has is still read, shown and written.
+ * These are the types of the Responses API that a client may send or that the engine makes itself. A hosted
+ * tool has its own type (core/tool/tool_item.h). OpenAI's types are in the table too, because clients send
+ * such items again whether or not this server has the tool. Any other type is ITEM_OTHER_CALL,
+ * ITEM_OTHER_OUTPUT or ITEM_OTHER, depending on how its name ends, and its row keeps the name (rows.h). So
+ * an item of a tool that this server no longer has can still be read, shown and written.
  *
  * A type is parsed once, where an item is read from the store or from a request. After that nothing
  * compares names. A new type is a row in the table; a type that clients may send is also a row of
@@ -58,35 +58,35 @@ enum item_kind {
     ITEM_KIND_CLIENT_CALL, /* the client executes it, and answers with an output */
     ITEM_KIND_SERVER_CALL, /* executed here, or by an MCP server; the item itself has the output */
     ITEM_KIND_HOSTED_CALL, /* the same, with fields that depend on the tool */
-    ITEM_KIND_OUTPUT,      /* what a client answered a call with */
+    ITEM_KIND_OUTPUT,      /* a client's answer to a call */
 };
 
 /* Which statuses an item has for clients. */
 enum item_statuses {
-    ITEM_STATUSES_USUAL,  /* in_progress, completed, incomplete; what failed is incomplete */
-    ITEM_STATUSES_FAILED, /* these and failed */
-    ITEM_STATUSES_NONE,
+    ITEM_STATUSES_USUAL, /* in_progress, completed, incomplete; a failed item is shown as incomplete */
+    ITEM_STATUSES_FAILED, /* these, and failed */
+    ITEM_STATUSES_NONE,   /* the item has no status */
 };
 
-/* The name on the wire; "" for the three that stand for names that are not in the table. */
+/* The name in the API; "" for the three types of other names (item_row_type_name() has those). */
 const char *item_type_name(enum item_type type);
 enum item_type item_type_parse(const char *name);
 
-/* What ids of such items begin with: "msg_", "fc_", "mcp_" ... */
+/* The beginning of ids of such items: "msg_", "fc_", "mcp_" ... */
 const char *item_type_prefix(enum item_type type);
 
 enum item_kind item_type_kind(enum item_type type);
 enum item_statuses item_type_statuses(enum item_type type);
 
-/* Of an output: the type of the calls that it answers. ITEM_OTHER for everything else. */
+/* For an output, the type of the calls that it answers. ITEM_OTHER for all other types. */
 enum item_type item_type_answers(enum item_type type);
 
-/* A call of any kind, whoever executes it. */
+/* A call of any kind, server-side or client-side. */
 bool item_type_is_call(enum item_type type);
 bool item_type_is_client_call(enum item_type type);
 bool item_type_is_output(enum item_type type);
 
-/* Its `tools` are offered from then on. */
+/* The tools in its `tools` are offered to the model from then on. */
 bool item_type_brings_tools(enum item_type type);
 
 #endif

@@ -1,3 +1,10 @@
+/*
+ * notes.c -- the member `runnel`, named in one place.
+ *
+ * OpenAI's clients ignore members that they do not know, so all that this server adds to an object is one
+ * member, and cannot collide with a member that OpenAI adds later.
+ */
+
 #include "core/domain/notes.h"
 
 #include "core/base/json.h"

@@ -4,19 +4,19 @@
 #include <jansson.h>
 
 /*
- * notes.h -- what this server notes in objects that have OpenAI's form: an object `runnel` inside.
+ * notes.h -- the server's own data in objects of OpenAI's form: a member `runnel`.
  *
- * Bodies of items have it, listed tools, details of questions, and the tokens of a run. Clients see
- * some of the notes, item_hide_notes() takes out the others. A request has a member of the same name,
- * which is no note: its run reads it as struct run_settings.
+ * Bodies of items have notes, and so do listed tools, details of approvals, and the usage of a run. Clients
+ * see some of them; item_hide_notes() removes the others. A request has a member of the same name, which is
+ * no note: its run reads it as struct run_settings.
  *
- * Pure functions.
+ * Pure functions: any thread that owns the tree.
  */
 
 /* The notes in an object; NULL without any. Borrowed. */
 json_t *notes_of(const json_t *object);
 
-/* The same; an empty one is made where there is none. */
+/* The same; adds an empty object if it is missing. Borrowed. */
 json_t *notes_make(json_t *object);
 
 #endif

@@ -1,3 +1,18 @@
+/*
+ * permission.c -- decodes declarations of policies, and combines them.
+ *
+ * Values are ordered from lax to strict, in the enums as in the tables of names. So "the stricter of two" is
+ * a comparison, and an unknown value can be read as the last one of its table.
+ *
+ * Two ways to combine are needed. The operator's configuration may loosen what a handler declares, because
+ * the operator is responsible for the server: permission_override(). All levels after that may only
+ * tighten: permission_stricter(). A thread or a request comes from a client, and a client must not be able
+ * to turn off a question that the operator wants.
+ *
+ * Sets are sorted once and searched by halving. A run looks up several sets for each of its calls, and an
+ * operator may list hundreds of tools.
+ */
+
 #include "core/domain/permission.h"
 
 #include <stdio.h>
@@ -33,7 +48,7 @@ const char *result_policy_name(enum result_policy policy)
 }
 
 /* A value that is not in the list is the strictest. */
-static unsigned place_of(const char *const *values, const json_t *value)
+static unsigned index_of(const char *const *values, const json_t *value)
 {
     for (unsigned i = 0; json_is_string(value) && i < PERMISSION_VALUE_COUNT; i++) {
         if (strcmp(values[i], json_string_value(value)) == 0)
@@ -57,7 +72,8 @@ const struct permission_key permission_keys[PERMISSION_KEY_COUNT] = {
 };
 /* clang-format on */
 
-static const json_t *said(const json_t *declared, unsigned place)
+/* The value of a key, under either of its names; NULL when it is missing or null. */
+static const json_t *value_of(const json_t *declared, unsigned place)
 {
     const struct permission_key *key = &permission_keys[place];
     const json_t *value = json_object_get(declared, key->name);
@@ -67,17 +83,17 @@ static const json_t *said(const json_t *declared, unsigned place)
     return json_absent(value) ? NULL : value;
 }
 
-/* Only `false` is a way out of a question. */
+/* The older keys together. Only an explicit `false` removes a question, and not beside autoExecute. */
 static void read_older_execution(const json_t *declared, struct declared_permission *permission)
 {
-    const json_t *level = said(declared, KEY_LEVEL);
-    const json_t *required = said(declared, KEY_ASKS_EXECUTION);
-    const json_t *automatic = said(declared, KEY_AUTO);
+    const json_t *level = value_of(declared, KEY_LEVEL);
+    const json_t *required = value_of(declared, KEY_ASKS_EXECUTION);
+    const json_t *automatic = value_of(declared, KEY_AUTO);
 
     if (!level && !required && !automatic)
         return;
     permission->execution_source = PERMISSION_OLDER;
-    permission->execution = level ? place_of(levels, level) : EXECUTION_AUTO;
+    permission->execution = level ? index_of(levels, level) : EXECUTION_AUTO;
     if (automatic && !json_is_true(automatic) && permission->execution == EXECUTION_AUTO)
         permission->execution = EXECUTION_ASK_ONCE;
     if (json_is_false(required) && !automatic)
@@ -87,17 +103,17 @@ static void read_older_execution(const json_t *declared, struct declared_permiss
 struct declared_permission declared_permission_read(const json_t *declared)
 {
     struct declared_permission permission = {0};
-    const json_t *asks = said(declared, KEY_ASKS_RESULT);
+    const json_t *asks = value_of(declared, KEY_ASKS_RESULT);
 
-    if (said(declared, KEY_EXECUTION)) {
+    if (value_of(declared, KEY_EXECUTION)) {
         permission.execution_source = PERMISSION_TODAY;
-        permission.execution = place_of(executions, said(declared, KEY_EXECUTION));
+        permission.execution = index_of(executions, value_of(declared, KEY_EXECUTION));
     } else {
         read_older_execution(declared, &permission);
     }
-    if (said(declared, KEY_RESULT)) {
+    if (value_of(declared, KEY_RESULT)) {
         permission.result_source = PERMISSION_TODAY;
-        permission.result = place_of(results, said(declared, KEY_RESULT));
+        permission.result = index_of(results, value_of(declared, KEY_RESULT));
     } else if (asks) {
         permission.result_source = PERMISSION_OLDER;
         permission.result = json_is_false(asks) ? RESULT_NEVER : RESULT_ALWAYS;
@@ -206,8 +222,8 @@ struct declared_permission permission_set_find(const struct permission_set *set,
     return line ? line->declared : (struct declared_permission){0};
 }
 
-/* What a set says about a key: by itself, or about all of its group. */
-static struct permission said_of(const json_t *set, const char *key)
+/* The policy of a set for a key: its own declaration, or that of its group. */
+static struct permission policy_of(const json_t *set, const char *key)
 {
     AUTO_FREE char *group = mem_strndup(key, strcspn(key, "/"));
     const json_t *own = json_object_get(set, key);
@@ -217,13 +233,14 @@ static struct permission said_of(const json_t *set, const char *key)
         lax, declared_permission_read(own ? own : json_object_get(set, group)));
 }
 
+/* Called for both sides: a key of only one set meets the group of the other. */
 static void merge_keys(json_t *merged, const json_t *a, const json_t *b)
 {
     const char *key;
     json_t *declared;
 
     json_object_foreach ((json_t *)(uintptr_t)a, key, declared) {
-        struct permission both = permission_stricter(said_of(a, key), said_of(b, key));
+        struct permission both = permission_stricter(policy_of(a, key), policy_of(b, key));
 
         json_set(merged, key,
                  json_build("{s:s, s:s}", "execution", execution_policy_name(both.execution),
@@ -245,7 +262,7 @@ json_t *permissions_merge(const json_t *a, const json_t *b)
 
 /* ---- require_approval ---- */
 
-/* All that a filter says must hold; one that says nothing filters nothing out, and holds for none. */
+/* All members of a filter must match. An empty filter matches no tool, as an empty list of names would. */
 static bool holds(const json_t *filter, const char *tool, bool read_only)
 {
     const json_t *list = json_object_get(filter, "tool_names");
@@ -266,6 +283,7 @@ enum execution_policy permission_required(const json_t *require, const char *too
     if (json_is_string(require))
         return strcmp(json_string_value(require), "never") == 0 ? EXECUTION_AUTO
                                                                 : EXECUTION_ASK_ALWAYS;
+    /* Anything unknown asks. A tool in both lists asks as well: the stricter one counts. */
     if (!json_is_object(require) || holds(json_object_get(require, "always"), tool, read_only))
         return EXECUTION_ASK_ALWAYS;
     return holds(json_object_get(require, "never"), tool, read_only) ? EXECUTION_AUTO
@@ -282,6 +300,7 @@ void permission_key(const char *tool, const json_t *args, char ret_key[PERMISSIO
     uint8_t hash[SHA256_DIGEST_SIZE];
 
     sha256_init(&context);
+    /* With its NUL: no name and arguments together look like another name with other arguments. */
     sha256_update(&context, strlen(tool) + 1, (const uint8_t *)tool);
     sha256_update(&context, strlen(canonical), (const uint8_t *)canonical);
     sha256_digest(&context, sizeof(hash), hash);

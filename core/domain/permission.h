@@ -8,10 +8,10 @@
 #include "core/base/compiler.h"
 
 /*
- * permission.h -- whether a person is asked before a tool runs, and before the model sees what it
- * gave.
+ * permission.h -- the policy of a tool: does a person have to approve its calls, and their results before
+ * the model sees them?
  *
- * Five say something about it, one after another:
+ * Five levels contribute to the policy, in this order:
  *
  *   the tool           its handler's own policy
  *   the operator       `tools.permissions` of the configuration, which may loosen or tighten that
@@ -19,30 +19,30 @@
  *   the request        `runnel.permissions` of assistant, run or response: only tightens
  *   the tool's entry   `require_approval`: only tightens
  *
- * A policy is declared as an object, in today's words or in the older ones:
+ * A policy is declared as an object, with present or older keys:
  *
  *   executionPolicy           "auto", "ask-once", "ask-always"    (or `execution`)
  *   resultApprovalPolicy      "never", "on-error", "always"       (or `result`)
  *   permissionLevel           "public", "moderate", "sensitive": auto, ask-once, ask-always
  *   requireExecutionApproval  false: auto, whatever the level
  *   requireResultApproval     true: always
- *   autoExecute               true: auto, false: ask-once; beside another word the stricter counts
+ *   autoExecute               true: auto, false: ask-once; with another key the stricter one counts
  *
- * It is decoded once, into struct declared_permission: what decides about calls knows no older word. A
- * word that is none of these is refused where it comes in (server/params/permission_params.h), and is
- * the strictest of all should it come from elsewhere: a typing error never opens anything.
+ * A declaration is decoded once, into struct declared_permission; code that decides about calls knows no
+ * older key. An unknown value in a request is refused (server/params/permission_params.h). From any other
+ * source an unknown value counts as the strictest one, so a typing error never loosens a policy.
  *
- * Pure functions.
+ * Pure functions: any thread.
  */
 
 /* From lax to strict. */
 enum execution_policy {
     EXECUTION_AUTO,
-    EXECUTION_ASK_ONCE, /* the answer is remembered when whoever answers says so */
+    EXECUTION_ASK_ONCE, /* an answer may become a grant, which covers later calls */
     EXECUTION_ASK_ALWAYS,
 };
 const char *execution_policy_name(enum execution_policy policy);
-/* In the older words: "public" ... */
+/* The older name: "public", "moderate", "sensitive". */
 const char *execution_policy_level(enum execution_policy policy);
 
 enum result_policy {
@@ -59,86 +59,87 @@ struct permission {
 
 /* ---- Declarations ---- */
 
-/* The keys of a declaration, and the values of each from lax to strict; no values: a switch. */
+/* The keys of a declaration, each with its values from lax to strict. A key without values is a boolean. */
 #define PERMISSION_KEY_COUNT   6
 #define PERMISSION_VALUE_COUNT 3
 struct permission_key {
     const char *name;
-    const char *same;          /* another name of it, or NULL */
+    const char *same;          /* a second name of the key, or NULL */
     const char *const *values; /* PERMISSION_VALUE_COUNT, or NULL */
 };
 extern const struct permission_key permission_keys[PERMISSION_KEY_COUNT];
 
-/* Whether a declaration has a policy for something, and under which key. */
+/* Whether a declaration has a value, and under which kind of key. */
 enum permission_source {
     PERMISSION_UNSET,
     PERMISSION_OLDER, /* under one of the older keys */
-    PERMISSION_TODAY, /* under one of today's */
+    PERMISSION_TODAY, /* under a present key */
 };
 
-/* A declaration, decoded. Zeroed: it says nothing. */
+/* A decoded declaration. Zeroed, it declares nothing. */
 struct declared_permission {
     enum permission_source execution_source, result_source;
     enum execution_policy execution;
     enum result_policy result;
 };
 
-/* NULL says nothing. */
+/* NULL is an empty declaration. */
 struct declared_permission declared_permission_read(const json_t *declared);
 
-/* What a tool's declaration and an override of it come to. Today's keys come before older ones, and
- * then the override before the tool: an older key in the override does not beat a newer one of the
- * tool. */
+/* The policy of a tool with an override. Present keys win over older keys; among keys of one kind the
+ * override wins. So an older key in the override does not replace a present key of the tool. */
 struct permission permission_resolve(struct declared_permission tool,
                                      struct declared_permission override);
 
-/* As it is, with an override, under whichever key. */
+/* The policy with what the override declares, no matter under which key. */
 struct permission permission_override(struct permission tool,
                                       struct declared_permission override);
 
-/* Of each the stricter. */
+/* The stricter value of each member. */
 struct permission permission_stricter(struct permission a, struct permission b);
 
 /* ---- Sets of declarations ---- */
 
-/* {"group/tool": {...}, "group": {...}}: of one tool, or of all of a group. */
+/* {"group/tool": {...}, "group": {...}}: declarations for one tool, or for all tools of a group. */
 struct permission_line {
     char *key;
     struct declared_permission declared;
 };
 struct permission_set {
-    struct permission_line *lines; /* as they were written */
+    struct permission_line *lines; /* in the order of the JSON */
     size_t count;
-    const struct permission_line **sorted; /* the same by key */
+    const struct permission_line **sorted; /* the same, sorted by key */
 };
 
-/* NULL is the empty set. */
+/* NULL gives an empty set. The caller clears it. */
 void permission_set_read(struct permission_set *ret_set, const json_t *declared);
 void permission_set_clear(struct permission_set *set);
 
-/* What a set says of a tool: its own line, else the one for all of its group, else nothing. */
+/* The declaration for a tool: its own, else that of its group, else an empty one. NULL is an empty set. */
 struct declared_permission permission_set_find(const struct permission_set *set,
                                                const char *group, const char *tool);
 
-/* Both sets at once, as JSON for the snapshot of a run: of each tool the stricter policy. Either may be
- * NULL. New reference; NULL when both are. */
+/* Merges two sets, as JSON for the snapshot of a run: for each key the stricter policy. Either may be NULL.
+ * New reference; NULL when both are NULL. */
 json_t *permissions_merge(const json_t *a, const json_t *b);
 
 /* ---- require_approval ---- */
 
-/* "always", "never", or {"always": {"tool_names": [...], "read_only": true}, "never": {...}}: what it
- * says of a tool. `otherwise`: where it is absent, or names the tool in neither list: for a
- * remote server that is OpenAI's EXECUTION_ASK_ALWAYS, for a group of this server EXECUTION_AUTO, that
- * is the tool's own policy. `read_only`: the tool's annotation. */
+/* The policy that `require_approval` of an entry has for a tool. The value is "always", "never", or
+ * {"always": {"tool_names": [...], "read_only": true}, "never": {...}}. `read_only` is the tool's
+ * annotation. `otherwise` is the result when the value is missing or names the tool in neither list. For a
+ * remote server that is EXECUTION_ASK_ALWAYS, as with OpenAI; for a group of this server EXECUTION_AUTO,
+ * so that the tool's own policy counts. */
 enum execution_policy permission_required(const json_t *require, const char *tool,
                                           bool read_only, enum execution_policy otherwise);
 
-/* ---- What an answer is remembered by ---- */
+/* ---- Keys of grants ---- */
 
 #define PERMISSION_KEY_SIZE 65
 
-/* SHA-256, in hexadecimal, over the tool's name, a zero, and the arguments as canonical JSON. A
- * short hash would let somebody find other arguments with the key of approved ones. */
+/* The key of a grant for exactly these arguments: SHA-256, in hexadecimal, of the tool's name, a zero byte,
+ * and the arguments as JSON with sorted keys. With a short hash a model could find other arguments that
+ * have the key of approved ones. */
 void permission_key(const char *tool, const json_t *args, char ret_key[PERMISSION_KEY_SIZE]);
 
 #endif

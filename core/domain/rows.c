@@ -1,3 +1,14 @@
+/*
+ * rows.c -- names of the values in rows, and functions that copy and release rows.
+ *
+ * The store reads and writes columns one by one (core/store/tables). Here is only what a row is in memory:
+ * a struct that owns its pointers, so that it can be moved by assignment and released by one call.
+ *
+ * The type of an item is an enum and a name. The name is kept only for types that the table of item_type.h
+ * does not have, such as those of a hosted tool. It is needed to write the row back, and to show the item
+ * after its tool is gone.
+ */
+
 #include "core/domain/rows.h"
 
 #include <assert.h>
@@ -44,7 +55,7 @@ static const char *const row_face_names[] = {
 
 /* clang-format on */
 
-/* The words come from our own rows, which have a CHECK: one that is missing is our mistake. */
+/* Names come from rows, and the columns have a CHECK: an unknown name is a mistake of this server. */
 static size_t find_name(const char *const *names, size_t count, const char *name)
 {
     size_t i = 0;

@@ -11,15 +11,15 @@
 #include "core/domain/run_status.h"
 
 /*
- * rows.h -- what the store remembers, as plain structs.
+ * rows.h -- the rows of the store, as plain structs.
  *
- * Times are microseconds since 1970; 0 means never (NULL in the database). JSON columns are
- * text: parsed where somebody looks inside, passed on as they are where nobody does. A NULL
- * pointer is SQL NULL. Pointers in a row are owned by it: foo_row_clear() releases them and
- * zeroes the row. A _parse() is given a word that we have written; another one is our mistake.
+ * Times are microseconds since 1970; 0 means never (NULL in the database). JSON columns are text: code that
+ * needs their content parses them, all other code passes them on. A NULL pointer is SQL NULL. A row owns its
+ * pointers: foo_row_clear() releases them and zeroes the row. A _parse() function takes names that this
+ * server has written; it asserts on any other name.
  */
 
-/* Which API a run was started through, and so whose objects and events it shows. */
+/* The API through which a run was started. Its objects and events have that API's form. */
 enum row_face {
     FACE_ASSISTANTS,
     FACE_RESPONSES,
@@ -45,9 +45,9 @@ struct run_row {
     enum run_status status;
     bool cancel_requested;
     int turn;     /* model turns that have ended */
-    int attempts; /* times it was taken up after a crash */
+    int attempts; /* times that it was continued after a crash */
 
-    char *config;          /* JSON: the request as accepted, see core/run/turn/run.h */
+    char *config;          /* JSON: the snapshot of the request, see run_settings.h */
     char *metadata;        /* JSON object */
     char *required_action; /* JSON, non-NULL only in requires_action */
     char *usage;           /* JSON */
@@ -72,18 +72,19 @@ enum item_status {
 const char *item_status_name(enum item_status status);
 enum item_status item_status_parse(const char *name);
 
-/* What an item costs in a context, noted so that it is counted once. Not stored. Whoever changes the body
- * zeroes it. */
+/* What an item costs in a context, so that it is counted only once. Not stored. A change of the item's body
+ * must zero it. */
 struct item_cost {
     bool counted;
-    int64_t tokens; /* by itself */
-    /* Among those that compact history tells as one message: */
-    unsigned place;      /* its own, from 1; 0: not noted */
-    unsigned told_count; /* of the first: how many they are, */
-    size_t told_limit;   /* and how messages among them were cut: to so many characters, */
-    unsigned told_cut;   /* in which way; */
-    size_t told_bytes;   /* how long the message is, */
-    int64_t told_tokens; /* and what it costs; -1: not counted */
+    int64_t tokens; /* of the item alone */
+    /* Of a group of items that compact history sends to the model as one message. Only the first item of
+     * the group has the values after `place`. */
+    unsigned place;       /* of this item in the group, from 1; 0: not known */
+    unsigned joint_count; /* items of the group */
+    size_t joint_limit;   /* characters that messages among them were cut to */
+    unsigned joint_cut;   /* and the way in which they were cut */
+    size_t joint_bytes;   /* length of the message */
+    int64_t joint_tokens; /* its cost; -1: not counted */
 };
 
 /* One item: a message, a call, a call's output, reasoning ... in the Responses vocabulary.
@@ -110,7 +111,8 @@ struct item_row {
     int64_t created_at;
     int64_t completed_at;
     struct item_cost cost;
-    bool answered; /* the model may be shown part of it: long_messages_mark(). Not stored */
+    /* The model may be sent only a part of it: long_messages_mark(). Not stored */
+    bool answered;
 };
 
 enum step_type {
@@ -147,10 +149,10 @@ struct step_row {
 };
 
 enum call_state {
-    CALL_WAITING, /* for the client (or, later, for an approval) */
+    CALL_WAITING, /* for the client, or for an approval */
     CALL_RUNNING, /* a server-side call whose effect may have begun */
     CALL_DONE,
-    CALL_INTERRUPTED, /* its server died in the middle */
+    CALL_INTERRUPTED, /* its node crashed in the middle */
 };
 const char *call_state_name(enum call_state state);
 enum call_state call_state_parse(const char *name);
@@ -167,14 +169,13 @@ struct call_row {
     enum call_state state;
     char *tool;      /* "type:name" of a client call, "group/name" of a server-side one */
     char *arguments; /* as the model wrote them, JSON or not */
-    char *resolved;  /* with variables in place of references, JSON; NULL: there were none */
+    char *resolved;  /* JSON, with values instead of references; NULL: no references */
     char *output;    /* client: text, or JSON parts; server: JSON {result|error} */
-    char
-        *extra; /* JSON: what its upstream gets back with it, see core/domain/item.h; or NULL */
+    char *extra;     /* JSON: goes back to its upstream, see item.h; or NULL */
     int attempts;
 };
 
-/* A question whether a call may be executed, or the model told what it gave. */
+/* A question to a person: may a call be executed, or may the model see its result? */
 struct approval_row {
     char id[ID_LIMIT + 1]; /* mcpr_... */
     char run_id[ID_SIZE];
@@ -182,23 +183,24 @@ struct approval_row {
     char call_id[ID_LIMIT + 1];
     char *server_label;
     char *tool;
-    char *arguments; /* as they were when it was asked: what is executed */
-    char *policy;    /* why it was asked: "ask-once", "ask-always"; "auto": for its kind */
+    char *arguments; /* what the person was shown, and what is executed */
+    /* Why there is a question: "ask-once", "ask-always"; "auto": because of its kind */
+    char *policy;
     enum approval_kind kind;
-    char *details; /* JSON: what the question shows beside the call; or NULL */
-    char *held;    /* JSON: what an approval changes. Only written: NULL in what is read */
+    char *details; /* JSON: what the question shows besides the call; or NULL */
+    char *held;    /* JSON: what an approval will change. Only written; reads leave it NULL */
     enum approval_status status;
-    char *definition; /* hash of the tool's, when it was asked; or NULL */
-    char *
-        memory; /* JSON: what an answer may be remembered by, see core/run/approval/grant.h; or NULL */
+    char *definition; /* hash of the tool's definition at the time of the question; or NULL */
+    /* JSON: which grants an answer may make, see core/run/approval/grant.h; or NULL */
+    char *memory;
     char *extra;                /* of the call, as call_row has it; or NULL */
-    char *reason;               /* who answered gave it, or NULL */
-    char used_by[ID_LIMIT + 1]; /* the response that has taken the answer up, or "" */
+    char *reason;               /* given with the answer, or NULL */
+    char used_by[ID_LIMIT + 1]; /* the response that continued with the answer, or "" */
     int64_t created_at;
     int64_t decided_at;
 };
 
-/* An answer that is remembered. Words are those of the API. */
+/* A grant: an answer that is remembered. Scopes and matches have the names of the API. */
 struct grant_row {
     char id[ID_LIMIT + 1]; /* grant_... */
     char *scope;           /* "run", "thread", "assistant", "user" */
@@ -209,7 +211,7 @@ struct grant_row {
     char *type;      /* of permission, for a pattern; else "" */
     char *definition;
     bool approve;
-    bool said; /* whoever answered asked for it; false: it goes without saying */
+    bool said; /* the answer asked for the grant; false: it is made by default */
     char *reason;
     char approval_id[ID_LIMIT + 1];
     int64_t created_at;
@@ -220,20 +222,20 @@ struct thread_row {
     char id[ID_SIZE]; /* thread_...; conv_ names the same thing */
     char *metadata;
     char *tool_resources;
-    char *settings; /* JSON: its object `runnel`, for its runs; or NULL */
+    char *settings; /* JSON: the object `runnel` for its runs; or NULL */
     int64_t created_at;
 };
 
 struct assistant_row {
     char id[ID_SIZE];
-    char *body; /* JSON: every field of the object but id, object, created_at */
+    char *body; /* JSON: all fields of the object except id, object, created_at */
     int64_t created_at;
 };
 
 void run_row_clear(struct run_row *row);
 void run_row_copy(struct run_row *ret_copy, const struct run_row *row);
 void item_row_clear(struct item_row *row);
-/* The type of an item by its name on the wire, and back. Borrowed from the row, or for ever. */
+/* The type of an item by its name in the API, and back. Borrowed from the row, or a constant. */
 void item_row_set_type(struct item_row *row, const char *name);
 const char *item_row_type_name(const struct item_row *row);
 void step_row_clear(struct step_row *row);
@@ -248,7 +250,7 @@ void step_rows_free(struct step_row *rows, size_t count);
 void approval_rows_free(struct approval_row *rows, size_t count);
 void call_rows_free(struct call_row *rows, size_t count);
 
-/* A page of a list, as every list of the API has it. */
+/* Which page of a list a request wants. */
 struct page {
     int limit; /* 0 to 100 */
     bool ascending;

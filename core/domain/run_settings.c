@@ -1,3 +1,21 @@
+/*
+ * run_settings.c -- the only code in core/ that knows the keys of a request.
+ *
+ *   request ─▶ server/params: checks, defaults ─▶ snapshot ─▶ run_settings_read() ─▶ the run
+ *                                                    │
+ *                                                    └─▶ runs.config ─▶ run_settings_load() ─▶ after a crash
+ *
+ * A loaded run must behave like the one that was accepted, so both ways decode the same JSON. What the
+ * server adds after acceptance (settings of the project, answers to approvals, a wanted compaction) is
+ * written into the snapshot and decoded from there. If it were only put into the struct, a crash would lose
+ * it. The keys for that are the server's own, and requests may not have them (run_settings_drop_own()).
+ *
+ * The snapshot was checked by server/params, so nothing here reports an error. A value of a wrong type in a
+ * stored snapshot reads as missing. That cannot happen to a checked one.
+ *
+ * One static function for each part of the struct, in the order of the struct.
+ */
+
 #include "core/domain/run_settings.h"
 
 #include <stdlib.h>
@@ -48,7 +66,7 @@ static const struct {
 };
 /* clang-format on */
 
-/* The place of object[key] among the names; `fallback` where it is none of them. */
+/* The index of object[key] in the names; `fallback` for any other value. */
 static unsigned place_of(const json_t *object, const char *key, const char *const *names,
                          unsigned count, unsigned fallback)
 {
@@ -64,7 +82,7 @@ static unsigned place_of(const json_t *object, const char *key, const char *cons
 #define PLACE_OF(object, key, names, fallback) \
     place_of(object, key, names, COUNT_OF(names), fallback)
 
-/* A whole number may be written with a point: 5.0 is a limit, too. */
+/* JSON Schema takes 5.0 for an integer, and some clients write it. */
 static int64_t limit_of(const json_t *object, const char *key, int64_t fallback)
 {
     const json_t *value = json_object_get(object, key);
@@ -74,7 +92,7 @@ static int64_t limit_of(const json_t *object, const char *key, int64_t fallback)
     return json_is_integer(value) ? json_integer_value(value) : fallback;
 }
 
-/* A number that is only passed on: 1 stays 1, and 1.0 stays 1.0. */
+/* A number that is only passed on keeps its form: 1 stays 1, and 1.0 stays 1.0. */
 static json_t *as_written(const json_t *object, const char *key)
 {
     json_t *value = json_object_get(object, key);
@@ -143,7 +161,7 @@ static void read_tool_settings(struct run_settings *settings, const json_t *requ
     permission_set_read(&settings->project_permissions, json_object_get(others, "permissions"));
 }
 
-/* Of two limits on calls the narrower one counts. */
+/* Calls have two limits, OpenAI's max_tool_calls and the server's own; the lower one counts. */
 static void read_limits(struct run_settings *settings, const json_t *request,
                         const json_t *runnel)
 {

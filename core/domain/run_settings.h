@@ -13,58 +13,58 @@
  * run_settings.h -- a request as its run reads it: everything the client chose, in typed members.
  *
  * The server accepts a request, checks it and makes its snapshot: one JSON object with the defaults of
- * assistant, thread and prompt template filled in. The row of the run stores the snapshot as text, and
- * the API shows it as it is. It is decoded in one place, here: once when the request is accepted, and
- * once when a stored run is loaded. Nothing else in the core knows a key of a request.
+ * assistant, thread and prompt template filled in. The row of the run stores the snapshot as text, and the
+ * API shows it. The snapshot is decoded in one place, here: once when the request is accepted, and once when
+ * a stored run is loaded. No other code in core/ knows the keys of a request.
  *
  * Why the struct keeps the JSON: the snapshot also has what only the API shows (service_tier, the prompt
  * of a template), and lists that have decoders of their own (tools, tool_choice, a schema). Members point
  * into it. A copy of the struct therefore borrows from the original, and may change members: that is how
  * one turn of the model gets other limits than its run.
  *
- * What the API of Assistants and that of Responses call differently has one member. Texts are NULL where
- * the request has none, unless a member says otherwise. Limits are INT64_MAX where there is none.
+ * Where the two APIs have different names for one thing, the struct has one member. A text that the request
+ * does not have is NULL, unless its comment says otherwise; a limit that it does not have is RUN_NO_LIMIT.
  *
  * Belongs to one thread at a time, as every JSON tree does.
  */
 
 #define RUN_NO_LIMIT INT64_MAX
 
-/* How turns that are over are sent to the model. */
+/* How past turns are sent to the model. */
 enum run_history {
     RUN_HISTORY_NATIVE,  /* calls as calls */
     RUN_HISTORY_COMPACT, /* calls as text */
     RUN_HISTORY_UNSET,   /* as the server is configured */
 };
 
-/* What a request shows only where it is asked to. */
+/* Parts of the answer that are only shown when the request includes them. */
 enum run_include {
     RUN_INCLUDE_SEARCH_CONTENT = 1 << 0, /* the text that a file search found, in a run step */
     RUN_INCLUDE_REASONING = 1 << 1,      /* reasoning.encrypted_content */
     RUN_INCLUDE_LOGPROBS = 1 << 2,       /* message.output_text.logprobs */
 };
 
-/* A request that wants nothing but a compaction says what it wants of it. */
+/* What a request for a compaction gets. */
 enum run_compact {
-    RUN_COMPACT_UNASKED,
-    RUN_COMPACT_ITEM,   /* an item of a response */
-    RUN_COMPACT_WINDOW, /* a window that the client holds */
+    RUN_COMPACT_UNASKED, /* an ordinary request */
+    RUN_COMPACT_ITEM,    /* an item of a response */
+    RUN_COMPACT_WINDOW,  /* a window that the client holds */
 };
 
-/* What becomes of calls that need an approval. */
+/* How a response waits for approvals. */
 enum approval_channel {
-    APPROVAL_SUSPEND, /* they wait for the next request */
-    APPROVAL_HOLD,    /* the response waits for the answers */
-    APPROVAL_WEBHOOK, /* it does, and the operator's webhook is called */
-    APPROVAL_DENY,    /* they are refused */
+    APPROVAL_SUSPEND, /* it ends, and the next request answers */
+    APPROVAL_HOLD,    /* it waits, with its request open */
+    APPROVAL_WEBHOOK, /* the same, and the operator's webhook is called */
+    APPROVAL_DENY,    /* it does not wait: the calls are refused */
 };
 
 /* How long a response waits for answers unless its request says otherwise. */
 #define RUN_HOLD_SECONDS 300
 
-/* An answer that a response was made to continue with: about a call of the response before. */
+/* An answer to an approval of the previous response, with which this response continues. */
 struct run_decision {
-    const char *id; /* of the question */
+    const char *id; /* of the approval */
     const char *call_id;
     const char *name;
     const char *label;
@@ -74,18 +74,18 @@ struct run_decision {
     const char *reason;     /* or NULL */
     json_t *extra;          /* what the upstream attached to the call, or NULL */
     bool approve;
-    bool lost; /* it was approved before, and may have run */
+    bool lost; /* it was approved in an earlier residency, and may have run */
 };
 
 struct run_settings {
-    json_t *snapshot; /* owned; what members point into */
+    json_t *snapshot; /* owned; members point into it */
 
-    /* What the model is asked, and how it samples. Numbers that are only passed on are as written. */
-    const char *model;               /* "" without one */
-    const char *instructions;        /* "" without any */
+    /* The request to the model. Numbers that are only passed on are JSON, so that 1 stays 1. */
+    const char *model;               /* "" when missing */
+    const char *instructions;        /* "" when missing */
     const json_t *template_messages; /* of a prompt template, in front of everything; or NULL */
     json_t *temperature, *top_p;
-    int64_t top_logprobs; /* 0: not asked for */
+    int64_t top_logprobs; /* 0: none */
     const char *reasoning_effort, *reasoning_summary, *verbosity;
     const json_t *format; /* of the answer's text, in either API's form; or NULL */
     const char *user, *safety_identifier, *prompt_cache_key;
@@ -94,12 +94,12 @@ struct run_settings {
     /* Tools. */
     json_t *tools; /* the entries, an array (core/run/catalog/tool_set.h); or NULL */
     const json_t *tool_choice; /* core/run/catalog/tool_choice.h; or NULL */
-    const json_t *tool_groups; /* runnel.tool_groups (core/tool/wish.h); or NULL */
+    const json_t *tool_groups; /* runnel.tool_groups (core/tool/override.h); or NULL */
     const json_t *tool_resources;
     const json_t *skills; /* that the model may read (core/memory/skill.h); or NULL */
-    bool serial_calls;    /* one call after another */
-    const json_t *project_tool_groups;         /* what project and user have set: the same, */
-    struct permission_set project_permissions; /* and policies by group and tool */
+    bool serial_calls;    /* calls are executed one after another */
+    const json_t *project_tool_groups;         /* overrides of project and user */
+    struct permission_set project_permissions; /* their policies, by group and tool */
 
     /* Limits. */
     int64_t max_prompt_tokens;
@@ -107,17 +107,17 @@ struct run_settings {
     unsigned max_rounds; /* of tool calls; 0: the server's */
     int64_t max_calls;
 
-    /* How much of the past the model is sent. */
-    bool truncates;            /* the oldest items go when it would not fit */
-    int last_messages;         /* only so many; 0: all */
-    bool compacts;             /* into a compaction, when it has grown over the threshold */
-    int64_t compact_threshold; /* tokens; 0: a part of what the model can read */
+    /* How much of the history is sent to the model. */
+    bool truncates;            /* the oldest items are left out when not all fit */
+    int last_messages;         /* number of messages; 0: all */
+    bool compacts;             /* the history is compacted above the threshold */
+    int64_t compact_threshold; /* tokens; 0: a share of the model's context */
     enum run_compact compact;
     enum run_history history;
     size_t message_limit; /* characters of a message that was answered; 0: all */
 
-    /* What the model is shown of a result. */
-    size_t result_limit; /* characters; 0: as the tool has it */
+    /* How results are cut for the model (core/tool/cut.h). */
+    size_t result_limit; /* characters; 0: the tool's own limit */
     bool result_head_only;
     enum language language;
 
@@ -125,42 +125,42 @@ struct run_settings {
     struct {
         enum approval_channel channel;
         int64_t hold_seconds;
-        const char *remember; /* the scope of an answer that names none */
+        const char *remember; /* the scope of a grant whose answer names no scope */
     } approval;
     struct permission_set permissions; /* runnel.permissions: by "label/tool" or "label" */
     struct run_decision *decisions;    /* owned */
     size_t decision_count;
 };
 
-/* Decodes a request that was accepted. Takes its snapshot. */
+/* Decodes the snapshot of an accepted request. Takes it. */
 void run_settings_read(struct run_settings *ret_settings, json_t *snapshot);
 
-/* The same of a stored snapshot; NULL is an empty one. */
+/* The same for a stored snapshot; NULL is an empty one. */
 void run_settings_load(struct run_settings *ret_settings, const char *text);
 
 /* The snapshot as the row of the run keeps it. The caller frees. */
 char *run_settings_store(const struct run_settings *settings);
 
-/* Of the original, not of copies. */
+/* Only for the original: copies of the struct borrow from it. */
 void run_settings_clear(struct run_settings *settings);
 
-/* Whom the run is for: its `user`, else its `safety_identifier`; "" for nobody. Borrowed. */
+/* The end user of the run: `user`, else `safety_identifier`, else "". Borrowed. */
 const char *run_settings_user(const struct run_settings *settings);
 
-/* Whether the probabilities of tokens are shown: by top_logprobs, or by include. */
+/* Whether log probabilities are shown: because of top_logprobs, or of include. */
 bool run_settings_want_logprobs(const struct run_settings *settings);
 
 /* ---- What the server adds to a request: into the settings and their snapshot ---- */
 
-/* Takes out of a request the keys that only this server writes. */
+/* Removes from a request the keys that only this server writes. A client that sends them gains nothing. */
 void run_settings_drop_own(json_t *request);
 
 void run_settings_set_compact(struct run_settings *settings, enum run_compact compact);
 
-/* What project and user have set of tools: {"tool_groups", "permissions"}. Takes it; NULL: nothing. */
+/* Sets the tool settings of project and user, {"tool_groups", "permissions"}. Takes them; NULL: no settings. */
 void run_settings_set_tools(struct run_settings *settings, json_t *tool_settings);
 
-/* The answers that the response continues with. Copied. */
+/* Sets the answers with which the response continues. Copied. */
 void run_settings_decide(struct run_settings *settings, const struct run_decision *decisions,
                          size_t count);
 

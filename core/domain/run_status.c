@@ -1,10 +1,23 @@
+/*
+ * run_status.c -- a table (status x event -> status), and the names.
+ *
+ * Everything that may happen to a run is an event, and the table says where it leads. Assigning a status
+ * where something happens would leave no place that knows what may follow what.
+ *
+ * Cancelling is a status of its own because work has to stop first: a model's answer is on its way, tools
+ * run. Work that ends before it notices the cancellation has ended normally.
+ *
+ * TAKE_BACK is the one way out of a final status. It undoes an end that was never committed, so no other
+ * node and no client knows of it. Only the owner may use it.
+ */
+
 #include "core/domain/run_status.h"
 
 #include <string.h>
 
 /* clang-format off */
 
-/* What is not listed is RUN_STATUS_NONE: it cannot happen. */
+/* A pair that is not listed is RUN_STATUS_NONE: it cannot happen. */
 static const enum run_status next_status[RUN_STATUS_COUNT][RUN_EV_COUNT] = {
     [RUN_QUEUED] = {
         [RUN_EV_START]    = RUN_IN_PROGRESS,
@@ -27,7 +40,7 @@ static const enum run_status next_status[RUN_STATUS_COUNT][RUN_EV_COUNT] = {
         [RUN_EV_CANCEL]   = RUN_CANCELLING,
         [RUN_EV_EXPIRE]   = RUN_EXPIRED,
     },
-    /* What finished before the cancelling reached it has finished. */
+    /* A run that ends before it notices the cancellation has ended normally. */
     [RUN_CANCELLING] = {
         [RUN_EV_STOPPED]  = RUN_CANCELLED,
         [RUN_EV_FINISH]   = RUN_COMPLETED,
@@ -35,7 +48,7 @@ static const enum run_status next_status[RUN_STATUS_COUNT][RUN_EV_COUNT] = {
         [RUN_EV_FAIL]     = RUN_FAILED,
         [RUN_EV_EXPIRE]   = RUN_EXPIRED,
     },
-    /* Only its owner, before it was stored. What others have seen never changes. */
+    /* Only by the owner, and only before the status was stored. A status that others have seen is final. */
     [RUN_COMPLETED]  = {[RUN_EV_TAKE_BACK] = RUN_IN_PROGRESS},
     [RUN_INCOMPLETE] = {[RUN_EV_TAKE_BACK] = RUN_IN_PROGRESS},
     [RUN_FAILED]     = {[RUN_EV_TAKE_BACK] = RUN_IN_PROGRESS},

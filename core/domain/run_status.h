@@ -12,14 +12,16 @@
  *     +----- requires_action        any of the three may also expire, or be cancelled by way
  *                                   of cancelling, because work must first stop.
  *
- * This table is the only place that knows. Everything else names an event and asks
- * run_status_next(); the store then moves the row only from a status that allows it, so that
- * two threads, or two servers, cannot both win.
+ * This table is the only place that knows the transitions. All other code names an event and calls
+ * run_status_next(). The store moves the row only from a status that allows it, so of two threads or two
+ * nodes only one can win.
  *
- * Both faces use it: requires_action exists for Assistants runs only, expired too (a response
- * that takes too long has failed).
+ * Both faces use it. Only Assistants runs have requires_action and expired; a response that takes too long
+ * has failed.
  *
- * A new status also needs: the CHECK in migrations, openapi.yaml, run_status_name().
+ * A new status also needs: the CHECK in migrations, openapi.yaml, and a name in run_status.c.
+ *
+ * Pure functions: any thread.
  */
 
 enum run_status {
@@ -37,16 +39,16 @@ enum run_status {
 };
 
 enum run_status_event {
-    RUN_EV_START,    /* a loop has taken it up */
-    RUN_EV_ASK,      /* the client has to execute calls */
-    RUN_EV_SUBMIT,   /* the client has */
-    RUN_EV_FINISH,   /* the model has nothing more to do */
+    RUN_EV_START,    /* a loop begins to work on it */
+    RUN_EV_ASK,      /* the client has to execute calls, or to answer approvals */
+    RUN_EV_SUBMIT,   /* the client has sent outputs or answers */
+    RUN_EV_FINISH,   /* the model has given its answer */
     RUN_EV_TRUNCATE, /* a token limit or a content filter ended it early */
     RUN_EV_FAIL,
-    RUN_EV_CANCEL,  /* somebody wants it to stop */
-    RUN_EV_STOPPED, /* it has */
+    RUN_EV_CANCEL,  /* a client has requested that it stops */
+    RUN_EV_STOPPED, /* its work has stopped after that */
     RUN_EV_EXPIRE,
-    RUN_EV_TAKE_BACK, /* its end or pause could not be stored, so nobody has seen it: it has not happened */
+    RUN_EV_TAKE_BACK, /* its end or pause could not be stored, and no client has seen it: it is undone */
     RUN_EV_COUNT
 };
 
@@ -55,18 +57,18 @@ enum run_status run_status_next(enum run_status status, enum run_status_event ev
 
 bool run_status_is_final(enum run_status status);
 
-/* The public words. parse: RUN_STATUS_NONE for what is not one. */
+/* The names in the API. parse: RUN_STATUS_NONE for an unknown name. */
 const char *run_status_name(enum run_status status);
 enum run_status run_status_parse(const char *name);
 
 #define for_each_status(s) for (enum run_status s = RUN_QUEUED; s < RUN_STATUS_COUNT; s++)
 #define for_each_event(e)  for (enum run_status_event e = 0; e < RUN_EV_COUNT; e++)
 
-/* What the error of a response says when it took longer than it may. */
+/* The message of a response that took longer than it may. */
 #define RUN_TOOK_TOO_LONG "The response took too long."
 
-/* The code of a run's error when the upstream has no such model. Neither face's object has that
- * word; they show another. */
+/* The code of a run's error when the upstream has no such model. The code is internal: neither API knows it,
+ * and each face shows one of its own. */
 #define RUN_NO_MODEL "model_not_found"
 
 #endif

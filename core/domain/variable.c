@@ -1,3 +1,24 @@
+/*
+ * variable.c -- names, limits and texts of variables; nothing that reads or writes them.
+ *
+ * A variable exists so that text need not go through the model again. A result that was cut can be read on,
+ * and a tool can get a text by reference ($VAR_REF{{name}}) at no cost in tokens. The model can do so only
+ * if it knows the name. So a hint with the name stands behind every text that is kept, between markers that
+ * people and log readers can recognise ("ToolCallLog").
+ *
+ * The hint says exactly what is missing. "Cut to 8000 of 90000 characters, read on at 4000" lets a model
+ * decide whether reading on is worth it. The numbers are characters of the whole text, and the caller knows
+ * which of them were shown (core/tool/cut.h).
+ *
+ * Names of results are made of the tool's name, the time and a random part: a model can tell from the name
+ * what it is, and two calls in one second do not collide. Only characters that a reference may have are
+ * kept of the tool's name.
+ *
+ * Eviction, scopes and chains are the store's (core/store/tables/threads/variables.c). Variables of a
+ * response that is not stored are in core/memory/variable_memory.c. Both use the same errors, made here, so
+ * a model reads the same sentence from either.
+ */
+
 #include "core/domain/variable.h"
 
 #include <stdio.h>
@@ -99,7 +120,7 @@ char *variable_slice(const char *text, size_t start, size_t length)
 
 static const char unkept_note[] = "\n\n... too long to be kept whole ...";
 
-/* Bytes of a text that are kept of it. */
+/* Bytes at the beginning of a text that a variable keeps. */
 static size_t kept_bytes(const char *text)
 {
     size_t length = strlen(text);
@@ -121,7 +142,7 @@ size_t variable_lost(const char *text)
     return variable_length(text + kept_bytes(text));
 }
 
-/* ---- Why not ---- */
+/* ---- Errors ---- */
 
 enum err_code variable_not_found(const char *name, struct err *err)
 {
@@ -148,7 +169,7 @@ enum err_code variable_keeps_too_many(struct err *err)
 
 /* ---- Results and arguments of tools ---- */
 
-/* Tools of others may have names that nobody could refer to. */
+/* Remote tools may have names with other characters, which a reference could not have. */
 static void spell_tool(char *ret_name, const char *tool)
 {
     size_t length = 0;
@@ -214,10 +235,11 @@ char *variable_describe_call(const char *tool, json_t *args)
     return buf_take(&text);
 }
 
+/* The end-to-end tests check markers and sentences. */
 #define HINT_BEGIN "\n<!--ToolCallLog:Begin-->\n"
 #define HINT_END   "\n<!--ToolCallLog:End-->"
 
-/* How much of it the variable has. */
+/* Characters that the variable has. */
 static size_t kept_length(const struct variable_hint *hint)
 {
     return hint->length - hint->lost;
@@ -257,12 +279,13 @@ static void add_complete(struct buf *text, const struct variable_hint *hint)
              hint->name);
 }
 
-/* Words for what a hint is of, by language. */
+/* What the hint is about, by language. */
 static const char *const hinted[][LANGUAGE_COUNT] = {
     [VARIABLE_HINT_RESULT] = {"result", "结果"},
     [VARIABLE_HINT_MESSAGE] = {"message", "消息"},
 };
 
+/* Proposes the next piece: not more than is missing, and not more than the variable has. */
 static void add_reading(struct buf *text, const struct variable_hint *hint)
 {
     size_t missing = hint->length > hint->shown ? hint->length - hint->shown : 0;

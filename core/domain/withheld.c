@@ -1,3 +1,21 @@
+/*
+ * withheld.c -- marks, delivers and refuses the result of a call, inside its item.
+ *
+ *   withheld_mark()     the item has the result; "model_visible": false
+ *   withheld_deliver()  approved: the mark becomes true
+ *   withheld_refuse()   the result is removed; a refusal stands in its place
+ *
+ * The decision is kept in the item and not only in the approval's row. Everything that builds a request for
+ * a model reads items: chains of responses, copies of threads, compaction. A separate list of forbidden
+ * items would have to be consulted in each of these places, and one that forgets it leaks the result.
+ *
+ * A refusal deletes instead of hiding. Afterwards no part of the server can leak the result, because it is
+ * gone: the text, parts of hosted calls, titles and metadata, and the variable, which was never created.
+ *
+ * Between the question and the answer the conversation may continue with other runs. Their model sees the
+ * preliminary refusal `undecided`.
+ */
+
 #include "core/domain/withheld.h"
 
 #include <stdio.h>
@@ -10,7 +28,7 @@
 
 #define VISIBLE "model_visible"
 
-/* Nobody has said yes: the question waits, or its run has ended without an answer. */
+/* No person has decided: the question waits, or its run has ended without an answer. */
 static const char undecided[] =
     "{\"status\":\"rejected\",\"message\":\"Result not approved for LLM\"}";
 
@@ -39,7 +57,7 @@ bool withheld_waits(const json_t *body)
     return withheld_is(body) && !is_refused(notes_of(body));
 }
 
-const char *withheld_told(const json_t *body)
+const char *withheld_placeholder(const json_t *body)
 {
     const json_t *notes = notes_of(body);
 
@@ -52,7 +70,7 @@ void withheld_deliver(json_t *body)
         json_set_bool(notes_of(body), VISIBLE, true);
 }
 
-/* The variable was never made; that of the arguments was. */
+/* The variable of the result was never created; that of the arguments was. */
 static void forget_variable(json_t *notes)
 {
     json_t *variables = json_object_get(notes, "variables");
@@ -62,7 +80,7 @@ static void forget_variable(json_t *notes)
         json_object_del(notes, "variables");
 }
 
-/* A list stays one: there is nothing in it. */
+/* A list becomes an empty list, everything else null, so that the item keeps its form. */
 static void blank(json_t *object, const char *key)
 {
     const json_t *value = json_object_get(object, key);
@@ -71,7 +89,7 @@ static void blank(json_t *object, const char *key)
         json_set(object, key, json_is_array(value) ? json_array() : json_null());
 }
 
-/* What an item shows of its result: the text, or what kinds of hosted calls have in its place. */
+/* The members that show a result: text of most calls, lists of hosted calls. */
 static void forget_shown(json_t *body)
 {
     static const char *const shown[] = {"output", "error", "result", "results", "outputs"};
@@ -81,7 +99,7 @@ static void forget_shown(json_t *body)
     json_object_del(json_object_get(body, "action"), "sources"); /* that a web search found */
 }
 
-/* What the result noted beside its text: words of the tool, too. */
+/* The notes about a result. They may quote it. */
 static void forget_notes(json_t *notes)
 {
     static const char *const noted[] = {"reason",      "title",        "metadata",
@@ -94,13 +112,13 @@ static void forget_notes(json_t *notes)
 void withheld_refuse(json_t *body, const char *reason)
 {
     json_t *notes = notes_of(body);
-    AUTO_FREE char *told = withheld_refusal(reason);
+    AUTO_FREE char *refusal = withheld_refusal(reason);
 
     if (!withheld_is(body))
         return;
     forget_shown(body);
     blank(notes, "error"); /* hosted calls keep it there */
-    json_set_string(notes, "output", told);
+    json_set_string(notes, "output", refusal);
     json_set_string(notes, "status", "result_rejected");
     json_set_string(notes, "reject_reason", reason);
     forget_notes(notes);
@@ -114,7 +132,8 @@ json_t *withheld_hold(const struct variable *variable)
                       (json_int_t)variable->created_at);
 }
 
-/* Its time is not that of the answer: whoever goes on from the run sees what it had when it ended. */
+/* It keeps the time of the result, not of the answer: a response that continues from this run sees the
+ * variables that the run had when it ended. */
 void withheld_variable(const json_t *held, struct variable *ret_variable)
 {
     *ret_variable = (struct variable){

@@ -7,41 +7,41 @@
 #include "core/domain/variable.h"
 
 /*
- * withheld.h -- the item of a call whose result a person has to let the model see.
+ * withheld.h -- the item of a call whose result the model must not see until a person approves it.
  *
- * The client is shown the result at once. As long as nobody has approved it, `runnel.model_visible` of
- * the item is false, and everybody who tells the model of past calls tells it withheld_told() instead:
- * the item is all that need be looked at, wherever it was copied to. What a refusal leaves of the item
- * is the refusal.
+ * The client sees the result at once. Until it is approved, `runnel.model_visible` of the item is false, and
+ * requests to the model have withheld_placeholder() instead of the result. The item itself says so, so the
+ * rule also holds for copies of the item. A refusal removes the result from the item.
  *
- * Functions of the item's body, and of what waits with it; pure.
+ * `body` is the body of the item, `notes` its notes (notes.h). Pure functions: any thread that owns the tree.
  */
 
-/* Why, when whoever refused did not say. */
+/* The reason of a refusal that has none. */
 #define WITHHELD_REFUSED "Result rejected by user"
 
-/* Marks the notes of an item, the object `runnel` of its body. */
+/* Marks the result as withheld. */
 void withheld_mark(json_t *notes);
 
-/* The model must not see what is in there. */
+/* True when the model must not see the result: it waits, or it was refused. */
 bool withheld_is(const json_t *body);
 
-/* The same of the notes alone, and whether nobody has decided. */
+/* The same by the notes alone; and whether no person has decided yet. */
 bool withheld_is_noted(const json_t *notes);
 bool withheld_waits(const json_t *body);
 
-/* What it is told then: a refusal in any case. */
-const char *withheld_told(const json_t *body);
+/* What the model sees instead of a withheld result: a refusal, given or preliminary. Borrowed. */
+const char *withheld_placeholder(const json_t *body);
 
-/* A person has decided. Deciding again, the same way, changes nothing. */
+/* Approves or refuses the result. The same decision again changes nothing. */
 void withheld_deliver(json_t *body);
 void withheld_refuse(json_t *body, const char *reason);
 
-/* The variable of such a result, which is made when it is approved: as JSON that waits with it, and back. */
+/* The variable of a withheld result is created when the result is approved. Until then it is kept as JSON
+ * in the approval: to JSON (new reference), and back (the caller clears it). */
 json_t *withheld_hold(const struct variable *variable);
 void withheld_variable(const json_t *held, struct variable *ret_variable);
 
-/* What the model is told of something that was refused. The caller frees. */
+/* The text that the model sees of anything that was refused. The caller frees. */
 char *withheld_refusal(const char *reason);
 
 #endif

@@ -6,29 +6,33 @@
 #include "core/base/buf.h"
 
 /*
- * frames.h -- SSE events of one run, rendered once, numbered without gaps.
+ * frames.h -- the events of one run as server-sent bytes, rendered once and numbered without gaps.
  *
- * A frame is "event: NAME\ndata: JSON\n\n". The face writes it, the log keeps the same bytes,
- * and every listener gets the same bytes. Numbers count from 0 per run.
+ * A frame is "event: NAME\ndata: JSON\n\n". The face writes it. The log stores these bytes, and every
+ * listener gets the same ones, so rendering costs as much for a hundred followers as for one. The number
+ * of a frame is its place in the run, from 0; the frames of all residencies count together. A client that
+ * comes back says which number it has, and gets the rest.
+ *
+ * A value that belongs to its run, and so to its loop. Starts as zeros, or with `next` set.
  */
 
 struct frames {
-    struct buf bytes;   /* rendered, not published yet */
+    struct buf bytes;   /* rendered, and neither published nor handed to the log */
     int64_t next;       /* number of the next frame */
     unsigned count;     /* frames in `bytes` */
-    size_t frame_start; /* of the frame being written */
+    size_t frame_start; /* offset of the last frame in `bytes` */
 };
 
-/* Starts a frame and returns its number. What follows goes into frames->bytes and must be one
- * line of JSON. */
+/* Begins a frame and returns its number. The caller appends one line of JSON to frames->bytes, and then
+ * calls frames_end(). The line must not contain a line break: an empty line ends a frame. */
 int64_t frames_begin(struct frames *frames, const char *event);
 void frames_end(struct frames *frames);
 
-/* Takes back the last frame, which has not been published: its number is free again. */
+/* Takes back the last frame, which must not have left yet. Its number is used again. Only once after each
+ * frames_end(). */
 void frames_drop_last(struct frames *frames);
 
-/* The bytes were published. No room is kept: at most moments most streams wait for a token, and an
- * allocation of this size costs a hundredth of what a token does. */
+/* The bytes have left: forgets them and frees their room. Numbers go on. */
 void frames_clear(struct frames *frames);
 
 #endif

@@ -7,25 +7,25 @@
 #include <stdint.h>
 
 /*
- * sink.h -- where the events of a run go, for example the stream of a client.
+ * sink.h -- where the frames of a run go: the stream of a client, a request that waits for the object, or
+ * a follower.
  *
- * A run has any number of sinks. The engine calls a sink on the run's loop only, and never
- * waits for it: a sink that cannot keep up buffers within its limit and then gives up on its
- * client, while the run continues.
+ * A run has any number of sinks. The engine calls a sink on the run's loop only, and never waits for it. A
+ * sink that cannot keep up buffers up to its limit and then gives up its client; the run continues.
  *
- * Made by the HTTP layer (a stream, or a request that waits for the final object), handed to
- * the engine together with the run, and owned by the engine until close().
+ * A sink is made by the HTTP layer or by a follower, handed to the engine with the run or while it runs,
+ * and owned by the engine until close() or paused().
  */
 
 struct sink;
 struct item_row;
 
 struct sink_ops {
-    /* Whole SSE events, rendered already. May be NULL for sinks that only wait for the end. */
+    /* Whole frames. They live during the call. NULL for sinks that only wait for the end. */
     void (*events)(struct sink *sink, const char *frames, size_t length);
 
-    /* The run has ended, or paused until its client acts (requires_action). `status` is the HTTP
-     * status, and `object` (taken) the run as its face shows it. NULL for sinks that only want
+    /* The run has ended, or has paused until its client acts (requires_action). `status` is the HTTP
+     * status. `object` is the run as its face shows it, and is taken. NULL for sinks that only want
      * events. */
     void (*answer)(struct sink *sink, int status, json_t *object);
 
@@ -34,7 +34,7 @@ struct sink_ops {
      * other run continues. */
     void (*context)(struct sink *sink, const struct item_row *const *items, size_t count);
 
-    /* Last. The sink releases itself, and the engine does not touch it again. */
+    /* The last call. The sink releases itself, and the engine does not touch it again. */
     void (*close)(struct sink *sink);
 
     /* For sinks that follow a run through several residencies; NULL for others. Called instead of
@@ -45,11 +45,11 @@ struct sink_ops {
 
 struct sink {
     const struct sink_ops *ops;
-    struct sink *next; /* the run's list */
-    int64_t from;      /* the first frame that it wants; it has received those before */
+    struct sink *next; /* in the run's list */
+    int64_t from; /* number of the first frame that it wants; it has received those before */
 
-    /* Set by the engine before it uses the sink; the sink calls it, on the run's loop, when its
-     * client has gone. The engine then closes the sink. */
+    /* Set by the engine before it uses the sink. The sink calls gone() on the run's loop when its client
+     * has gone, also from inside events(). The engine closes the sink later, never inside that call. */
     void (*gone)(struct sink *sink, void *arg);
     void *gone_arg;
 };

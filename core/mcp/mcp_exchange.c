@@ -1,3 +1,27 @@
+/*
+ * mcp_exchange.c -- one request over streamable HTTP, from the POST to its answer.
+ *
+ *   POST ─▶ head: which form? ─┬─ application/json ──▶ body ─▶ take_json() ─┐
+ *                              ├─ text/event-stream ─▶ take_event() ─▶ take_message() ─▶ the answer
+ *                              └─ anything else ─▶ explain_status()
+ *
+ * A server chooses with each answer between one JSON text and a stream. In a stream it may send other
+ * messages before the answer: progress, notifications, requests of its own. They are sorted by
+ * mcp_message_kind(), and only the message with the id of the request ends the exchange.
+ *
+ * A stream that breaks off is resumed with a GET and Last-Event-ID, which repeats nothing: the server
+ * continues the answer to the request that it has. Without event ids there is nothing to resume, and the
+ * exchange fails. The request itself is never sent again, because a tool may have been executed. A server
+ * whose stream breaks off each time without a new event is given up, and so is one that has been resumed
+ * MCP_RESUME_LIMIT times.
+ *
+ * The server is a stranger: bytes, requests within an answer, and resumptions have limits. Its texts are
+ * made UTF-8 before they reach an error.
+ *
+ * With the older transport (`elsewhere`) the POST is only accepted, and the answer comes through
+ * mcp_exchange_offer() from the session's stream.
+ */
+
 #include "core/mcp/mcp_exchange.h"
 
 #include <string.h>
@@ -53,7 +77,7 @@ static void exchange_free(struct mcp_exchange *exchange)
     free(exchange);
 }
 
-/* Calls on_done with the answer; the exchange is freed. */
+/* Calls on_done with the answer. The exchange is freed first, because the callback may close its session. */
 static void finish(struct mcp_exchange *exchange)
 {
     void (*on_done)(void *, const struct mcp_answer *) = exchange->ask.on_done;
@@ -63,7 +87,7 @@ static void finish(struct mcp_exchange *exchange)
     json_auto_t *message = TAKE(exchange->message);
     struct mcp_answer answer = exchange->answer;
 
-    (void)message; /* keeps what the answer points into */
+    (void)message; /* the answer points into it, so it is released after the callback */
     exchange_free(exchange);
     answer.session = *session ? session : NULL;
     answer.text = answer.fault ? text : NULL;
@@ -178,6 +202,7 @@ static void note_session(struct mcp_exchange *exchange)
 
     if (!id || strlen(id) > MCP_SESSION_LIMIT)
         return;
+    /* The id goes into a header of every later request. The specification allows visible ASCII only. */
     for (const char *at = id; *at; at++) {
         if (*at <= ' ' || *at > '~')
             return;
@@ -267,7 +292,7 @@ static void read_rest(struct mcp_exchange *exchange)
 
 /* ---- Resuming a stream ---- */
 
-/* A stream that brought no event since it was resumed last is not resumed again. */
+/* Only if it has brought an event since it was last resumed. */
 static bool can_resume(const struct mcp_exchange *exchange)
 {
     const struct buf *id = &exchange->events.id;
@@ -286,6 +311,7 @@ static void resume(struct mcp_exchange *exchange)
                    exchange->events.id.data);
     sse_parser_clear(&exchange->events);
     exchange->events.limit = MCP_ANSWER_LIMIT;
+    /* Replaces the header of an earlier resumption, or takes the free place behind the last header. */
     while (exchange->headers[count] &&
            strncmp(exchange->headers[count], "Last-Event-ID:", 14) != 0)
         count++;
@@ -308,7 +334,7 @@ static void resume(struct mcp_exchange *exchange)
                                      });
 }
 
-/* An event that was cut is ignored: it comes again when the stream is resumed. */
+/* An incomplete event is ignored: it comes again when the stream is resumed. */
 static void end_stream(struct mcp_exchange *exchange, enum err_code rc, const struct err *error)
 {
     if (rc)
@@ -328,11 +354,11 @@ static void take_end(void *arg, enum err_code rc, const struct err *error)
 
     exchange->call = NULL;
     if (!rc && exchange->ask.elsewhere && exchange->status / 100 == 2)
-        return; /* accepted */
+        return; /* accepted; the answer comes over the stream */
     end_stream(exchange, rc, error);
 }
 
-/* A copy, with room for one more. */
+/* A copy with room for one more line, for Last-Event-ID. */
 static char **copy_lines(const char *const *lines)
 {
     size_t count = 0;

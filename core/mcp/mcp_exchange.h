@@ -10,24 +10,24 @@
 
 /*
  * mcp_exchange.h -- one request to an MCP server and its answer: a POST, answered with JSON or with
- * a stream of events that has the answer in it. A stream that is cut is resumed with a GET after its
- * last event, if its events have ids: the request itself is not sent again.
+ * a stream of events that contains the answer. A stream that breaks off is resumed with a GET after its
+ * last event, if its events have ids. The request itself is not sent again.
  *
  * Everything here is called on the loop's thread, and so are the callbacks.
  */
 
 #define MCP_ANSWER_LIMIT  ((size_t)4 << 20) /* bytes of one answer, other messages included */
 #define MCP_SESSION_LIMIT ((size_t)256)     /* bytes of a session's id */
-#define MCP_RESUME_LIMIT  16                /* times that a cut stream is resumed */
+#define MCP_RESUME_LIMIT  16                /* resumptions of a broken stream */
 #define MCP_ASKED_LIMIT   64                /* requests of the server within one answer */
 
 /* Why a question has no result. */
 enum mcp_fault {
     MCP_FAULT_NONE,
-    MCP_FAULT_HTTP,     /* `code` is the status, or 0 without an answer */
-    MCP_FAULT_PROTOCOL, /* not MCP, or the server answered with an error: `code` */
+    MCP_FAULT_HTTP,     /* `code` is the status, or 0 if no answer came */
+    MCP_FAULT_PROTOCOL, /* not MCP, or an error of the server, whose code is `code` */
     MCP_FAULT_SESSION,  /* the server does not know the session: nothing was done */
-    MCP_FAULT_TOOL,     /* set by the callers of this layer: the tool itself has failed */
+    MCP_FAULT_TOOL,     /* the tool itself has failed; set only by callers of this layer */
 };
 
 struct mcp_answer {
@@ -46,10 +46,9 @@ struct mcp_ask {
     uint64_t connect_ns;
     json_int_t id;
     char *text;        /* taken */
-    bool once;         /* never sent again, whatever happens */
+    bool once;         /* sent over a new connection, so that libcurl cannot repeat it */
     bool with_session; /* a session's id is among the headers */
-    bool
-        elsewhere; /* the answer comes through mcp_exchange_offer(); the POST is only accepted */
+    bool elsewhere;    /* the older transport: the answer comes through mcp_exchange_offer() */
 
     /* A request of the server; borrowed. */
     void (*on_request)(void *arg, const json_t *message);
@@ -64,14 +63,15 @@ struct mcp_ask {
 
 struct mcp_exchange;
 
-/* No callback comes before this has returned. */
+/* Starts the request. No callback comes before this has returned. */
 struct mcp_exchange *mcp_exchange_start(const struct mcp_ask *ask);
+/* No callback follows. NULL is fine. */
 void mcp_exchange_cancel(struct mcp_exchange *exchange);
 
 /* A message that came over another stream. False when it is neither the answer nor progress of this
  * exchange. */
 bool mcp_exchange_offer(struct mcp_exchange *exchange, json_t *message);
-/* Ends the exchange: no answer will come. */
+/* Ends the exchange with a fault, because no answer will come. */
 void mcp_exchange_fail(struct mcp_exchange *exchange, const struct mcp_answer *why);
 
 #endif

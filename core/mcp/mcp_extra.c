@@ -1,3 +1,20 @@
+/*
+ * mcp_extra.c -- resources and prompts of a server become four ordinary tools.
+ *
+ * In MCP resources are for the application to choose, and prompts for its user. This server has neither: it
+ * has a model. If the server put resources into the context, a stranger's text would reach the model
+ * without an approval. As tools they pass what every call passes: allowed tools, approvals, cutting, limits
+ * and secrets. None of that code knows of them. Only the method and the form of the answer differ, and both
+ * are converted here.
+ *
+ * Lists may be long. They are read page by page up to MCP_ENTRY_LIMIT entries, and "more" shows the model
+ * that others exist. An entry whose name or URI has hidden characters is left out, since the model
+ * would send back something else than the server has listed.
+ *
+ * An added tool carries its method as a note. A server may have a tool of its own called read_resource;
+ * without the note, a list that is read from the store could not tell which of the two it has.
+ */
+
 #include "core/mcp/mcp_extra.h"
 
 #include <stdint.h>
@@ -20,7 +37,7 @@ static void add_clean(json_t *entry, const json_t *given, const char *key)
         json_set_string(entry, key, clean);
 }
 
-/* An entry's name or URI is sent to the server again: an entry with an invalid one is left out. */
+/* The name or URI goes back to the server. NULL when it is invalid: the entry is left out. */
 static json_t *new_entry(const json_t *given, const char *key)
 {
     const char *id = json_get_string(given, key, "");
@@ -120,7 +137,7 @@ enum err_code mcp_listing_add(const struct mcp_listing *listing, json_t *gathere
     json_t *of;
 
     if (!json_is_array(given))
-        return err_set(err, ERR_UPSTREAM, "its list of %s is none", listing->key);
+        return err_set(err, ERR_UPSTREAM, "its list of %s is no list", listing->key);
     json_array_foreach (given, i, of) {
         json_t *entry;
 
@@ -157,7 +174,7 @@ static json_t *show_list(const json_t *given)
     return json_build("{s:o}", "content", content);
 }
 
-/* NULL when it is no list, or too long. */
+/* One part of the result for each entry. NULL when the list is missing or too long. */
 static json_t *show_each(const json_t *list, void (*add)(json_t *content, json_t *one))
 {
     json_t *content;
@@ -172,7 +189,7 @@ static json_t *show_each(const json_t *list, void (*add)(json_t *content, json_t
     return json_build("{s:o}", "content", content);
 }
 
-/* Pictures have the same form as in a result of tools/call. */
+/* Pictures get the form that they have in a result of tools/call, so clients see them as pictures. */
 static void add_resource(json_t *content, json_t *resource)
 {
     const char *type = json_get_string(resource, "mimeType", "");
@@ -190,10 +207,11 @@ static json_t *show_resource(const json_t *given)
     return show_each(json_object_get(given, "contents"), add_resource);
 }
 
+/* "user: ...", one text for each message of a prompt. A role that MCP does not have counts as the user. */
 static void add_message(json_t *content, json_t *message)
 {
-    const char *said = json_get_string(message, "role", "");
-    const char *role = strcmp(said, "assistant") == 0 ? said : "user";
+    const char *given = json_get_string(message, "role", "");
+    const char *role = strcmp(given, "assistant") == 0 ? given : "user";
     json_t *block = json_object_get(message, "content");
     const char *words = json_get_string(block, "text", NULL);
     AUTO_FREE char *text = words ? mem_printf("%s: %s", role, words) : mem_printf("%s:", role);
@@ -256,7 +274,7 @@ bool mcp_extra_is_wanted(const json_t *wanted, const char *capability)
     return json_get_bool(wanted, capability, false);
 }
 
-/* Marked, so that it differs from the server's own tools when the list is read again. */
+/* With its method as a note, which the server's own tools do not have. */
 static json_t *new_tool(const struct mcp_extra *extra)
 {
     return json_build("{s:s, s:s, s:o, s:{s:b}, s:{s:s}}", "name", extra->name, "description",

@@ -10,7 +10,7 @@
  * mcp_extra.h -- resources and prompts of a server, as tools beside its own: list_resources,
  * read_resource, list_prompts, get_prompt.
  *
- * Each has its own method of the protocol. The answer is converted to the form of a result of
+ * Each uses its own method of the protocol. The answer is converted to the form of a result of
  * tools/call, so the rest of the program sees an ordinary tool of the server.
  *
  * Pure functions: any thread.
@@ -24,12 +24,12 @@
 struct mcp_listing {
     const char *method;
     const char *key;                   /* of the list in a page */
-    json_t *(*read)(const json_t *of); /* one entry, made fit; NULL: it is left out */
+    json_t *(*read)(const json_t *of); /* a valid entry, a new reference; NULL: leave it out */
     bool optional;                     /* a server need not have the method */
 };
 
-/* Adds a page to {"<key>": [...]}. "more": true says that the rest was left out. ERR_UPSTREAM when
- * it is no such page, ERR_LIMIT when the list becomes too large. */
+/* Adds the entries of a page to `gathered`, {"<key>": [...]}; sets "more": true when entries were left out.
+ * ERR_UPSTREAM when the page has no such list, ERR_LIMIT when the list becomes too large. */
 enum err_code mcp_listing_add(const struct mcp_listing *listing, json_t *gathered,
                               const json_t *page, struct err *err) MUST_CHECK;
 
@@ -37,13 +37,13 @@ struct mcp_extra {
     const char *name;
     const char *capability; /* of the server; also the key in a request */
     const char *method;
-    const struct mcp_listing
-        *listings; /* read one after another, up to one without a method; or NULL */
+    /* Read one after another, up to one without a method; or NULL */
+    const struct mcp_listing *listings;
     const char *description;
     const char *parameters;
     /* Makes a result of tools/call from the method's result, or from the gathered list. NULL when
      * the method's result is invalid. */
-    json_t *(*result)(const json_t *given);
+    json_t *(*result)(const json_t *given); /* new reference */
 };
 
 /* The extras that a tool entry of a request wants: its object `runnel`, {"resources": true, "prompts":

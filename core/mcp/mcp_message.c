@@ -1,3 +1,14 @@
+/*
+ * mcp_message.c -- writes messages, and sorts those of a server.
+ *
+ * JSON-RPC tells messages apart by two members: an id without a method is an answer, both together are a
+ * request, a method alone is a notification. The ids of this client are integers that it counts up, so an
+ * answer with any other id belongs to nothing here and is ignored.
+ *
+ * The id of a request is also its progress token. One number less to keep, and the specification only wants
+ * it to be unique among active requests.
+ */
+
 #include "core/mcp/mcp_message.h"
 
 #include <string.h>
@@ -36,7 +47,8 @@ char *mcp_notification_text(const char *method, json_t *params)
     return text_of(json_build("{s:s, s:s}", "jsonrpc", "2.0", "method", method), params);
 }
 
-/* Sampling, roots and elicitation would let a server use the model or the user, so they are refused. */
+/* Sampling, roots and elicitation would let a server use the model, files or the user: refused. A server
+ * should not send them, because initialize has offered none of these capabilities. */
 char *mcp_reply_text(const json_t *request)
 {
     json_t *id = json_object_get(request, "id");

@@ -1,3 +1,10 @@
+/*
+ * mcp_named.c -- the list of configured servers, searched by name.
+ *
+ * The configuration owns the list for the life of the process. Changing it takes a restart, so no request
+ * sees a server change under it, and readers need no lock.
+ */
+
 #include "core/mcp/mcp_named.h"
 
 #include <string.h>

@@ -15,18 +15,18 @@
 
 struct mcp_named {
     const char *name;
-    const char *url;             /* NULL: not reached over HTTP, and cannot be used yet */
+    const char *url; /* NULL: the server is not reached over HTTP, which is not supported yet */
     const char *authorization;   /* a token, or NULL */
     const json_t *headers;       /* names and values, or NULL */
     const json_t *allowed_tools; /* a request cannot allow others; NULL: no limit */
-    const json_t
-        *require_approval;      /* a request can only tighten it; NULL: the request decides */
+    /* A request can only tighten it; NULL: the request decides */
+    const json_t *require_approval;
     bool resources, prompts;    /* a request may turn them on */
     const char *description;    /* for the model, or NULL */
-    struct egress_rules egress; /* which addresses it may have */
+    struct egress_rules egress; /* which addresses its URL may lead to */
 };
 
-/* Borrowed for the life of the process. */
+/* Sets all servers. Borrowed for the life of the process. */
 void mcp_named_set(const struct mcp_named *servers, size_t count);
 
 /* NULL when no server has that name. */

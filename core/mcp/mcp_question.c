@@ -1,11 +1,23 @@
 /*
- * mcp_question.c -- the life of a question to a server: page by page where it reads a list, and once
- * more where the server has forgotten the session.
+ * mcp_question.c -- a question to a server, from the caller's request to its one answer.
  *
- * The caller sees one question and one answer. Pages, a session that has to be opened first or again,
- * and the deadline over all of that are handled here. Nothing else is repeated: when a connection
- * breaks after a call was sent, the call may have been executed, and only the model or the client can
- * decide whether to make it again.
+ *   put ─▶ wait for the session ─▶ ask ─┬─▶ answer
+ *                ▲                      ├─▶ a page of a list: ask for the next one
+ *                └── session forgotten ─┘   (once)
+ *
+ * The caller sees one question and one answer. Pages, a session that has to be opened first or again, and
+ * one deadline over all of that are handled here.
+ *
+ * Only one failure leads to a repetition: the server answers that it does not know the session (404). Then
+ * it has done nothing. Any other failure may come after the call was executed, and only the model or the
+ * client can decide whether to make it again. Once is enough, because a server that forgets the session
+ * twice in a row will forget it a third time.
+ *
+ * Several questions of a session may notice its loss, one after the other. `generation` counts sessions, so
+ * only the first of them opens a new one, and the others are asked again when it is open.
+ *
+ * Callbacks may cancel questions, put new ones, or close the session. So a question is freed before its
+ * callback is called, and nothing of it is touched afterwards.
  */
 
 #include "core/mcp/mcp_session_internal.h"
@@ -24,7 +36,7 @@ static void reply(void *arg, const json_t *request)
 {
     const struct mcp_question *question = arg;
 
-    mcp_send_word(question->session, "POST", mcp_reply_text(request));
+    mcp_send_and_forget(question->session, "POST", mcp_reply_text(request));
 }
 
 static void notify_cancelled(struct mcp_question *question)
@@ -32,8 +44,8 @@ static void notify_cancelled(struct mcp_question *question)
     json_auto_t *params = json_build("{s:I, s:s}", "requestId", question->id, "reason",
                                      "The client no longer waits for it.");
 
-    mcp_send_word(question->session, "POST",
-                  mcp_notification_text("notifications/cancelled", params));
+    mcp_send_and_forget(question->session, "POST",
+                        mcp_notification_text("notifications/cancelled", params));
 }
 
 static void forget_question(struct mcp_question *question)
@@ -112,8 +124,7 @@ static void answer_extra(struct mcp_question *question, const json_t *given)
     if (result)
         mcp_question_answer(question, &(struct mcp_answer){.result = result});
     else
-        answer_fault(question, MCP_FAULT_PROTOCOL,
-                     "gave neither content nor messages where they were asked for");
+        answer_fault(question, MCP_FAULT_PROTOCOL, "answered without content or messages");
 }
 
 /* The tools are one list; a call may read several lists. */
@@ -188,7 +199,7 @@ static void begin_again(struct mcp_question *question)
     gather(question);
 }
 
-/* The server has forgotten the session. Another question may have noticed that before. */
+/* The server has forgotten the session. Pages of a list begin anew: its cursors were of that session. */
 static void lose_session(struct mcp_question *question, const struct mcp_answer *given)
 {
     struct mcp_session *session = question->session;
@@ -198,6 +209,7 @@ static void lose_session(struct mcp_question *question, const struct mcp_answer 
         return;
     }
     begin_again(question);
+    /* The first to notice: nobody has opened another session since this question was sent. */
     if (session->state == SESSION_OPEN && question->generation == session->generation)
         session->state = SESSION_CLOSED;
     if (session->state == SESSION_OPEN)

@@ -1,3 +1,14 @@
+/*
+ * mcp_result.c -- blocks of content become parts of a tool's result.
+ *
+ * Nothing that a server returns is dropped. A block of a kind that is not known here becomes its JSON as
+ * text, so the model can at least read it, and a newer version of MCP does not lose content.
+ *
+ * Structured content usually repeats the text in another form. It is used only if no block has text, so
+ * the model does not read the same thing twice. The schema that a server declares for it is not checked:
+ * the reader is a model, and an error would hide the content from it.
+ */
+
 #include "core/mcp/mcp_result.h"
 
 #include <string.h>

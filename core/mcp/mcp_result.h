@@ -8,7 +8,7 @@
 #include "core/tool/tool.h"
 
 /*
- * mcp_result.h -- the result of tools/call, as the parts of a tool's result.
+ * mcp_result.h -- converts a result of tools/call to the parts of a tool's result.
  *
  * Text stays text, pictures become images, embedded resources text or files, links URLs. Structured
  * content becomes text if the result has no other content.
@@ -18,7 +18,8 @@
 
 #define MCP_CONTENT_LIMIT ((size_t)256) /* parts of one result */
 
-/* ERR_UPSTREAM when it is no result of a tool. *ret_failed: the tool reports that it has failed. */
+/* ERR_UPSTREAM when the message is no result of a tool. *ret_failed: the tool reports a failure (isError). The
+ * caller clears *ret_result. */
 enum err_code mcp_result_read(const json_t *given, struct tool_result *ret_result,
                               bool *ret_failed, struct err *err) MUST_CHECK;
 

@@ -1,6 +1,14 @@
 /*
- * mcp_send.c -- what a session sends: its headers with every request, and messages that need no
- * answer. No struct owns the latter: they end by themselves, or with the loop.
+ * mcp_send.c -- puts the session's headers on every request, and sends messages that need no answer.
+ *
+ * Headers come from three places. The transport sets its own (content type, protocol version, session id).
+ * The operator or the client may add others, among them a token. A client must not replace those of the
+ * transport or of HTTP: a second Content-Length or Transfer-Encoding could make two requests of one. So
+ * names are checked against a list, and a value that is not a string is left out. Line breaks in values
+ * are refused by http_client.c.
+ *
+ * Notifications and replies to the server's own requests are sent and forgotten. No struct owns them. They
+ * end by their deadline or with the loop, and a failure would change nothing.
  */
 
 #include "core/mcp/mcp_session_internal.h"
@@ -14,7 +22,7 @@
 #include "core/base/mem.h"
 #include "core/net/http_client.h"
 
-/* For messages without an answer. */
+/* The deadline of messages without an answer. */
 #define NOTIFY_NS (10 * NS_PER_SECOND)
 
 /* ---- Headers ---- */
@@ -96,7 +104,7 @@ static void make_headers(const struct mcp_session *session, struct headers *head
     add_given(session, headers);
 }
 
-static const char *place_of(const struct mcp_session *session)
+static const char *url_of(const struct mcp_session *session)
 {
     return session->endpoint ? session->endpoint : session->options.url;
 }
@@ -120,7 +128,7 @@ struct http_call *mcp_send_request(struct mcp_session *session, const char *meth
         session->options.loop,
         &(struct http_request){
             .method = method,
-            .url = place_of(session),
+            .url = url_of(session),
             .headers = lines_of(&headers),
             .body = body,
             .timeouts = {.connect = session->options.connect_ns, .total = NOTIFY_NS},
@@ -133,7 +141,7 @@ struct http_call *mcp_send_request(struct mcp_session *session, const char *meth
     return call;
 }
 
-void mcp_send_word(struct mcp_session *session, const char *method, char *text)
+void mcp_send_and_forget(struct mcp_session *session, const char *method, char *text)
 {
     (void)mcp_send_request(session, method, text, forget);
 }
@@ -145,7 +153,7 @@ struct mcp_exchange *mcp_send_ask(struct mcp_session *session, struct mcp_ask *w
 
     make_headers(session, &headers);
     what->loop = session->options.loop;
-    what->url = place_of(session);
+    what->url = url_of(session);
     what->elsewhere = session->stream;
     what->headers = lines_of(&headers);
     what->egress = session->options.egress;

@@ -1,12 +1,22 @@
 /*
- * mcp_session.c -- opens a session, notices that it is lost, and sends the questions that wait for it.
+ * mcp_session.c -- opens a session, and sends the questions that wait for it.
  *
- * A session is opened by a request (initialize) and a notification (initialized). Questions are sent
- * when the server has accepted the notification, because servers refuse requests before it.
+ *   closed ─▶ initialize ─▶ initialized ─▶ open
+ *                └─ 400, 404, 405 ─▶ GET: a stream names the URL for requests ─▶ initialize ─▶ ...
  *
- * A server that refuses the POST of initialize (400, 404, 405) may speak the older transport: then a
- * GET opens a stream that names the URL for requests, and all answers come over that stream. The rest
- * is the same for both transports.
+ * A session is opened by a request (initialize) and a notification (initialized). Questions are sent when
+ * the server has accepted the notification, because servers refuse requests before it.
+ *
+ * A server that refuses the POST of initialize may speak the older transport (2024-11-05). The specification
+ * says how to find out: a GET opens a stream whose first event names the URL for requests. All answers come
+ * over that stream; the rest is the same for both transports. What was found out is kept (`older`), so a
+ * session that is opened again does not try the POST first. If the GET is refused too, the client sees the
+ * error of the POST, which is about the transport that it has most likely meant.
+ *
+ * Nothing is opened before the first question. A run may name servers that its model never calls.
+ *
+ * A question that fails calls its callback, and the callback may close the session. Loops over questions
+ * watch for that through `closed`, a flag outside the session, and search from the beginning each time.
  */
 
 #include "core/mcp/mcp_session_internal.h"
@@ -53,8 +63,8 @@ static void ask_all(struct mcp_session *session)
         mcp_question_ask(question);
 }
 
-/* A callback may close the session, or put a new question, which opens it again: then the other
- * questions wait for that. */
+/* Answers all waiting questions with a fault. A callback may put a new question, which opens the session
+ * again; the remaining questions then wait for that. */
 static void fail_all(struct mcp_session *session, const struct mcp_answer *why)
 {
     struct mcp_question *question;
@@ -67,7 +77,7 @@ static void fail_all(struct mcp_session *session, const struct mcp_answer *why)
         session->closed = NULL;
 }
 
-/* Failures are ignored here: the first question will meet them, too. */
+/* A failure of the notification is ignored: the first question will fail for the same reason. */
 static void take_greeted(void *arg, enum err_code rc, const struct err *error)
 {
     struct mcp_session *session = arg;
@@ -103,8 +113,9 @@ static void take_opened(void *arg, const struct mcp_answer *given)
 {
     struct mcp_session *session = arg;
     const char *version = json_get_string(given->result, "protocolVersion", "");
-    struct mcp_answer refused = {.fault = MCP_FAULT_PROTOCOL,
-                                 .text = "speaks no version of the protocol that we know"};
+    struct mcp_answer refused = {
+        .fault = MCP_FAULT_PROTOCOL,
+        .text = "speaks no version of the protocol that this server knows"};
 
     session->opening = NULL;
     if (may_be_older(session, given)) {
@@ -127,7 +138,7 @@ static void take_opened(void *arg, const struct mcp_answer *given)
 
 static void reply_opening(void *arg, const json_t *request)
 {
-    mcp_send_word(arg, "POST", mcp_reply_text(request));
+    mcp_send_and_forget(arg, "POST", mcp_reply_text(request));
 }
 
 static void initialize(struct mcp_session *session)
@@ -185,7 +196,7 @@ static struct mcp_question *find_asked(const struct mcp_session *session, const 
 static void take_request(struct mcp_session *session, const json_t *message)
 {
     if (++session->requests <= MCP_ASKED_LIMIT)
-        mcp_send_word(session, "POST", mcp_reply_text(message));
+        mcp_send_and_forget(session, "POST", mcp_reply_text(message));
 }
 
 static void take_message(void *arg, json_t *message)
@@ -275,7 +286,7 @@ void mcp_session_close(struct mcp_session *session)
         mcp_question_cancel(session->questions);
     mcp_session_stop_opening(session);
     if (*session->id)
-        mcp_send_word(session, "DELETE", NULL);
+        mcp_send_and_forget(session, "DELETE", NULL);
     free((char *)(uintptr_t)session->options.url);
     free((char *)(uintptr_t)session->options.authorization);
     json_decref((json_t *)(uintptr_t)session->options.headers);

@@ -12,10 +12,10 @@
 /*
  * mcp_session.h -- a client of one remote MCP server, over streamable HTTP.
  *
- * It lives on a loop and holds no thread, however slow the server is. A question is a request of the
- * protocol with its answer. The session is opened for the first question. It is opened again, once
- * for each question, when the server has forgotten it, for then nothing was done. A call that may
- * have been executed is never sent again.
+ * It lives on a loop and holds no thread, no matter how slow the server is. A question is a request of the
+ * protocol with its answer. The session is opened for the first question. If the server has forgotten the
+ * session, it has not executed the question; then the session is opened again, once for each question. A
+ * call that may have been executed is never sent again.
  *
  * Everything here is called on the loop's thread, and so are the callbacks. Inside them questions may
  * be put and cancelled, and the session may be closed.
@@ -63,7 +63,7 @@ struct mcp_question *mcp_session_call(struct mcp_session *session, const char *t
  * over the older transport, where servers send that report at the beginning of every session. */
 bool mcp_session_list_changed(const struct mcp_session *session);
 
-/* Gives the question up and notifies the server. */
+/* Cancels the question and notifies the server. No callback follows. NULL is fine. */
 void mcp_question_cancel(struct mcp_question *question);
 
 /* True for a header that a client may set: a valid name, and none that this client or the connection

@@ -35,7 +35,7 @@ struct mcp_question {
     json_int_t id;                 /* of the latest request */
     unsigned generation;           /* of the session that it went through */
     struct mcp_exchange *exchange; /* NULL while it waits for the session */
-    bool repeated;
+    bool repeated;                 /* after a lost session; once is the limit */
     struct loop_timer deadline;
     mcp_answered *answered;
     mcp_progressed *progressed; /* or NULL */
@@ -52,15 +52,15 @@ struct mcp_session {
     json_int_t last_id;
     struct mcp_exchange *opening;
     bool older;                 /* it speaks the transport of 2024-11-05 */
-    struct mcp_stream *stream;  /* its, for all answers */
-    char *endpoint;             /* and where questions are posted to it */
-    unsigned requests;          /* of the server's, over the stream */
-    int refused;                /* what it has said to the newer one's POST */
-    struct http_call *greeting; /* initialized, on its way */
+    struct mcp_stream *stream;  /* of the older transport, with all answers */
+    char *endpoint;             /* of the older transport: the URL for requests */
+    unsigned requests;          /* that the server has sent over the stream */
+    int refused;                /* status of the POST, when the GET is tried */
+    struct http_call *greeting; /* the notification "initialized", while it is being sent */
     struct mcp_question *questions;
     bool list_changed;
-    bool
-        *closed; /* for fail_all(), which calls several callbacks: one has closed the session */
+    /* Set by mcp_session_close(): for loops that call several callbacks; or NULL */
+    bool *closed;
 };
 
 /* ---- mcp_session.c ---- */
@@ -82,7 +82,7 @@ void mcp_question_answer(struct mcp_question *question, const struct mcp_answer 
 struct http_call *mcp_send_request(struct mcp_session *session, const char *method, char *text,
                                    void (*on_done)(void *, enum err_code, const struct err *));
 /* The same, without a callback. */
-void mcp_send_word(struct mcp_session *session, const char *method, char *text);
+void mcp_send_and_forget(struct mcp_session *session, const char *method, char *text);
 /* Fills in the URL, headers and limits of `what`. */
 struct mcp_exchange *mcp_send_ask(struct mcp_session *session, struct mcp_ask *what);
 /* The same, for the stream of the older transport; the callbacks get the session. */

@@ -1,3 +1,19 @@
+/*
+ * mcp_stream.c -- the stream of the transport of 2024-11-05: one GET, all answers.
+ *
+ *   event "endpoint" ─▶ on_endpoint, once    the URL for requests
+ *   event "message"  ─▶ on_message           answers, notifications, requests of the server
+ *
+ * The endpoint must have the origin of the stream. Token and headers are sent there, and a server that
+ * could name any URL would get this server to send a client's token to another host.
+ *
+ * The stream is not resumed when it breaks: this transport has no event ids. The session fails the
+ * questions that were sent, and opens a new stream for the others.
+ *
+ * Callbacks run inside the parser, and one of them may cancel the stream. Then the stream is only marked,
+ * and freed when the parser has returned.
+ */
+
 #include "core/mcp/mcp_stream.h"
 
 #include <stdio.h>

@@ -1,3 +1,19 @@
+/*
+ * mcp_tools.c -- checks and shortens the tools that a server lists.
+ *
+ * What a stranger writes here is read by a model as instructions, and by a person as the thing to approve.
+ * Three kinds of attack are closed. Characters that are invisible or reverse the order of others are
+ * removed: a person must see what the model reads. Names are visible ASCII, so that two tools that look
+ * alike are alike. Sizes are limited, because the list is sent with every request to the model.
+ *
+ * A tool that cannot be used is left out and the rest is kept: one bad schema of a server must not disable
+ * all of its tools. But a list that is too large as a whole is an error. A part of it would be arbitrary.
+ *
+ * A model sees one flat list of functions, so a tool is named "<label>__<tool>". Names of servers and tools
+ * may have characters and lengths that upstreams refuse. Such a name is changed and gets a hash of both
+ * originals, so different tools keep different names, in every request the same.
+ */
+
 #include "core/mcp/mcp_tools.h"
 
 #include <ctype.h>
@@ -9,7 +25,7 @@
 #include "core/base/json.h"
 #include "core/base/mem.h"
 
-/* ---- Text of strangers ---- */
+/* ---- Descriptions and names ---- */
 
 /* Characters that are invisible, or reverse the order of others: U+200B-200F, U+202A-202E,
  * U+2060-206F, U+FEFF and the tags of U+E0000. `at` points to a whole character. */
@@ -96,7 +112,7 @@ bool mcp_schema_is_fit(const json_t *schema)
     return strlen(text) <= MCP_SCHEMA_LIMIT;
 }
 
-/* The hints as they are meant to be: booleans, and a title. */
+/* The annotations that MCP defines, with their types: booleans, and a title. */
 static json_t *annotations_of(const json_t *tool)
 {
     static const char *const hints[] = {"readOnlyHint", "destructiveHint", "idempotentHint",
@@ -147,7 +163,7 @@ static json_t *read_tool(const json_t *given)
                       "input_schema", schema, "annotations", annotations_of(given));
 }
 
-/* All of it is stored, shown to clients and sent to the model. */
+/* The whole list is stored, shown to clients and sent to the model. */
 static enum err_code check_size(const json_t *tools, struct err *err)
 {
     AUTO_FREE char *text = json_text(tools);
@@ -165,7 +181,7 @@ enum err_code mcp_tools_add_page(json_t *tools, const json_t *page, struct err *
     json_t *given;
 
     if (!json_is_array(list))
-        return err_set(err, ERR_UPSTREAM, "its list of tools is none");
+        return err_set(err, ERR_UPSTREAM, "its list of tools is no list");
     json_array_foreach (list, i, given) {
         json_t *tool = read_tool(given);
 

@@ -8,10 +8,10 @@
 #include "core/base/err.h"
 
 /*
- * mcp_tools.h -- the tools that a remote server lists, made fit to be shown to a model.
+ * mcp_tools.h -- reads the tools that a remote server lists, and makes them safe to show to a model.
  *
  * A stranger has written them: names must be valid, descriptions have a limited length and no hidden
- * characters, schemas have a limited size. A tool that cannot be used is left out; the others stay.
+ * characters, schemas have a limited size. A tool that cannot be used is left out; the others are kept.
  *
  * Pure functions: any thread.
  */

@@ -1,3 +1,18 @@
+/*
+ * message_cache.c -- variables whose names are made of their texts.
+ *
+ * The name is a part of the text's SHA-256. Ids of items would be simpler, but a client that sends its
+ * history itself sends it without ids. A number by position would change when old messages are left
+ * out. The name stands in the prompt, and a prompt must not change from request to request, or no prompt
+ * cache of an upstream holds. Two equal messages have one name, and need only one variable.
+ *
+ * The hash need not keep secrets. But a user should not be able to make a message that takes the name of
+ * another one, and so a short checksum would not do.
+ *
+ * The cache is read by tool workers while the run goes on. It is immutable once it is shared, so it has a
+ * counter of holders and no lock. When the user has sent new messages, the run makes a new cache.
+ */
+
 #include "core/memory/message_cache.h"
 
 #include <jansson.h>
@@ -16,7 +31,8 @@ struct message_cache {
     atomic_size_t holders;
     struct variable *messages;
     size_t count, room;
-    json_t *names; /* of those that are there; while it is filled, and nobody's after that */
+    json_t *
+        names; /* a set, for message_cache_add(); not for readers, as jansson is not thread-safe */
 };
 
 struct message_cache *message_cache_new(void)
@@ -55,8 +71,8 @@ void message_cache_name(const char *text, char ret_name[VARIABLE_NAME_LIMIT + 1]
         (void)snprintf(ret_name + length + 2 * i, 3, "%02x", hash[i]);
 }
 
-/* How it begins, in one line: whatever a message says, a list of variables keeps its form. The caller
- * frees. */
+/* The beginning of the message in one line, so that no message can break the form of a list of variables.
+ * The caller frees. */
 static char *describe(const char *role, const char *text)
 {
     AUTO_FREE char *beginning = variable_slice(text, 0, DESCRIBED_TEXT);

@@ -1,3 +1,18 @@
+/*
+ * skill.c -- permissions of skills, and the texts that the model reads.
+ *
+ * A skill is a text that the model obeys. So an application can say by name which skills a run may read,
+ * in several places, such as an assistant and its run.
+ *
+ * Within one place the last matching line counts: a general line comes first, and its exceptions follow.
+ * Between places that would be wrong, because a narrower place could append a line that allows what a
+ * wider place denies. So the places stay side by side, as a list of lists, and the strictest counts.
+ *
+ * The server checks permissions when it accepts a request. The run's settings then have only the skills
+ * that it may read, so the tool's definition is made on a loop without waiting. The texts stay in the
+ * store until the model reads one.
+ */
+
 #include "core/memory/skill.h"
 
 #include <fnmatch.h>
@@ -11,6 +26,7 @@
 
 const char *const skill_permission_names[] = {"allow", "ask", "deny", NULL};
 
+/* An unknown value counts as deny: a typing error must not open anything. */
 static enum skill_permission parse(const char *word)
 {
     for (int i = SKILL_ALLOW; i < SKILL_DENY; i++)
@@ -32,7 +48,7 @@ static enum skill_permission last_match(const json_t *list, const char *name)
     return permission;
 }
 
-/* Of one place: its lines are objects. */
+/* True for the permissions of a single place: a list of objects, not of lists. */
 static bool is_flat(const json_t *permissions)
 {
     return !json_is_array(json_array_get(permissions, 0));

@@ -8,17 +8,19 @@
 /*
  * skill.h -- the skills of a run, and who may read which.
  *
- * The settings of a run have them as they were found in the store when its request was accepted: a list of {"id", "name", "description", "ask"}. What the run may not read is not in it,
- * and "ask" says that a person is asked before the model reads it.
+ * The settings of a run have a list of {"id", "name", "description", "ask"}, made when the request was
+ * accepted. Skills that the run may not read are not in the list. "ask" means that a person must approve
+ * before the model reads the skill.
  *
- * Permissions are a list of {"skill": "internal-*", "permission": "deny"}, of which the last that fits
- * the name counts; without one that fits, reading is allowed. Those of several places, such as an
- * assistant and its run, are a list of such lists, of which the strictest counts.
+ * Permissions are a list of {"skill": "internal-*", "permission": "deny"}. The pattern is that of
+ * fnmatch(3). The last entry that matches the name counts, and without a match the skill may be read. The
+ * permissions of several places, such as an assistant and its run, are a list of such lists; the strictest
+ * result counts.
  *
- * Pure functions.
+ * Pure functions: any thread.
  */
 
-/* The group of the tool that reads them, and of their names as variables: "Rule/skills/<name>". */
+/* The group of the tool that reads skills. A skill is also readable as a variable, "Rule/skills/<name>". */
 #define SKILL_GROUP           "skills"
 #define SKILL_VARIABLE_PREFIX "Rule/" SKILL_GROUP "/"
 
@@ -28,22 +30,23 @@ enum skill_permission {
     SKILL_ASK,
     SKILL_DENY,
 };
-/* Ends with NULL. */
+/* "allow", "ask", "deny" by their numbers; ends with NULL. */
 extern const char *const skill_permission_names[];
 
-/* A word that there is not is a refusal. */
+/* The permission for the skill of that name. An unknown value counts as SKILL_DENY. */
 enum skill_permission skill_permission_of(const json_t *permissions, const char *name);
 
-/* Of a wide and a narrow place together; either may be NULL. New reference; NULL when both are. */
+/* The permissions of a wide and a narrow place together; either may be NULL. New reference; NULL if
+ * neither has an entry. */
 json_t *skill_permissions_merge(const json_t *wide, const json_t *narrow);
 
-/* The skill of that name; NULL when it is not among them. Borrowed. */
+/* The skill of that name in the list of the settings, or NULL. Borrowed. */
 const json_t *skill_find(const json_t *skills, const char *name);
 
-/* What the model reads of a skill: its instructions and, behind them, which files there are (an object from
- * path to text; NULL: none). The caller frees. */
+/* The text of a skill as the model reads it: the instructions in `prompt`, then the paths of its files.
+ * `files` is an object from path to text, or NULL. The caller frees. */
 char *skill_text(const json_t *skill, const char *prompt, const json_t *files);
-/* One of the files. The caller frees *ret_text. ERR_NOT_FOUND. */
+/* The text of one file. The caller frees *ret_text. ERR_NOT_FOUND, with a text for the model. */
 enum err_code skill_file_text(const json_t *skill, const json_t *files, const char *path,
                               char **ret_text, struct err *err) MUST_CHECK;
 

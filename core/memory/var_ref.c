@@ -1,3 +1,29 @@
+/*
+ * var_ref.c -- replacing references, and not more than references.
+ *
+ * A model that passes a long result from one tool to the next would write it again, token by token: slow,
+ * expensive, and with errors. Instead it writes a name, and the server puts the value there.
+ *
+ * That makes a small macro language out of arguments, with the dangers of one:
+ *
+ * - Injection. Values come from tools, and tools from the internet. Only what the model or the client
+ *   wrote is expanded (variable_is_trusted). Any other value is inserted as it is, with whatever looks
+ *   like a reference in it.
+ * - Loops. `path` holds the names that are being expanded; a name that is among them is an error. A set of
+ *   all names would be wrong, because one variable may be used twice.
+ * - Growth. Values that refer to values twice double the text with each level. So depth and count are
+ *   limited, and so are the bytes of the result.
+ *
+ * Expansion works on the strings of the parsed arguments, never on their JSON text. A value with a quote
+ * cannot break out of its string then, and needs no escaping.
+ *
+ * Each variable is read once for a call. Reading may need the database, and both uses of a name must have
+ * the same value.
+ *
+ * An unknown form of a reference is not an error but plain text. Arguments may be a program, or a
+ * document about this syntax.
+ */
+
 #include "core/memory/var_ref.h"
 
 #include <stdio.h>
@@ -9,15 +35,16 @@
 
 #define MARK "$VAR_REF{{"
 
-/* ---- What a reference looks like ---- */
+/* ---- The form of a reference ---- */
 
 struct reference {
     char name[VARIABLE_NAME_LIMIT + 1];
     size_t start;
-    size_t length; /* SIZE_MAX: all the rest */
+    size_t length; /* SIZE_MAX: to the end */
 };
 
-/* ":123", as far as numbers go. NULL when there is none. */
+/* Reads ":123" and returns its end; NULL if there is no number. A number that is too large becomes a large
+ * one: it is beyond any value. */
 static const char *read_number(const char *at, size_t *ret_number)
 {
     size_t number = 0;
@@ -30,7 +57,7 @@ static const char *read_number(const char *at, size_t *ret_number)
     return at;
 }
 
-/* Behind the reference that begins here; NULL when none does. */
+/* Reads the reference that begins at `at` and returns its end; NULL if none begins there. */
 static const char *read_reference(const char *at, struct reference *ret_reference)
 {
     struct reference found = {.length = SIZE_MAX};
@@ -56,7 +83,7 @@ static const char *read_reference(const char *at, struct reference *ret_referenc
     return at + 2;
 }
 
-/* The next reference of the text. *ret_begin and *ret_end are set when there is one. */
+/* Finds the next reference of the text. False: no reference, and nothing is set. */
 static bool find_reference(const char *text, struct reference *ret_reference,
                            const char **ret_begin, const char **ret_end)
 {
@@ -91,14 +118,15 @@ bool var_ref_is_in(json_t *args)
     return false;
 }
 
+/* The JSON text may spell the mark with \u escapes. Any such escape makes it worth parsing. */
 bool var_ref_may_be_in(const char *arguments)
 {
     return strstr(arguments, MARK) || strstr(arguments, "\\u");
 }
 
-/* ---- What it becomes ---- */
+/* ---- Its value ---- */
 
-/* A value that was asked for is there for the next reference to it. */
+/* A variable that was looked up, kept for the next reference to it. */
 struct value {
     struct variable variable;
     struct value *next;
@@ -109,8 +137,9 @@ struct resolving {
     void *arg;
     struct value *values; /* newest first */
     unsigned count;
-    size_t bytes;
-    const char *path[VAR_REF_DEPTH_LIMIT + 1]; /* names, from the outermost on */
+    size_t bytes; /* inserted so far */
+    const char
+        *path[VAR_REF_DEPTH_LIMIT + 1]; /* names that are being expanded, outermost first */
     unsigned depth;
 };
 
@@ -159,8 +188,9 @@ static enum err_code fail_circular(const struct resolving *resolving, const char
     return err_set(err, ERR_INVALID, "Circular variable reference: %.900s", chain.data);
 }
 
-/* Before a reference is followed. */
-static enum err_code check_way(struct resolving *resolving, const char *name, struct err *err)
+/* Checks the limits before a reference is followed. */
+static enum err_code check_limits(struct resolving *resolving, const char *name,
+                                  struct err *err)
 {
     for (unsigned i = 0; i < resolving->depth; i++) {
         if (strcmp(resolving->path[i], name) == 0)
@@ -169,7 +199,7 @@ static enum err_code check_way(struct resolving *resolving, const char *name, st
     if (resolving->depth > VAR_REF_DEPTH_LIMIT - 1)
         return err_set(
             err, ERR_INVALID,
-            "Variable references inside of values are followed %d deep, not further.",
+            "References inside the values of variables may be nested at most %d deep.",
             VAR_REF_DEPTH_LIMIT);
     if (++resolving->count > VAR_REF_COUNT_LIMIT)
         return err_set(err, ERR_INVALID, "A call may contain at most %d variable references.",
@@ -198,7 +228,7 @@ static enum err_code follow(struct resolving *resolving, const struct reference 
 {
     const struct variable *variable = NULL;
     AUTO_FREE char *part = NULL;
-    enum err_code rc = check_way(resolving, reference->name, err);
+    enum err_code rc = check_limits(resolving, reference->name, err);
 
     if (!rc)
         rc = find_value(resolving, reference->name, &variable, err);
@@ -213,7 +243,7 @@ static enum err_code follow(struct resolving *resolving, const struct reference 
     return rc;
 }
 
-/* Text with its references followed. */
+/* Adds the text to `out`, with its references replaced. */
 static enum err_code expand(struct resolving *resolving, const char *text, struct buf *out,
                             struct err *err)
 {

@@ -1,3 +1,36 @@
+/*
+ * variable_memory.c -- variables in memory, under a limit that all responses of a node share.
+ *
+ * A response with "store": false must leave nothing in the database, but its tools need variables like any
+ * other. So this file does what core/store/tables/threads/variables.c does in SQL, with the same results; a
+ * test gives both the same commands and compares.
+ *
+ * The database bounds each scope. Memory needs more: many responses run at once, and clients decide how
+ * much each of them keeps. Three limits hold together:
+ *
+ *   the response  VARIABLE_COUNT_LIMIT, VARIABLE_BYTES_LIMIT   as in the store; evicts
+ *   the project   memory->project_limit, of its tenant         evicts, or refuses
+ *   the node      budget->limit                                evicts, or refuses
+ *
+ * With only the node's limit, one project could fill it, and all others would lose what they wrote. A write
+ * evicts from its own response alone. Evicting from another response would need its lock, and its model
+ * has just read that these variables exist.
+ *
+ * Room is reserved before anything is written: reserve_locked() adds the bytes to both counters, then looks
+ * whether the excess can be evicted, and gives the bytes back if not. Other responses do the same at the
+ * same moment, on other threads, without a common lock. Adding first means that two writers may both
+ * be refused where one would have had room, but never that both are admitted beyond the limit.
+ *
+ * The counters are atomic. The memory's own lock guards the variables. The budget's lock guards the table of
+ * shares, and is taken only when a memory is made or freed. Neither is held while the other is taken.
+ *
+ * A memory has at most a thousand variables, so names are searched one by one: an index would cost more
+ * than it saves. The array is in no order, and a removed variable is replaced by the last one. Pointers
+ * into it are valid only until the next change.
+ *
+ * Nothing here survives a crash, and nothing must: a response that is not stored ends with its node.
+ */
+
 #include "core/memory/variable_memory.h"
 
 #include <stdio.h>
@@ -16,21 +49,23 @@ struct variable_memory {
     atomic_uint holders;
     struct variable_budget *budget;
     struct variable_share *share; /* held */
-    size_t project_limit;         /* of its bytes; 0: none */
-    struct variable *variables;   /* guarded by lock, as what follows; in no order */
+    size_t project_limit;         /* bytes of all memories of the project; 0: no limit */
+    /* Guarded by lock: */
+    struct variable *variables; /* in no order */
     size_t count;
     int64_t bytes; /* of the values */
 };
 
-/* ---- What a project has ---- */
+/* ---- The share of a project ---- */
 
 struct variable_share {
-    struct variable_share *next; /* guarded by the budget's lock, as the holders */
-    size_t holders;
-    atomic_size_t used;
-    char project[ID_SIZE]; /* its id */
+    struct variable_share *next; /* guarded by the budget's lock */
+    size_t holders;              /* the same */
+    atomic_size_t used;          /* bytes */
+    char project[ID_SIZE];       /* the project's id */
 };
 
+/* Where the share of a project hangs, or would hang. */
 static struct variable_share **share_at_locked(struct variable_budget *budget,
                                                const char project[ID_SIZE])
     REQUIRES(budget->lock)
@@ -89,7 +124,7 @@ struct variable_memory *variable_memory_hold(struct variable_memory *memory)
     return memory;
 }
 
-/* ---- What it has, under its lock ---- */
+/* ---- Counting and evicting ---- */
 
 static size_t cost(size_t bytes, const char *description, const json_t *tags)
 {
@@ -97,13 +132,13 @@ static size_t cost(size_t bytes, const char *description, const json_t *tags)
            (tags ? json_dumpb(tags, NULL, 0, JSON_COMPACT) : 0);
 }
 
-/* What a variable costs, counted while it is there. */
+/* The bytes for which a variable is counted while it exists. */
 static size_t cost_of(const struct variable *variable)
 {
     return cost((size_t)variable->bytes, variable->description, variable->tags);
 }
 
-/* What it will cost, found or made. */
+/* The bytes after a change, of a variable that was found or, with NULL, will be made. */
 static size_t cost_after(const struct variable *found, const struct variable_change *change)
 {
     static const struct variable nothing;
@@ -125,7 +160,7 @@ static size_t beyond(size_t used, size_t limit)
     return used > limit ? used - limit : 0;
 }
 
-/* By how much the node, or the project, is beyond its limit. */
+/* The bytes by which the node or the project exceeds its limit, whichever is more. */
 static size_t excess_of(const struct variable_memory *memory)
 {
     size_t node = beyond(memory->budget->used, memory->budget->limit);
@@ -135,7 +170,8 @@ static size_t excess_of(const struct variable_memory *memory)
     return node > project ? node : project;
 }
 
-/* What goes, or can go, when one is written in place of `replaced` (or NULL). */
+/* The bytes that can be freed when a variable is written: those of variables that may be evicted, and of
+ * `replaced`, the one that it replaces (or NULL). */
 static size_t evictable_locked(const struct variable_memory *memory,
                                const struct variable *replaced) REQUIRES(memory->lock)
 {
@@ -150,8 +186,8 @@ static size_t evictable_locked(const struct variable_memory *memory,
     return sum;
 }
 
-/* Counts what will be written, if there is room, or can be: the others are asked for theirs at the same
- * time, so it is counted first. */
+/* Counts the bytes of a write, if there is room or room can be made. Counts first and looks then: see the
+ * top. */
 static bool reserve_locked(struct variable_memory *memory, size_t amount,
                            const struct variable *replaced) REQUIRES(memory->lock)
 {
@@ -176,7 +212,7 @@ static struct variable *find_locked(const struct variable_memory *memory, const 
     return NULL;
 }
 
-/* A new one of that name, which nothing has. */
+/* A new variable; the name must be free. */
 static struct variable *append_locked(struct variable_memory *memory, const char *name)
     REQUIRES(memory->lock)
 {
@@ -204,7 +240,8 @@ static int later_first(int64_t a, int64_t b)
     return (a < b) - (a > b);
 }
 
-/* The order in which they are worth keeping: what is kept, what was used last, ... */
+/* The most valuable first: marked to be kept, then last used, last changed, last made. The order of the
+ * store's variables_evict; the name makes it definite. */
 static int by_worth(const void *left, const void *right)
 {
     const struct variable *a = left, *b = right;
@@ -225,7 +262,8 @@ static bool is_too_much_locked(const struct variable_memory *memory) REQUIRES(me
            excess_of(memory);
 }
 
-/* What has that name (or NULL) has just been written. */
+/* Evicts until all limits hold. `spared` is the name of the variable that was just written, or NULL: the
+ * writer has been answered that it exists. */
 static void evict_locked(struct variable_memory *memory, const char *spared)
     REQUIRES(memory->lock)
 {
@@ -259,34 +297,35 @@ void variable_memory_release(struct variable_memory *memory)
 static bool add_locked(struct variable_memory *memory, struct variable *variable)
     REQUIRES(memory->lock)
 {
-    struct variable *there = find_locked(memory, variable->name);
+    struct variable *slot = find_locked(memory, variable->name);
     char name[VARIABLE_NAME_LIMIT + 1];
 
-    if (!reserve_locked(memory, cost_of(variable), there)) {
+    if (!reserve_locked(memory, cost_of(variable), slot)) {
         variable_clear(variable);
         return false;
     }
     memcpy(name, variable->name, sizeof(name));
-    if (there)
-        drop_locked(memory, there);
-    there = append_locked(memory, name);
-    *there = *variable;
+    if (slot)
+        drop_locked(memory, slot);
+    slot = append_locked(memory, name);
+    *slot = *variable;
     *variable = (struct variable){0};
-    memory->bytes += there->bytes;
+    memory->bytes += slot->bytes;
+    /* The new one may be the least valuable itself: then it is evicted, as it would be in the store. */
     evict_locked(memory, NULL);
     return find_locked(memory, name);
 }
 
 bool variable_memory_add(struct variable_memory *memory, struct variable *variable)
 {
-    bool is_there;
+    bool added;
 
     variable->bytes = (int64_t)strlen(variable->value);
     variable->updated_at = variable->visited_at = variable->created_at;
     lock_acquire(&memory->lock);
-    is_there = add_locked(memory, variable);
+    added = add_locked(memory, variable);
     lock_release(&memory->lock);
-    return is_there;
+    return added;
 }
 
 enum err_code variable_memory_fill(struct variable_memory *memory, struct variable *variables,
@@ -297,18 +336,18 @@ enum err_code variable_memory_fill(struct variable_memory *memory, struct variab
     for (size_t i = 0; i < count; i++)
         (void)variable_memory_add(memory, &variables[i]);
     lock_acquire(&memory->lock);
-    all = memory->count == count; /* one may have gone for another */
+    all = memory->count == count; /* a later one may have evicted an earlier one */
     lock_release(&memory->lock);
     if (all)
         return ERR_OK;
     return err_refuse(err, ERR_LIMIT, REASON_BUSY, NULL,
-                      "The variables of responses that are not stored are too much at once. "
+                      "The variables of responses that are not stored take too much memory. "
                       "Please retry in a few seconds.");
 }
 
 /* ---- Reading ---- */
 
-/* All but the value. A tree belongs to one thread, so tags are copied, too. */
+/* A copy without the value. A JSON tree belongs to one thread, so tags are copied as well. */
 static struct variable copy_of(const struct variable *variable)
 {
     struct variable copy = *variable;
@@ -363,7 +402,7 @@ static int by_name_down(const void *left, const void *right)
     return by_name(right, left);
 }
 
-/* Is it further on in the list than where the question goes on from? */
+/* True if it comes after the query's cursor, in the query's direction. */
 static bool comes_after(const struct variable *variable, const struct variable_query *query)
 {
     int order = query->after ? strcmp(variable->name, query->after) : 1;
@@ -371,7 +410,7 @@ static bool comes_after(const struct variable *variable, const struct variable_q
     return query->after && query->descending ? order < 0 : order > 0;
 }
 
-/* The page of a sorted list: what is not on it goes. */
+/* Reduces a sorted list to one page, and clears the rest. Returns the length of the page. */
 static size_t take_page(struct variable *list, size_t count, const struct variable_query *query)
 {
     int64_t skipped = 0;
@@ -417,6 +456,7 @@ enum err_code variable_memory_list(const struct variable_access *access,
 
 /* ---- Writing ---- */
 
+/* With `changed`, or with a new variable for NULL, marked to be kept. */
 static bool keeps_too_many_locked(const struct variable_memory *memory,
                                   const struct variable *changed) REQUIRES(memory->lock)
 {
@@ -476,11 +516,12 @@ static enum err_code reserve_change_locked(struct variable_memory *memory,
     return err_set(
         err, ERR_LIMIT,
         "There is no room for variable '%s': the variables of responses that are not "
-        "stored are too much at once. Write less, remove others, or retry later.",
+        "stored take too much memory. Write less, remove others, or retry later.",
         change->name);
 }
 
-/* There is room for it. */
+/* Changes the variable, or makes it for NULL. Its new cost is reserved already, so only the old cost is
+ * given back. */
 static void put_locked(struct variable_memory *memory, struct variable *variable,
                        const struct variable_change *change) REQUIRES(memory->lock)
 {

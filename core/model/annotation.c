@@ -1,3 +1,10 @@
+/*
+ * annotation.c -- citations as OpenAI's API has them: a table of types and their members.
+ *
+ * An upstream may send any object as an annotation. It is stored, and shown to clients that parse with
+ * strict types, so it is built anew from the table. A new type of the API is a new line.
+ */
+
 #include "core/model/annotation.h"
 
 #include <string.h>

@@ -1,3 +1,30 @@
+/*
+ * answer.c -- from the bytes of a body to pieces of an answer.
+ *
+ *   bytes ─▶ recognise ─┬─▶ sse_parser ─▶ read_event ─┬─▶ dialect->scan     plain text, without a tree
+ *   (answer_feed)       │                             └─▶ parse_object ─▶ dialect->event
+ *                       └─▶ body, until its end ─▶ parse_object ─▶ dialect->whole
+ *                                                                       │
+ *              callbacks of model.h ◀── emit_piece, answer_pass_... ◀───┘
+ *
+ * A token is one event, and a server with a thousand streams reads tens of thousands of events a second. So
+ * there is a path for the commonest event that builds no tree (chat_chunk.h). What it does not take
+ * goes through jansson. Only what jansson refuses is repaired, and read once more.
+ *
+ * The format is found in the first byte, because some servers send the wrong content type. The one
+ * exception is text/html: a page is an error of a proxy.
+ *
+ * Everything that leaves is counted against MODEL_TURN_LIMIT, also what is not text: a stream that never
+ * ends must not fill memory, or the store.
+ *
+ * A callback may stop the answer, and may even end the turn to which it belongs. So every function that
+ * calls one returns ERR_CANCELLED if `stopped` is set then, and its callers return at once.
+ *
+ * A text is a sequence of pieces without known borders: a server may cut in the middle of a character.
+ * answer_pass() holds back what may be half of one (chat_split_char.h), and answer_settle() emits it
+ * before something other than text of the same kind.
+ */
+
 #include "core/model/answer.h"
 
 #include <string.h>
@@ -8,7 +35,7 @@
 #include "core/model/chat/chat_repair.h"
 #include "core/model/logprobs.h"
 
-/* ---- what the dialects emit ---- */
+/* ---- What the dialects emit ---- */
 
 enum err_code answer_count(struct answer *answer, size_t size)
 {
@@ -151,7 +178,7 @@ enum err_code answer_pass_logprobs(struct answer *answer, const json_t *tokens)
     return sink->stopped ? ERR_CANCELLED : ERR_OK;
 }
 
-/* ---- events ---- */
+/* ---- Reading the body ---- */
 
 /* Parses what the scanner did not take. Text with invalid characters is repaired, but only after
  * jansson has refused it, because hardly any text needs it. */
@@ -310,6 +337,8 @@ enum err_code answer_feed(struct answer *answer, const char *bytes, size_t size,
                                                 : feed_sse(answer, bytes, size);
 }
 
+/* The answer is not complete. The next connection may hold, but after a deadline there is no other attempt
+ * (model.h). */
 static enum err_code ended_early(struct chat_failure *failure, const struct err *broken)
 {
     const char *why = broken ? broken->text : "nothing follows what came so far";

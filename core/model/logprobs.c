@@ -1,7 +1,16 @@
+/*
+ * logprobs.c -- log probabilities as OpenAI's API has them, whatever the server added.
+ *
+ * Servers add members of their own (token ids, ranks, offsets) and leave out `bytes`. Clients parse with
+ * strict types, and the object is stored and sent as it is. So each entry is built anew from the known
+ * members.
+ */
+
 #include "core/model/logprobs.h"
 
 #include "core/base/json.h"
 
+/* The UTF-8 of the token, for servers that leave out `bytes`. */
 static json_t *bytes_of(const json_t *token)
 {
     const unsigned char *text = (const unsigned char *)json_string_value(token);

@@ -14,15 +14,33 @@
 /*
  * model.c -- a turn: send the request, emit the answer, and repeat if nothing came.
  *
- * An attempt is one HTTP call and one answer. A turn has one attempt at a time, and
- * between two of them only its timer. The request is kept as text until the first piece of
- * the answer: after that the turn is never repeated, and the text may be large.
+ * An attempt is one HTTP call and one answer. A turn has one attempt at a time, and between two attempts
+ * only its timer.
+ *
+ *   start_attempt ─▶ http_call ─▶ on_head ─▶ on_data ... ─▶ on_done ─▶ answer_ended ─▶ report_done
+ *        ▲                           │          │              │             │
+ *        │                           └──────────┴───────┬──────┴─────────────┘
+ *        └── timer ◀── try_again ◀── attempt_failed ◀───┘ ────────────────────────▶ report_failed
+ *
+ * Repeating is safe only while nothing was emitted: what a client has read cannot be taken back, and a
+ * second answer would differ from the first. So the first piece of an answer (`announced`) ends all
+ * retries, and then the text of the request, which may hold megabytes of pictures, is freed.
+ *
+ * The end of an answer is in its own text, not in the connection (answer.h). Some servers keep the body
+ * open after it. The turn then lingers: for a moment after [DONE], so that the connection can be used
+ * again, and longer after a finish_reason, because the usage may follow. When the time is over, the
+ * call is cut and the answer is complete all the same.
+ *
+ * Everything runs on the loop of the run. Each callback may cancel the turn, or end it, in the middle of
+ * a function of this file. So a turn is freed only when none of them is on the stack any more: entry
+ * points from the loop are between enter() and leave(), and after each call that may emit something comes
+ * is_over(). A crash needs nothing from here: the engine requests an unfinished turn again.
  */
 
 #define ERROR_BODY_LIMIT ((size_t)64 << 10) /* bytes that are read of a refusal */
 
-/* The time between two attempts is random in the second half of this, which is doubled each time, so
- * that turns which failed together do not come back together. */
+/* The longest time between the first two attempts; it is doubled for the next. The time is random in the
+ * second half of it, so that turns which failed together are not repeated together. */
 #define BACK_OFF (500 * NS_PER_MS)
 
 /* The answer is complete, but its body does not end. Usage may follow a finish_reason;
@@ -32,12 +50,13 @@
 
 #define PLAIN_TAIL "\"stream\":true}"
 
-/* How a request of each dialect is sent. */
-static const struct asking {
+/* How a request of each dialect is sent. The optional member asks for something that not every server has:
+ * usage in a stream, or sealed reasoning. */
+static const struct request_form {
     const char *path;
-    const char *tail;    /* the end of the body, with an optional member */
-    const char *refused; /* part of the refusal by a server that does not know that member */
-} askings[] = {
+    const char *tail;    /* the end of the body, with the optional member */
+    const char *refused; /* part of the refusal by a server that does not accept that member */
+} request_forms[] = {
     [MODEL_DIALECT_CHAT] = {"/chat/completions",
                             "\"stream_options\":{\"include_usage\":true}," PLAIN_TAIL,
                             "stream_options"},
@@ -49,7 +68,7 @@ static const struct asking {
 enum turn_stage {
     TURN_WAITING,   /* for its next attempt */
     TURN_BLOCKED,   /* a fault point lets its connection fail */
-    TURN_ASKED,     /* a call is under way */
+    TURN_CALLING,   /* an HTTP call is under way */
     TURN_LINGERING, /* the same, and the answer is complete */
     TURN_OVER,      /* reported or cancelled */
 };
@@ -62,9 +81,9 @@ struct model_turn {
     struct loop_timer timer;
     uint64_t deadline_ns; /* of all attempts together; UINT64_MAX for none */
     unsigned retries;
-    bool asks_for_more;        /* the request has the optional member */
+    bool has_optional;         /* the request has the optional member */
     struct http_body *request; /* NULL once it is not needed */
-    size_t stem;               /* bytes of it before the stream members */
+    size_t stem;               /* bytes of the request before the stream members */
     struct http_call *call;    /* NULL between attempts */
     int status;                /* of the current attempt; 0 before its head */
     uint64_t retry_after_ns;
@@ -140,7 +159,7 @@ static uint64_t wait_before_retry(const struct model_turn *turn)
 }
 
 /* Ends the attempt and starts another one after `wait_ns`. */
-static void ask_later(struct model_turn *turn, uint64_t wait_ns)
+static void try_again(struct model_turn *turn, uint64_t wait_ns)
 {
     const struct chat_sink sink = turn->answer.sink;
 
@@ -168,7 +187,7 @@ static void attempt_failed(struct model_turn *turn, const struct chat_failure *f
         return;
     }
     turn->retries++;
-    ask_later(turn, wait_ns);
+    try_again(turn, wait_ns);
 }
 
 /* The connection failed before a status came. Without an error it was closed within the head of the
@@ -185,27 +204,27 @@ static void connection_failed(struct model_turn *turn, const struct err *error)
     attempt_failed(turn, &failure);
 }
 
-static const struct asking *asking_of(const struct model_turn *turn)
+static const struct request_form *form_of(const struct model_turn *turn)
 {
-    return &askings[turn->upstream->dialect];
+    return &request_forms[turn->upstream->dialect];
 }
 
 /* Some servers do not know stream_options and refuse the request because of it; some models have no
  * encrypted reasoning. They get the request without that member. Then usage is unknown, or reasoning
  * cannot be sent back. */
-static bool refuses_more(const struct model_turn *turn)
+static bool refuses_optional(const struct model_turn *turn)
 {
-    return (turn->status == 400 || turn->status == 422) && turn->asks_for_more &&
-           turn->refusal.length && strstr(turn->refusal.data, asking_of(turn)->refused);
+    return (turn->status == 400 || turn->status == 422) && turn->has_optional &&
+           turn->refusal.length && strstr(turn->refusal.data, form_of(turn)->refused);
 }
 
 /* Makes the request without the optional member. A new body, because the refused call may still hold
  * the old one. */
-static void ask_for_less(struct model_turn *turn)
+static void leave_out_optional(struct model_turn *turn)
 {
     struct buf text = {0};
 
-    turn->asks_for_more = false;
+    turn->has_optional = false;
     buf_add(&text, turn->request->bytes, turn->stem);
     buf_add_text(&text, PLAIN_TAIL);
     http_body_drop(turn->request);
@@ -216,9 +235,9 @@ static void attempt_refused(struct model_turn *turn)
 {
     struct chat_failure failure;
 
-    if (refuses_more(turn)) {
-        ask_for_less(turn);
-        ask_later(turn, 0);
+    if (refuses_optional(turn)) {
+        leave_out_optional(turn);
+        try_again(turn, 0);
         return;
     }
     chat_error_status(turn->status, turn->refusal.length ? turn->refusal.data : "",
@@ -338,7 +357,7 @@ static void render_request(struct model_turn *turn, const json_t *request)
     if (text.data[text.length - 1] != '{')
         buf_add_char(&text, ',');
     turn->stem = text.length;
-    buf_add_text(&text, turn->asks_for_more ? asking_of(turn)->tail : PLAIN_TAIL);
+    buf_add_text(&text, turn->has_optional ? form_of(turn)->tail : PLAIN_TAIL);
     turn->request = http_body_new(text.data, text.length);
 }
 
@@ -356,7 +375,7 @@ static struct http_timeouts timeouts_left(const struct model_turn *turn)
 static void start_call(struct model_turn *turn)
 {
     const struct model_upstream *upstream = turn->upstream;
-    AUTO_FREE char *url = mem_printf("%s%s", upstream->url, asking_of(turn)->path);
+    AUTO_FREE char *url = mem_printf("%s%s", upstream->url, form_of(turn)->path);
     AUTO_FREE char *key =
         upstream->api_key ? mem_printf("Authorization: Bearer %s", upstream->api_key) : NULL;
     const char *const headers[] = {"Content-Type: application/json",
@@ -374,7 +393,7 @@ static void start_call(struct model_turn *turn)
     turn->call = http_call_start(turn->loop, &request);
 }
 
-static void ask(struct model_turn *turn)
+static void start_attempt(struct model_turn *turn)
 {
     turn->status = 0;
     turn->retry_after_ns = 0;
@@ -383,7 +402,7 @@ static void ask(struct model_turn *turn)
         loop_timer_start(turn->loop, &turn->timer, 0);
         return;
     }
-    turn->stage = TURN_ASKED;
+    turn->stage = TURN_CALLING;
     start_call(turn);
 }
 
@@ -394,7 +413,7 @@ static void on_timer(struct loop_timer *timer)
 
     enter(turn);
     if (turn->stage == TURN_WAITING) {
-        ask(turn);
+        start_attempt(turn);
     } else if (turn->stage == TURN_BLOCKED) {
         chat_error_lost(&failure);
         attempt_failed(turn, &failure);
@@ -417,10 +436,10 @@ struct model_turn *model_turn_start(struct loop *loop, const struct model_upstre
     turn->upstream = upstream;
     turn->timer.fire = on_timer;
     turn->deadline_ns = total ? loop_now(loop) + total : UINT64_MAX;
-    turn->asks_for_more = !json_object_get(request, "include");
+    turn->has_optional = !json_object_get(request, "include");
     answer_init(&turn->answer, upstream->dialect, events, arg);
     render_request(turn, request);
-    ask(turn);
+    start_attempt(turn);
     return turn;
 }
 

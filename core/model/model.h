@@ -17,29 +17,30 @@
  * configured so. The latter get `store: false`: state, tools and events of a response belong to this
  * server, and the upstream is only a source of text and calls.
  *
- * Any server that claims to speak Chat Completions should work, so this is where their habits
- * end: usage absent or in a chunk of its own, tool-call deltas without index or without id,
- * ids repeated in every delta, whole arguments in one chunk, arguments as an object instead of
- * a string, an empty object before the arguments, the `function_call` of old, `extra_content` that
- * must come back with a call (Gemini's thought signatures), `reasoning`,
- * `reasoning_content` or `reasoning_details`, `refusal`, characters cut in two, unusual values of
- * finish_reason, CRLF and multi-line SSE, a missing [DONE], errors inside the stream, and JSON
- * answers to a request for a stream. Reasoning that a server leaves within the text
- * (<think>) is text.
+ * Any server that claims to speak Chat Completions should work, so this is where their habits end:
+ *
+ *   calls      deltas without index or id; ids repeated in every delta; whole arguments in one chunk;
+ *              arguments as an object; an empty object before the arguments; the older function_call;
+ *              extra_content that must come back with a call (Gemini's thought signatures)
+ *   reasoning  in `reasoning`, `reasoning_content` or `reasoning_details`. Reasoning that a server leaves
+ *              within the text (<think>) is text.
+ *   text       `refusal`; characters cut in two
+ *   stream     CRLF and multi-line events; no [DONE]; unusual values of finish_reason; errors inside the
+ *              stream; no usage, or usage in a chunk of its own; JSON instead of a stream
  *
  * Everything happens on the loop's thread. Which upstream serves a model is decided by the
  * table of upstreams, fixed at start.
  *
  * An answer is complete when it had a finish_reason or [DONE], or response.completed or its like, or
- * was one whole JSON value; how the connection ended proves nothing. A body that does not end after
- * that is given a moment, then cut.
+ * was one whole JSON value; how the connection ended proves nothing. A body that does not end soon after
+ * that is cut.
  *
- * Retries: a failed or cut connection, 408, 409, 429 (unless a quota is used up), 5xx and an
- * error of that kind inside the stream are tried again, at most MODEL_RETRY_LIMIT times, with
- * back-off and jitter or as Retry-After says, as long as nothing was announced and the total
- * deadline, which holds for all attempts together, allows it. After the first piece, never, and
- * never after a deadline. A request that is refused for a member that was added here (stream_options,
- * or reasoning.encrypted_content in `include`) is sent once without it.
+ * Retries: the request is sent again after a failed or cut connection, 408, 409, 5xx, and 429 unless a quota
+ * is used up; also when such an error comes inside the stream. It is sent again at most MODEL_RETRY_LIMIT
+ * times, with back-off and jitter, or as Retry-After says. The total deadline holds for all attempts
+ * together. After the first piece or a deadline there are no retries. A request that is refused for a
+ * member that was added here (stream_options, or reasoning.encrypted_content in `include`) is sent once
+ * without it.
  */
 
 #define MODEL_RETRY_LIMIT       2
@@ -143,11 +144,17 @@ struct model_events {
      * it returns; cancelling it inside is allowed and does nothing. A turn with tool calls ends with
      * MODEL_FINISH_TOOL_CALLS even if the server called that "stop", unless it was cut short. */
     void (*done)(void *arg, enum model_finish finish, const struct model_usage *usage);
-    /* error->code is ERR_UPSTREAM, ERR_TIMEOUT, ERR_LIMIT (429 or 402; error->word is
-     * "rate_limit_exceeded" or "insufficient_quota") or ERR_INVALID (the upstream refused the
-     * request with another 4xx: error->text is its message, error->word
-     * e.g. "context_length_exceeded" when it said so, error->reason REASON_NO_MODEL when it lacks the model). 401 and 403 are ERR_UPSTREAM
-     * and quote nothing: they are about the operator's key. error->text is valid UTF-8. */
+    /* error->code is one of
+     *
+     *   ERR_UPSTREAM  the upstream failed, or answered 401 or 403. The text then quotes nothing, because
+     *                 these are about the operator's key.
+     *   ERR_TIMEOUT   a deadline passed
+     *   ERR_LIMIT     429 or 402; error->word is "rate_limit_exceeded" or "insufficient_quota"
+     *   ERR_INVALID   the upstream refused the request with another 4xx. The text is its message;
+     *                 error->word is a code such as "context_length_exceeded", if it sent one;
+     *                 error->reason is REASON_NO_MODEL if it lacks the model.
+     *
+     * error->text is valid UTF-8. */
     void (*failed)(void *arg, const struct err *error);
 };
 

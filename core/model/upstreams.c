@@ -1,3 +1,15 @@
+/*
+ * upstreams.c -- which upstream serves a model, and the tokenizers of all upstreams.
+ *
+ * The first upstream in the configured order whose patterns match serves the model. There is no fallback to
+ * the next one, so all turns of a run go to one upstream. No other upstream accepts the reasoning that it
+ * sealed, or the data that it attached to calls.
+ *
+ * Rank files are megabytes as text and more in memory. Upstreams that name the same file share one
+ * tokenizer, which the first of them owns. All are loaded at start, before there are other threads, and
+ * never change, so that nothing needs a lock.
+ */
+
 #include <string.h>
 
 #include "core/model/model.h"

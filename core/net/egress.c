@@ -1,3 +1,21 @@
+/*
+ * egress.c -- which addresses a URL of a stranger may reach.
+ *
+ *   URL read    egress_url_check(): http or https, a host, no password
+ *   resolved    (libcurl)
+ *   socket      egress_address_is_public(), from open_socket() in http_multi.c
+ *   connected   egress_text_is_public(), when an open connection is used again
+ *
+ * A check of the URL alone is useless: the owner of a name decides what it resolves to, and may decide
+ * differently a second later. So the check is of the address to which the socket is about to connect.
+ *
+ * IPv4 is a list of what is closed, because almost all of it is public. IPv6 is closed but for 2000::/3,
+ * so blocks that are assigned later stay closed until they are added here.
+ *
+ * URLs are parsed by libcurl, and not here. Two parsers can disagree about where the host of a URL ends,
+ * and then the one that checks is not the one that connects.
+ */
+
 #include "core/net/egress.h"
 
 #include <arpa/inet.h>
@@ -30,9 +48,9 @@ struct block6 {
 static const struct block4 closed4[] = {
     {0x00000000, 8},  /* this network */
     {0x0A000000, 8},  /* private */
-    {0x64400000, 10}, /* carriers' */
+    {0x64400000, 10}, /* shared by customers of a carrier */
     {0x7F000000, 8},  /* loopback */
-    {0xA9FE0000, 16}, /* link-local; clouds answer there */
+    {0xA9FE0000, 16}, /* link-local, with the metadata services of clouds */
     {0xAC100000, 12}, /* private */
     {0xC0000000, 24}, /* protocol assignments */
     {0xC0000200, 24}, /* documentation */
@@ -111,7 +129,7 @@ bool egress_text_is_public(const char *address)
     return inet_pton(AF_INET6, address, &six) == 1 && is_public6(six.s6_addr);
 }
 
-/* ---- URLs: parsed by libcurl, as it will when it connects ---- */
+/* ---- URLs ---- */
 
 static char *url_part(CURLU *url, CURLUPart part, unsigned flags)
 {
@@ -165,7 +183,6 @@ enum err_code egress_url_check(const char *url, struct err *err)
     return rc;
 }
 
-/* "host:port" of a URL, the port filled in. The caller frees; NULL when the URL is invalid. */
 /* "https://host:443", the port always named. The caller frees. */
 static char *origin_of(CURLU *url)
 {

@@ -7,11 +7,11 @@
 #include "core/base/err.h"
 
 /*
- * egress.h -- where a request may go whose URL a stranger has chosen.
+ * egress.h -- where a request may go if a client or a remote server has chosen its URL.
  *
  * Only to the public internet: never to this machine, its local networks, or the metadata services
- * of clouds. The address is checked when the socket is opened, not when the URL is read: a name that
- * resolved to a public address a moment ago does not help.
+ * of clouds. The address is checked when the socket is opened, not when the URL is read, because a name
+ * may resolve to another address by then.
  *
  * The operator may open single places, as "host:port", spelled as in the URL. The addresses of such
  * a place are not checked.

@@ -277,7 +277,7 @@ static int connected(void *arg, char *to_ip, char *from_ip, int to_port, int fro
     struct http_call *call = arg;
 
     (void)from_ip, (void)to_port;
-    /* A connection used again was perhaps opened by a call that may go further. */
+    /* A connection that is used again may have been opened by a call without egress rules. */
     if (call->transfer.guarded && !egress_text_is_public(to_ip)) {
         call->transfer.refused = true;
         return CURL_PREREQFUNC_ABORT;

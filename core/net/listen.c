@@ -1,3 +1,14 @@
+/*
+ * listen.c -- from "host:port" to a listening socket and the URL of the API.
+ *
+ * The socket is opened here and given to libmicrohttpd, because only then is the port known before the
+ * server starts: tests listen on port 0 and read the URL. A dual-stack socket serves "::", so IPv4 clients
+ * reach it too.
+ *
+ * An address that means "all" is no address to connect to, so the URL that the log shows has loopback
+ * instead.
+ */
+
 #include "core/net/listen.h"
 
 #include <errno.h>
@@ -9,7 +20,8 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#define BACKLOG 4096
+#define BACKLOG \
+    4096 /* connections not yet accepted; the kernel lowers it to net.core.somaxconn */
 
 enum err_code listen_split(const char *listen, char *ret_host, size_t host_size, char *ret_port,
                            size_t port_size, struct err *err)
@@ -44,6 +56,7 @@ static int open_one(const struct addrinfo *address)
 
     if (fd < 0)
         return -1;
+    /* A restart must not wait for connections of the last process in TIME_WAIT. */
     (void)setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof(yes));
     if (address->ai_family == AF_INET6)
         (void)setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &no, sizeof(no));

@@ -1,3 +1,13 @@
+/*
+ * own_address.c -- compares the addresses of a URL with those that this server listens on.
+ *
+ * Texts cannot be compared: "localhost", "127.0.0.1", "[::1]" and the name of the machine may all be this
+ * server. So both sides are resolved, and every address of one is compared with every address of the other.
+ * A server that listens on all addresses is reached through each address of each interface.
+ *
+ * It is a check against a mistake, at start, and no protection: a proxy between the two goes unnoticed.
+ */
+
 #include "core/net/own_address.h"
 
 #include <arpa/inet.h>

@@ -4,12 +4,14 @@
 #include <stdbool.h>
 
 /*
- * own_address.h -- does this URL lead back to us?
+ * own_address.h -- does a URL lead back to this server?
  *
- * A server that is its own upstream asks itself until something breaks, so it is refused at
- * start. Names are only looked up when the ports agree.
+ * A server that is its own upstream would send requests to itself until a limit is reached, so such a
+ * configuration is refused at start. Names are looked up only when the ports are equal. Blocks while
+ * names are resolved; any thread.
  */
 
+/* True if a request to `url` would reach a server that listens on this host and port. */
 bool own_address(const char *listen_host, const char *listen_port, const char *url);
 
 /* True for 127.0.0.0/8, ::1 and localhost. */

@@ -1,8 +1,17 @@
 /*
- * sse_parser.c -- lines, then fields, then events.
+ * sse_parser.c -- bytes become lines, lines become fields, fields become events.
  *
- * The data of an open event is first only a pointer into the piece that is being fed. It is copied
- * when a second data line comes or the piece ends within the event, which is rare.
+ *   piece ─▶ line_length() ─▶ take_line() ─▶ take_field() ─▶ dispatch() at an empty line ─▶ event
+ *                └─ a line that ends in a later piece waits in `line`
+ *
+ * Every token of every stream passes here, so the usual case copies nothing: a model sends one event in
+ * one piece, and its data stays a pointer into the piece. It is copied when a second data line comes or
+ * when the piece ends within the event.
+ *
+ * The id of an event counts only when the event is complete. A client that reconnects after a broken
+ * event must get that event again.
+ *
+ * A callback may release the parser. After it has returned false nothing of the parser is touched.
  */
 
 #include "core/net/sse_parser.h"

@@ -28,8 +28,8 @@ struct sse_parser {
     struct buf event;  /* its name */
     struct buf coming; /* its id */
     struct buf id;     /* of the last complete event with an id: where a client continues */
-    const char
-        *view; /* the data, when all of it is in the present piece; NULL between pieces */
+    /* The data, when all of it is in the present piece; NULL between pieces */
+    const char *view;
     size_t view_length;
     bool has_data;
     bool after_cr; /* a CR was the last byte: an LF that follows belongs to it */

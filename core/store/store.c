@@ -1,3 +1,24 @@
+/*
+ * The store as a whole: opened, probed, away and back.
+ *
+ * One struct per server. It owns the threads' connections (pg/db.c), the writers (writer/) and
+ * the thread for wake-ups (cluster/), and knows whether the database is there.
+ *
+ * Up or away is one flag for all threads. A call that misses its deadline clears it, and then
+ * every other call fails at once. Only the keeper may set it again: it probes several times a
+ * second, with a connection of its own. So an outage costs each client one quick 503 instead of
+ * a wait, and a database that comes back meets one probing connection instead of every thread at
+ * the same moment.
+ *
+ * Two kinds of failures are told apart. "Away": a connection was refused, and others may be
+ * fine. "Silent": a statement had no answer in time. Then every connection of this process is
+ * suspected, because one that hangs looks like one that is idle; `outages` is counted up, and
+ * connections from before it are closed at their next use (pg/db.c).
+ *
+ * A pooler (PgBouncer and others) is detected once, at the start, because what it forbids is
+ * decided for each connection: no prepared statements, no settings of the session.
+ */
+
 #include "core/store/store.h"
 
 #include <stdlib.h>
@@ -19,7 +40,8 @@ static void thread_has_ended(void *db)
 }
 
 /* A server that stops in the middle of a transaction must not keep the rows that it has locked:
- * other nodes could not take over its runs. */
+ * other nodes could not take over its runs. PostgreSQL counts this time only while it waits for
+ * the next command of a session, and not inside a pipeline; store_stalled_end() covers that. */
 static enum err_code limit_sleep(struct connection *connection, uint64_t deadline_ns,
                                  struct err *err)
 {
@@ -146,23 +168,17 @@ void store_note_away(struct store *store)
     atomic_store(&store->up, false);
 }
 
+/* Counted once for an outage: of the many threads that miss their deadlines together only the
+ * first finds the flag set. */
 void store_note_silent(struct store *store)
 {
     if (atomic_exchange(&store->up, false))
         atomic_fetch_add(&store->outages, 1);
 }
 
-static enum err_code ask_something(struct connection *connection, uint64_t deadline_ns,
-                                   struct err *err)
-{
-    static const struct db_statement ask = {NULL, "SELECT 1"};
-
-    connection_queue(connection, &ask, NULL);
-    return connection_run(connection, deadline_ns, NULL, NULL, err);
-}
-
 enum err_code store_probe(struct store *store, struct err *err)
 {
+    static const struct db_statement nothing = {NULL, "SELECT 1"};
     uint64_t deadline = clock_mono_ns() + store->deadline_ns;
     struct connection *connection;
     enum err_code rc;
@@ -170,7 +186,10 @@ enum err_code store_probe(struct store *store, struct err *err)
     rc = store_connect(store, deadline, &connection, err);
     if (rc)
         return rc;
-    rc = ask_something(connection, deadline, err);
+    /* A proxy may accept connections for a database that is gone, so a statement must be
+     * answered too. */
+    connection_queue(connection, &nothing, NULL);
+    rc = connection_run(connection, deadline, NULL, NULL, err);
     connection_free(connection);
     if (rc)
         store_note_silent(store);
@@ -194,6 +213,7 @@ enum err_code store_schema_check(struct store *store, struct err *err)
         return rc;
 
     version = (long)db_int(rows, 0, 0);
+    /* A newer schema is refused as well: this program's statements may not fit it. */
     if (version != (long)migration_count)
         return err_set(
             err, ERR_STORE,

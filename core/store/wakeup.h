@@ -19,14 +19,14 @@
  */
 
 enum wakeup_kind {
-    WAKEUP_HELLO,  /* a node has started; only wakeups.c needs to know */
-    WAKEUP_MISSED, /* made by the listening node: it could not be reached for a while */
-    WAKEUP_CLAIM,  /* there are runs that any node may claim */
-    WAKEUP_CANCEL, /* a run of the receiving node is to be cancelled: its row says so */
-    WAKEUP_FOLLOW, /* on `node` there is a follower of a run of the receiving node */
-    WAKEUP_EVENTS, /* the log of a run has grown that the receiving node follows */
-    WAKEUP_MOVED,  /* a run has a new owner */
-    WAKEUP_LOOK,   /* an answer was stored that a run waits for, on whatever node */
+    WAKEUP_HELLO,    /* a node has started; only wakeups.c needs to know */
+    WAKEUP_MISSED,   /* made by the listening node: it could not be reached for a while */
+    WAKEUP_CLAIM,    /* there are runs that any node may claim */
+    WAKEUP_CANCEL,   /* a run of the receiving node is to be cancelled: its row says so */
+    WAKEUP_FOLLOW,   /* on `node` there is a follower of a run of the receiving node */
+    WAKEUP_EVENTS,   /* the log of a run has grown that the receiving node follows */
+    WAKEUP_MOVED,    /* a run has a new owner */
+    WAKEUP_ANSWERED, /* an answer was stored that a run waits for, on whatever node */
 };
 
 struct wakeup {

@@ -12,11 +12,30 @@
 #include "core/tool/channel_internal.h"
 
 /*
- * What a handler is lent, and how its call begins and ends.
+ * call.c -- the life of one call on its worker, and the functions of tool.h that a handler may use.
+ *
+ *   loop      tool_call_new(): copies everything out of the run
+ *   worker    tool_call_execute(): plan() or run(), then one END into the channel
+ *   worker    tool_call_free()
+ *
+ * The run and the call share nothing but the channel. A run may be cancelled, expire or leave this node
+ * while its handler is at work, and a handler that does not return must not keep a run in memory. So all
+ * strings and trees are copies, and the channel is counted.
+ *
+ * Each call ends in exactly one END. There are two sides that may put it: this file when the handler
+ * returns, and the executor's timekeeper when the time is over. Neither asks whether the other was first.
+ * The channel accepts one END and refuses the rest, so both sides ignore the refusal.
+ *
+ * A handler learns that it should stop from every function that it calls: they return ERR_CANCELLED when
+ * the deadline has passed, the call has its END, or the channel is closed. Interrupting a thread in
+ * foreign code (pthread_cancel) would leak its memory and locks.
+ *
+ * After a crash nothing of this is left. The run's next owner sees a call without an output in the store,
+ * and runs it again only if its handler is TOOL_IDEMPOTENT.
  */
 
-/* A copy: a tree belongs to one thread. jansson's counts are atomic, but they order nothing, so
- * whoever drops the last reference may free what another thread's read is not known to be over. */
+/* A copy, because a tree belongs to one thread. The reference counts of jansson are atomic, but they order
+ * nothing: the thread that drops the last reference may free memory that another thread still reads. */
 static json_t *copy(const json_t *value, const char *fallback)
 {
     return value ? json_deep_copy(value) : json_build(fallback);
@@ -219,13 +238,13 @@ void tool_call_metadata(struct tool_call *call, const char *title, json_t *metad
 {
     char *clean = title ? json_clean_utf8(title, strlen(title)) : NULL;
 
-    /* Here and not where it is shown: there it may have come together with earlier values. */
+    /* Checked here, before the channel merges it with earlier values of the same call. */
     if (metadata && json_dumpb(metadata, NULL, 0, JSON_COMPACT) > TOOL_METADATA_LIMIT) {
         json_decref(metadata);
         metadata = NULL;
     }
 
-    /* Nobody to show it to any more is nothing the handler needs to know here. */
+    /* The call may be over. The handler learns that from the next function that can wait. */
     (void)!emit(call, (struct tool_output){.kind = TOOL_OUTPUT_METADATA,
                                            .text = clean,
                                            .length = clean ? strlen(clean) : 0,
@@ -237,7 +256,7 @@ void tool_call_end_with(struct tool_channel *channel, unsigned position,
 {
     struct tool_output end = {.kind = TOOL_OUTPUT_END, .rc = error->code, .error = *error};
 
-    /* Refused when the call has its END, or nobody listens: both are fine. */
+    /* Refused when the call has its END, or the channel is closed: both are fine. */
     (void)!tool_channel_put(channel, position, &end);
 }
 
@@ -246,7 +265,7 @@ void tool_call_timeout_error(const struct tool_handler *handler, struct err *ret
     err_set(ret_error, ERR_TIMEOUT, "%s took too long and was stopped", handler->name);
 }
 
-/* The handler, with the faults that tests put before, in place of and after it. */
+/* Runs the handler. Tests inject failures before it, instead of it and after it. */
 static enum err_code run_handler(struct tool_call *call, struct tool_result *ret_result,
                                  struct err *err)
 {
@@ -262,8 +281,9 @@ static enum err_code run_handler(struct tool_call *call, struct tool_result *ret
     return rc;
 }
 
-/* A failure always has a text, and one that came of the deadline says so. */
-static void explain(const struct tool_call *call, enum err_code rc, struct err *error)
+/* Every failure has a text. A handler that stopped because of its deadline reports a timeout, whatever it
+ * returned. */
+static void complete_error(const struct tool_call *call, enum err_code rc, struct err *error)
 {
     bool gave_up = rc == ERR_CANCELLED || rc == ERR_TIMEOUT;
 
@@ -277,7 +297,7 @@ static void explain(const struct tool_call *call, enum err_code rc, struct err *
         error->code = rc;
 }
 
-/* Patterns as JSON, each within its limit. New reference; NULL when they are not. */
+/* Patterns as JSON, or NULL when there are too many or one is too long. New reference. */
 static json_t *patterns_of(const struct tool_permission *permission)
 {
     json_t *patterns = json_array();
@@ -292,8 +312,8 @@ static json_t *patterns_of(const struct tool_permission *permission)
     return patterns;
 }
 
-/* A copy, because it goes to another thread, and may be part of the arguments. What is too large is left
- * out, as it is of a call. */
+/* A copy, because it goes to another thread and may be part of the arguments. Metadata beyond the limit is
+ * left out, as in tool_call_metadata(). */
 static json_t *metadata_of(const struct tool_permission *permission)
 {
     bool fits = permission->metadata &&
@@ -323,6 +343,7 @@ enum err_code tool_call_ask(struct tool_call *call, const struct tool_permission
     return ERR_OK;
 }
 
+/* What plan() has asked for goes to the loop as a stage, because an END has room for a result only. */
 static enum err_code run_plan(struct tool_call *call, struct err *err)
 {
     enum err_code rc = call->handler->plan(call, err);
@@ -332,12 +353,13 @@ static enum err_code run_plan(struct tool_call *call, struct err *err)
     return tool_call_emit_stage(call, "planned", TAKE(call->permission));
 }
 
-/* What the handler said of itself, where it returned no error. */
+/* Maps the status that tool_result_end() set to the error of the END. Without one it is a success. */
 static void take_status(const struct tool_call *call, struct tool_output *end)
 {
     static const struct {
         enum err_code rc;
-        const char *before, *after; /* around its name, when it did not say why */
+        const char *before,
+            *after; /* around the tool's name, when the handler gave no reason */
     } ends[] = {
         [TOOL_SUCCESS] = {ERR_OK, "", ""},
         [TOOL_ERROR] = {ERR_UPSTREAM, "", " failed and did not say why"},
@@ -359,18 +381,20 @@ void tool_call_execute(struct tool_call *call)
 {
     struct tool_output end = {.kind = TOOL_OUTPUT_END};
 
+    /* The run may have ended while the call waited for a worker: then nothing starts. */
     if (tool_channel_call_over(call->channel, call->position))
         return;
     end.rc = call->planning ? run_plan(call, &end.error)
                             : run_handler(call, &end.result, &end.error);
     if (end.rc) {
         tool_result_clear(&end.result);
-        explain(call, end.rc, &end.error);
+        complete_error(call, end.rc, &end.error);
         end.rc = end.error.code;
     } else {
+        /* Here and not on the loop: a large tree takes long to print. */
         tool_result_format(&end.result, call->handler, call->args);
         take_status(call, &end);
     }
-    /* Refused when the timekeeper was faster, or nobody listens: both are fine. */
+    /* Refused when the timekeeper was faster, or the channel is closed: both are fine. */
     (void)!tool_channel_put(call->channel, call->position, &end);
 }

@@ -6,9 +6,10 @@
 #include "core/tool/tool.h"
 
 /*
- * call_internal.h -- one call of one handler: what tool.h shows of it, and what runs it.
+ * call_internal.h -- struct tool_call from inside: the half that the executor and the channel need.
  *
- * It belongs to the queue while it waits and to its worker afterwards.
+ * The executor's queue owns a call while it waits, and its worker owns it afterwards. Neither needs a lock
+ * for its fields, except deadline_ns, which the worker writes under the executor's lock.
  */
 
 struct tool_call {
@@ -24,9 +25,9 @@ struct tool_call {
     char *user;
     char *scope; /* of variables; "": none */
     struct variable_access variables;
-    bool resolved;
-    bool planning;
-    json_t *permission; /* that its plan asks for; or NULL */
+    bool resolved;      /* the arguments had references */
+    bool planning;      /* runs plan() instead of run() */
+    json_t *permission; /* that plan() asks for; owned, or NULL */
     json_t *args;
     json_t *config;
     json_t *files;
@@ -37,18 +38,18 @@ struct tool_call {
 struct tool_call *tool_call_new(const struct tool_call_spec *spec);
 void tool_call_free(struct tool_call *call);
 
-/* Runs the handler, unless nobody wants the call any more, and puts the END. */
+/* On a worker: runs plan() or run() and puts the END. Does nothing when the call is over already. */
 void tool_call_execute(struct tool_call *call);
 
-/* Data becomes text, where there is none yet. */
+/* Makes text for the model of the result's data, unless the result has text. */
 void tool_result_format(struct tool_result *result, const struct tool_handler *handler,
                         const json_t *args);
 
-/* Puts an END without a result. The first END of a call counts. */
+/* Puts an END without a result. Of several ENDs of a call the first one counts. */
 void tool_call_end_with(struct tool_channel *channel, unsigned position,
                         const struct err *error);
 
-/* The words for a handler that took too long. */
+/* The error of a handler that took too long. */
 void tool_call_timeout_error(const struct tool_handler *handler, struct err *ret_error);
 
 #endif

@@ -1,3 +1,14 @@
+/*
+ * canonical.c -- JSON values are equal exactly when their canonical texts are.
+ *
+ * The canonical text writes the members of an object in the order of their keys, and a number by its
+ * value. json_equal() of jansson is not enough: it says that 1 and 1.0 differ, and JSON Schema says that
+ * they are the same. It also compares two values only. uniqueItems needs all pairs of an array that a
+ * stranger has written, so the texts are sorted and only neighbours are compared.
+ *
+ * The text is for comparing and is never parsed, so the commas after last members do no harm.
+ */
+
 #include "core/tool/canonical.h"
 
 #include <math.h>
@@ -29,9 +40,10 @@ static void add_number(struct buf *buf, const json_t *value)
 
     if (json_is_integer(value))
         buf_add_int(buf, json_integer_value(value));
+    /* Below the limits of int64_t, which json_int_t is: 1.0 becomes the text of 1. */
     else if (canonical_is_whole(value) && fabs(real) < 9e18)
         buf_add_int(buf, (int64_t)real);
-    else
+    else /* with 17 digits no two doubles look the same */
         buf_addf(buf, "%.17g", real);
 }
 
@@ -67,7 +79,6 @@ static void add_array(struct buf *buf, const json_t *value)
     buf_add_char(buf, ']');
 }
 
-/* Two values are equal exactly if their canonical texts are: numbers by value, keys in order. */
 static void add_canonical(struct buf *buf, const json_t *value)
 {
     if (json_is_object(value))
@@ -105,6 +116,7 @@ bool canonical_unique(const json_t *array)
     for (size_t i = 0; i < count; i++)
         texts[i] = canonical(json_array_get(array, i));
     qsort(texts, count, sizeof(*texts), by_text);
+    /* Each text is freed one step later, when it was compared with its successor. */
     for (size_t i = 0; i < count; i++) {
         unique = unique && (i == 0 || strcmp(texts[i - 1], texts[i]) != 0);
         if (i)

@@ -6,13 +6,26 @@
 #include "core/tool/channel_internal.h"
 
 /*
- * The outputs of a call wait in a list of its own, its slot. The floor is a property of the
- * channel and changes in two places only: a put when nobody has it, and the take of an END.
- * Returning from the handler, the kind of the last output, what the client has read: none of
- * it matters, so there is no way to keep the floor by mistake.
+ * channel.c -- one list of outputs for each call, and a floor that decides whose list is read.
  *
- * Every slot has its own condition. Workers that wait for room and handlers that wait for time
- * are both told when anything about their call changes, and re-test.
+ *   workers ── put ──▶ slot 0: text, text, stage
+ *                      slot 1: text, END            ── take ──▶ the loop
+ *                      slot 2: (empty)              the list of the call that has the floor
+ *
+ * The floor is a property of the channel and changes in two places only: a put when no call has it, and
+ * the take of an END. Returning from the handler, the kind of the last output, what the client has read:
+ * none of it matters, so no call can keep the floor by mistake. One list for all calls would be simpler,
+ * but a call that waits for the floor would then fill it, and the call that has the floor would wait for
+ * room behind it.
+ *
+ * Every slot has its own condition. Workers that wait for room and handlers that wait for time are both
+ * woken when something about their call changes, and test again.
+ *
+ * The taker sleeps in epoll, not on a condition, so it is woken by a callback. The callback runs without
+ * the lock, because it posts to a loop and takes the loop's lock. So a wake may still be under way when
+ * the channel is closed. Close waits for it (`waking`), and the owner may then free what `arg` points to.
+ *
+ * test_channel_interleavings.c drives these functions through all interleavings of a small model.
  */
 
 void tool_output_clear(struct tool_output *output)
@@ -57,7 +70,7 @@ static void slot_append(struct channel_slot *slot, struct channel_entry *entry)
         slot->count++;
 }
 
-/* What comes out next: metadata first, it is about now. */
+/* Metadata comes before older output, because it describes the present state of the call. */
 static struct channel_entry *slot_pop(struct channel_slot *slot)
 {
     struct channel_entry *entry;
@@ -73,7 +86,7 @@ static struct channel_entry *slot_pop(struct channel_slot *slot)
     return entry;
 }
 
-/* Everything that waits, as one list. */
+/* Takes all waiting outputs, as one list. */
 static struct channel_entry *slot_empty(struct channel_slot *slot)
 {
     struct channel_entry *entries = TAKE(slot->first);
@@ -131,8 +144,8 @@ void tool_channel_release(struct tool_channel *channel)
     free(channel);
 }
 
-/* What nobody has taken yet, where the newer says nothing about it. Nothing is shared afterwards: the
- * two may end on different threads. */
+/* Adds to the newer metadata what only the older has. Afterwards they share no value: the two are freed
+ * on different threads. */
 static void merge_metadata(struct tool_output *newer, struct tool_output *older)
 {
     if (!newer->text && older->text) {
@@ -147,7 +160,7 @@ static void merge_metadata(struct tool_output *newer, struct tool_output *older)
     json_object_clear(older->fields);
 }
 
-/* Puts *output into the slot and empties it. `ret_old` gets what it replaced. */
+/* Moves *output into the slot. *ret_old gets the metadata that it replaced, to be freed without the lock. */
 static void accept_locked(struct tool_channel *channel, unsigned call,
                           struct tool_output *output, struct channel_entry **ret_old)
     REQUIRES(channel->lock)
@@ -172,6 +185,7 @@ static void accept_locked(struct tool_channel *channel, unsigned call,
         slot->ended = true;
         pthread_cond_broadcast(&slot->changed);
     }
+    /* Rule 1: the first call with output takes the floor. */
     if (!slot->hidden && channel->floor == TOOL_CHANNEL_NOBODY)
         channel->floor = call;
 }
@@ -182,7 +196,7 @@ static bool call_over_locked(struct tool_channel *channel, unsigned call)
     return channel->closed || channel->slots[call].ended;
 }
 
-/* The rules of a put, in one place for those who wait and those who do not. */
+/* The rules of a put, for callers that wait and callers that do not. */
 static enum err_code put_locked(struct tool_channel *channel, unsigned call,
                                 struct tool_output *output, struct channel_entry **ret_old)
     REQUIRES(channel->lock)
@@ -198,7 +212,7 @@ static enum err_code put_locked(struct tool_channel *channel, unsigned call,
     return ERR_OK;
 }
 
-/* True if this put is what the taker sleeps for; the caller then owes it wake_taker(). */
+/* True if the taker sleeps and can take this output. The caller must then call wake_taker(). */
 static bool must_wake_locked(struct tool_channel *channel, unsigned call)
     REQUIRES(channel->lock)
 {
@@ -262,17 +276,17 @@ enum err_code tool_channel_try_put(struct tool_channel *channel, unsigned call,
     return put(channel, call, output, WHEN_FULL_RETURN);
 }
 
-/* The call to hear now, or NOBODY. Hidden calls and the floor are asked in a circle that starts
- * behind the one who spoke last. */
+/* The call whose output comes next, or NOBODY. Rule 5: hidden calls and the floor take turns, in a circle
+ * that starts behind the place that was served last. Place `calls` is the floor. */
 static unsigned speaker_locked(struct tool_channel *channel) REQUIRES(channel->lock)
 {
     for (unsigned i = 0; i <= channel->calls; i++) {
         unsigned place = (channel->turn + i) % (channel->calls + 1);
         unsigned call = place == channel->calls ? channel->floor : place;
-        bool heard = call != TOOL_CHANNEL_NOBODY &&
-                     (place == channel->calls || channel->slots[call].hidden);
+        bool may_speak = call != TOOL_CHANNEL_NOBODY &&
+                         (place == channel->calls || channel->slots[call].hidden);
 
-        if (heard && slot_has_output(&channel->slots[call])) {
+        if (may_speak && slot_has_output(&channel->slots[call])) {
             channel->turn = (place + 1) % (channel->calls + 1);
             return call;
         }
@@ -280,7 +294,7 @@ static unsigned speaker_locked(struct tool_channel *channel) REQUIRES(channel->l
     return TOOL_CHANNEL_NOBODY;
 }
 
-/* The earliest call, in the model's order, that has something to say. */
+/* The earliest call, in the model's order, that has output. */
 static unsigned next_floor_locked(struct tool_channel *channel) REQUIRES(channel->lock)
 {
     for (unsigned call = 0; call < channel->calls; call++)
@@ -295,7 +309,7 @@ static struct channel_entry *take_locked(struct tool_channel *channel) REQUIRES(
     struct channel_entry *entry;
 
     if (call == TOOL_CHANNEL_NOBODY) {
-        channel->asleep = true;
+        channel->asleep = true; /* from here on a put has to wake the taker */
         return NULL;
     }
     entry = slot_pop(&channel->slots[call]);
@@ -334,7 +348,7 @@ bool tool_channel_finished(struct tool_channel *channel)
     return finished;
 }
 
-/* Lets everybody go, and returns what was inside. */
+/* Wakes all waiting workers, and returns the outputs that are dropped. */
 static struct channel_entry *close_locked(struct tool_channel *channel) REQUIRES(channel->lock)
 {
     struct channel_entry *dropped = NULL;
@@ -363,7 +377,7 @@ void tool_channel_close(struct tool_channel *channel)
 
     lock_acquire(&channel->lock);
     dropped = close_locked(channel);
-    /* As long as a wake takes, which is as long as posting a message does. */
+    /* Short: a wake only posts a message. */
     while (channel->waking)
         lock_wait(&channel->lock, &channel->quiet);
     lock_release(&channel->lock);

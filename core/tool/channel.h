@@ -19,23 +19,25 @@
  *  1. One speaker at a time. The first call that has output gets the floor and keeps it until
  *     it has finished; then the floor goes to the earliest call, in the model's order, that
  *     has something to say.
- *  2. Nothing a handler said is lost, reordered within its call, or delivered after its end.
- *     TOOL_OUTPUT_END is the last output of a call, exactly one for each: whoever puts after
- *     it, another END included, gets ERR_CANCELLED.
+ *  2. No output of a handler is lost, reordered within its call, or delivered after its end.
+ *     TOOL_OUTPUT_END is the last output of a call, exactly one for each. A put after it,
+ *     another END included, returns ERR_CANCELLED.
  *  3. Bounded for each call: a worker that is `capacity` outputs ahead of the loop waits. The
  *     loop never waits, and an END has a place of its own, so that it never waits either.
- *  4. Closing it (cancel, expiry, shutdown) lets every waiting worker go with ERR_CANCELLED.
- *     What was inside is dropped.
- *  5. Hidden calls never take the floor from others: their outputs come out at once, marked
- *     hidden, whoever has the floor. They and the floor take turns, so that none of them can
- *     drown the others.
+ *  4. Closing it (cancel, expiry, shutdown) releases every waiting worker with ERR_CANCELLED.
+ *     Outputs that were not taken are dropped.
+ *  5. Hidden calls never take the floor: their outputs come out at once, marked hidden, no
+ *     matter which call has the floor. Hidden calls and the floor take turns, so none of them
+ *     can starve the others.
  *  6. Live metadata is last-value-wins, for the title and for each key: at most one waits
- *     per call; it never blocks, and it comes out only while its call has the floor (or is hidden), ahead of the call's other
- *     outputs. It is something to say: a call that has nothing else takes the floor with it.
+ *     per call, and it never blocks. It comes out only while its call has the floor (or is
+ *     hidden), ahead of the call's other outputs. It counts as output: a call that has
+ *     nothing else takes the floor with it.
  *
  * The taker is woken through `wake`, called without the lock, at most once between two takes
- * that found nothing. A wake may be under way while the taker takes what it announced; once
- * tool_channel_close() has returned, none is and none follows, so that is when `arg` may go.
+ * that found nothing. A wake may still be running while the taker takes the output that it
+ * announced. When tool_channel_close() has returned, no wake runs and none follows, so `arg` may
+ * be freed then.
  */
 
 enum tool_output_kind {
@@ -46,7 +48,7 @@ enum tool_output_kind {
     TOOL_OUTPUT_END, /* last of its call: `result`, or `error` */
 };
 
-/* One thing a handler said. Whoever holds it owns it: tool_output_clear(). */
+/* One output of a handler. Its holder owns it and calls tool_output_clear(). */
 struct tool_output {
     enum tool_output_kind kind;
     unsigned call; /* position in the model's order, from 0; set by put */
@@ -56,7 +58,7 @@ struct tool_output {
     char *name;                /* STAGE: which; DELTA: the field */
     json_t *fields;            /* STAGE: event fields; METADATA: the object; or NULL */
     struct tool_result result; /* END */
-    enum err_code rc;          /* END: ERR_OK, or why there is no result */
+    enum err_code rc;          /* END: ERR_OK, or why the call has no result */
     struct err error;          /* END with rc: for the model to read */
 };
 
@@ -76,7 +78,7 @@ void tool_channel_release(struct tool_channel *channel);
 enum err_code tool_channel_put(struct tool_channel *channel, unsigned call,
                                struct tool_output *output) MUST_CHECK;
 
-/* The loop. The next output in floor order; false when there is none now. */
+/* The loop. The next output in floor order; false when no output can be taken now. */
 bool tool_channel_take(struct tool_channel *channel, struct tool_output *ret_output);
 
 /* The loop. True when the END of every call was taken. */

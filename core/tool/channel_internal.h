@@ -40,7 +40,7 @@ struct tool_channel {
     void *arg;               /* constant */
     unsigned calls;          /* constant */
     unsigned floor;          /* who may speak, or TOOL_CHANNEL_NOBODY */
-    unsigned turn;           /* who is asked first: a hidden call, or `calls` for the floor */
+    unsigned turn; /* the place that is served first: a hidden call, or `calls` for the floor */
     unsigned taken_ends;
     unsigned waking;      /* wakes under way */
     pthread_cond_t quiet; /* waking became 0 */
@@ -54,7 +54,7 @@ struct tool_channel {
 enum err_code tool_channel_try_put(struct tool_channel *channel, unsigned call,
                                    struct tool_output *output) MUST_CHECK;
 
-/* True when nobody will take what this call says: it has ended, or the channel is closed. */
+/* True when no output of this call will be taken: it has ended, or the channel is closed. */
 bool tool_channel_call_over(struct tool_channel *channel, unsigned call);
 
 /* Waits until the call is over (true), or the monotonic clock shows `until_ns` (false). */

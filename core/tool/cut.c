@@ -1,3 +1,19 @@
+/*
+ * cut.c -- a long result becomes two pieces and a note of what is missing between them.
+ *
+ * The limit comes from the narrowest place that has one: the `limit` argument of the call, then the
+ * tool's own limit, then `runnel.truncation` of the request, then CUT_DEFAULT_LIMIT. A tool with its own
+ * limit knows the size of its results, so the request does not override it.
+ *
+ * The middle is left out by default. The beginning of an output says what it is, and its end often has
+ * the error or the total. A request may ask for the beginning only. The text itself is not lost: it is
+ * kept in a variable, and a hint behind the cut says where to read on (core/domain/variable.h). That is
+ * why the caller needs `next`, the first missing character.
+ *
+ * Characters are counted, not bytes, because models and clients state limits in characters. Tokens would
+ * be exact for one upstream only.
+ */
+
 #include "core/tool/cut.h"
 
 #include <string.h>
@@ -6,6 +22,7 @@
 #include "core/base/mem.h"
 #include "core/base/utf8.h"
 
+/* Zero, a negative number and a very large one all mean "everything". */
 static size_t limit_of(const struct run_settings *settings, const json_t *args, size_t fallback)
 {
     const json_t *wanted = json_object_get(args, "limit");
@@ -19,7 +36,7 @@ static size_t limit_of(const struct run_settings *settings, const json_t *args, 
                                                                    : fallback;
 }
 
-/* Whole characters, as with `limit`: models write 3.0, too. */
+/* A double, as with `limit`: some models write 3.0. */
 static size_t begin_of(const json_t *args)
 {
     double begin = json_number_value(json_object_get(args, "begin"));
@@ -45,6 +62,7 @@ struct note {
 };
 
 static const struct note notes[LANGUAGE_COUNT][2] = {
+    /* [language][head only] */
     {{"... too long, characters left out here: ", " ..."},
      {"... too long, characters left out at the end: ", " ..."}},
     {{"...输出过长，省略中间 ", " 个字符..."}, {"...输出过长，省略后 ", " 个字符..."}},

@@ -9,35 +9,36 @@
 #include "core/domain/run_settings.h"
 
 /*
- * cut.h -- what the model is shown of a result that is too long.
+ * cut.h -- which part of a result that is too long the model sees.
  *
  * The model asks for more or less with the arguments `limit` and `begin`, which every tool takes
- * (arguments.h); the request says how with `runnel.truncation`. Sizes are Unicode characters.
+ * (arguments.h). `runnel.truncation` of the request sets the default limit and which part is left out.
+ * Sizes are Unicode characters. Pure functions: any thread.
  */
 
 #define CUT_DEFAULT_LIMIT ((size_t)8000)
-#define CUT_NO_LIMIT      ((size_t)1 << 20) /* more than that is never shown */
+#define CUT_NO_LIMIT      ((size_t)1 << 20) /* "everything": no result shows more */
 
 struct cut_rule {
-    size_t limit;           /* characters that are shown, the note of what is missing apart */
-    size_t begin;           /* for tools with a cutter of their own: the first one */
-    bool head_only;         /* what is missing is the end, not the middle */
+    size_t limit;           /* characters that are shown, without the note */
+    size_t begin;           /* the first character to show; only cutters of tools use it */
+    bool head_only;         /* leave out the end, not the middle */
     enum language language; /* of the note */
 };
 
-/* `args` are what the model wrote, or NULL. `fallback` is the tool's own limit. A limit of 0 or less in
- * the arguments is no limit. */
+/* `args` is what the model wrote, `limit` and `begin` included, or NULL. `fallback` is the tool's own
+ * limit, or CUT_DEFAULT_LIMIT. A limit of 0 or less in `args` means CUT_NO_LIMIT. */
 struct cut_rule cut_rule(const struct run_settings *settings, const json_t *args,
                          size_t fallback);
 
-/* What is shown of a text; what a cutter puts before, between or behind it is none of it. */
+/* The part of a text that is shown. Headings and notes that a cutter adds do not count. */
 struct cut_shown {
-    bool truncated; /* exactly when something is missing */
+    bool truncated; /* something is missing */
     size_t count;   /* characters of the text */
-    size_t next; /* where one reads on: the first that is missing behind what is shown first */
+    size_t next;    /* the first missing character: where the reader continues */
 };
 
-/* The caller frees. */
+/* The text, or its shown part with a note. The caller frees. */
 char *cut_text(const char *text, const struct cut_rule *rule, struct cut_shown *ret_shown);
 
 #endif

@@ -13,16 +13,27 @@
 #include "core/tool/call_internal.h"
 
 /*
- * The queue is a circle of lanes, one for each run that has calls waiting. A worker takes the
- * first call of the first lane, and the lane goes to the end of the circle. A run that comes
- * back with its next turn comes back at the end.
+ * executor.c -- a fixed pool of workers, a fair queue, and a timekeeper.
  *
- * One thread keeps the time of all calls. It sleeps until the earliest deadline and never
- * waits for a handler. When a worker is given up, its thread is marked a stray and another one
- * is started; if its handler returns after all, the stray ends.
+ * The queue is a circle of lanes, one for each run that has calls waiting. A worker takes the first call
+ * of the first lane, and the lane goes to the end of the circle. A single queue would be simpler, but a
+ * run with a hundred calls would then delay a run with one. A lane is dropped when it is empty, so a run
+ * that comes back with its next turn starts at the end of the circle.
  *
- * All threads share the executor's memory, and the last one out frees it, because a thread
- * that is stuck in a handler cannot be joined.
+ * One thread keeps the time of all calls. It sleeps until the earliest deadline and never waits for a
+ * handler. Its answer to a late call has two steps. First it puts the END instead of the handler, so the
+ * run continues at once. Then, if the handler has not returned after EXECUTOR_GRACE_NS, it gives the
+ * worker up: the thread is marked a stray and another worker is started. If the handler returns after all,
+ * the stray ends and is joined. The number of strays is limited, because each one is a thread.
+ *
+ * A call whose run has gone (its channel is closed) is not late by itself: it may need a moment to finish.
+ * It counts as late only while other calls wait and no worker is idle.
+ *
+ * All threads share the executor's memory, and the last one frees it, because a thread that is stuck in a
+ * handler cannot be joined. That is what `holders` counts.
+ *
+ * Locks: one, and no channel is called under it. Functions that release it meanwhile say so, and their
+ * callers start over, because the list of workers may have changed.
  */
 
 #define BUCKETS 256
@@ -50,7 +61,7 @@ struct worker {
 struct tool_executor {
     struct lock lock;
     pthread_cond_t work;    /* a call waits, or stopping */
-    pthread_cond_t time;    /* next_look_ns is too late, or stopped */
+    pthread_cond_t time;    /* next_check_ns is too late, or stopped */
     pthread_cond_t ended;   /* a worker is done */
     unsigned size;          /* constant */
     double default_timeout; /* constant */
@@ -61,7 +72,7 @@ struct tool_executor {
     struct worker *workers;
     unsigned idle;
     unsigned strays;
-    uint64_t next_look_ns; /* when the timekeeper wakes by itself */
+    uint64_t next_check_ns; /* when the timekeeper wakes by itself */
     pthread_t timekeeper;
     bool timekeeping; /* the thread was started */
     bool stopping;
@@ -173,8 +184,8 @@ struct tool_executor *tool_executor_new(unsigned workers, double default_timeout
     return executor;
 }
 
-/* Gives up one hold. The last one out switches off the light. */
-static void let_go(struct tool_executor *executor)
+/* Gives up one hold; the last one frees the executor. */
+static void release(struct tool_executor *executor)
 {
     unsigned holders;
 
@@ -219,13 +230,13 @@ static bool starved_locked(struct tool_executor *executor) REQUIRES(executor->lo
     return executor->lanes && !executor->idle;
 }
 
-/* Sees to it that the timekeeper looks no later than `due_ns`, and soon while calls starve. */
-static void tell_timekeeper_locked(struct tool_executor *executor, uint64_t due_ns)
+/* Makes sure that the timekeeper wakes no later than `due_ns`, and soon while calls starve. */
+static void hurry_timekeeper_locked(struct tool_executor *executor, uint64_t due_ns)
     REQUIRES(executor->lock)
 {
     if (starved_locked(executor))
         due_ns = least(due_ns, clock_mono_ns() + EXECUTOR_GRACE_NS);
-    if (due_ns < executor->next_look_ns)
+    if (due_ns < executor->next_check_ns)
         pthread_cond_signal(&executor->time);
 }
 
@@ -241,10 +252,11 @@ static struct tool_call *next_call(struct worker *worker)
         lock_wait(&executor->lock, &executor->work);
     executor->idle--;
     if (call) {
+        /* The time of a call starts here: waiting for a worker is not the handler's fault. */
         call->deadline_ns = deadline_of(executor, call);
         worker->call = call;
         worker->late_since_ns = 0;
-        tell_timekeeper_locked(executor, call->deadline_ns);
+        hurry_timekeeper_locked(executor, call->deadline_ns);
     }
     lock_release(&executor->lock);
     return call;
@@ -279,7 +291,7 @@ static void *work(void *arg)
     pthread_cond_signal(&executor->time); /* a stray is to be joined */
     lock_release(&executor->lock);
 
-    let_go(executor);
+    release(executor);
     return NULL;
 }
 
@@ -304,7 +316,7 @@ static enum err_code start_worker_locked(struct tool_executor *executor, struct 
 
 /* ---- time ---- */
 
-/* When this worker's call has had its time. */
+/* When this worker's call becomes late. */
 static uint64_t call_due_locked(struct tool_executor *executor, const struct worker *worker)
     REQUIRES(executor->lock)
 {
@@ -313,12 +325,12 @@ static uint64_t call_due_locked(struct tool_executor *executor, const struct wor
     return worker->call->deadline_ns;
 }
 
-/* What the timekeeper has to do about a worker. */
+/* How late the call of a worker is. */
 enum lateness {
     LATE_NOT,
-    LATE_NOW,   /* seen for the first time */
-    LATE_GRACE, /* its handler may be on its way out */
-    LATE_STUCK, /* gave no sign in its grace */
+    LATE_NOW,   /* it has just become late */
+    LATE_GRACE, /* its handler may be about to return */
+    LATE_STUCK, /* its handler did not return within the grace */
 };
 
 static enum lateness lateness_locked(struct tool_executor *executor,
@@ -332,7 +344,7 @@ static enum lateness lateness_locked(struct tool_executor *executor,
     return now < call_due_locked(executor, worker) ? LATE_NOT : LATE_NOW;
 }
 
-/* Ends a late call in place of its handler. Releases the lock meanwhile. */
+/* Ends a late call instead of its handler. Releases the lock meanwhile. */
 static void end_late_locked(struct tool_executor *executor, struct worker *worker, uint64_t now)
     REQUIRES(executor->lock)
 {
@@ -348,7 +360,7 @@ static void end_late_locked(struct tool_executor *executor, struct worker *worke
     lock_acquire(&executor->lock);
 }
 
-/* Puts another worker in the place of one that is stuck. Releases the lock meanwhile. */
+/* Replaces a worker that is stuck. Releases the lock meanwhile. */
 static void replace_locked(struct tool_executor *executor, struct worker *worker, uint64_t now)
     REQUIRES(executor->lock)
 {
@@ -356,7 +368,7 @@ static void replace_locked(struct tool_executor *executor, struct worker *worker
     struct err err = {0};
     unsigned strays;
 
-    worker->late_since_ns = now; /* when this fails, again after another grace */
+    worker->late_since_ns = now; /* if this fails, it is tried again after another grace */
     if (executor->stopping || executor->strays >= EXECUTOR_STRAY_LIMIT)
         return;
     if (!start_worker_locked(executor, &err)) {
@@ -373,7 +385,7 @@ static void replace_locked(struct tool_executor *executor, struct worker *worker
     lock_acquire(&executor->lock);
 }
 
-/* Looks after one worker that needs it. False when none does. */
+/* Handles one late worker. False when no worker is late. */
 static bool attend_locked(struct tool_executor *executor, uint64_t now) REQUIRES(executor->lock)
 {
     for (struct worker *worker = executor->workers; worker; worker = worker->next) {
@@ -387,9 +399,9 @@ static bool attend_locked(struct tool_executor *executor, uint64_t now) REQUIRES
     return false;
 }
 
-/* When the timekeeper has something to do next. A closed channel does not tell it; so while
- * calls starve it looks again and again. */
-static uint64_t next_look_locked(struct tool_executor *executor, uint64_t now)
+/* When the timekeeper has something to do next. Closing a channel does not wake it, so while calls starve
+ * it checks periodically. */
+static uint64_t next_check_locked(struct tool_executor *executor, uint64_t now)
     REQUIRES(executor->lock)
 {
     uint64_t next = starved_locked(executor) ? now + EXECUTOR_GRACE_NS : UINT64_MAX;
@@ -405,7 +417,7 @@ static uint64_t next_look_locked(struct tool_executor *executor, uint64_t now)
     return next;
 }
 
-/* A stray that returned after all, out of the list; or NULL. */
+/* Takes a stray whose handler has returned out of the list; NULL when there is no such stray. */
 static struct worker *returned_stray_locked(struct tool_executor *executor)
     REQUIRES(executor->lock)
 {
@@ -446,11 +458,12 @@ static void *keep_time(void *arg)
     while (!executor->stopped) {
         uint64_t now = clock_mono_ns();
 
+        /* Both release the lock, so everything is read anew after them. */
         if (attend_locked(executor, now) || join_stray_locked(executor))
             continue;
-        executor->next_look_ns = next_look_locked(executor, now);
-        (void)lock_wait_until(&executor->lock, &executor->time, executor->next_look_ns);
-        executor->next_look_ns = 0; /* awake: nobody needs to tell */
+        executor->next_check_ns = next_check_locked(executor, now);
+        (void)lock_wait_until(&executor->lock, &executor->time, executor->next_check_ns);
+        executor->next_check_ns = 0; /* awake: no signal is needed */
     }
     lock_release(&executor->lock);
     return NULL;
@@ -489,8 +502,8 @@ enum err_code tool_executor_start(struct tool_executor *executor, struct err *er
     return rc;
 }
 
-/* Ends a call that no worker will see. */
-static void turn_away(struct tool_call *call)
+/* Ends a call that no worker will run. */
+static void reject(struct tool_call *call)
 {
     struct err error;
 
@@ -510,14 +523,14 @@ void tool_executor_submit(struct tool_executor *executor, const struct tool_call
     if (!stopping) {
         queue_put_locked(executor, call);
         pthread_cond_signal(&executor->work);
-        tell_timekeeper_locked(executor, UINT64_MAX);
+        hurry_timekeeper_locked(executor, UINT64_MAX);
     }
     lock_release(&executor->lock);
     if (stopping)
-        turn_away(call);
+        reject(call);
 }
 
-/* Everything that waits, as one list. */
+/* Takes all waiting calls, as one list. */
 static struct tool_call *empty_queue_locked(struct tool_executor *executor)
     REQUIRES(executor->lock)
 {
@@ -538,8 +551,9 @@ static bool all_done_locked(struct tool_executor *executor) REQUIRES(executor->l
     return true;
 }
 
-/* Takes the workers that are done out of the list, to be joined; the others are left behind. */
-static struct worker *part_locked(struct tool_executor *executor) REQUIRES(executor->lock)
+/* Takes the workers that are done out of the list, to be joined. The others are detached. */
+static struct worker *split_workers_locked(struct tool_executor *executor)
+    REQUIRES(executor->lock)
 {
     struct worker *done = NULL, **at = &executor->workers;
 
@@ -587,10 +601,11 @@ void tool_executor_stop(struct tool_executor *executor, uint64_t patience_ns)
     pthread_cond_broadcast(&executor->work);
     lock_release(&executor->lock);
 
+    /* Without the lock: the END wakes a loop. */
     while (calls) {
         struct tool_call *next = calls->next;
 
-        turn_away(calls);
+        reject(calls);
         calls = next;
     }
 
@@ -602,7 +617,7 @@ void tool_executor_stop(struct tool_executor *executor, uint64_t patience_ns)
     stop_timekeeper(executor);
 
     lock_acquire(&executor->lock);
-    workers = part_locked(executor);
+    workers = split_workers_locked(executor);
     lock_release(&executor->lock);
     while (workers) {
         struct worker *next = workers->next;
@@ -618,5 +633,5 @@ void tool_executor_free(struct tool_executor *executor)
         return;
     assert(!executor->timekeeping);
     tool_executor_stop(executor, 0);
-    let_go(executor);
+    release(executor);
 }

@@ -14,43 +14,43 @@
 /*
  * executor.h -- the threads that run tools, several calls of several runs at once.
  *
- * A fixed pool of workers takes calls from one queue, in the order they came, one run not
- * before another: the queue alternates between runs, so that a run with a hundred calls does
- * not hold up a run with one. A worker runs one call to its end and puts its END into the
- * call's channel. Channels never wait for workers' queues, so the pool cannot deadlock.
+ * A fixed pool of workers takes calls from one queue. The queue alternates between runs, so a run with a
+ * hundred calls does not delay a run with one. A worker runs one call to its end and puts its END into the
+ * call's channel. A worker may wait for room in a channel; the loop that empties the channel never waits
+ * for a worker. So the pool cannot deadlock.
  *
- * A call's time starts when its handler does, not while it waits for a worker. The deadline is
- * checked by tool_call_cancelled(); when a handler ignores it, the executor's timekeeper puts
- * the END (ERR_TIMEOUT) in its place, and what the handler says later goes nowhere. A handler
- * that still does not return costs its worker EXECUTOR_GRACE_NS after its time, which is then
- * replaced, up to EXECUTOR_STRAY_LIMIT. A call whose channel was closed has had its time when
- * others wait for its worker.
+ * Time: the deadline of a call counts from the start of its handler, not from its submission. Handlers
+ * check it with tool_call_cancelled(). If a handler ignores it, the executor's timekeeper puts the END
+ * (ERR_TIMEOUT), and later output of the handler is dropped. If the handler does not return for another
+ * EXECUTOR_GRACE_NS, its worker is replaced; at most EXECUTOR_STRAY_LIMIT such threads are kept. A call
+ * whose channel is closed counts as late as soon as other calls wait for a worker.
  */
 
-#define EXECUTOR_STRAY_LIMIT 64
-#define EXECUTOR_GRACE_NS    NS_PER_SECOND
+#define EXECUTOR_STRAY_LIMIT 64            /* threads that are stuck in a handler */
+#define EXECUTOR_GRACE_NS    NS_PER_SECOND /* from the END of a late call to a new worker */
 
 struct tool_executor;
 
-/* `default_timeout_seconds` is for handlers that name none; 0 lets them take for ever. */
+/* `default_timeout_seconds` is for handlers without a timeout of their own; 0 means no deadline. */
 struct tool_executor *tool_executor_new(unsigned workers, double default_timeout_seconds);
 
+/* ERR_INTERNAL when a thread cannot be started; then none runs. */
 enum err_code tool_executor_start(struct tool_executor *executor, struct err *err) MUST_CHECK;
 
-/* Lets calls that run end (their channels are closed by their owners first), ends what waits
- * with ERR_CANCELLED, joins the workers. Workers stuck in a handler are left behind after
- * `patience_ns`. Calls submitted later end at once. */
+/* Ends waiting calls with ERR_CANCELLED, lets running calls end, and joins the workers. The owners of the
+ * channels close them first, so that running calls end soon. Workers that are still in a handler after
+ * `patience_ns` are detached. Calls that are submitted later end at once with ERR_CANCELLED. */
 void tool_executor_stop(struct tool_executor *executor, uint64_t patience_ns);
 
-/* After tool_executor_stop(), or when it never started. What was left behind keeps the memory
- * until it returns. */
+/* After tool_executor_stop(), or when it never started. Detached workers keep the memory until they
+ * return. */
 void tool_executor_free(struct tool_executor *executor);
 
-/* Everything one call needs; strings and JSON are copied, so that none is two threads'. */
+/* Everything that one call needs. Strings and JSON are copied: no tree is shared by two threads. */
 struct tool_call_spec {
     const struct tool_handler *handler;
     struct tool_channel *channel; /* held by the call until its end */
-    unsigned position;            /* in the model's order, from 0 */
+    unsigned position;            /* of the call in the channel, from 0 */
     const char *call_id;
     const struct tenant *tenant; /* copied, its user too; NULL: an empty one */
     const char *run;
@@ -60,10 +60,11 @@ struct tool_call_spec {
     const json_t *files;   /* array of strings */
     const json_t *context; /* object; NULL: an empty one */
     const json_t *skills;  /* array: skill.h */
-    struct variable_access
-        variables; /* neither scope nor memory: none. Memory is held, the store outlives the executor */
-    bool resolved; /* there were references in the arguments */
-    bool planning; /* only plan(); what it asks for comes as a stage */
+    /* Without scope and memory: no variables. Memory is held; the store outlives the executor */
+    struct variable_access variables;
+    bool resolved; /* the arguments had references */
+    /* Run plan() only; the permission it asks for comes as the stage "planned" */
+    bool planning;
 };
 
 /* Any thread. Never blocks. */

@@ -6,9 +6,18 @@
 #include "core/base/json.h"
 
 /*
- * Only file_search has two kinds of things to look into, stores and files (an attachment of a
- * message names a file). In its list stores stand before files, which is the order in which
- * the wire's two lists are read: so the order survives the way there and back.
+ * files_view.c -- between OpenAI's `tool_resources` and one list of files for each tool.
+ *
+ * The wire groups ids by their kind: {"file_search": {"vector_store_ids": [...], "file_ids": [...]}}. A
+ * handler wants one list of what it may look into. Ids say their kind by how they begin ("file", "vs"), so
+ * one list is enough, and handlers need not know the shape of the wire.
+ *
+ * Only file_search has both kinds, stores and files: an attachment of a message names a file. In its list
+ * stores stand before files. That is the order in which the wire's two lists are read, so a conversion to
+ * the view and back keeps the order.
+ *
+ * Whether a file exists is not checked here. The form of ids is checked when a request is accepted, and the
+ * tool finds out the rest.
  */
 
 #define FILES_LIMIT  20
@@ -37,7 +46,7 @@ static size_t count_stores(const char *tool_type, const json_t *list)
     return count;
 }
 
-/* The list of a tool type inside the view, made when it is not there. Borrowed. */
+/* The list of a tool type inside the view, made if it is missing. Borrowed. */
 static json_t *list_in(json_t *view, const char *tool_type)
 {
     if (!json_object_get(view, tool_type))
@@ -73,7 +82,7 @@ json_t *files_view_from_resources(const json_t *tool_resources)
     const char *tool_type;
     json_t *resource;
 
-    /* The iterator of jansson 2.14 wants a pointer to something that may change. */
+    /* The iterators of jansson 2.14 take a pointer that is not const. */
     void *at = json_object_iter((json_t *)(uintptr_t)tool_resources);
     for (; at; at = json_object_iter_next((json_t *)(uintptr_t)tool_resources, at)) {
         tool_type = json_object_iter_key(at);
@@ -148,6 +157,8 @@ const json_t *files_view_of(const json_t *view, const char *tool_type)
 {
     return json_object_get(view, tool_type);
 }
+
+/* ---- Checking: the sentences are OpenAI's ---- */
 
 static enum err_code wrong_type(struct err *err, const char *path, const char *expected,
                                 const json_t *value)

@@ -6,7 +6,7 @@
 #include "core/base/err.h"
 
 /*
- * files_view.h -- which files a tool may see: one fact in two shapes.
+ * files_view.h -- which files a tool may see: the same fact in two forms.
  *
  * On the wire it is OpenAI's `tool_resources`:
  *   {"code_interpreter":{"file_ids":[...]},"file_search":{"vector_store_ids":[...]}}
@@ -19,7 +19,7 @@
  * Pure functions: any thread. Results are new references.
  */
 
-/* Files one tool can see; what comes after them is left out. */
+/* Files that one tool can see; further files are left out. */
 #define FILES_VIEW_LIMIT 1000
 
 json_t *files_view_from_resources(const json_t *tool_resources); /* NULL or null gives {} */

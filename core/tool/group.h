@@ -8,14 +8,14 @@
 #include "core/domain/run_settings.h"
 
 /*
- * group.h -- what tools of one group have in common: words for the model.
+ * group.h -- what the tools of one group have in common: a default policy, and text for the model.
  *
- * A group is there as soon as a handler names it. It needs a descriptor only if its tools may run
- * without a question, or if it has something to say: a prompt about its tools, and skill rules, which
- * are instructions for one kind of task. handlers/handlers.h lists the descriptors; rules.h makes the
- * text of them.
+ * A group exists as soon as a handler names it. It needs a descriptor only if its tools may run without an
+ * approval, or if the model needs text about it: a prompt about its tools, and skill rules, which are
+ * instructions for one kind of task. handlers/handlers.h lists the descriptors, and rules.h makes the text.
+ * A request that enables no tool of a group does not contain the group's text.
  *
- * A request that enables no tool of a group is told nothing of it.
+ * A descriptor is a constant: any thread.
  */
 
 /* One text in the languages there are; English where a language is missing. */
@@ -30,39 +30,38 @@ struct skill_rule {
     struct wording description;
     struct wording when; /* to read it; empty: as needed */
     struct wording prompt;
-    bool pinned; /* always told whole; the others are listed, and read on demand */
+    bool pinned; /* always part of the text; other rules are listed and read on demand */
 };
 
-/* What is said of one tool of a group, in a line of its own. */
+/* One line about one tool of a group. */
 struct group_line {
     const char *tool; /* NULL ends a list of them */
     struct wording text;
 };
 
-/* What a run brings for the tools of a group, as a table of names and descriptions. */
+/* How the entries of a run are shown to the model: as a table of names and descriptions. */
 struct group_index {
     struct wording title;
     const char *head;     /* of the first column, in all languages */
     const char *tool;     /* which tool reads one of them, by its argument `name` */
-    const char *variable; /* and as which variable it is read, up to the name */
+    const char *variable; /* the variable by which it is read too, up to the name */
 };
 
 struct tool_group {
     const char *name;
 
-    /* What a run brings for its tools; a list with something in it turns the group on. Borrowed. NULL:
-     * runs bring nothing. */
+    /* The entries that a run has for its tools, such as skills; a list that is not empty turns the group
+     * on. Borrowed. NULL: runs have no entries. */
     const json_t *(*entries)(const struct run_settings *settings);
 
-    /* Its tools run without a question, but for those whose own policy asks. Whoever forgets to say
-     * so has every call of them approved. */
+    /* Its tools run without an approval, except those whose own policy asks. The default is the safe side:
+     * every call needs one. */
     bool auto_execute;
 
-    struct wording
-        prompt; /* about its tools; blank, and without lines: nothing is said of the group, nor its rules */
+    /* About its tools; when it and `lines` are empty, the group and its rules are left out */
+    struct wording prompt;
 
-    const struct group_line
-        *lines; /* behind it, those of the tools that are enabled; NULL: none */
+    const struct group_line *lines; /* behind the prompt, for the enabled tools; NULL: none */
 
     const struct skill_rule *rules;  /* ends with one that has no name; NULL: none */
     const struct group_index *index; /* of its entries; NULL: none */
@@ -78,6 +77,7 @@ struct tool_group {
     const char *const *along;
 };
 
+/* The text in this language, else in English; never NULL. */
 const char *wording_in(const struct wording *wording, enum language language);
 
 #endif

@@ -1,3 +1,21 @@
+/*
+ * registry.c -- lists that are filled at start and only read afterwards.
+ *
+ * Three of them: the handlers in the order of handlers/handlers.h, the items of these handlers, and the
+ * names of the groups that the operator has turned on. main() fills them before it starts a thread, so
+ * readers need no lock. Nothing is registered later, because a tool that comes and goes at run time is a
+ * tool of an MCP server.
+ *
+ * Order matters. The list of tools in a request to a model follows the registry, and equal requests are
+ * equal bytes, which the prompt caches of upstreams need. So a second handler with the same name replaces
+ * the first one in its place instead of going to the end.
+ *
+ * Items outlive their handlers. The operator may turn off a tool whose calls are stored in old runs, and
+ * these items must still be encoded.
+ *
+ * A search is linear. There are a few dozen tools, and the searches are per request, not per token.
+ */
+
 #include "core/tool/registry.h"
 
 #include <stdlib.h>
@@ -9,11 +27,11 @@
 static const struct tool_handler **all;
 static size_t count;
 
-/* Each item once, of handlers that are or were there. */
+/* Each item once, also those of removed handlers. */
 static const struct tool_item **items;
 static size_t item_count;
 
-/* Names that stand in handlers. */
+/* Groups that the operator turned on. The names belong to handlers, which are constants. */
 static const char **on;
 static size_t on_count;
 
@@ -65,6 +83,7 @@ void tool_registry_set(const struct tool_handler *const *handlers)
         put(*handlers);
 }
 
+/* Definition-only handlers have no run() and belong to no group: the client executes them. */
 static bool belongs_to(const struct tool_handler *handler, const char *group)
 {
     return handler->run && handler->group && strcmp(handler->group, group) == 0;
@@ -153,11 +172,13 @@ bool tool_registry_is_on(const char *group)
 
 struct permission tool_registry_permission(const struct tool_handler *handler)
 {
-    bool ours = handler->group && tool_registry_find(handler->group, handler->name) == handler;
-    const struct tool_group *group = ours ? tool_registry_group(handler->group) : NULL;
+    bool registered =
+        handler->group && tool_registry_find(handler->group, handler->name) == handler;
+    const struct tool_group *group = registered ? tool_registry_group(handler->group) : NULL;
     struct permission permission = handler->permission;
 
-    if (ours && !(group && group->auto_execute) && permission.execution == EXECUTION_AUTO)
+    /* The safe default: a tool about which neither its handler nor its group says anything asks once. */
+    if (registered && !(group && group->auto_execute) && permission.execution == EXECUTION_AUTO)
         permission.execution = EXECUTION_ASK_ONCE;
     return permission;
 }

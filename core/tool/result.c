@@ -1,3 +1,17 @@
+/*
+ * result.c -- the result of a call: its parts in memory, as text for the model, and as JSON.
+ *
+ *   handler ─▶ parts or data ─▶ tool_result_format() ─▶ parts ─▶ tool_result_text() ─▶ the model
+ *                                                          └──▶ tool_result_attachments() ─▶ the item
+ *
+ * A model reads text. Parts that are no text (images, files, links) become a line that names them, so the
+ * model can mention them, and clients get them as attachments of the item. A handler may return data
+ * instead of text. The data becomes text on the worker, before the loop sees it.
+ *
+ * Every text that comes in is made valid UTF-8 at once. Everything behind this file writes it as JSON, and
+ * jansson and PostgreSQL refuse invalid bytes.
+ */
+
 #include <string.h>
 
 #include "core/base/buf.h"
@@ -5,10 +19,6 @@
 #include "core/base/mem.h"
 #include "core/tool/call_internal.h"
 #include "core/tool/tool.h"
-
-/*
- * What a call gave: its parts as memory, as text for the model, and as JSON for the store.
- */
 
 /* clang-format off */
 static const char *const kind_names[] = {
@@ -97,7 +107,7 @@ void tool_result_clear(struct tool_result *result)
     *result = (struct tool_result){0};
 }
 
-/* "[image image/png: https://...]": a model cannot see the part, but may speak of it. */
+/* "[image image/png: https://...]": the model cannot see the part, but can mention it. */
 static void name_part(struct buf *buf, const struct tool_part *part)
 {
     buf_addf(buf, "[%s", kind_names[part->kind]);
@@ -195,9 +205,10 @@ enum err_code tool_result_parse(const json_t *json, struct tool_result *ret_resu
     return ERR_OK;
 }
 
-/* ---- What is no text ---- */
+/* ---- Attachments ---- */
 
-/* Bytes of base64 that an item carries. */
+/* Bytes of base64 that an item carries, all its attachments together. Items are stored, streamed, and sent
+ * again with each listing. */
 #define ATTACHMENT_LIMIT ((size_t)256 << 10)
 
 json_t *tool_result_attachments(const struct tool_result *result)
@@ -212,6 +223,7 @@ json_t *tool_result_attachments(const struct tool_result *result)
         if (part->kind == TOOL_PART_TEXT)
             continue;
         json = part_json(part);
+        /* Too large: the client learns the size instead of the content. */
         if (part->data && total + part->length > ATTACHMENT_LIMIT) {
             json_object_del(json, "data");
             json_set_int(json, "bytes", (json_int_t)part->length);
@@ -256,6 +268,7 @@ void tool_result_format(struct tool_result *result, const struct tool_handler *h
 
     if (!result->data || has_text(result))
         return;
+    /* A formatter that fails does not fail the call, which has had its effects. */
     text =
         handler->format ? handler->format(result->data, args, &why) : plain_text(result->data);
     if (!text)

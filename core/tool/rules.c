@@ -1,3 +1,23 @@
+/*
+ * rules.c -- builds the text about tools that stands behind the instructions of a request.
+ *
+ *   <tool-rules>                  basic rules, and how to use variables if their reader is offered
+ *   <tool-group-rule group="x">   for each enabled group: its tools, its prompt, its pinned rules,
+ *                                 a table of its other rules, a table of the run's own entries
+ *   <mcp-servers>                 what each remote server is for
+ *
+ * Equal groups, tools and language give equal bytes. Upstreams cache the beginning of a prompt, and this
+ * text stands near the beginning of every request of a conversation, so nothing in it may depend on the
+ * time, on the run or on the order of a hash table.
+ *
+ * Long rules are not sent. The model sees a table of their names and reads them with the tool that reads
+ * variables ("Rule/<group>/<rule>"). A model without that tool gets no table, because it could not follow
+ * it. Rules are constants of the program and are looked up here; the store knows nothing of them.
+ *
+ * Texts of strangers (descriptions of skills and servers) are put into tables and lines. They are escaped
+ * so that none of them can end its cell or line and look like text of the server.
+ */
+
 #include "core/tool/rules.h"
 
 #include <string.h>
@@ -15,7 +35,7 @@ const char *wording_in(const struct wording *wording, enum language language)
     return text ? text : "";
 }
 
-/* ---- Rules of ours ---- */
+/* ---- The server's own rules ---- */
 
 static const struct skill_rule agent_rules[] = {
     {
@@ -88,7 +108,7 @@ static size_t count_rules(const struct tool_group *group)
     return count;
 }
 
-/* Ours, then those of the registry. */
+/* The server's own rules come first, then those of the groups. */
 static const struct tool_group *scope_at(size_t n)
 {
     return n ? tool_registry_described(n - 1) : &agent;
@@ -164,8 +184,8 @@ static const struct wording basics = {
     "- 或为从未发生的调用伪造日志。\n",
 };
 
-/* The group that reads variables, if its reader is offered: without it, words about variables are of no
- * use to the model. */
+/* The group that reads variables, if its reader is offered. Without the reader the model cannot use what
+ * the text says about variables. */
 static const struct tool_group *find_reader(const struct rules_group *groups, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
@@ -266,7 +286,7 @@ static void add_rule_index(struct buf *buf, const struct tool_group *group, cons
     buf_addf(buf, "\n*Access via: %s({\"name\": \"<VarName>\"})*\n", reader);
 }
 
-/* Strangers' words in a table: nothing ends the cell. */
+/* The text comes from a stranger: it must not end the cell. */
 static void add_cell(struct buf *buf, const char *text)
 {
     for (; *text; text++)
@@ -302,7 +322,7 @@ static bool has_tool(const char *const *tools, const char *name)
     return false;
 }
 
-/* Equal tools and language, equal bytes. The caller frees. */
+/* The group's prompt and the lines of its enabled tools. The caller frees. */
 static char *prompt_of(const struct tool_group *group, const char *const *tools,
                        enum language language)
 {
@@ -321,7 +341,7 @@ static void add_group(struct buf *buf, const struct rules_group *enabled, const 
     const struct tool_group *group = tool_registry_group(enabled->name);
     AUTO_FREE char *prompt = group ? prompt_of(group, enabled->tools, language) : NULL;
     const char *about = wording_in(&contains, language);
-    size_t name = strcspn(about, "%");
+    size_t name = strcspn(about, "%"); /* cut by hand: a format must be a literal */
 
     if (!prompt || is_blank(prompt) || !*enabled->tools)
         return;

@@ -8,37 +8,39 @@
 #include "core/tool/group.h"
 
 /*
- * rules.h -- what the model is told about the tools of the server, and the rules it can look up.
+ * rules.h -- the text about tools that is sent to the model, and the rules that the model can look up.
  *
- * The text goes behind the instructions of a request. It depends on nothing but the groups, their
- * enabled tools and the language, so that requests of one configuration begin with the same bytes
- * and an upstream's prompt cache hits.
+ * The text goes behind the instructions of a request. It depends only on the groups, their enabled tools
+ * and the language. So requests of one configuration begin with the same bytes, and an upstream's prompt
+ * cache hits.
  *
- * What it says of variables, and the list of rules that are read on demand, is there only for a model
- * that is offered the reader of variables (group.h).
+ * The parts about variables and about rules on demand are included only for a model that is offered the
+ * reader of variables (group.h).
  *
- * Skill rules are variables by name, "Rule/<group>/<rule>", that nobody can write: they stand in
- * the descriptors of groups and here (scope "Agent"). They are there whether or not their group is
- * enabled.
+ * Skill rules are read like variables, by the name "Rule/<group>/<rule>", and cannot be written. They are
+ * constants in the descriptors of groups and in rules.c (scope "Agent"). They can be read whether or not
+ * their group is enabled.
+ *
+ * Any thread, once the registry is filled.
  */
 
 /* One enabled group. */
 struct rules_group {
     const char *name;
-    const char *const *tools; /* the enabled ones, ends with NULL */
-    const json_t *entries;    /* of the group, for its index; NULL: none */
+    const char *const *tools; /* names of the enabled tools, ends with NULL */
+    const json_t *entries;    /* what the run has for the group's index; NULL: nothing */
 };
 
-/* "" without groups. The caller frees. */
+/* The text for these groups, in this order; "" without groups. The caller frees. */
 char *tool_rules_text(const struct rules_group *groups, size_t count, enum language language);
 
-/* A server of the request's, and what whoever offers it says it is for. */
+/* A remote server that the request names, and the description that the request or the operator gives it. */
 struct rules_server {
     const char *label;
     char *description;
 };
 
-/* "" without servers. Stands behind the text above. The caller frees. */
+/* A list of the servers, to stand behind the text above; "" without servers. The caller frees. */
 char *tool_rules_servers_text(const struct rules_server *servers, size_t count,
                               enum language language);
 

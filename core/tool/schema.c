@@ -1,3 +1,25 @@
+/*
+ * schema.c -- walks a schema and a value together, and collects the issues.
+ *
+ *   fits()            one schema on one value: limits, true and false
+ *   fits_schema()     $ref
+ *   check_keywords()  every keyword that the schema has, by the type of the value
+ *
+ * All issues are collected, not only the first, because a model that sees all of them corrects all of them
+ * in one turn. That is why results are combined with `check(...) && ok` and not the other way round.
+ *
+ * anyOf, oneOf, not, if and contains try schemas quietly: what fails there is no issue of its own.
+ *
+ * Schemas come from clients and from remote servers, and a schema is a program: $ref can loop, two branches
+ * that refer to the same schema double the work with each level, a pattern backtracks. So there are limits on depth, on steps, and on
+ * processor time where the check runs on a loop. A check that reaches a limit has failed, whatever `not`
+ * would make of it. `gave_up` carries that to the end, past every quiet attempt.
+ *
+ * Nothing is compiled in advance, because a schema here is applied to a few values only.
+ *
+ * tests/unit/core/tool/test_schema_suite.c runs the official test suite.
+ */
+
 #include "core/tool/schema.h"
 
 #include <math.h>
@@ -21,22 +43,22 @@ struct check {
     bool seventh; /* draft 7: $ref hides what stands beside it */
     size_t depth;
     size_t steps;
-    bool gave_up; /* a limit was reached: whatever "not" makes of it, it does not fit */
+    bool gave_up; /* a limit was reached: the value does not fit, even inside "not" */
     size_t issues;
-    struct buf path; /* of the value that is looked at */
-    struct buf *out; /* NULL where nobody wants to know why */
+    struct buf path; /* of the value that is being checked */
+    struct buf *out; /* for issues; NULL during a quiet attempt */
 };
 
 static bool fits(struct check *check, const json_t *schema, const json_t *value);
 
-/* True, and never again anything else, when its time is over. */
+/* True when the time is over, and from then on. */
 static bool is_late(struct check *check)
 {
     check->gave_up = check->gave_up || !schema_time_left(&check->watch);
     return check->gave_up;
 }
 
-/* ---- Telling ---- */
+/* ---- Issues ---- */
 
 static bool fail(struct check *check, const char *format, ...) PRINTF_LIKE(2, 3);
 
@@ -60,7 +82,7 @@ static bool fail(struct check *check, const char *format, ...)
     return false;
 }
 
-/* Goes down to a member; returns where the path was, for leave(). */
+/* Adds a member to the path. Returns the former length, for leave(). */
 static size_t enter(struct check *check, const char *name)
 {
     size_t before = check->path.length;
@@ -86,7 +108,7 @@ static void leave(struct check *check, size_t before)
         check->path.data[before] = '\0';
 }
 
-/* Whether it fits, with nobody told why not. */
+/* An attempt: its failure is no issue. */
 static bool fits_quietly(struct check *check, const json_t *schema, const json_t *value)
 {
     struct buf *out = check->out;
@@ -253,16 +275,18 @@ static bool is_multiple(const json_t *value, const json_t *step)
 {
     double quotient = json_number_value(value) / json_number_value(step);
 
+    /* Integers exactly. A step of 0 is invalid and ignored; INT64_MIN % -1 would trap. */
     if (json_is_integer(value) && json_is_integer(step))
         return json_integer_value(step) == 0 || json_integer_value(step) == -1 ||
                json_integer_value(value) % json_integer_value(step) == 0;
+    /* 0.3 is a multiple of 0.1 for people, though not for doubles: hence the tolerance. */
     return isfinite(quotient) &&
            fabs(quotient - round(quotient)) <= 1e-9 * fmax(1, fabs(quotient)) &&
            (fabs(quotient) < 1e15 ||
             fmod(json_number_value(value), json_number_value(step)) == 0);
 }
 
-/* A keyword that bounds a number: how the value may compare with it. */
+/* Keywords that bound a number. */
 static const struct bound {
     const char *keyword;
     int sign;
@@ -315,7 +339,7 @@ static bool check_size(struct check *check, const json_t *schema, const char *mi
 
 /* ---- Text ---- */
 
-/* A pattern that cannot be compiled, or costs too much, is matched by nothing. */
+/* A pattern that cannot be compiled, or costs too much, matches no text. */
 static bool matches(struct check *check, const char *pattern, const char *text, size_t length)
 {
     struct regex_match match;
@@ -323,7 +347,7 @@ static bool matches(struct check *check, const char *pattern, const char *text, 
     struct regex *regex;
     enum err_code rc;
 
-    if (is_late(check)) /* one that was too expensive is enough */
+    if (is_late(check)) /* after one expensive pattern no other is tried */
         return false;
     rc = regex_compile(pattern, strlen(pattern), 0, &regex, NULL);
     if (!rc) {
@@ -364,7 +388,7 @@ static bool check_element(struct check *check, const json_t *schema, const json_
     return ok;
 }
 
-/* The first elements have a schema each, all others one together. */
+/* The first elements have a schema each, all others share one. Draft 7 writes both into "items". */
 static bool check_items(struct check *check, const json_t *schema, const json_t *value)
 {
     const json_t *items = json_object_get(schema, "items");
@@ -474,7 +498,7 @@ static bool check_property(struct check *check, const json_t *schema, const char
     return (!names || check_name(check, names, name)) && ok;
 }
 
-/* What one property asks for beside itself: names, or a schema for the whole object. */
+/* A property that is present may require others: as a list of names, or as a schema for the object. */
 static bool check_dependent(struct check *check, const json_t *schema, const char *keyword,
                             const json_t *value)
 {
@@ -544,7 +568,7 @@ static bool fits_schema(struct check *check, const json_t *schema, const json_t 
     const char *ref = json_get_string(schema, "$ref", NULL);
     bool ok = !ref || check_ref(check, ref, value);
 
-    if (ref && check->seventh)
+    if (ref && check->seventh) /* draft 7 ignores keywords beside $ref */
         return ok;
     return check_keywords(check, schema, value) && ok;
 }
@@ -582,6 +606,7 @@ bool schema_fits(const json_t *schema, const json_t *value, struct schema_budget
                           .out = ret_issues};
     bool ok = fits(&check, schema, value);
 
+    /* A limit inside "not" or an alternative may have turned into a success. */
     if (ok && check.gave_up)
         ok = fail(&check, "is too much to check");
     schema_watch_stop(&check.watch);

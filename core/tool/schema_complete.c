@@ -1,5 +1,13 @@
 /*
- * What a value becomes by a schema: defaults put in, strangers taken out.
+ * schema_complete.c -- changes a value so that it fits its schema better: missing properties get their
+ * defaults, unknown properties are removed.
+ *
+ * It follows only what certainly applies to the value: properties, items, $ref and allOf. Which branch of
+ * anyOf or oneOf applies depends on a check, so their defaults are not filled in, and objects beside them
+ * keep unknown properties (knows_all()).
+ *
+ * Removing is for models, which invent properties. It is not done where the schema allows others in any
+ * way, because the tool may want them.
  */
 
 #include "core/base/compiler.h"
@@ -17,7 +25,7 @@ struct completion {
 
 static void complete(struct completion *completion, const json_t *schema, json_t *value);
 
-/* Others than those listed are nobody's: nothing beside "properties" could mean them. */
+/* True when "properties" is all that can allow a property: others are unknown. */
 static bool knows_all(const json_t *schema)
 {
     static const char *const others[] = {

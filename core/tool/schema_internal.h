@@ -8,15 +8,15 @@
 #include "core/tool/schema.h"
 
 /*
- * schema_internal.h -- what checking and filling in have in common: how long they may go on.
+ * schema_internal.h -- the time limit that checking (schema.c) and completing (schema_complete.c) share.
  */
 
-/* Schemas between two looks at the clock. */
+/* Reading the thread's clock is a system call, so it is read once in this many schemas. */
 #define STEPS_A_CLOCK 16
 
-/* Until when it may go on. */
+/* A running check. It starts with what is left of the budget, and stopping it takes off the time used. */
 struct schema_watch {
-    struct schema_budget *budget; /* NULL: for ever */
+    struct schema_budget *budget; /* NULL: no limit */
     uint64_t began;
 };
 

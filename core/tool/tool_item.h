@@ -7,16 +7,16 @@
 #include "core/domain/run_settings.h"
 
 /*
- * tool_item.h -- how the calls of one tool look: their item, its events, its run step, and how the model
- * reads about them later.
+ * tool_item.h -- the form of one tool's calls: item, events, run step, and what the model reads of them in
+ * later requests.
  *
- * A call of the server's is an mcp_call and one of the client's a function_call, unless the handler has an
- * item of its own (tool.h). Then everything that depends on its type is written here, beside the tool; the
- * engine and the faces look it up and never compare a name. The registry finds it by the item's type, also
- * for items of earlier runs and of tools that the operator has turned off.
+ * By default a server-side call is an mcp_call, and a client call is a function_call. A handler with an item
+ * of its own (tool.h) describes here everything that depends on the item's type. The engine and the faces
+ * look it up and never compare a name. The registry finds it by the item's type, also for items of earlier
+ * runs and of tools that the operator has turned off.
  *
- * A constant, listed with its handler. Its functions are pure and quick, and any thread may call them.
- * `body` is that of the item: all its fields but id, type and status.
+ * A constant, listed with its handler. Its functions are pure and quick; any thread may call them. `body` is
+ * the item's body: all its fields except id, type and status.
  */
 
 struct tool_result;
@@ -24,54 +24,55 @@ struct tool_result;
 /* A field of the item that comes in pieces, with tool_call_emit_delta(). */
 struct item_stream {
     const char *field; /* "code"; NULL ends a list of them */
-    const char *
-        event; /* "response.code_interpreter_call_code": .delta for each piece, .done for the whole */
-    const char *whole_at; /* the stage before which it is whole */
+    /* "response.code_interpreter_call_code": .delta for each piece, .done for the whole */
+    const char *event;
+    const char *whole_at; /* the stage that ends it: .done comes before this stage */
 };
 
-/* Strings in the item that have events of their own, once the model has written the call. */
+/* Strings in the item that have events of their own, sent when the model has written the call. */
 struct item_parts {
     const char *event; /* "response.shell_call_command": .added, .delta and .done for each */
-    const char *key;   /* "command": of the whole in these events */
-    const char *index; /* "command_index": of its place */
-    const json_t *(*list)(const json_t *body); /* the strings; NULL: it has none. Borrowed */
+    const char *key;   /* "command": the member of .done that has the whole string */
+    const char *index; /* "command_index": the member that has its place, from 0 */
+    const json_t *(*list)(const json_t *body); /* the array of strings, borrowed; or NULL */
 };
 
 struct tool_item {
     const char *type;      /* "file_search_call" */
     const char *id_prefix; /* "fs_"; NULL: item_type.h has the type, with its prefix */
 
-    /* ---- Of a call that the server executes: a hosted tool ---- */
+    /* ---- Server-side calls: hosted tools ---- */
 
-    /* The item's own fields before the tool has said anything, as JSON. NULL: none. */
+    /* The item's own fields before the tool has any output, as JSON text. NULL: no fields. */
     const char *fields;
 
-    /* The same fields when the call has succeeded. `args` is NULL if the model wrote no JSON. NULL: they are
-     * what the tool has streamed. */
+    /* Completes the fields when the call has succeeded. `args` is NULL if the model wrote no JSON. NULL: the
+     * fields are what the tool has streamed. */
     void (*fill)(json_t *fields, const json_t *args, const struct tool_result *result);
 
-    /* Each stage that the tool emits is the event response.<type>.<stage>, after the .done of the streams
-     * that are whole by then. */
+    /* Fields that come in pieces; ends with one without a field. NULL: no such fields. Each stage that the
+     * tool emits is the event response.<type>.<stage>; it follows the .done of the streams that end at it. */
     const struct item_stream *streams;
 
-    /* In a run step it is a tool call of this type, with an object of this name: {} while the tool works,
-     * then what step() makes of the item. `include` is a set of enum run_include. NULL: a "function"
-     * with name, arguments and output. New reference. */
+    /* The type of its tool call in a run step, which is also the name of the member with the details: {}
+     * while the tool works, then the result of step(), a new reference. `include` is a set of enum
+     * run_include. NULL: a "function" with name, arguments and output. */
     const char *step_type;
     json_t *(*step)(const json_t *body, unsigned include);
 
-    /* ---- Of a call that the client executes ---- */
+    /* ---- Client calls ---- */
 
-    const struct item_parts *parts; /* NULL: none */
+    const struct item_parts *parts; /* or NULL */
 
-    /* The call and its output as the model wrote and read them: the way back from what announce() made.
-     * `status` is that of the output's item. NULL: what the item says itself. New references. */
+    /* The inverse of announce(): the call's name and arguments, and its output, as the model wrote and reads
+     * them. `status` is the status of the output's item. NULL: the item has name, arguments and output
+     * itself. arguments() and output() return new references, name() a constant. */
     const char *(*name)(const json_t *body);
     json_t *(*arguments)(const json_t *body);
     json_t *(*output)(const json_t *body, const char *status);
 
-    /* False for an item of this type that a client sends and that was no call of a function. NULL: all
-     * were. */
+    /* False for an item of this type that a client sends and that was never a call of a function. NULL: all
+     * items were. */
     bool (*is_call)(const json_t *body);
 };
 

@@ -3,6 +3,13 @@
  *
  * A model has no clock. Without arguments the answer is ISO 8601 in UTC. With a time zone it is
  * local time with offset and zone. With a format it is the text of the format.
+ *
+ * This is also the handler to read first. A file has a schema, some functions, and at its end the
+ * descriptor, which handlers.h lists. run() reads arguments that were checked against the schema, returns
+ * an error that helps the model, or adds text to the result.
+ *
+ * The format has six tokens and no escapes. strftime() would be the usual choice, but models write
+ * "YYYY-MM-DD" far more reliably than "%Y-%m-%d", and a stranger's format stays away from a C library.
  */
 
 #include <stdio.h>
@@ -68,7 +75,8 @@ static void add_local(struct buf *buf, const struct moment *moment, const char *
              minutes % 60, zone);
 }
 
-/* Tokens of the format: each becomes as many digits as it has letters. The first of each counts. */
+/* Each token becomes as many digits as it has letters. A second occurrence stays text: "MM/MM" is
+ * rather a mistake than the month twice. */
 static const char *const tokens[] = {"YYYY", "MM", "DD", "HH", "mm", "ss"};
 
 static void add_formatted(struct buf *buf, const struct moment *moment, const char *format)

@@ -1,5 +1,8 @@
 /*
- * The instructions of the group "basic" for the model.
+ * The group "basic": its policy, and its lines in the instructions for the model.
+ *
+ * Its tools run without an approval, because they read their arguments and nothing else. Each line says
+ * when to use a tool. What the tool does stands in its description, which the model has anyway.
  */
 
 #include "handlers/handlers.h"

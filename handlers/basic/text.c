@@ -4,6 +4,13 @@
  * Positions and lengths are Unicode characters (code points). A search is plain text, or
  * a regular expression between slashes with JavaScript's flags. The flag `g` has no effect: the
  * operation decides between the first match and all of them.
+ *
+ * An operation is a row of a table with a function. find() hides which kind of search it is, so each
+ * operation is written once. Bytes are counted inside and characters outside: run_find() counts on from
+ * the last match instead of from the beginning, which would be quadratic for findAll.
+ *
+ * Input, output, and the work of a pattern are limited (core/base/regex.h), because a model can write a
+ * pattern that never ends, and "$`" doubles a text with each match.
  */
 
 #include <string.h>
@@ -133,7 +140,8 @@ static void add_group(struct buf *buf, const struct replacing *job, unsigned gro
         buf_add(buf, job->text->at + at[0], at[1] - at[0]);
 }
 
-/* The number in $1 or $12, and its length; 0 when no such group exists. */
+/* The number in $1 or $12, and its length; 0 when no such group exists. As in JavaScript, $12 is group 1
+ * and a "2" when there are fewer than twelve groups. */
 static unsigned read_group(const struct replacing *job, size_t at, size_t *ret_length)
 {
     unsigned groups = job->needle->regex ? regex_group_count(job->needle->regex) : 1;
@@ -192,7 +200,7 @@ static size_t add_dollar(struct buf *buf, const struct replacing *job, size_t at
     return group ? length : add_named(buf, job, at);
 }
 
-/* Stops when the text has become too long. */
+/* Stops early when the text has become too long; the caller reports it. */
 static void add_replacement(struct buf *buf, const struct replacing *job)
 {
     for (size_t i = 0; i < job->by.length && buf->length <= OUTPUT_LIMIT; i++) {

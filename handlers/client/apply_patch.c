@@ -2,7 +2,11 @@
  * apply_patch -- one file that the client creates, changes or deletes.
  *
  * The server touches no file. An incomplete operation never reaches the client: a diff without a
- * file, or a file without its diff, could only do harm.
+ * file, or a file without its diff, could only do harm. The model gets the error instead, and writes the
+ * operation again.
+ *
+ * The model is offered a function with the members of an operation, because Chat Completions upstreams
+ * have functions only. The client sees OpenAI's item, with the operation as an object.
  */
 
 #include <string.h>
@@ -92,11 +96,11 @@ static json_t *arguments_of(const json_t *body)
 
 static json_t *output_of(const json_t *body, const char *status)
 {
-    json_auto_t *said = json_build("{s:s}", "status", status);
+    json_auto_t *shown = json_build("{s:s}", "status", status);
 
     if (json_get_string(body, "output", NULL))
-        json_object_set(said, "output", json_object_get(body, "output"));
-    return json_as_text(said);
+        json_object_set(shown, "output", json_object_get(body, "output"));
+    return json_as_text(shown);
 }
 
 static const struct tool_item item = {

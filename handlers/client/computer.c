@@ -3,6 +3,13 @@
  *
  * The server moves nothing. A call of the older tool is one action, a call of the newer one several
  * in a row. The client answers either with a picture of the screen.
+ *
+ * Nine actions have different members. They are a table, and make_action() copies what the table allows.
+ * A member that the table does not have is dropped, and a missing or wrong one is an error for the model:
+ * a click without a place must not become a click at 0,0.
+ *
+ * Both tools have one type of item. Which of them made a stored call shows in its body: a list of actions,
+ * or one action.
  */
 
 #include <string.h>

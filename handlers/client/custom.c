@@ -2,7 +2,11 @@
  * custom -- a tool of the application that takes free text instead of JSON.
  *
  * Chat Completions upstreams know functions only, so the model is offered a function with one
- * string, `input`, and the client gets that string.
+ * string, `input`, and the client gets that string. An upstream that has custom tools is offered the tool
+ * as it is (TOOL_FREE_TEXT).
+ *
+ * The input is never an error. Whatever the model has written is text, and the application decides what it
+ * is worth.
  */
 
 #include <string.h>

@@ -4,6 +4,9 @@
  * The server executes nothing. It turns the arguments into the `action` of the call and leaves
  * out members of a wrong type. A call whose command cannot be read gets an empty command, so that no
  * client runs a part of one.
+ *
+ * Clear mistakes of models are repaired (a line instead of a list, 5 instead of "5"), because the intention
+ * is clear. Everything else is left out rather than guessed: the client runs what it gets.
  */
 
 #include <string.h>

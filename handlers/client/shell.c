@@ -1,8 +1,11 @@
 /*
  * shell -- commands that the client runs in its own shell.
  *
- * The server executes nothing. Each command has events of its own, so the call opens without
- * commands.
+ * The server executes nothing. Each command has events of its own (`parts`), so the item opens without
+ * commands and gets them one by one.
+ *
+ * Unlike local_shell, a call without a proper list of commands is refused, and the model reads why. The
+ * newer tool has a result for each command, so one that is left out could not be answered.
  */
 
 #include <string.h>

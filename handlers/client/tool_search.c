@@ -1,8 +1,11 @@
 /*
  * tool_search -- the client searches among tools that it has not offered yet.
  *
- * How it searches is its own affair: it may bring a description and a schema. The tools that it
- * finds come with the output and are offered from then on.
+ * How the client searches is its own affair: the entry may have a description and a schema. The tools that
+ * it finds come with the output, and are offered to the model from then on (TOOL_LOADS).
+ *
+ * The model sees of the output only the names of the tools. Their definitions are in the next request
+ * anyway, and would otherwise be paid for twice.
  */
 
 #include <string.h>
@@ -45,7 +48,7 @@ static json_t *init(const struct tool_context *context)
     return described;
 }
 
-/* A search of the server's finds nothing: everything is offered. */
+/* An entry for a search by the server is skipped: this server offers all tools at once. */
 static bool is_clients(const json_t *entry)
 {
     return strcmp(json_get_string(entry, "execution", "server"), "client") == 0;
@@ -74,7 +77,7 @@ static json_t *arguments_of(const json_t *body)
 static json_t *output_of(const json_t *body, const char *status)
 {
     json_auto_t *names = json_array();
-    json_auto_t *said = json_build("{s:O}", "loaded", names);
+    json_auto_t *shown = json_build("{s:O}", "loaded", names);
     size_t i;
     json_t *tool;
 
@@ -84,7 +87,7 @@ static json_t *output_of(const json_t *body, const char *status)
 
         json_array_append_new(names, json_string(json_get_string(tool, "name", fallback)));
     }
-    return json_as_text(said);
+    return json_as_text(shown);
 }
 
 static const struct tool_item item = {

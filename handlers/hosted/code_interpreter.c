@@ -1,6 +1,8 @@
 /*
- * code_interpreter_call -- what the call of a tool that runs code looks like. The code streams; it is whole
- * when it begins to run.
+ * code_interpreter_call -- the item of a tool that runs code.
+ *
+ * The code streams while the tool writes it, and is complete at the stage "interpreting", when it begins to
+ * run. There is no fill(): the fields are what the tool has streamed.
  */
 
 #include "handlers/handlers.h"

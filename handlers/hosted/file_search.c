@@ -1,6 +1,9 @@
 /*
- * file_search_call -- what the call of a search in files looks like: what was looked for, and what was
- * found in which file.
+ * file_search_call -- the item of a search in files: the queries, and what was found in which file.
+ *
+ * The two APIs show a result differently. Responses has it flat, with its text; a run step of Assistants
+ * names the file differently and has the text only if the request includes it. The item is stored in the
+ * form of Responses, and step() makes the other one.
  */
 
 #include "core/base/json.h"
@@ -13,7 +16,7 @@ static void fill(json_t *fields, const json_t *args, const struct tool_result *r
         json_set(fields, "queries", json_build("[s]", json_get_string(args, "query", "")));
 }
 
-/* One file. Its text, which Responses has as one, only if it was asked for. */
+/* One result in the form of a run step. */
 static json_t *step_result(const json_t *found, unsigned include)
 {
     const json_t *score = json_object_get(found, "score");

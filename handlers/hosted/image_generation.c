@@ -1,6 +1,8 @@
 /*
- * image_generation_call -- what the call of a tool that makes a picture looks like: its result is the
- * picture. Previews are stages, "partial_image", with fields of their own.
+ * image_generation_call -- the item of a tool that makes a picture; its result is the picture in base64.
+ *
+ * Previews are stages, "partial_image", with fields of their own. The last image part of the result counts,
+ * so a tool may return a preview and the picture.
  */
 
 #include "core/base/json.h"

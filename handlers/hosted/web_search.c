@@ -1,5 +1,7 @@
 /*
- * web_search_call -- what the call of a search in the web looks like.
+ * web_search_call -- the item of a search in the web: an action of the type "search" with its query.
+ *
+ * OpenAI has further actions (opening a page, finding in it). A tool that has them fills in another action.
  */
 
 #include "core/base/json.h"

@@ -1,5 +1,14 @@
 /*
- * The instructions about variables and skills for the model. Two groups of tools read and write them.
+ * The groups "skills" and "vars": their policies, and what the model reads about skills and variables.
+ *
+ * Both run without an approval. They reach nothing but the conversation and the run's skills, and a skill
+ * that needs an approval asks for it itself (skill.c).
+ *
+ * The text about variables is sent wherever ReadVar is offered, not only when the group is turned on,
+ * because results of all tools are kept in variables. For the same reason ReadVar and ListVars come along
+ * with any server-side tool.
+ *
+ * Chinese is the second language of everything that the server writes for a model.
  */
 
 #include "core/memory/skill.h"

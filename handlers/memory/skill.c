@@ -1,6 +1,14 @@
 /*
- * skill -- reads one of the run's skills. Its description lists the skills of the run, and a run
- * without skills does not have the tool.
+ * skill -- reads one of the run's skills: instructions for one kind of task.
+ *
+ * The definition depends on the run. init() allows exactly the names of the run's skills, so a model that
+ * invents a name learns it from the check of its arguments. A run without skills does not have the tool.
+ *
+ * Names and descriptions of skills are in the run's settings since the request was accepted. Their texts
+ * are read from the store when the model wants one, on the worker.
+ *
+ * The whole text is shown (CUT_NO_LIMIT): half an instruction is worse than none. It is not kept in a
+ * variable, because it can be read again under its own name, "Rule/skills/<name>".
  */
 
 #include <string.h>

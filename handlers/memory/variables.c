@@ -3,6 +3,17 @@
  *
  * Results of other tools are stored as variables by the engine (core/run/calls/run_variables.h). These four
  * tools read them, and keep the model's own notes beside them.
+ *
+ * To the model there is one space of names. Behind it are four sources: variables of the store or of memory
+ * (access.ops), long messages of the run's history, rules of the program, and skills of the run. Only the
+ * first can be written. ListVars pages through the first in the database, and appends the others behind it;
+ * `total` counts all of them.
+ *
+ * Descriptions and tags may have been written by a stranger, whose text a tool has read. A line break in
+ * one could make it look like another variable, so each is printed as one line.
+ *
+ * WriteVar marks a value as plain when the arguments had references: the value then contains text that the
+ * model did not write, and references in it must not be resolved later.
  */
 
 #include <stdio.h>
@@ -234,7 +245,8 @@ static void add_skills(struct listing *listing, const json_t *skills)
     }
 }
 
-/* Variables that are not stored come after all that are. */
+/* Variables that are not stored come behind all stored ones. The query already has skip and limit for the
+ * stored ones; list_one() continues to count. */
 static void add_unwritten(struct listing *listing, const struct tool_call *call,
                           const struct variable_access *access)
 {
@@ -317,6 +329,7 @@ static enum err_code read_var(struct tool_call *call, struct tool_result *ret_re
     struct rule_ref rule;
     enum err_code rc = tool_call_variables(call, &access, err);
 
+    /* By the form of the name: rule, skill, else a variable or a message. */
     if (!rc && tool_rule_find(name, &rule))
         make_rule(&rule, &access, &variable);
     else if (!rc && is_skill(name))
@@ -363,7 +376,7 @@ static enum err_code write_var(struct tool_call *call, struct tool_result *ret_r
                                      .plain = tool_call_is_resolved(call),
                                      .description = json_get_string(args, "desc", NULL),
                                      .tags = json_object_get(args, "tags")};
-    AUTO_FREE char *said = NULL;
+    AUTO_FREE char *text = NULL;
     struct variable_access access;
     bool created = false;
     enum err_code rc = tool_call_variables(call, &access, err);
@@ -375,9 +388,9 @@ static enum err_code write_var(struct tool_call *call, struct tool_result *ret_r
                              err);
     if (rc)
         return rc;
-    said = mem_printf("Variable '%s' %s successfully.", change.name,
+    text = mem_printf("Variable '%s' %s successfully.", change.name,
                       created ? "created" : "updated");
-    tool_result_add_text(ret_result, said);
+    tool_result_add_text(ret_result, text);
     return ERR_OK;
 }
 
@@ -407,7 +420,7 @@ static enum err_code remove_vars(struct tool_call *call, struct tool_result *ret
     const json_t *names = json_object_get(tool_call_args(call), "names");
     AUTO_FREE const char **list = mem_new_array(const char *, json_array_size(names) + 1);
     json_auto_t *removed = NULL;
-    AUTO_FREE char *said = NULL;
+    AUTO_FREE char *text = NULL;
     struct variable_access access;
     size_t count = json_array_size(names);
     enum err_code rc = tool_call_variables(call, &access, err);
@@ -420,8 +433,8 @@ static enum err_code remove_vars(struct tool_call *call, struct tool_result *ret
         rc = access.ops->remove(&access, tool_call_tenant(call), list, count, &removed, err);
     if (rc)
         return rc;
-    said = removal_text(names, removed);
-    tool_result_add_text(ret_result, said);
+    text = removal_text(names, removed);
+    tool_result_add_text(ret_result, text);
     return ERR_OK;
 }
 
@@ -443,7 +456,7 @@ const struct tool_handler read_var_handler = {
     .description = "Reads a variable, or a part of it. Results of tools that were cut are kept "
                    "in full in variables.",
     .parameters = read_parameters,
-    .flags = VARS_FLAGS | TOOL_IDEMPOTENT | TOOL_READ_ONLY,
+    .flags = VARS_FLAGS | TOOL_IDEMPOTENT | TOOL_READ_ONLY | TOOL_READER,
     .run = read_var,
 };
 

@@ -1,3 +1,9 @@
+/*
+ * json_as_text.c -- the output of a client's call, as the model reads it.
+ *
+ * An upstream takes text as the output of a function. An object would be refused.
+ */
+
 #include "handlers/support/json_as_text.h"
 
 #include "core/base/json.h"

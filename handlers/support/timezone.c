@@ -1,3 +1,19 @@
+/*
+ * timezone.c -- reads compiled time zones (TZif, RFC 9636) and POSIX rules.
+ *
+ *   name ─▶ /usr/share/zoneinfo/<name> ─▶ table of changes ─▶ the last change before the time
+ *                                          └─ after the last change: the rule in the footer
+ *
+ * localtime_r() knows one zone, that of the process. Setting TZ for a call would change it for all threads
+ * while they run. tzalloc() would be the right function, and glibc does not have it.
+ *
+ * A file has its data twice: with 32-bit times for old readers, then with 64-bit times. The first block is
+ * only measured, to find the second.
+ *
+ * The data is the system's, but its path comes from a model. A name is checked before it becomes a path,
+ * only regular files of a limited size are read, and every table is checked against the size of the file.
+ */
+
 #include "handlers/support/timezone.h"
 
 #include <ctype.h>

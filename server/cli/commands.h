@@ -4,9 +4,9 @@
 #include "core/base/err.h"
 
 /*
- * commands.h -- the subcommands of the one binary.
+ * commands.h -- the subcommands of the program.
  *
- * Each gets its arguments from its own name on and returns the exit status.
+ * argv[0] of each is its own name. Each runs on the main thread, and returns the exit status of the process.
  */
 
 enum exit_status {
@@ -23,12 +23,12 @@ int cmd_routes(int argc, char **argv);   /* cli/print.c */
 int cmd_settings(int argc, char **argv); /* cli/print.c */
 int cmd_import(int argc, char **argv);   /* cli/import.c */
 
-/* Takes --project NAME out of the arguments, the only flag that is not a setting; without it the
- * default project is meant. */
+/* Removes --project NAME, the only flag that is not a setting, from the arguments. Without it *ret_name is the
+ * default project. Borrowed. */
 enum err_code command_take_project(int *argc, char **argv, const char **ret_name,
                                    struct err *err) MUST_CHECK;
 
-/* Says why on stderr and returns the status. */
+/* Prints the error on stderr and returns the status. */
 int command_failed(enum exit_status status, const struct err *err);
 
 #endif

@@ -1,9 +1,24 @@
 /*
- * cli/import.c -- `runnel import FILE_OR_FOLDER [--project NAME]`
+ * cli/import.c -- `runnel import FILE_OR_FOLDER [--project NAME]`: assistants and threads of OpenAI's
+ * API, or of another server that speaks it, into the store.
  *
- * Assistants one by one, threads each with its messages in one transaction: what was interrupted
- * can be started again, and what is there already is left alone. What cannot be imported is said in
- * the report and stops nothing but itself.
+ *   files ─▶ import_dump: where each object is ─▶ import_read: a row and notes ─▶ store
+ *                                      └──────── complaints, notes ──▶ report ◀───┘
+ *
+ * The unit is what makes sense alone: an assistant, or a thread with all of its messages. Each is one
+ * transaction. Half a thread could be read, and continued by a run, with a hole in it.
+ *
+ * Ids are kept, and that makes an import repeatable. What exists already is left alone, never
+ * overwritten: it may have been continued here. So an import that was interrupted is run again, and a
+ * newer dump over an older one adds only what is new.
+ *
+ * A dump of years is never perfect. An object that cannot be imported is refused by itself, with file
+ * and line, and everything else continues. A detail that cannot be carried over (an unknown field, a
+ * file that is elsewhere) is a line of the report. Only an outage of the database ends the command.
+ *
+ * Messages go to the store in batches, since a thread may be larger than memory should hold. What a
+ * thread adds to the report is collected beside it and added after its commit: the report must not
+ * count what was rolled back.
  */
 
 #include <stdio.h>
@@ -21,13 +36,13 @@
 #include "server/config/config.h"
 #include "server/database.h"
 
-#define SECTION_LINES 10000 /* of a report; the others are counted */
-#define BATCH_COUNT   ((size_t)500)
-#define BATCH_BYTES   ((size_t)4 * 1024 * 1024)
+#define SECTION_LINES 10000 /* lines of one list of the report; further ones are only counted */
+#define BATCH_COUNT   ((size_t)500)             /* messages sent to the store at once */
+#define BATCH_BYTES   ((size_t)4 * 1024 * 1024) /* or this many bytes of them */
 
 /* ---- The report ---- */
 
-/* Lines for people. */
+/* One list of the report. */
 struct section {
     struct buf text;
     size_t lines;
@@ -49,7 +64,7 @@ static void section_add(struct section *section, const char *where, const char *
         buf_addf(&section->text, "  %s: %s\n", where, text);
 }
 
-/* Each line of the notes, with the id that they are about. */
+/* Adds each line of the notes, with the id of the object. */
 static void section_add_notes(struct section *section, const char *id, const struct buf *notes)
 {
     const char *text = notes->data;
@@ -62,6 +77,7 @@ static void section_add_notes(struct section *section, const char *id, const str
     }
 }
 
+/* Appends `from`, which is empty afterwards. */
 static void section_move(struct section *to, struct section *from)
 {
     if (from->text.data && to->lines < SECTION_LINES)
@@ -125,7 +141,7 @@ struct importing {
     struct report report;
 };
 
-/* What the database thinks of an object, and not of the connection. */
+/* The store refuses this object. Any other error is an outage, and ends the import. */
 static bool is_refusal(enum err_code rc)
 {
     return rc == ERR_INVALID || rc == ERR_TOO_LARGE || rc == ERR_NOT_FOUND ||
@@ -139,7 +155,7 @@ static void refuse(struct importing *importing, const struct dump_entry *entry, 
     add_refused(&importing->report, dump_file_name(importing->dump, entry), entry->line, text);
 }
 
-/* What is wrong with which object, and where in it; the caller frees. */
+/* "id: place: what is wrong", without what is unknown. The caller frees. */
 static char *describe(const json_t *object, const struct err *refusal)
 {
     const char *id = json_get_string(object, "id", NULL);
@@ -195,12 +211,12 @@ static enum err_code import_assistants(struct importing *importing, struct err *
 
 /* ---- A thread with its messages ---- */
 
-/* What counts only once it is committed; and the messages on their way to the store. */
+/* A thread in its transaction: the batch on its way to the store, and what the report gets after the commit. */
 struct group {
     struct importing *importing;
     struct thread_import *import;
-    const struct dump_entry *first; /* of the messages; NULL without any */
-    struct thread_row row;          /* of the thread; no id: not in the dump, or refused */
+
+    struct thread_row row; /* without an id: the thread is not in the dump, or was refused */
     struct buf thread_notes;
     enum import_outcome outcome; /* of the thread */
     size_t counts[COUNTS];       /* of its messages */
@@ -289,7 +305,7 @@ static enum err_code add_message(struct group *group, const struct dump_entry *e
     return flush_messages(group, err);
 }
 
-/* The thread itself, if it is in the dump. Once is enough. */
+/* Reads the thread itself. A dump may have it more than once; the first counts. */
 static void read_thread(struct group *group, const struct dump_entry *entry)
 {
     struct importing *importing = group->importing;
@@ -313,6 +329,7 @@ static void read_thread(struct group *group, const struct dump_entry *entry)
     }
 }
 
+/* A thread that is not in the dump may be in the store: its messages are then added to it. */
 static enum err_code fill_group(struct group *group, const struct dump_thread *thread,
                                 struct err *err)
 {
@@ -329,7 +346,7 @@ static enum err_code fill_group(struct group *group, const struct dump_thread *t
     return rc ? rc : thread_import_commit(group->import, err);
 }
 
-/* It is committed: now it counts. */
+/* Adds the group to the report, after its commit. */
 static void count_group(struct group *group)
 {
     struct report *report = &group->importing->report;
@@ -344,7 +361,7 @@ static void count_group(struct group *group)
     section_move(&report->refused, &group->refused);
 }
 
-/* All of it or nothing: nothing, and one line that says why. */
+/* The transaction was rolled back: everything of it is refused, with one line that says why. */
 static void refuse_group(struct group *group, const struct dump_thread *thread,
                          const char *reason)
 {

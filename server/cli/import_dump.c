@@ -14,16 +14,38 @@
 #include "core/base/mem.h"
 
 #define FOLDER_DEPTH 16 /* folders in folders */
-#define LOOK_AHEAD   3  /* lines that tell NDJSON from one value on many lines */
+#define LOOK_AHEAD   3  /* lines that are read to recognise NDJSON */
 
-/* One file at a time is mapped. */
+/*
+ * A dump may be larger than memory, and its objects come in any order: messages before their thread,
+ * a thread in many files. So there are two passes over the bytes.
+ *
+ * The first pass maps one file after another, parses each value once, and keeps an entry of fixed size
+ * for each object: what it is, its thread, its time, and where it is. The entries are then sorted,
+ * assistants first, then thread by thread. The second pass is the caller's: dump_load() parses an
+ * object again when its turn has come. Parsing twice costs time, which an import has. Sorting the
+ * objects themselves would cost disk or memory.
+ *
+ * A value is an object or a list of objects. A list is parsed as a whole, and then most of it is asked
+ * for in order, so the last parsed value is kept. Without that a list of n objects would be parsed n
+ * times.
+ *
+ * Two things that files do not say are guessed. Whether a file is NDJSON follows from its name, or
+ * from a complete object near its beginning. Which way the messages of one second run follows from the
+ * rest of their thread: OpenAI's API lists the newest first, and exports follow it or turn it round.
+ *
+ * Nothing in a file is trusted. Its values pass the same json_parse() as requests, with the same limits
+ * of depth and size; only the list around the objects may be longer.
+ */
+
+/* The file that is mapped; one at a time. */
 struct mapping {
     unsigned file;
     char *bytes; /* NULL: none */
     size_t size;
 };
 
-/* The value that was parsed last: most of a list is asked for one after another. */
+/* The list that was parsed last. */
 struct parsed {
     unsigned file;
     size_t offset;
@@ -79,6 +101,7 @@ static bool is_ndjson_name(const char *name)
 
 static void add_folder(struct dump *dump, const char *path, int depth);
 
+/* A member that is not read is reported: the operator may have expected it in the import. */
 static void add_member(struct dump *dump, const char *path, const char *name, int depth)
 {
     AUTO_FREE char *member = mem_printf("%s/%s", path, name);
@@ -137,6 +160,7 @@ static void unmap(struct mapping *mapping)
     *mapping = (struct mapping){0};
 }
 
+/* An empty file maps to nothing, which is no error. */
 static enum err_code map_file(const char *path, struct mapping *mapping, struct err *err)
 {
     int fd = open(path, O_RDONLY | O_CLOEXEC);
@@ -170,8 +194,8 @@ static enum err_code use_file(struct dump *dump, unsigned file, struct err *err)
 
 /* ---- Values ---- */
 
-/* A file that is one long list may hold more values than a request. What comes out of it is held
- * against the usual limits, one by one. */
+/* A list may have more values than json_parse() allows for a request. It is then parsed without that limit;
+ * take_element() applies the limit to each object. */
 static enum err_code parse(const char *text, size_t length, json_t **ret_value, struct err *err)
 {
     enum err_code rc =
@@ -185,6 +209,7 @@ static enum err_code parse(const char *text, size_t length, json_t **ret_value, 
     return *ret_value ? ERR_OK : rc;
 }
 
+/* Writing an element and parsing it again is the simplest way to check it like a request. */
 static enum err_code take_element(const json_t *value, size_t element, json_t **ret_object,
                                   struct err *err)
 {
@@ -225,7 +250,7 @@ static void complain(const struct dump *dump, const struct dump_entry *where, co
 /* clang-format off */
 static const struct {
     const char *object;
-    const char *thread_key; /* what names its thread */
+    const char *thread_key; /* the member with the id of its thread */
 } kinds[DUMP_KINDS] = {
     [DUMP_ASSISTANT] = {"assistant",      NULL},
     [DUMP_THREAD]    = {"thread",         "id"},
@@ -296,7 +321,8 @@ static void index_value(struct dump *dump, const struct dump_entry *where, const
     }
 }
 
-/* "Invalid JSON at line 3, column 5: what" is about the value; people look for lines of the file. */
+/* json_parse() says "Invalid JSON at line 3, column 5: what", with the line within the value. The complaint
+ * names the line of the file. */
 static void complain_of_value(const struct dump *dump, const struct dump_entry *where,
                               const struct err *err)
 {
@@ -331,7 +357,7 @@ static bool is_blank(const char *text, size_t length)
     return true;
 }
 
-/* The line that begins at `offset`, without its end. */
+/* The length of the line at `offset`, without its line feed. */
 static size_t line_length(const struct mapping *mapping, size_t offset)
 {
     const char *start = mapping->bytes + offset;
@@ -348,8 +374,8 @@ static bool is_object_line(const char *text, size_t length)
            json_object_get(value, "object");
 }
 
-/* One value on each line, and not one on many: by its name, or because a line near the beginning
- * is an object that says what it is. */
+/* One value on each line, and not one value on many lines: by the name of the file, or because a line near
+ * the beginning is a complete object with its type. */
 static bool is_ndjson(const struct dump *dump, unsigned file, size_t offset)
 {
     const struct mapping *mapping = &dump->mapping;
@@ -382,7 +408,7 @@ static void index_lines(struct dump *dump, struct dump_entry *where)
 
 static void index_file(struct dump *dump, unsigned file)
 {
-    static const char mark[] = "\xEF\xBB\xBF"; /* that some editors put before UTF-8 */
+    static const char mark[] = "\xEF\xBB\xBF"; /* the byte order mark that some editors write */
     const struct mapping *mapping = &dump->mapping;
     struct dump_entry where = {.file = file, .element = DUMP_ALONE};
     struct err err;
@@ -404,7 +430,7 @@ static void index_file(struct dump *dump, unsigned file)
 
 /* ---- The order ---- */
 
-/* In which the files have them. */
+/* The order of the files. */
 static int by_place(const struct dump_entry *a, const struct dump_entry *b)
 {
     if (a->file != b->file)
@@ -450,7 +476,8 @@ static int by_time_newest_first(const void *left, const void *right)
     return by_place(b, a);
 }
 
-/* The messages of one thread, which are in the order of the files. */
+/* Sorts the messages of one thread by time; they come in the order of the files. Times are whole seconds, so
+ * ties are common: they keep the order of the files, or are reversed if the files run backwards. */
 static void sort_messages(struct dump_entry *messages, size_t count)
 {
     size_t later = 0;
@@ -492,7 +519,7 @@ static void sort_entries(struct dump *dump)
     }
 }
 
-/* ---- For everybody ---- */
+/* ---- Entry points ---- */
 
 enum err_code dump_open(const char *path, dump_complain_fn *complain_fn, void *arg,
                         struct dump **ret_dump, struct err *err)

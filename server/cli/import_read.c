@@ -14,6 +14,27 @@
 
 #define LATEST_TIME ((json_int_t)253402300799) /* the end of the year 9999 */
 
+/*
+ * An imported object is what an API has shown, not what a client would send. So the decoders of requests
+ * (params/assistants) do not fit: they make new ids and times, refuse what only a server sets, and
+ * expect text as a string where the API shows {"value", "annotations"}. What can be shared is: the
+ * check of an assistant's members, limits, and the reading of keys.
+ *
+ * There are three answers to something unexpected:
+ *
+ *   refuse     the object would be of no use, or break a later read: no id, no time, a bad role
+ *   leave out  a part that this server cannot show; a note says so
+ *   keep       a reference to something that is elsewhere, such as the id of a file, with a note: the
+ *              text around it refers to it
+ *
+ * Notes are lines of text for a person. They are collected per object, because the report shows them only
+ * if the object was created by this import.
+ *
+ * A message becomes an item in the form of the Responses API, like any message of a thread
+ * (params/assistants/messages.c). Runs are not imported: a message keeps the id of its run, and
+ * nothing more.
+ */
+
 /* ---- What every object has ---- */
 
 static void note(struct buf *notes, const char *format, ...) PRINTF_LIKE(2, 3);
@@ -61,7 +82,7 @@ static enum err_code read_id(const json_t *object, const char *key, const char *
     return rc;
 }
 
-/* The same for one that need not be there, or be of use. */
+/* An optional id. One that is malformed is left out, with a note. */
 static void read_reference(const json_t *object, const char *key, const char *prefix,
                            char ret_id[ID_SIZE], struct buf *notes)
 {
@@ -71,7 +92,7 @@ static void read_reference(const json_t *object, const char *key, const char *pr
         note(notes, "'%s' was left out: it is no ID that begins with '%s'", key, prefix);
 }
 
-/* 0 when it is not there. */
+/* 0 if it is missing. */
 static enum err_code read_time(const json_t *object, const char *key, int64_t *ret_time,
                                struct err *err)
 {
@@ -91,7 +112,7 @@ static enum err_code read_created_at(const json_t *object, int64_t *ret_time, st
     return rc;
 }
 
-/* "{}" when there is none. */
+/* "{}" if it is missing. */
 static enum err_code read_metadata(const json_t *object, char **ret_text, struct err *err)
 {
     json_t *metadata = NULL;
@@ -102,11 +123,11 @@ static enum err_code read_metadata(const json_t *object, char **ret_text, struct
     return rc;
 }
 
-/* ---- Files: their names are kept, they themselves are elsewhere ---- */
+/* ---- Files: their ids are kept, their bytes are not imported ---- */
 
 static void note_file(struct buf *notes, const char *where, const char *id)
 {
-    note(notes, "%s names %s, which is not here", where, id);
+    note(notes, "%s names %s, which was not imported", where, id);
 }
 
 static void note_files(json_t *list, const char *where, struct buf *notes)
@@ -118,7 +139,7 @@ static void note_files(json_t *list, const char *where, struct buf *notes)
         note_file(notes, where, json_string_value(id));
 }
 
-/* NULL when they are not there or cannot be kept. Borrowed. */
+/* NULL if they are missing or malformed. Borrowed. */
 static json_t *read_resources(const json_t *object, struct buf *notes)
 {
     json_t *resources = json_object_get(object, "tool_resources");
@@ -151,8 +172,8 @@ static void note_unknown_of_assistant(json_t *object, struct buf *notes)
     note_unknown(rest, made, notes);
 }
 
-/* model_dump() of Python's SDK, unlike its to_json(), spells it as a name of Python. */
-static void respell_schema(json_t *object)
+/* model_dump() of OpenAI's Python SDK writes `schema_`, its attribute, where to_json() writes `schema`. */
+static void rename_schema(json_t *object)
 {
     json_t *format = json_object_get(object, "response_format");
     json_t *holder = json_object_get(format, "json_schema");
@@ -172,7 +193,7 @@ enum err_code import_read_assistant(json_t *object, struct assistant_row *ret_ro
     enum err_code rc;
 
     *ret_row = (struct assistant_row){0};
-    respell_schema(members);
+    rename_schema(members);
     rc = read_id(object, "id", "asst_", sizeof(ret_row->id), ret_row->id, err);
     if (!rc)
         rc = read_created_at(object, &ret_row->created_at, err);
@@ -214,16 +235,16 @@ enum err_code import_read_thread(json_t *object, struct thread_row *ret_row, str
     return ERR_OK;
 }
 
-/* ---- What a message says ---- */
+/* ---- The content of a message ---- */
 
-/* A part of a message's content, and where it stands. */
+/* One part of a message's content. */
 struct part {
     json_t *json;
     const char *path;
     const char *role;
 };
 
-/* Our shape of a file_citation or file_path; NULL for others. */
+/* A file_citation or file_path in the stored form, which is flat; NULL for other types. */
 static json_t *read_annotation(const json_t *annotation, const char *path, struct buf *notes)
 {
     const char *type = json_get_string(annotation, "type", "");
@@ -255,7 +276,7 @@ static json_t *read_annotations(json_t *annotations, const char *path, struct bu
     return list;
 }
 
-/* What is asked for has the text as a string, what is returned as an object with annotations. */
+/* In requests the text is a string, in answers an object with annotations. Dumps have both. */
 static enum err_code read_text(const struct part *part, json_t **ret_part, struct buf *notes,
                                struct err *err)
 {
@@ -421,7 +442,7 @@ static json_t *read_attachments(const json_t *object, struct buf *notes)
 
 /* ---- Messages ---- */
 
-/* A message that was being written when the dump was made stays as it was: nobody goes on. */
+/* A message that was in progress when the dump was made is incomplete: no run here continues it. */
 static void read_status(json_t *object, struct item_row *row, json_t *body, struct buf *notes)
 {
     static const char *const reasons[] = {"content_filter", "max_tokens", "run_cancelled",

@@ -8,13 +8,13 @@
 #include "core/domain/rows.h"
 
 /*
- * import_read.h -- OpenAI's objects into rows, as its SDKs return and print them.
+ * import_read.h -- makes rows of OpenAI's objects, in the form in which its SDKs return and print them.
  *
- * Ids and times are kept. What cannot be carried over, or names what is not here, is left out or
- * kept as a name, and noted: a line of text for each, added to `notes`. An object that could not
- * be used afterwards is refused, with the API's complaints.
+ * Ids and times are kept. A part that cannot be stored is left out, and the id of a file that is not imported is
+ * kept. Both add a line to `notes`. An object that would be of no use is ERR_INVALID, with the API's complaints.
  *
- * Pure functions but for the notes: any thread. The caller clears the rows.
+ * `object` may be changed. The caller clears the row, also after an error. The functions touch nothing but their
+ * arguments: any thread.
  */
 
 enum err_code import_read_assistant(json_t *object, struct assistant_row *ret_row,

@@ -1,7 +1,12 @@
 /*
  * cli/keys.c -- `runnel keys create [--project NAME] | list | revoke KEY`
  *
- * stdout belongs to scripts: a new key and nothing else, or the list without any secret.
+ * The command works on the database directly and needs no running server. There is no API for keys.
+ *
+ * The store has only the hash of a key, so `create` is the only moment at which it can be shown. The
+ * list has an id and the first characters, which are enough to recognise and revoke one.
+ *
+ * stdout is for scripts: a new key and nothing else, or the list. Everything else goes to stderr.
  */
 
 #include <stdio.h>
@@ -20,7 +25,7 @@
 struct keys_call {
     struct store *store;
     const char *project_name;
-    const char *argument; /* the first word after the verb, or NULL */
+    const char *argument; /* the one after the verb, or NULL */
 };
 
 static enum err_code create(const struct keys_call *call, struct err *err)
@@ -74,6 +79,7 @@ static const struct verb *find_verb(int argc, char **argv)
     return NULL;
 }
 
+/* --project is no setting: it says what this command works on, and the server has no use for it. */
 enum err_code command_take_project(int *argc, char **argv, const char **ret_name,
                                    struct err *err)
 {

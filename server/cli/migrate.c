@@ -1,5 +1,8 @@
 /*
  * cli/migrate.c -- `runnel migrate`: brings the database's schema up to this version.
+ *
+ * serve does the same when it starts. The command is for operators who want it apart from a start:
+ * before an upgrade of many nodes, or with a database user that has more rights than the server's.
  */
 
 #include "server/cli/commands.h"

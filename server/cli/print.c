@@ -1,5 +1,8 @@
 /*
- * cli/print.c -- subcommands that only say something.
+ * cli/print.c -- subcommands that print a table of the program: routes and settings.
+ *
+ * Lints compare the tables with openapi.yaml and the manual, so both are printed from the arrays that
+ * the server itself uses.
  */
 
 #include <stdio.h>

@@ -1,12 +1,33 @@
 /*
- * config.c -- one table of settings, and the four places that a value can come from.
+ * config.c -- one table of settings, and the four sources of their values.
  *
- * A value is text wherever it comes from and is understood in one function, so a setting
- * accepts the same words as a flag, in the environment and in the file.
+ * A row of the table is everything that the program knows about a setting: its name, type, bounds,
+ * default and help. The flag, the environment variable, the key of the file, `runnel settings` and
+ * the table in the manual all follow from the row, so they cannot disagree. Another way is a parser
+ * for each source, and then a setting is forgotten in one of them.
+ *
+ * A value is text in every source and one function parses it (set_value()). So a setting accepts the
+ * same texts as a flag, in the environment and in the file, and a default is checked like any other
+ * value.
+ *
+ * Sources are applied from the weakest to the strongest, each over the one before: defaults, file,
+ * environment, flags. Environment and flags are read twice, because they say which file it is.
+ *
+ * What does not fit on one line is a section of the file: a list of upstreams, of servers, of masks.
+ * The form of a section is checked in yaml.c, its meaning in the file that reads it. The members of
+ * struct config that come from sections point into the tree of the file, which therefore lives as long
+ * as the struct (struct config_whole).
+ *
+ * After that come the checks of several values together, at the end of this file. They refuse what
+ * would only fail later, in front of a client: an upstream without a scheme, a server without keys on
+ * a public address, an upstream that is this server itself.
+ *
+ * All of it runs once, at start, on one thread. Nothing is reloaded: a server takes new settings with
+ * a restart, which other nodes cover (serve.c). A reload would make every reader ask which version of
+ * a setting it has.
  */
 
 #include "server/config/config.h"
-#include "core/memory/variable_memory.h"
 
 #include <ctype.h>
 #include <errno.h>
@@ -19,13 +40,14 @@
 #include "core/base/clock.h"
 #include "core/base/json.h"
 #include "core/base/mem.h"
+#include "core/memory/variable_memory.h"
 #include "core/model/mask.h"
 #include "core/net/listen.h"
 #include "core/net/own_address.h"
 #include "server/config/tools.h"
 #include "server/config/yaml.h"
 
-#define KEY_LIMIT 256
+#define KEY_LIMIT 256 /* characters of an API key */
 
 enum kind {
     KIND_TEXT,
@@ -33,7 +55,7 @@ enum kind {
     KIND_COUNT,   /* also "cores" */
     KIND_BYTES,
     KIND_SWITCH, /* true or false, on or off ...; the flag alone means true */
-    KIND_WORD,   /* one of `words`; the value is its place in the list */
+    KIND_WORD,   /* one of `words`; the value is its index */
 };
 
 struct setting {
@@ -43,7 +65,7 @@ struct setting {
     const char *fallback; /* NULL: none */
     double min, max;
     const char *const *words;
-    const char *shown; /* in place of the fallback */
+    const char *shown; /* in the manual, instead of the fallback */
     const char *help;
 };
 
@@ -101,16 +123,16 @@ static const struct setting settings[] = {
     {"max_connections",  KIND_COUNT, AT(max_connections), "16384", 1, 1000000, NULL, NULL, "connections at once; beyond, 503"},
     {"max_connections_per_ip", KIND_COUNT, AT(max_connections_per_ip), "1024", 0, 1000000, NULL, NULL, "of one address, loopback excepted; beyond, 429; 0 for no limit"},
     {"max_connection_requests", KIND_COUNT, AT(max_connection_requests), "10000", 0, 1000000000, NULL, NULL, "requests of one connection, which then ends; 0 for no limit"},
-    {"max_runs",         KIND_COUNT, AT(max_runs), "10000", 1, 1000000, NULL, NULL, "runs at work at once on this node; beyond, they wait in line"},
+    {"max_runs",         KIND_COUNT, AT(max_runs), "10000", 1, 1000000, NULL, NULL, "runs at work at once on this node; beyond, they wait in a queue"},
     {"max_runs_per_project", KIND_COUNT, AT(max_runs_per_project), "10000", 1, 1000000, NULL, NULL, "runs at work at once of one project on this node"},
     {"max_held_per_project", KIND_COUNT, AT(max_held_per_project), "100", 1, 1000000, NULL, NULL, "of these, responses that wait for approvals with their requests open (`hold`, `webhook`); beyond, they suspend at once"},
-    {"max_waiting_runs", KIND_COUNT, AT(max_waiting_runs), "10000", 1, 1000000, NULL, NULL, "runs in line; beyond, 429"},
+    {"max_waiting_runs", KIND_COUNT, AT(max_waiting_runs), "10000", 1, 1000000, NULL, NULL, "runs in that queue; beyond, 429"},
     {"max_run_bytes",    KIND_BYTES, AT(max_run_bytes), "1073741824", 1024, 1048576 * MIB, NULL, NULL, "bytes of the conversations of all runs on this node; beyond, 429"},
     {"max_rounds",       KIND_COUNT, AT(max_rounds), "10", 1, 1000, NULL, NULL, "rounds of tool calls of a run, in a row without its client; `runnel.rounds.max` of a request says otherwise"},
     {"max_calls",        KIND_COUNT, AT(max_calls),  "0", 0, 1000000, NULL, NULL, "tool calls of a run that the server executes; 0 for no limit"},
     {"max_items",        KIND_COUNT, AT(max_items), "2000", 1, 1000000, NULL, NULL, "items of history that one run may read"},
 
-    {"history",          KIND_WORD, AT(history), "native", 0, 0, history_words, NULL, "how the model is told of tool calls in earlier turns: `native`, or `compact` as a text; `runnel.history` of a request says otherwise"},
+    {"history",          KIND_WORD, AT(history), "native", 0, 0, history_words, NULL, "how the model sees tool calls of earlier turns: `native`, or `compact` as a text; `runnel.history` of a request overrides it"},
 
     {"unknown_parameters", KIND_WORD, AT(unknown_parameters), "ignore", 0, 0, unknown_words, NULL, "or `reject`; inside a `runnel` object, in tools of type `mcp`, in forms, and where variables, settings of tools or answers to approvals are sent, they are always rejected"},
     {"cors_origins",     KIND_TEXT, AT(cors_origins), NULL, 0, 0, NULL, "none", "origins of browser clients, separated by commas, or `*`"},
@@ -118,8 +140,7 @@ static const struct setting settings[] = {
 };
 /* clang-format on */
 
-/* What is read before it is a struct config: the text of the file lives as long as the upstreams
- * that point into it. */
+/* A struct config with what its members point into. Callers see only the first member. */
 struct config_whole {
     struct config config;
     json_t *file;          /* tree of the YAML file, and what was added to its upstreams */
@@ -139,6 +160,7 @@ static void *field_of(struct config *config, const struct setting *setting)
 
 /* ---- One value ---- */
 
+/* Every number is read as a double, which holds all bounds of the table exactly. */
 static enum err_code parse_number(const struct setting *setting, const char *origin,
                                   const char *text, double *ret_number, struct err *err)
 {
@@ -156,7 +178,7 @@ static enum err_code parse_number(const struct setting *setting, const char *ori
     return ERR_OK;
 }
 
-/* Those that we may use: a container may have been given fewer than there are. */
+/* The cores that this process may use. A container may have fewer than the machine. */
 static unsigned count_cores(void)
 {
     cpu_set_t cores;
@@ -206,10 +228,10 @@ static enum err_code set_word(struct config *config, const struct setting *setti
             return ERR_OK;
         }
     }
-    return err_set(err, ERR_INVALID, "%s: unknown word '%.64s'", origin, text);
+    return err_set(err, ERR_INVALID, "%s: unknown value '%.64s'", origin, text);
 }
 
-/* `origin` says where the text comes from, for the message. */
+/* `origin` names the source of the text in messages. An empty text unsets a KIND_TEXT. */
 static enum err_code set_value(struct config *config, const struct setting *setting,
                                const char *origin, const char *text, struct err *err)
 {
@@ -229,7 +251,7 @@ static enum err_code set_value(struct config *config, const struct setting *sett
     return ERR_OK;
 }
 
-/* ---- The four places ---- */
+/* ---- The four sources ---- */
 
 static enum err_code set_fallbacks(struct config *config, struct err *err)
 {
@@ -265,7 +287,7 @@ static const struct setting *find_setting(const char *word, size_t length)
     return NULL;
 }
 
-/* One flag, and its value if that is the next word; *i stays at the last word used. */
+/* One flag with its value, which may be the next argument. *i is then moved to it. */
 static enum err_code read_flag(struct config *config, int argc, char **argv, int *i,
                                struct err *err)
 {
@@ -287,6 +309,7 @@ static enum err_code read_flag(struct config *config, int argc, char **argv, int
     return set_value(config, setting, origin, argv[++*i], err);
 }
 
+/* Arguments that are not flags are moved to the front of argv, in their order. */
 static enum err_code read_flags(struct config *config, int argc, char **argv, int *ret_words,
                                 struct err *err)
 {
@@ -305,7 +328,7 @@ static enum err_code read_flags(struct config *config, int argc, char **argv, in
     return ERR_OK;
 }
 
-/* An empty variable is one that is not set: compose files and shells make them by accident. */
+/* An empty variable counts as unset: compose files and shells make them by accident. */
 static enum err_code read_variable(struct config *config, const struct setting *setting,
                                    struct err *err)
 {
@@ -346,6 +369,7 @@ static enum err_code read_file_value(struct config *config, const char *name, js
     return set_value(config, setting, origin, json_string_value(value), err);
 }
 
+/* A key of the file is a section or a setting. */
 static enum err_code read_file_key(struct config *config, const char *name, json_t *value,
                                    struct err *err)
 {
@@ -378,8 +402,8 @@ static enum err_code read_file(struct config *config, struct err *err)
     return ERR_OK;
 }
 
-/* The file's name comes from a flag or the environment, and both win over what it says: so they
- * are read twice, once to find the file and once to win. */
+/* A flag or the environment names the file, and both win over it. So both are read twice: once to find the
+ * file, and once to win. The first reading works on a copy of argv, because read_flags() reorders it. */
 static enum err_code read_all_places(struct config *config, int argc, char **argv,
                                      int *ret_words, struct err *err)
 {
@@ -415,7 +439,7 @@ static struct http_timeouts upstream_timeouts(const struct config *config)
     };
 }
 
-/* Without the slashes at its end. */
+/* A URL without trailing slashes: paths are appended to it. */
 static json_t *trimmed_url(const char *url)
 {
     size_t length = strlen(url);
@@ -425,6 +449,7 @@ static json_t *trimmed_url(const char *url)
     return json_stringn(url, length);
 }
 
+/* The list of upstreams in the tree of the file; made if it is missing, also without a file. */
 static json_t *upstream_list(struct config *config)
 {
     struct config_whole *whole = whole_of(config);
@@ -440,7 +465,8 @@ static json_t *upstream_list(struct config *config)
     return list;
 }
 
-/* Points `upstream` into the entry; its patterns follow one another in the common array. */
+/* `upstream` points into the entry. Its patterns are a NULL-terminated run of one array for all upstreams, whose
+ * next free place is *pattern. */
 static void fill_upstream(struct config *config, struct model_upstream *upstream, json_t *entry,
                           const char ***pattern)
 {
@@ -464,6 +490,8 @@ static void fill_upstream(struct config *config, struct model_upstream *upstream
     *(*pattern)++ = NULL;
 }
 
+/* Builds the array anew from the list: upstreams are added one by one, and the first that serves a model is
+ * used, so upstream_url comes last. */
 static void build_upstreams(struct config *config)
 {
     json_t *list = upstream_list(config);
@@ -508,8 +536,9 @@ static void add_upstream_setting(struct config *config)
     json_array_append_new(upstream_list(config), entry);
 }
 
-/* ---- What must fit together ---- */
+/* ---- Checks of several values ---- */
 
+/* A key goes into an Authorization header: visible ASCII without blanks. */
 static enum err_code check_key(const char *name, const char *key, struct err *err)
 {
     if (!key)
@@ -518,8 +547,7 @@ static enum err_code check_key(const char *name, const char *key, struct err *er
         return err_set(err, ERR_INVALID, "%s is longer than %d characters", name, KEY_LIMIT);
     for (const char *c = key; *c; c++)
         if (*c <= ' ' || *c > '~')
-            return err_set(err, ERR_INVALID, "%s holds a blank, or what is not plain text",
-                           name);
+            return err_set(err, ERR_INVALID, "%s must be printable ASCII without blanks", name);
     return ERR_OK;
 }
 
@@ -533,6 +561,7 @@ static enum err_code check_upstream(const struct model_upstream *upstream, const
                        upstream->name);
     if (check_key("the key of an upstream", upstream->api_key, err))
         return ERR_INVALID;
+    /* Otherwise each request would cause another one to itself. */
     if (own_address(host, port, upstream->url))
         return err_set(err, ERR_INVALID, "upstream %.64s: %.128s is this server's own address",
                        upstream->name, upstream->url);
@@ -570,7 +599,7 @@ static enum err_code check_context_tokens(struct config *config, struct err *err
     return ERR_OK;
 }
 
-/* Points into the file's tree. */
+/* The rules point into the tree of the file. */
 static enum err_code build_egress(struct config *config, struct err *err)
 {
     struct config_whole *whole = whole_of(config);
@@ -593,7 +622,8 @@ static enum err_code build_egress(struct config *config, struct err *err)
     return ERR_OK;
 }
 
-/* What libpq understands: a URL, or key=value pairs. Neither is not a database that is away. */
+/* libpq accepts a URL or key=value pairs. Anything else is a mistake of the operator, and would look like a
+ * database that is away. */
 static enum err_code check_database(const char *name, const char *url, struct err *err)
 {
     if (!url || strncmp(url, "postgresql://", 13) == 0 ||
@@ -614,7 +644,8 @@ static enum err_code check_databases(const struct config *config, struct err *er
     return rc;
 }
 
-/* Of this setting only: a section `upstreams` may name a server with other paths. */
+/* Only for this setting, where a missing /v1 is the usual mistake. The section `upstreams` may name servers
+ * with other paths. */
 static enum err_code check_upstream_url(const struct config *config, struct err *err)
 {
     AUTO_FREE char *url = config->upstream_url ? mem_strdup(config->upstream_url) : NULL;
@@ -643,7 +674,6 @@ static enum err_code check_texts(const struct config *config, struct err *err)
 
 static enum err_code check_tools(struct config *config, struct err *err)
 {
-    config->tools = json_object_get(whole_of(config)->file, "tools");
     enum err_code rc;
 
     config->tools = json_object_get(whole_of(config)->file, "tools");
@@ -669,6 +699,7 @@ static enum err_code build_masks(struct config *config, struct err *err)
     return ERR_OK;
 }
 
+/* The first mistake is reported, from the simple checks to those that read several values. */
 static enum err_code check(struct config *config, struct err *err)
 {
     char host[256];

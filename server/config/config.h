@@ -18,16 +18,17 @@
 /*
  * config.h -- the settings, read once at start and never changed.
  *
- * Every setting is one row of the table in config.c, and so a flag (--run-expiry), an environment
- * variable (RUNNEL_RUN_EXPIRY), a key of the YAML file (run_expiry:), a line of `runnel settings`
- * and of the manual. A flag wins over the environment, the environment over the file, the file
- * over the default.
+ * Every setting is one row of the table in config.c. That makes it a flag (--run-expiry), an environment
+ * variable (RUNNEL_RUN_EXPIRY), a key of the YAML file (run_expiry:), and a line of `runnel settings` and of
+ * the manual. A flag wins over the environment, the environment over the file, the file over the default.
  *
- * The file may also hold sections, for what does not fit on a line: upstreams, embeddings,
- * mcp_servers, tools, hooks, network, sandbox. They are checked to the last key, those of features
- * that this version does not have too, so that a typing error never passes as a setting.
+ * The file may also have sections, for what does not fit on a line: upstreams, embeddings, mcp_servers,
+ * tools, approval_webhooks, hooks, network, sandbox. Every key of them is checked, also in sections of
+ * features that this version does not have, so that a typing error never passes for a setting.
  *
- * No variable OPENAI_* is ever read: users set those to point at us.
+ * No variable OPENAI_* is ever read: users set those to point their clients at this server.
+ *
+ * Read on one thread, then constant: any thread.
  */
 
 struct masks;
@@ -45,7 +46,7 @@ struct config {
     char *data_dir;
     char *upstream_url; /* NULL: none */
     char *upstream_api_key;
-    char *api_key; /* NULL: made once and kept in data_dir */
+    char *api_key; /* NULL: generated once and kept in data_dir */
     bool no_auth;
 
     /* Seconds. */
@@ -66,21 +67,21 @@ struct config {
     unsigned max_connections, max_connections_per_ip, max_connection_requests;
     unsigned max_runs, max_runs_per_project, max_held_per_project, max_waiting_runs;
     unsigned max_rounds, max_calls, max_items;
-    size_t max_body, max_bodies, max_run_bytes, max_header, stream_buffer;
+    size_t max_body, max_bodies, max_run_bytes, max_header, stream_buffer; /* bytes */
     unsigned websocket_lanes, websocket_workers;
-    size_t websocket_memory;
+    size_t websocket_memory; /* bytes */
 
     int unknown_parameters; /* enum unknown_parameters */
     int history;            /* enum run_history */
     char *cors_origins;     /* NULL: none; "*", or origins separated by commas */
     int log;                /* enum log_level */
 
-    /* Made from the section `upstreams`, in its order, and last upstream_url for every model that
-     * none of them serves. None at all: the demo model. */
+    /* The section `upstreams` in its order, then upstream_url, for all models that none of them serves. If there
+     * is no upstream at all, serve adds the demo model. */
     struct model_upstream *upstreams;
     size_t upstream_count;
 
-    /* Where requests may go whose URLs come from clients: section `network`. */
+    /* The section `network`: where requests may go whose URLs come from clients. */
     struct egress_rules egress;
     /* The section hooks.before_send: see core/model/mask.h. Or NULL. */
     struct masks *masks;
@@ -94,25 +95,25 @@ struct config {
     struct config_webhooks webhooks;
 };
 
-/* Reads flags (argv without the program's and the subcommand's name), environment and file. Words
- * that are not flags are an error. ERR_INVALID with one sentence that names what is wrong. The
- * caller frees *ret_config. */
+/* Reads flags, environment and file. `argv` begins after the name of the subcommand. An argument that is not a
+ * flag is an error. ERR_INVALID with one sentence that names the source and the mistake. The caller frees
+ * *ret_config. */
 enum err_code config_read(int argc, char **argv, struct config **ret_config,
                           struct err *err) MUST_CHECK;
 void config_free(struct config *config);
 
-/* As config_read(), but leaves words that are not flags to the caller, compacted at the front of
- * argv; *ret_argc is their number. For subcommands with arguments of their own. */
+/* The same for subcommands with arguments of their own: those that are not flags are moved to the front of
+ * argv, and *ret_argc is their number. */
 enum err_code config_read_some(int argc, char **argv, int *ret_argc, struct config **ret_config,
                                struct err *err) MUST_CHECK;
 
-/* What the settings let every project use. */
+/* The limits that hold for every project. */
 struct tenant_limits config_tenant_limits(const struct config *config);
 
-/* Adds one upstream that serves every model: the demo model, when none was configured. */
+/* Adds an upstream that serves every model: the demo model, if none was configured. */
 void config_add_upstream(struct config *config, const char *name, const char *url);
 
-/* The table of settings in Markdown, as it stands in the manual. */
+/* Prints the table of settings in Markdown, as the manual has it. */
 void config_print_settings(FILE *file);
 
 #endif

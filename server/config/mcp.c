@@ -10,7 +10,25 @@
 
 #define NAME_LIMIT ((size_t)64)
 
-/* Values of the file are words, those of switches too. */
+/*
+ * A server that the operator names is a tool entry whose secret parts stay on this side. A request
+ * refers to it by connector_id or by label, and never learns its URL or its key; it can narrow what the
+ * operator allows, and not widen it (core/mcp/mcp_named.h).
+ *
+ * So the entry obeys the rules of a request's entry, and is checked by the same function: read_one()
+ * makes a tool of it and calls mcp_tool_check(). The differences are the file's. Every value of YAML
+ * is text, so switches become booleans first; and a secret may be the name of an environment variable,
+ * because files are copied and committed.
+ *
+ * `internal: true` lets this one server be on a private network. It does so by egress rules of its own
+ * that open one host and port. Adding the address to network.allow_internal_hosts would open it to
+ * every URL that any client sends.
+ *
+ * Nothing is copied: struct mcp_named points into the tree of the file and into the environment, and
+ * both live as long as the process needs them.
+ */
+
+/* The text of a switch becomes a boolean. Another text stays, and mcp_tool_check() refuses it. */
 static void read_switch(json_t *filter)
 {
     const char *word = json_get_string(filter, "read_only", "");
@@ -20,7 +38,7 @@ static void read_switch(json_t *filter)
         json_set_bool(filter, "read_only", on);
 }
 
-/* The same rules as for what a request says. */
+/* Checks the server as a tool entry of a request would be. */
 static enum err_code check_as_tool(json_t *server, const char *token, const char *path,
                                    struct err *err)
 {
@@ -49,7 +67,7 @@ static enum err_code check_as_tool(json_t *server, const char *token, const char
     return err_set(err, ERR_INVALID, "%s: %s", *why.place ? why.place : path, why.text);
 }
 
-/* Secrets stand in the environment rather than in a file. */
+/* The token, or the value of the variable that authorization_env names. */
 static enum err_code find_authorization(const json_t *server, const char *path,
                                         const char **ret_token, struct err *err)
 {
@@ -62,7 +80,7 @@ static enum err_code find_authorization(const json_t *server, const char *path,
     }
     if (token)
         return err_set(err, ERR_INVALID,
-                       "%s: 'authorization' and 'authorization_env' are two tokens", path);
+                       "%s: expected 'authorization' or 'authorization_env', not both", path);
     *ret_token = getenv(variable);
     if (!*ret_token || !**ret_token)
         return err_set(err, ERR_INVALID,
@@ -88,7 +106,7 @@ static bool is_switched_on(const json_t *server, const char *key)
     return on;
 }
 
-/* By the operator's own word it may be within; all others may be where any URL may. */
+/* An internal server gets rules that open its own host and port; any other has those of all URLs. */
 static void set_egress(struct config_mcp *mcp, size_t i, const json_t *server,
                        const struct egress_rules *egress)
 {

@@ -8,7 +8,20 @@
 #include "server/config/yaml.h"
 #include "server/params/permission_params.h"
 
-/* A word that is a switch becomes one; any other stays, and is refused by whoever knows better. */
+/*
+ * What the operator says about tools acts in two ways. `groups` changes the registry of this process,
+ * before any thread could read it: a group or a tool that is off is removed, and does not exist for
+ * requests. No level that comes later has a way to turn it on.
+ * `permissions` becomes a permission_set that is merged into every decision about a call.
+ *
+ * The names are checked against the registry, which main() fills before the configuration is read. A
+ * typing error in a name would otherwise leave a dangerous tool on, silently.
+ *
+ * Both parts are JSON trees with texts as values, since YAML has no booleans here (yaml.h). Texts of
+ * switches become booleans in place, and then the rules are those of requests.
+ */
+
+/* The text of a switch becomes a boolean. Another text stays, and a later check refuses it. */
 static void read_switch(json_t *object, const char *key)
 {
     const char *word = json_get_string(object, key, "");
@@ -116,7 +129,7 @@ static enum err_code check_permissions(const json_t *set, struct err *err)
     return permissions_check(set, "tools.permissions", err);
 }
 
-/* ---- Both ---- */
+/* ---- Entry points ---- */
 
 enum err_code config_tools_check(json_t *tools, struct err *err)
 {
@@ -125,6 +138,7 @@ enum err_code config_tools_check(json_t *tools, struct err *err)
     return rc ? rc : check_permissions(json_object_get(tools, "permissions"), err);
 }
 
+/* Single tools first: tools that are off stay off when their group is turned on. */
 static void apply_group(const char *group, const json_t *said)
 {
     const json_t *enabled = json_is_object(said) ? json_object_get(said, "enabled") : said;

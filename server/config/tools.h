@@ -6,24 +6,24 @@
 #include "core/base/err.h"
 
 /*
- * config/tools.h -- the section `tools` of the configuration: what the operator says of the tools of
- * this server.
+ * config/tools.h -- the section `tools` of the configuration file: which of this server's tools exist, and which
+ * need an approval.
  *
  *   groups       {"basic": true, "vars": {"enabled": true, "tools": {"RemoveVars": false}}}
  *   permissions  {"basic/text": {"execution": "ask-always"}, "vars": {"autoExecute": false}}
  *
- * A group that is on is offered to every request that does not turn it off. What is off, a group or
- * one of its tools, is not there: no request can turn it on. A group that is not named, or of which
- * only tools are, is off until a request names it.
+ * A group that is on is offered to every request that does not turn it off. A group or a tool that is off does
+ * not exist for requests, and none can turn it on. A group without `enabled` is offered to requests that turn
+ * it on.
  *
- * What permissions mean stands in core/domain/permission.h.
+ * core/domain/permission.h explains permissions.
  */
 
-/* Values of a file are words: switches become true and false in the tree. ERR_INVALID, with the path,
- * for a group, tool, key or word that there is not. `tools` may be NULL. */
+/* Checks the section, and makes booleans of the texts of switches in it. `tools` may be NULL. ERR_INVALID, with
+ * the path, for an unknown group, tool, key or value. */
 enum err_code config_tools_check(json_t *tools, struct err *err) MUST_CHECK;
 
-/* Makes the registry as a checked section says. At start, before there are other threads. */
+/* Changes the registry as the checked section says. Only at start, before there are other threads. */
 void config_tools_apply(const json_t *tools);
 
 #endif

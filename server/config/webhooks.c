@@ -9,16 +9,29 @@
 
 #define NAME_LIMIT ((size_t)63) /* of a project */
 
-/* Secrets stand in the environment rather than in a file. */
+/*
+ * A webhook receives the approval requests of one project. Its URL and its secret are the operator's
+ * and are never part of a request: a client could otherwise have approval requests, with the arguments
+ * of calls, sent to an address of its choice.
+ *
+ * The operator writes the name of a project, the engine knows its id. The configuration is read before
+ * the database is open, so this happens in two steps: read and check everything that the file can
+ * answer, then find the projects. A name without a project stops the start. A project that is made
+ * later is not picked up, as no setting is.
+ *
+ * A URL obeys the egress rules like any other, so a webhook in the own network needs an entry in
+ * network.allow_internal_hosts.
+ */
+
+/* The secret, or the value of the variable that secret_env names. */
 static enum err_code find_secret(const json_t *entry, const char *path, const char **ret_secret,
                                  struct err *err)
 {
     const char *variable = json_get_string(entry, "secret_env", NULL);
     const char *secret = json_get_string(entry, "secret", NULL);
 
-    if (!variable == !secret)
-        return err_set(err, ERR_INVALID, "%s: either 'secret' or 'secret_env' must be there",
-                       path);
+    if (!variable == !secret) /* exactly one of them */
+        return err_set(err, ERR_INVALID, "%s: expected either 'secret' or 'secret_env'", path);
     *ret_secret = variable ? getenv(variable) : secret;
     if (!*ret_secret)
         return err_set(err, ERR_INVALID,

@@ -160,11 +160,22 @@ enum err_code config_yaml_read(const char *path, json_t **ret_tree, struct err *
 
 /* ---- Sections ---- */
 
+/*
+ * The form of each section, as tables: its keys, their shapes, and which are required. A section of a
+ * feature that this version does not have is in the tables too, so that one file serves several
+ * versions and every key of it is still checked. What a table cannot say, SHAPE_ANY, is checked by the
+ * file that reads the section.
+ *
+ * Scalars are texts in the tree. YAML's own rules turn `no` into false, 0800 into an error or a number,
+ * and 1_000 into 1000, depending on the version. The reader of a value knows what it expects: config.c
+ * parses numbers with their bounds, and a switch is parsed here.
+ */
+
 enum shape {
     SHAPE_TEXT,
     SHAPE_SWITCH, /* true or false */
-    SHAPE_TEXTS,  /* a list of words */
-    SHAPE_ANY,    /* the section of a later feature decides */
+    SHAPE_TEXTS,  /* a list of texts */
+    SHAPE_ANY,    /* checked by the reader of the section */
     SHAPE_MAP,    /* of `keys` */
     SHAPE_MAPS,   /* a list of those */
 };
@@ -205,7 +216,7 @@ static const struct key mcp_server_keys[] = {
     {"resources",         SHAPE_SWITCH, false, NULL},
     {"prompts",           SHAPE_SWITCH, false, NULL},
     {"internal",          SHAPE_SWITCH, false, NULL},
-    {"command",           SHAPE_ANY,    false, NULL}, /* of later features, these two */
+    {"command",           SHAPE_ANY,    false, NULL}, /* these two are for servers as processes: not in this version */
     {"env",               SHAPE_ANY,    false, NULL},
     {0},
 };
@@ -327,7 +338,7 @@ static enum err_code check_list(const char *path, const struct key *key, json_t 
         if (key->shape == SHAPE_MAPS)
             rc = check_map(here.text, key->keys, value, err);
         else if (!json_is_string(value))
-            rc = err_set(err, ERR_INVALID, "%s: expected a word", here.text);
+            rc = err_set(err, ERR_INVALID, "%s: expected a text", here.text);
         if (rc)
             return rc;
     }
@@ -360,7 +371,7 @@ static enum err_code check_switch(const char *path, json_t *value, struct err *e
     return err_set(err, ERR_INVALID, "%s: expected true or false", path);
 }
 
-/* A key without a value is as good as no key. */
+/* A key without a value counts as absent. */
 static enum err_code check(const char *path, const struct key *key, json_t *value,
                            struct err *err)
 {
@@ -369,7 +380,7 @@ static enum err_code check(const char *path, const struct key *key, json_t *valu
     switch (key->shape) {
     case SHAPE_TEXT:
         if (!json_is_string(value))
-            return err_set(err, ERR_INVALID, "%s: expected a word", path);
+            return err_set(err, ERR_INVALID, "%s: expected a text", path);
         return ERR_OK;
     case SHAPE_SWITCH: return check_switch(path, value, err);
     case SHAPE_TEXTS:

@@ -14,6 +14,24 @@
 #include "server/encode/encode_chain.h"
 #include "server/encode/encode_field.h"
 
+/*
+ * Objects of the Assistants API, from rows of the store. An object has every key of OpenAI's schema,
+ * null where there is no value: a client in a typed language may fail on a missing key.
+ *
+ * Rows hold JSON text where the API is wide and the database need not look inside: the body of an
+ * assistant, the snapshot of a run, the body of an item. It was checked when it came in and is trusted
+ * here (json_parse_own() asserts). Values are shared with the parsed tree instead of copied, since the
+ * tree belongs to this call alone.
+ *
+ * Items are stored in the form of the Responses API (params/assistants/messages.c), so this file is
+ * also a translation, and some of it loses information on purpose. Files within a message, citations
+ * of URLs and reasoning have no place in Assistants, and are left out.
+ *
+ * Run steps show more calls than the API has types for. Any call is shown as a "function" with name,
+ * arguments and output, by the client or by the server, unless its tool brings a step type of its own
+ * (core/tool/tool_item.h). So a hosted tool needs no line here.
+ */
+
 /* ---- Assistants and threads ---- */
 
 json_t *encode_assistant(const struct assistant_row *row)
@@ -74,14 +92,13 @@ json_t *encode_conversation(const struct thread_row *row)
 
 /* ---- Messages of threads ---- */
 
-/* A place in the text, which Responses gives as one index. */
+/* A position in the text. Annotations of Responses may have one `index` instead of start and end. */
 static json_int_t annotation_index(const json_t *annotation, const char *key)
 {
     return json_get_int(annotation, key, json_get_int(annotation, "index", 0));
 }
 
-/* Citations of files and paths of files exist in both APIs, in different shapes; the other kinds
- * of annotation exist in Responses only. */
+/* file_citation and file_path exist in both APIs, in different shapes. Other types exist only in Responses. */
 json_t *encode_annotation(const json_t *annotation)
 {
     const char *type = json_get_string(annotation, "type", "");
@@ -110,7 +127,7 @@ static json_t *encode_annotations(const json_t *annotations)
     return list;
 }
 
-/* A new reference to the text under a key: it may be long, and is not copied. */
+/* The text under a key, shared: it may be long. New reference. */
 static json_t *text_of(const json_t *part, const char *key)
 {
     json_t *text = json_object_get(part, key);
@@ -154,7 +171,7 @@ static const struct {
 };
 /* clang-format on */
 
-/* Parts that Assistants has no shape for, such as files inside a message, are left out. */
+/* Parts without a shape in Assistants, such as files, are left out. */
 static json_t *message_content(const json_t *parts)
 {
     json_t *content = json_array();
@@ -171,10 +188,10 @@ static json_t *message_content(const json_t *parts)
     return content;
 }
 
+/* A message in progress has neither of the times. The reason of an incomplete one is in its notes. */
 static void set_message_status(json_t *object, const struct item_row *row, const json_t *body)
 {
-    const json_t *ours = notes_of(body);
-    const char *reason = json_get_string(ours, "incomplete_reason", "run_failed");
+    const char *reason = json_get_string(notes_of(body), "incomplete_reason", "run_failed");
     bool incomplete = row->status == ITEM_INCOMPLETE || row->status == ITEM_FAILED;
     int64_t ended_at = row->completed_at ? row->completed_at : row->created_at;
 
@@ -194,6 +211,7 @@ json_t *encode_message(const struct item_row *row)
 
     field_set_id(object, "assistant_id", row->assistant_id);
     json_set_string(object, "thread_id", row->thread_id);
+    /* A message of a conversation may be a response's, which has no place here. */
     field_set_id(object, "run_id", id_has_prefix(row->run_id, "run_") ? row->run_id : "");
     set_message_status(object, row, body);
     json_set_string(object, "role", row->role);
@@ -217,8 +235,8 @@ json_t *encode_run_usage(const char *usage)
                       json_get_int(tokens, "total_tokens", 0));
 }
 
-/* Assistants knows three codes, and for steps the first two; whatever else went wrong is our fault, or
- * the model's. A model that is not there is the request's. */
+/* Assistants has three error codes for runs, and for steps the first two of them. Every other failure is a
+ * server_error, except for an unknown model, which is a mistake of the request. */
 enum {
     STEP_ERROR_CODES = 2,
     RUN_ERROR_CODES,
@@ -253,7 +271,7 @@ static void set_run_times(json_t *object, const struct run_row *row)
     field_set_time(object, "completed_at", row->completed_at);
 }
 
-/* Tokens are told when there is something to wait for no longer: at the end, or for the client. */
+/* Usage is shown at the end, and while the run waits for its client. OpenAI shows null before. */
 static json_t *current_run_usage(const struct run_row *row)
 {
     bool settled = run_status_is_final(row->status) || row->status == RUN_REQUIRES_ACTION;
@@ -285,6 +303,7 @@ static void set_run_config(json_t *object, const struct run_row *row)
 
     field_copy_all(object, config, fields, COUNT_OF(fields));
     field_hide_secrets(object);
+    /* The client may have sent the strategy without this key, which the object always has. */
     strategy = json_object_get(object, "truncation_strategy");
     if (!json_object_get(strategy, "last_messages"))
         json_set(strategy, "last_messages", json_null());
@@ -321,7 +340,7 @@ static void add_part_text(struct buf *text, const json_t *part)
         json_add_text(text, part);
 }
 
-/* Output is text, or a list of parts, or nothing yet. The caller frees. */
+/* The text of an output, which is a string or a list of parts. NULL without one yet. The caller frees. */
 static char *output_text(const json_t *output)
 {
     AUTO_BUF text = {0};
@@ -339,7 +358,8 @@ static char *output_text(const json_t *output)
     return buf_take(&text);
 }
 
-/* An error is a sentence, or an object of one of several kinds. The caller frees. */
+/* The text of an error: a string, an object with a message, or content that a remote server sent. NULL without
+ * one. The caller frees. */
 static char *error_text(const json_t *error)
 {
     const char *message = json_get_string(error, "message", NULL);
@@ -352,7 +372,8 @@ static char *error_text(const json_t *error)
     return output_text(content ? content : error);
 }
 
-/* A member of a call. Calls of hosted tools keep what the model said and heard under "runnel". */
+/* A member of a call. Items of hosted tools have no `output` of their own: what the model wrote and read is in
+ * their notes. */
 static const json_t *call_member(const json_t *body, const char *key)
 {
     const json_t *value = json_object_get(body, key);
@@ -360,20 +381,21 @@ static const json_t *call_member(const json_t *body, const char *key)
     return json_absent(value) ? json_object_get(notes_of(body), key) : value;
 }
 
-/* What a call gave, from the item of its output or, of server-side calls, from its own body. */
+/* The output of a client call is an item of its own; that of a server-side call is in the call. The caller
+ * frees. */
 static char *call_output(const json_t *call, const json_t *output)
 {
     char *text;
 
     if (withheld_waits(call))
-        return NULL; /* the question shows it */
+        return NULL; /* the approval request shows it */
     text =
         output_text(output ? json_object_get(output, "output") : call_member(call, "output"));
 
     return text ? text : error_text(call_member(call, "error"));
 }
 
-/* As its tool shows it. */
+/* A call whose tool has a step type of its own. */
 static json_t *own_call(const struct tool_item *look, const struct item_row *call,
                         const json_t *body, unsigned include)
 {
@@ -420,7 +442,8 @@ static const struct item_row *find_output(const struct step_load *load,
     return NULL;
 }
 
-/* A crash cut it, and it stands further down again. */
+/* After a crash the model may have written a call again. The first item is incomplete, and a step with both
+ * would show one call twice. */
 static bool comes_again(const struct step_load *load, size_t index)
 {
     const struct item_row *call = &load->items[index];
@@ -465,7 +488,7 @@ static void set_step_times(json_t *object, const struct step_row *step)
     field_set_time(object, "cancelled_at", step->status == STEP_CANCELLED ? ended_at : 0);
     field_set_time(object, "completed_at", step->completed_at);
     field_set_time(object, "expired_at", step->status == STEP_EXPIRED ? ended_at : 0);
-    /* OpenAI's streams have this one, its schema the one above. */
+    /* OpenAI's schema has expired_at, its streams have expires_at. Both are shown. */
     json_set(object, "expires_at", json_null());
     field_set_time(object, "failed_at", step->status == STEP_FAILED ? ended_at : 0);
 }

@@ -8,17 +8,17 @@
 #include "core/store/tables/runs/runs.h"
 
 /*
- * encode.h -- rows as the API's objects, one function per object.
+ * encode.h -- rows of the store as objects of the API, one function for each object.
  *
- * Every field of the API is there, null where it has no value. New references.
+ * An object has every field of the API, null where there is no value. Each function returns a new reference.
  *
- * What the rows hold, where both faces read it:
+ * Columns that both faces read are JSON in one form:
  *   usage       {"input_tokens","input_tokens_details":{"cached_tokens"},"output_tokens",
  *               "output_tokens_details":{"reasoning_tokens"},"total_tokens"}, of runs and steps
  *   error       {"code","message"}
  *   incomplete  {"reason"}: max_output_tokens (or its Assistants names max_completion_tokens and
  *               max_prompt_tokens), content_filter
- * Each face shows them in its own words.
+ * Each face shows them under its own names.
  *
  * Pure functions: any thread.
  */
@@ -26,37 +26,33 @@
 json_t *encode_assistant(const struct assistant_row *row);
 json_t *encode_thread(const struct thread_row *row);
 json_t *encode_conversation(const struct thread_row *row);
-/* A message item of a thread, as thread.message. Also while it is written: status in_progress,
- * and no body yet. */
+/* A message item of a thread, as thread.message. A message in progress has no body yet. */
 json_t *encode_message(const struct item_row *row);
-/* Of a message of a thread; NULL for kinds that exist in Responses only. */
+/* An annotation in the form of Assistants; NULL for a type that only Responses has. */
 json_t *encode_annotation(const json_t *annotation);
 json_t *encode_run(const struct run_row *row);
-/* Its calls with their outputs, from the items that carry its id; hidden ones are left out.
- * `include` is of enum run_include. */
+/* A run step with its calls and their outputs, without hidden items. `include` is a set of enum run_include. */
 json_t *encode_step(const struct step_load *load, unsigned include);
-/* A call of whatever kind (function_call, mcp_call, custom_tool_call, local_shell_call ...) as a
- * tool call of type "function"; a search in files as one of its own. `output` is the item with its
- * output, or NULL. NULL for an item that is no call. */
+/* A call of any type as a tool call of a step: of the type that its tool has, else "function". `output` is the
+ * item with its output, or NULL. NULL for an item that is no call. */
 json_t *encode_tool_call(const struct item_row *call, const struct item_row *output,
                          unsigned include);
-/* {"prompt_tokens","completion_tokens","total_tokens"} from a row's usage; null for NULL. */
+/* The usage of a row as {"prompt_tokens","completion_tokens","total_tokens"}; null for NULL. */
 json_t *encode_run_usage(const char *usage);
-/* The same in the words of Responses. */
+/* The same in the form of Responses. */
 json_t *encode_usage(const char *usage);
 
-/* The response object; `output` (taken) is its list of output items, see encode_item(). */
+/* The response object. Takes `output`, the list of its output items (encode_item()). */
 json_t *encode_response(const struct run_row *row, json_t *output);
-/* What went wrong: {"code", "message"} of a run that failed or took too long, else null. The object says
- * the same in its "error", but for RUN_NO_MODEL, which is no code there. */
+/* {"code", "message"} of a run that failed or expired, else null. The member "error" of the object is the same,
+ * except that RUN_NO_MODEL is no code there. */
 json_t *encode_response_error(const struct run_row *row);
-/* The same run as a compaction, when that was all that was wanted. */
+/* The object of a run that only made a compaction. Takes `output`. */
 json_t *encode_compaction(const struct run_row *row, json_t *output);
-/* An item as Responses shows it: {"id","type","status",...body}; types that have no status go
- * without. */
+/* An item as Responses shows it: {"id","type","status",...body}. Some types have no status. */
 json_t *encode_item(const struct item_row *row);
 
-/* The same conversation as Assistants and as Responses call it: thread_X, conv_X. */
+/* conv_X, the id in Responses, for thread_X. */
 void encode_conversation_id(const char *thread_id, char ret_id[ID_SIZE]);
 
 json_t *encode_deleted(const char *id, const char *object);

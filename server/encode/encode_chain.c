@@ -11,6 +11,19 @@
 #include "server/encode/encode.h"
 #include "server/encode/encode_field.h"
 
+/*
+ * The chain of a run is what it did between its question and its answer: rounds of tool calls, each
+ * with arguments, result, duration and tokens. OpenAI's APIs spread that over items, steps and usage.
+ * Applications that show or evaluate a chain want it in one object, GET /v1/runnel/.../chain.
+ *
+ * Nothing is stored for it. Items have the calls, notes in them the times and rounds, and the usage of
+ * the run has the tokens of each turn. So the chain of any run can be shown, old ones too, and the two
+ * views cannot disagree.
+ *
+ * The texts (response_content, tool_chain_content, messages) come from the same functions that give a
+ * model its compact history, so a person reads what such a model reads.
+ */
+
 /* ---- Counts and times ---- */
 
 static json_int_t milliseconds(int64_t microseconds)
@@ -18,7 +31,8 @@ static json_int_t milliseconds(int64_t microseconds)
     return microseconds / 1000;
 }
 
-/* Of its several ends a run has one. A run that expired has none, but should have. */
+/* The time of the end. A run has at most one of these times, so their sum is that one. An expired run may have
+ * none; then it counts as ended when it was due. */
 static int64_t end_of(const struct run_row *row)
 {
     int64_t end = row->completed_at + row->failed_at + row->cancelled_at + row->incomplete_at;
@@ -44,7 +58,7 @@ static json_t *stats(const struct run_row *row)
     return object;
 }
 
-/* Where it went wrong. What could not even be stored is not known by its run. */
+/* The phase in which a failed run failed. It is noted with the run; without a note it was the execution. */
 static const char *error_phase(const struct run_row *row, const json_t *notes)
 {
     if (row->status != RUN_FAILED)
@@ -52,6 +66,7 @@ static const char *error_phase(const struct run_row *row, const json_t *notes)
     return json_get_string(notes, "error_phase", chain_phase_name(CHAIN_EXECUTION));
 }
 
+/* A run without calls has no statistics: the object stays as OpenAI's. */
 void encode_chain_stats(json_t *object, const struct run_row *row)
 {
     json_auto_t *counted = NULL;
@@ -72,6 +87,7 @@ void encode_chain_stats(json_t *object, const struct run_row *row)
 
 /* ---- The result ---- */
 
+/* A response that expires is stored as failed. Its message is the only trace. */
 static bool took_too_long(const struct run_row *row)
 {
     json_auto_t *error = json_parse_own(row->error);
@@ -94,13 +110,15 @@ static const char *chain_status(const struct run_row *row)
     }
 }
 
+/* What add_call() needs while it walks the items. */
 struct history {
-    json_t *calls;
+    json_t *calls; /* the result */
     const json_t *tokens;
     const struct item_row *const *items;
     const json_t *bodies;
 };
 
+/* Models write arguments that are no JSON. They are shown as they are, under a key of their own. */
 static json_t *arguments_of(const struct chain_call *call)
 {
     const char *text = *call->arguments ? call->arguments : "{}";
@@ -120,7 +138,7 @@ static json_t *result_of(const struct chain_call *call, const json_t *notes)
                       "cache_var_result", call->result_variable);
 }
 
-/* The tokens of the request that told the model the call's result. */
+/* The tokens of the turn after the call: the request that sent its result to the model. */
 static json_t *usage_of(const struct history *history, size_t at)
 {
     struct chain_turn turn;
@@ -175,7 +193,7 @@ json_t *encode_chain(const struct run_row *row, const struct item_row *items, si
         places[i] = &items[i];
         json_array_append_new(bodies, json_parse_own(items[i].body));
     }
-    chain_text_tell(&text, places, bodies, 0, count, NULL);
+    chain_text_render(&text, places, bodies, 0, count, NULL);
     chain_each_call(places, bodies, 0, count, add_call, &history);
     json_set_string(object, "status", chain_status(row));
     json_set(object, "response_content", text_of(&text.flow));

@@ -7,16 +7,16 @@
 #include "core/domain/rows.h"
 
 /*
- * encode_chain.h -- the chain of tool calls of a run or a response, as our extension shows it.
+ * encode_chain.h -- the chain of tool calls of a run or a response: an extension of this server.
  *
- * Times are milliseconds since 1970. Pure functions.
+ * Times are in milliseconds since 1970, durations in milliseconds. Pure functions: any thread.
  */
 
-/* Adds runnel.stats to the object of a run that has called tools here and has ended. */
+/* Adds runnel.stats to the object of a run that has ended, if the server executed calls for it. */
 void encode_chain_stats(json_t *object, const struct run_row *row);
 
-/* The complete result: what was said and called, in text, as messages and call by call. `items` are
- * all that the run has made, oldest first. New reference. */
+/* The whole chain: as text, as messages, and call by call. `items` are all items that the run has made, oldest
+ * first. New reference. */
 json_t *encode_chain(const struct run_row *row, const struct item_row *items, size_t count);
 
 #endif

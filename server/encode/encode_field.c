@@ -8,6 +8,18 @@
 #include "core/run/catalog/tool_secrets.h"
 #include "server/encode/encode.h"
 
+/*
+ * Small pieces that all objects share: a field with a default, a time, an id, the reasons of an
+ * incomplete run.
+ *
+ * Defaults are JSON texts in tables ("[]", "1.0", NULL for null). A table row is then all that a field
+ * needs, and the text is exactly what OpenAI's server shows: 1.0 and not 1.
+ *
+ * Secrets of remote tool servers are removed once more on the way out, although what is stored has
+ * none: a leak then needs two mistakes. The mark that replaces them in the store (tool_secrets.h) is
+ * removed as well.
+ */
+
 void field_copy(json_t *object, const json_t *source, const struct field *field)
 {
     json_t *value = json_object_get(source, field->key);
@@ -80,6 +92,7 @@ void field_set_time(json_t *object, const char *key, int64_t microseconds)
     json_set(object, key, encode_time(microseconds));
 }
 
+/* The store has microseconds, the API whole seconds. */
 json_t *encode_time(int64_t microseconds)
 {
     return microseconds ? json_integer(microseconds / US_PER_SECOND) : json_null();
@@ -93,6 +106,8 @@ json_t *encode_new(const char *id, const char *object, int64_t created_at)
 
 json_t *encode_incomplete(const char *incomplete, enum row_face face)
 {
+    /* A run may be read by the API that did not make it, in a conversation. Both have the same limits under
+     * different names. */
     /* clang-format off */
     static const char *const words[][2] = {
         [0] = {[FACE_ASSISTANTS] = "max_completion_tokens", [FACE_RESPONSES] = "max_output_tokens"},
@@ -108,6 +123,6 @@ json_t *encode_incomplete(const char *incomplete, enum row_face face)
         if (strcmp(words[i][FACE_ASSISTANTS], reason) == 0 ||
             strcmp(words[i][FACE_RESPONSES], reason) == 0)
             return json_build("{s:s}", "reason", words[i][face]);
-    /* Assistants has no word for a content filter: its message says it, the run gives no reason. */
+    /* Assistants has no such reason for runs (content_filter): the message has it, the run's details are empty. */
     return face == FACE_ASSISTANTS ? json_object() : json_build("{s:s}", "reason", reason);
 }

@@ -8,13 +8,13 @@
 #include "core/domain/rows.h"
 
 /*
- * encode_field.h -- how single fields of objects are filled in; for encode*.c only.
+ * encode_field.h -- fills in single fields of objects; only for encode*.c.
  *
- * Values are shared with where they come from, not copied: what is given must be the caller's
- * own and not be changed afterwards.
+ * Values are shared with their source and not copied. The source must belong to the caller alone and must not
+ * be changed afterwards. Otherwise the functions are pure: any thread.
  */
 
-/* What a field shows when its source says nothing: JSON text, NULL for null. */
+/* `fallback` is the JSON text that a field without a value shows; NULL for null. */
 struct field {
     const char *key;
     const char *fallback;
@@ -27,11 +27,11 @@ void field_copy_all(json_t *object, const json_t *source, const struct field *fi
 /* The same, but a field that is absent or null is left out. */
 void field_copy_present(json_t *object, const json_t *source, const char *key);
 
-/* object["tools"] without what a client gave to reach servers of tools, which is told to them only:
- * nobody reads it back. */
+/* Removes secrets from object["tools"]: authorization and headers go to the remote server only, and no client
+ * reads them back. */
 void field_hide_secrets(json_t *object);
 
-/* From columns: JSON text or its fallback; an id, null for ""; a time, null for 0. */
+/* Fields from columns: JSON text or its fallback; an id, null for ""; a time in seconds, null for 0. */
 void field_set_own(json_t *object, const char *key, const char *text, const char *fallback);
 void field_set_id(json_t *object, const char *key, const char *id);
 void field_set_time(json_t *object, const char *key, int64_t microseconds);
@@ -39,7 +39,7 @@ void field_set_time(json_t *object, const char *key, int64_t microseconds);
 /* {"id","object","created_at"}. New reference. */
 json_t *encode_new(const char *id, const char *object, int64_t created_at);
 
-/* {"reason"} from a run's `incomplete`, in the words of the face; null for NULL. */
+/* {"reason"} from a run's `incomplete`, with the reason's name in that API; null for NULL. */
 json_t *encode_incomplete(const char *incomplete, enum row_face face);
 
 #endif

@@ -8,9 +8,26 @@
 #include "server/encode/encode_chain.h"
 #include "server/encode/encode_field.h"
 
-/* Responses and their items. */
+/*
+ * Objects of the Responses API, from rows: the response, a compaction, an item.
+ *
+ * A response shows the request that made it, with every default filled in. The snapshot of the run
+ * has what the client sent; the defaults are in the tables below. They are added when an object is
+ * shown and not when the run is stored, so that a default which OpenAI adds needs no migration. The
+ * engine has defaults of its own for what it executes (core/domain/run_settings.h).
+ *
+ * Members of the request are shown as they were, also those that this server does not act on.
+ * Exceptions are secrets, and the service tier "auto", which becomes the one that was used.
+ *
+ * An item is stored as its body, without id, type and status, which have columns. encode_item() puts
+ * them back, and takes out the server's notes (core/domain/notes.h). Calls that the server executed have
+ * no call_id in this API.
+ *
+ * The stored status is finer than what is shown: a run that requires action or is being cancelled
+ * is in progress for a client of this API, and an expired one has failed.
+ */
 
-/* Responses has fewer statuses: it never waits for its client, and what takes too long failed. */
+/* The API has fewer statuses: a response never waits for its client, and an expired one has failed. */
 static const char *response_status(enum run_status status)
 {
     switch (status) {
@@ -32,8 +49,8 @@ json_t *encode_response_error(const struct run_row *row)
                                                  : "The response could not be completed.");
 }
 
-/* The error as an object shows it. Of the codes that there are for it none says that the model is not
- * there; `param` does. */
+/* The error as the object shows it. OpenAI's list of codes has none for an unknown model, so it is an invalid
+ * prompt, and `param` names the model. */
 static json_t *shown_error(const struct run_row *row)
 {
     json_t *error = encode_response_error(row);
@@ -63,7 +80,7 @@ json_t *encode_usage(const char *usage)
                       json_get_int(tokens, "total_tokens", 0));
 }
 
-/* Every function tool has all of its keys. */
+/* Tools as they were sent; a function shows all of its keys. */
 static json_t *response_tools(const json_t *tools)
 {
     static const struct field fields[] = {
@@ -84,7 +101,7 @@ static json_t *response_tools(const json_t *tools)
     return list;
 }
 
-/* An object of the request with members that are always shown. */
+/* An object of the request, with members that are always shown. New reference. */
 static json_t *with_members(const json_t *object, const struct field *fields, size_t count)
 {
     json_t *copy = object ? json_copy((json_t *)(uintptr_t)object) : json_object();
@@ -93,7 +110,7 @@ static json_t *with_members(const json_t *object, const struct field *fields, si
     return copy;
 }
 
-/* A schema of the client's has all of its keys, too. */
+/* A format with a schema also shows all of its keys. */
 static json_t *response_format(const json_t *format)
 {
     static const struct field fields[] = {{"description", NULL}, {"strict", "false"}};
@@ -120,7 +137,7 @@ static json_t *response_reasoning(const json_t *config)
     return with_members(json_object_get(config, "reasoning"), fields, COUNT_OF(fields));
 }
 
-/* `auto` becomes the tier that served the request, and there is only one. */
+/* At the end `auto` becomes the tier that served the request. This server has only one. */
 static void set_service_tier(json_t *object, const json_t *config, const struct run_row *row)
 {
     const char *tier = json_get_string(config, "service_tier", "auto");
@@ -210,7 +227,7 @@ json_t *encode_compaction(const struct run_row *row, json_t *output)
 
 /* ---- Items ---- */
 
-/* Calls that the server executes are known by their item's id alone. */
+/* Only client calls and their outputs show a call id. */
 static bool shows_call_id(enum item_type type)
 {
     return item_type_is_client_call(type) || item_type_is_output(type);
@@ -228,8 +245,7 @@ static void set_item_status(json_t *object, const struct item_row *row)
     json_set_string(object, "status", item_status_name(status));
 }
 
-/* Text of the model always has its annotations and probabilities, if only none; an image how
- * closely it is to be looked at. */
+/* Text of the model always shows annotations and probabilities, an image its detail. */
 static json_t *response_part(json_t *part)
 {
     static const struct field text[] = {{"annotations", "[]"}, {"logprobs", "[]"}};

@@ -1,9 +1,26 @@
 /*
- * A run as the Assistants API shows it: thread.run.*, thread.run.step.* and thread.message.*
- * events, whose data is the object itself, and the run object.
+ * face_assistants.c -- a run as the Assistants API shows it: thread.run.*, thread.run.step.* and
+ * thread.message.* events, and the run object.
  *
- * Deltas are joined by the SDKs by rules of their own: strings are concatenated and numbers
- * added, so an id, a name or a type is told once and never again.
+ * The engine reports what happens as a run_event and knows nothing of either API. This file turns
+ * each event into none, one or several frames. It runs on the loop of the run and reads the run
+ * without locks; it changes nothing but the frames. A switch without a default lists all events,
+ * so the compiler reports an event that a face forgets.
+ *
+ * The data of an event is the whole object as it is at that moment, not a difference; only deltas
+ * are pieces. The SDKs accumulate deltas with rules of their own: strings are concatenated, numbers
+ * are added, and entries of lists are matched by `index`. So an id or a name is sent once, in the
+ * first delta, and never again: sent twice, it would double. `type` is exempt, the SDKs replace it.
+ *
+ * The API is older than the item model of the engine and has no place for parts of it. Reasoning
+ * and lists of tools belong to no step, and are not shown. Calls of any type, remote servers
+ * included, appear as calls of type "function", unless the tool has a step type of its own.
+ *
+ * Text deltas are written by hand, without a JSON tree: they are most of the frames of most runs.
+ *
+ * Frames are stored in the log of the run. When its node dies, the node that takes the run over
+ * reads them back (recover.h), and add_delta() at the end of this file collects the text that was
+ * already sent. Hence a rule: what this file writes into a delta, add_delta() must be able to read.
  */
 
 #include <string.h>
@@ -27,11 +44,12 @@ static void frame(struct frames *frames, const char *event, json_t *object)
 
 /* ---- The run ---- */
 
-static void tell_status(const struct run *run, struct frames *frames)
+static void emit_status(const struct run *run, struct frames *frames)
 {
     char event[64];
 
     (void)snprintf(event, sizeof(event), "thread.run.%s", run_status_name(run->row.status));
+    /* Frame 0 is the first of the run. A thread that was created with the run has not been shown yet. */
     if (frames->next == 0) {
         if (*run->thread.id)
             frame(frames, "thread.created", encode_thread(&run->thread));
@@ -42,7 +60,8 @@ static void tell_status(const struct run *run, struct frames *frames)
 
 /* ---- Steps ---- */
 
-/* A step of tool calls opens empty; one of a message names it from the start. */
+/* A step of tool calls opens without calls, because deltas add them. A step of a message has its id from the
+ * start. */
 static json_t *step_object(const struct run *run, const struct step *step, bool opening)
 {
     struct step_load load = {.step = step->row};
@@ -57,14 +76,14 @@ static json_t *step_object(const struct run *run, const struct step *step, bool 
     return encode_step(&load, run->settings.includes);
 }
 
-static void tell_step_opened(const struct run *run, const struct run_event *event,
+static void emit_step_opened(const struct run *run, const struct run_event *event,
                              struct frames *frames)
 {
     frame(frames, "thread.run.step.created", step_object(run, event->step, true));
     frame(frames, "thread.run.step.in_progress", step_object(run, event->step, true));
 }
 
-static void tell_step_closed(const struct run *run, const struct run_event *event,
+static void emit_step_closed(const struct run *run, const struct run_event *event,
                              struct frames *frames)
 {
     char name[64];
@@ -84,14 +103,14 @@ static void call_delta(const struct item *item, json_t *call, struct frames *fra
                      "tool_calls", call));
 }
 
-/* How its tool shows it in a step; NULL: as a function. Such a call is shown when it begins and, by its
- * step, when it has ended. */
+/* The type of its tool call in a step; NULL means "function". A call of another type is shown when it begins
+ * and, with the step, when it has ended. It has no deltas between. */
 static const char *step_type(const struct item *item)
 {
     return item->look ? item->look->step_type : NULL;
 }
 
-static void tell_call_opened(const struct item *item, struct frames *frames)
+static void emit_call_opened(const struct item *item, struct frames *frames)
 {
     const char *type = step_type(item);
 
@@ -109,7 +128,7 @@ static void tell_call_opened(const struct item *item, struct frames *frames)
                frames);
 }
 
-static void tell_call_arguments(const struct run_event *event, struct frames *frames)
+static void emit_call_arguments(const struct run_event *event, struct frames *frames)
 {
     if (step_type(event->item))
         return;
@@ -119,14 +138,13 @@ static void tell_call_arguments(const struct run_event *event, struct frames *fr
                frames);
 }
 
-/* Calls of the client have no output yet; those that show themselves without arguments (the
- * local shell) tell them now. */
-static void tell_call_closed(const struct item *item, struct frames *frames)
+/* The output of a server-side call. A client call has none yet. */
+static void emit_call_closed(const struct item *item, struct frames *frames)
 {
     const char *output = item->error ? item->error : item->output;
 
     if (withheld_is_noted(item->metadata))
-        return; /* the question shows it */
+        return; /* the approval request shows the result */
     if (output && !step_type(item))
         call_delta(item,
                    json_build("{s:i, s:s, s:{s:s}}", "index", 0, "type", "function", "function",
@@ -136,7 +154,7 @@ static void tell_call_closed(const struct item *item, struct frames *frames)
 
 /* ---- Messages ---- */
 
-/* While it is written its content is empty, whatever has been said already. */
+/* A message in progress is shown without content, also when it is resumed: deltas carry the text. */
 static json_t *open_message(const struct item *item)
 {
     struct item_row row = item->row;
@@ -145,13 +163,13 @@ static json_t *open_message(const struct item *item)
     return encode_message(&row);
 }
 
-static void tell_message_opened(const struct item *item, struct frames *frames)
+static void emit_message_opened(const struct item *item, struct frames *frames)
 {
     frame(frames, "thread.message.created", open_message(item));
     frame(frames, "thread.message.in_progress", open_message(item));
 }
 
-static void tell_message_closed(const struct item *item, struct frames *frames)
+static void emit_message_closed(const struct item *item, struct frames *frames)
 {
     frame(frames,
           item->row.status == ITEM_COMPLETED ? "thread.message.completed"
@@ -159,8 +177,9 @@ static void tell_message_closed(const struct item *item, struct frames *frames)
           encode_message(&item->row));
 }
 
-/* The token path: written by hand. The first delta of a part brings its shape. */
-static void tell_text(const struct run_event *event, struct frames *frames)
+/* The token path. The first delta of a part has an empty list of annotations, into which the SDKs put later
+ * ones. */
+static void emit_text(const struct run_event *event, struct frames *frames)
 {
     const struct part *part = &event->item->parts[event->part];
     bool refusal = part->kind == PART_REFUSAL;
@@ -183,7 +202,8 @@ static void tell_text(const struct run_event *event, struct frames *frames)
     frames_end(frames);
 }
 
-/* Its place among those that this API has; -1 when it has no place. */
+/* Its index among the annotations that this API shows; -1 if it is not shown. The index of the engine counts
+ * all kinds. */
 static int shown_index(const struct part *part, size_t number)
 {
     int shown = -1;
@@ -198,7 +218,7 @@ static int shown_index(const struct part *part, size_t number)
     return is_shown ? shown : -1;
 }
 
-static void tell_annotation(const struct run_event *event, struct frames *frames)
+static void emit_annotation(const struct run_event *event, struct frames *frames)
 {
     int index = shown_index(&event->item->parts[event->part], event->number);
     json_t *shown;
@@ -220,7 +240,7 @@ static bool is_message(const struct item *item)
     return item->row.type == ITEM_MESSAGE;
 }
 
-static void tell_metadata(const struct run *run, const struct run_event *event,
+static void emit_metadata(const struct run *run, const struct run_event *event,
                           struct frames *frames)
 {
     json_t *data = json_build("{s:s, s:s, s:s}", "run_id", run->row.id, "step_id",
@@ -233,29 +253,29 @@ static void tell_metadata(const struct run *run, const struct run_event *event,
 static void assistants_event(const struct run *run, const struct run_event *event,
                              struct frames *frames)
 {
-    /* What belongs to no step (reasoning, lists of tools) has no place in this API. */
+    /* Items without a step (reasoning, lists of tools) are not shown. */
     if (event->item && !event->item->step)
         return;
     switch (event->kind) {
-    case RUN_EVENT_TEXT: tell_text(event, frames); return;
-    case RUN_EVENT_STATUS: tell_status(run, frames); return;
-    case RUN_EVENT_STEP_OPENED: tell_step_opened(run, event, frames); return;
-    case RUN_EVENT_STEP_CLOSED: tell_step_closed(run, event, frames); return;
+    case RUN_EVENT_TEXT: emit_text(event, frames); return;
+    case RUN_EVENT_STATUS: emit_status(run, frames); return;
+    case RUN_EVENT_STEP_OPENED: emit_step_opened(run, event, frames); return;
+    case RUN_EVENT_STEP_CLOSED: emit_step_closed(run, event, frames); return;
     case RUN_EVENT_ITEM_OPENED:
         if (is_message(event->item))
-            tell_message_opened(event->item, frames);
+            emit_message_opened(event->item, frames);
         else
-            tell_call_opened(event->item, frames);
+            emit_call_opened(event->item, frames);
         return;
-    case RUN_EVENT_ARGUMENTS: tell_call_arguments(event, frames); return;
+    case RUN_EVENT_ARGUMENTS: emit_call_arguments(event, frames); return;
     case RUN_EVENT_ITEM_CLOSED:
         if (is_message(event->item))
-            tell_message_closed(event->item, frames);
+            emit_message_closed(event->item, frames);
         else
-            tell_call_closed(event->item, frames);
+            emit_call_closed(event->item, frames);
         return;
-    case RUN_EVENT_METADATA: tell_metadata(run, event, frames); return;
-    case RUN_EVENT_ANNOTATION: tell_annotation(event, frames); return;
+    case RUN_EVENT_METADATA: emit_metadata(run, event, frames); return;
+    case RUN_EVENT_ANNOTATION: emit_annotation(event, frames); return;
     case RUN_EVENT_PART_OPENED:
     case RUN_EVENT_PART_CLOSED:
     case RUN_EVENT_ARGUMENTS_DONE:
@@ -272,7 +292,7 @@ static json_t *assistants_object(const struct run *run)
     return encode_run(&run->row);
 }
 
-/* ---- Reading its own deltas back ---- */
+/* ---- Reading deltas back, after a crash ---- */
 
 static void add_message_delta(const json_t *content, struct buf *text)
 {
@@ -285,7 +305,7 @@ static void add_message_delta(const json_t *content, struct buf *text)
     }
 }
 
-/* The first delta of a call names it, later ones have its index only. */
+/* The first delta of a call has its id, later ones only its index. *index is remembered between the frames. */
 static void add_call_delta(const json_t *calls, const char *call_id, json_int_t *index,
                            struct buf *text)
 {
@@ -301,6 +321,7 @@ static void add_call_delta(const json_t *calls, const char *call_id, json_int_t 
     }
 }
 
+/* `data` may be any frame of the log: an item takes text only from deltas with its own id. */
 static void add_delta(const json_t *data, const struct item_row *item, json_int_t *index,
                       struct buf *text)
 {

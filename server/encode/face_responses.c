@@ -1,9 +1,29 @@
 /*
- * A run as the Responses API shows it: response.* events and the response object.
+ * face_responses.c -- a run as the Responses API shows it: response.* events and the response object.
  *
- * The delta of a text is written by hand, because it is the token path; everything else is built
- * with jansson. Order and fields of the events: see the table in openapi.yaml, and the rules of
- * the strictest client, openai-node's responses.stream().
+ * It is the other rendering of the same run_event; face_assistants.c says what holds for both.
+ *
+ * Events have a grammar. Each item opens (output_item.added), its parts open, grow and close, and
+ * the item closes (output_item.done). `output_index` counts items from 0 without gaps, and one item
+ * is open at a time. openai-node's responses.stream() checks all of it and throws on a violation, so
+ * it is the reference. Other SDKs are more lenient. The order and the fields of every event are in a
+ * table in openapi.yaml.
+ *
+ * Every event has a `sequence_number`, which is the number of its frame. A client that reconnects
+ * asks for the frames after the last number it has. So a frame is rendered once, and the log and all
+ * clients get the same bytes (core/event/frames.h).
+ *
+ * What differs between types of items is data. Text has a table by kind of part, arguments have one
+ * by type of call, and a hosted tool brings its events in struct tool_item. No tool is known by name
+ * here.
+ *
+ * Text deltas are written by hand, because they are the token path; everything else is built with
+ * jansson. A delta has no object to build and free, only bytes to copy and one escape.
+ *
+ * The end of a stream follows OpenAI where its behaviour is known. A failure is an `error` event and
+ * then response.failed with the same error, since some SDKs read only the one and some the other.
+ * There is no event for a cancelled response: it ends as response.failed with the status cancelled
+ * and no error.
  */
 
 #include <string.h>
@@ -32,7 +52,7 @@ static void frame(struct frames *frames, const char *type, json_t *fields)
     json_decref(fields);
 }
 
-/* An event of an item; `fields` is taken, and may be NULL. */
+/* An event about one item. Takes `fields`, which may be NULL. */
 static void item_frame(struct frames *frames, const char *type, const struct item *item,
                        json_t *fields)
 {
@@ -53,12 +73,7 @@ static void response_frame(const struct run *run, struct frames *frames, const c
     frame(frames, type, json_build("{s:o}", "response", encode_response(&run->row, output)));
 }
 
-static bool is_first(const struct frames *frames)
-{
-    return frames->next == 0;
-}
-
-/* ---- How a failure is told ---- */
+/* ---- Failures ---- */
 
 /* clang-format off */
 static const struct failure {
@@ -85,7 +100,7 @@ static const struct failure *failure_of(const json_t *error)
     return &failures[0];
 }
 
-/* The inside of the error envelope. */
+/* The error as it is in an envelope: {"message", "type", "param", "code"}. */
 static json_t *failure_object(const json_t *error)
 {
     const struct failure *failure = failure_of(error);
@@ -96,7 +111,8 @@ static json_t *failure_object(const json_t *error)
                       json_get_string(error, "code", failure->code));
 }
 
-/* Flat as OpenAI writes it down, and nested as it sends it: clients read one or the other. */
+/* OpenAI's schema has the members at the top, its server sends them in `error`. Clients read one or the
+ * other, so both are there. */
 static void error_frame(const struct run *run, struct frames *frames)
 {
     json_auto_t *error = encode_response_error(&run->row);
@@ -108,11 +124,11 @@ static void error_frame(const struct run *run, struct frames *frames)
                      json_object_get(object, "param"), "error", object));
 }
 
-/* There is no event for cancelled or cancelling: a stream that is cut ends as one that failed, with
- * the status inside, and without an error, for nothing went wrong. */
-static void tell_status(const struct run *run, struct frames *frames)
+/* A cancelled response ends with response.failed, the status "cancelled" inside and no error: the API has no
+ * event for it. */
+static void emit_status(const struct run *run, struct frames *frames)
 {
-    if (is_first(frames))
+    if (frames->next == 0)
         response_frame(run, frames, "response.created", json_array());
     switch (run->row.status) {
     case RUN_QUEUED: response_frame(run, frames, "response.queued", json_array()); return;
@@ -140,7 +156,7 @@ static void tell_status(const struct run *run, struct frames *frames)
 
 /* ---- Items ---- */
 
-static void tell_item(struct frames *frames, const char *type, const struct item *item,
+static void emit_item(struct frames *frames, const char *type, const struct item *item,
                       json_t *object)
 {
     frame(frames, type,
@@ -156,8 +172,8 @@ static const struct part *part_of(const struct run_event *event)
 
 /* clang-format off */
 static const struct text_event {
-    const char *delta; /* event, and what stands behind the text in it */
-    const char *delta_tail;
+    const char *delta;      /* name of the event */
+    const char *delta_tail; /* what follows the text in it */
     const char *done;
     const char *done_key;
     const char *part_added;
@@ -187,14 +203,14 @@ static void part_frame(struct frames *frames, const char *type, const struct run
                           "part", part_object(part_of(event))));
 }
 
-static void tell_annotation(const struct run_event *event, struct frames *frames)
+static void emit_annotation(const struct run_event *event, struct frames *frames)
 {
     item_frame(frames, "response.output_text.annotation.added", event->item,
                json_build("{s:i, s:i, s:O}", "content_index", (int)part_of(event)->index,
                           "annotation_index", (int)event->number, "annotation", event->fields));
 }
 
-/* The end of a delta, for those who asked for more than its text. */
+/* The end of a delta whose client has asked for probabilities. */
 static void add_logprobs(struct buf *out, const json_t *tokens)
 {
     buf_add_text(out, "\",\"logprobs\":");
@@ -203,7 +219,7 @@ static void add_logprobs(struct buf *out, const json_t *tokens)
 }
 
 /* The token path. */
-static void tell_text(const struct run_event *event, struct frames *frames)
+static void emit_text(const struct run_event *event, struct frames *frames)
 {
     const struct text_event *text = text_event_of(event);
     struct buf *out = &frames->bytes;
@@ -230,7 +246,7 @@ static void tell_text(const struct run_event *event, struct frames *frames)
     frames_end(frames);
 }
 
-static void tell_part_closed(const struct run_event *event, struct frames *frames)
+static void emit_part_closed(const struct run_event *event, struct frames *frames)
 {
     const struct part *part = part_of(event);
     const struct text_event *text = text_event_of(event);
@@ -247,7 +263,7 @@ static void tell_part_closed(const struct run_event *event, struct frames *frame
 
 /* ---- Calls ---- */
 
-/* Of the calls that have events for their arguments as they come; of all others they have none. */
+/* Types of calls whose arguments are streamed. The others have no such events. */
 /* clang-format off */
 static const struct argument_event {
     const char *delta;
@@ -260,7 +276,7 @@ static const struct argument_event {
 };
 /* clang-format on */
 
-static void tell_arguments(const struct run_event *event, struct frames *frames)
+static void emit_arguments(const struct run_event *event, struct frames *frames)
 {
     const struct argument_event *names = &argument_events[event->item->row.type];
 
@@ -270,7 +286,7 @@ static void tell_arguments(const struct run_event *event, struct frames *frames)
             json_build("{s:o}", "delta", json_stringn_nocheck(event->text, event->length)));
 }
 
-/* Events of a part name its place instead of the item. */
+/* Such events have the index of the item, and not its id. */
 static void part_event(struct frames *frames, const struct item_parts *parts, const char *end,
                        const struct item *item, size_t index, const char *key, const char *text)
 {
@@ -282,7 +298,9 @@ static void part_event(struct frames *frames, const struct item_parts *parts, co
                      (int)index, key, text));
 }
 
-static void tell_parts(const struct item *item, const struct item_parts *parts,
+/* The strings of a call, such as its shell commands. They are known when all arguments are, so each is sent
+ * as one delta. */
+static void emit_parts(const struct item *item, const struct item_parts *parts,
                        struct frames *frames)
 {
     size_t i;
@@ -297,14 +315,14 @@ static void tell_parts(const struct item *item, const struct item_parts *parts,
     }
 }
 
-static void tell_arguments_done(const struct run_event *event, struct frames *frames)
+static void emit_arguments_done(const struct run_event *event, struct frames *frames)
 {
     const struct item *item = event->item;
     const struct argument_event *names = &argument_events[item->row.type];
     json_t *fields;
 
     if (item->look && item->look->parts)
-        tell_parts(item, item->look->parts, frames);
+        emit_parts(item, item->look->parts, frames);
     if (!names->done)
         return;
     fields = json_object();
@@ -321,8 +339,8 @@ static const struct item_stream *streams_of(const struct item *item)
     return item->look && item->look->streams ? item->look->streams : none;
 }
 
-/* Fields that are whole when this stage begins. */
-static void tell_whole(const struct run_event *event, struct frames *frames)
+/* .done events of the fields that are whole when this stage begins. */
+static void emit_whole(const struct run_event *event, struct frames *frames)
 {
     const struct item *item = event->item;
 
@@ -338,21 +356,21 @@ static void tell_whole(const struct run_event *event, struct frames *frames)
     }
 }
 
-/* response.<item type>.<stage>. Hosted calls have no "failed" event; the item says it. */
-static void tell_stage(const struct run_event *event, struct frames *frames)
+/* response.<item type>.<stage>. Hosted calls have no "failed" event: the status of the item says it. */
+static void emit_stage(const struct run_event *event, struct frames *frames)
 {
     bool hosted = item_type_kind(event->item->row.type) == ITEM_KIND_HOSTED_CALL;
     bool failed = strcmp(event->name, "failed") == 0;
     char type[96];
 
-    tell_whole(event, frames);
+    emit_whole(event, frames);
     (void)snprintf(type, sizeof(type), "response.%s.%s", item_row_type_name(&event->item->row),
                    failed && hosted ? "completed" : event->name);
     item_frame(frames, type, event->item, json_incref(event->fields));
 }
 
 /* A piece of a field that streams. */
-static void tell_delta(const struct run_event *event, struct frames *frames)
+static void emit_delta(const struct run_event *event, struct frames *frames)
 {
     for (const struct item_stream *stream = streams_of(event->item); stream->field; stream++) {
         char type[96];
@@ -366,8 +384,8 @@ static void tell_delta(const struct run_event *event, struct frames *frames)
     }
 }
 
-/* Live title and metadata ride on an event that may come again. */
-static void tell_metadata(const struct run_event *event, struct frames *frames)
+/* Live title and metadata are sent with the in_progress event, which SDKs accept more than once. */
+static void emit_metadata(const struct run_event *event, struct frames *frames)
 {
     char type[96];
 
@@ -378,7 +396,7 @@ static void tell_metadata(const struct run_event *event, struct frames *frames)
 
 /* ---- Steering ---- */
 
-static void tell_steered(const struct run *run, const struct run_event *event,
+static void emit_steered(const struct run *run, const struct run_event *event,
                          struct frames *frames)
 {
     frame(frames, "response.steer.accepted",
@@ -388,8 +406,8 @@ static void tell_steered(const struct run *run, const struct run_event *event,
 
 /* ---- Waiting ---- */
 
-/* What the SDKs know as an event that says nothing. */
-static void tell_held(const struct run_event *event, struct frames *frames)
+/* openai-node's strict stream helper throws on unknown events, but ignores "keepalive". */
+static void emit_held(const struct run_event *event, struct frames *frames)
 {
     frame(frames, "keepalive", json_build("{s:O}", "runnel", event->fields));
 }
@@ -400,26 +418,26 @@ static void responses_event(const struct run *run, const struct run_event *event
                             struct frames *frames)
 {
     switch (event->kind) {
-    case RUN_EVENT_TEXT: tell_text(event, frames); return;
-    case RUN_EVENT_STATUS: tell_status(run, frames); return;
+    case RUN_EVENT_TEXT: emit_text(event, frames); return;
+    case RUN_EVENT_STATUS: emit_status(run, frames); return;
     case RUN_EVENT_ITEM_OPENED:
-        tell_item(frames, "response.output_item.added", event->item, item_object(event->item));
+        emit_item(frames, "response.output_item.added", event->item, item_object(event->item));
         return;
     case RUN_EVENT_PART_OPENED:
         part_frame(frames, text_event_of(event)->part_added, event);
         return;
-    case RUN_EVENT_ANNOTATION: tell_annotation(event, frames); return;
-    case RUN_EVENT_PART_CLOSED: tell_part_closed(event, frames); return;
-    case RUN_EVENT_ARGUMENTS: tell_arguments(event, frames); return;
-    case RUN_EVENT_ARGUMENTS_DONE: tell_arguments_done(event, frames); return;
-    case RUN_EVENT_STAGE: tell_stage(event, frames); return;
-    case RUN_EVENT_DELTA: tell_delta(event, frames); return;
-    case RUN_EVENT_METADATA: tell_metadata(event, frames); return;
+    case RUN_EVENT_ANNOTATION: emit_annotation(event, frames); return;
+    case RUN_EVENT_PART_CLOSED: emit_part_closed(event, frames); return;
+    case RUN_EVENT_ARGUMENTS: emit_arguments(event, frames); return;
+    case RUN_EVENT_ARGUMENTS_DONE: emit_arguments_done(event, frames); return;
+    case RUN_EVENT_STAGE: emit_stage(event, frames); return;
+    case RUN_EVENT_DELTA: emit_delta(event, frames); return;
+    case RUN_EVENT_METADATA: emit_metadata(event, frames); return;
     case RUN_EVENT_ITEM_CLOSED:
-        tell_item(frames, "response.output_item.done", event->item, item_object(event->item));
+        emit_item(frames, "response.output_item.done", event->item, item_object(event->item));
         return;
-    case RUN_EVENT_HELD: tell_held(event, frames); return;
-    case RUN_EVENT_STEERED: tell_steered(run, event, frames); return;
+    case RUN_EVENT_HELD: emit_held(event, frames); return;
+    case RUN_EVENT_STEERED: emit_steered(run, event, frames); return;
     case RUN_EVENT_STEP_OPENED:
     case RUN_EVENT_STEP_CLOSED:
     case RUN_EVENT_KIND_COUNT: return; /* responses have no steps */
@@ -433,7 +451,7 @@ static bool is_window(const struct run *run)
     return run->settings.compact == RUN_COMPACT_WINDOW;
 }
 
-/* What the user said, word for word, and the item that stands for the rest. */
+/* The output of a compaction: messages of the user's side, unchanged, and the item that replaces the rest. */
 static json_t *window_output(const struct run *run)
 {
     size_t count;
@@ -451,15 +469,15 @@ static json_t *window_output(const struct run *run)
     return output;
 }
 
-/* The upstream has no such model, and nothing was done yet. */
+/* The upstream refused the model in the first turn: an error of the request, found late. */
 static bool lacks_model(const struct run *run, const json_t *error)
 {
     return run->row.status == RUN_FAILED && run->row.turn == 0 &&
            strcmp(json_get_string(error, "code", ""), RUN_NO_MODEL) == 0;
 }
 
-/* A compaction has no object that says that it failed: the answer is an error then. So it is when the
- * model is not there, whoever found that out. */
+/* A failed compaction has no object, so the answer is an error envelope. An unknown model is one too, whether
+ * this server or the upstream refuses it. */
 static bool is_refused(const struct run *run, const json_t *error)
 {
     return lacks_model(run, error) || (is_window(run) && run->row.status != RUN_COMPLETED);
@@ -483,6 +501,7 @@ static json_t *responses_object(const struct run *run)
     return encode_response(&run->row, run_output(run));
 }
 
+/* All deltas of an item have its id. A summary of reasoning is recognised by its index, and *index set to 0. */
 static void add_delta(const json_t *data, const struct item_row *item, json_int_t *index,
                       struct buf *text)
 {

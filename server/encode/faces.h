@@ -4,7 +4,8 @@
 #include "core/run/turn/face.h"
 
 /*
- * faces.h -- the two renderings of a run (core/run/turn/face.h is the contract).
+ * faces.h -- the two renderings of a run, for the engine and for recovery (core/run/turn/face.h is the
+ * contract). Constants: any thread.
  */
 
 extern const struct face

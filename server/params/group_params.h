@@ -6,17 +6,18 @@
 #include "core/base/err.h"
 
 /*
- * group_params.h -- `tool_groups`: which groups of tools are on, and which of their tools (wish.h).
+ * group_params.h -- `tool_groups`: which groups of tools are on, and which of their tools
+ * (override.h).
  *
  *   {"basic": true, "web": {"enabled": true, "tools": {"BingSearch": false}}}
  *
- * A group or a tool that this server does not have is refused: a typing error must not pass for
- * having turned something off.
+ * A group or a tool that this server does not have is refused: a typing error must not look like a group
+ * that was turned off.
  *
- * Pure functions.
+ * A pure function: any thread.
  */
 
-/* `object` is what may have tool_groups (`runnel`, or tool settings), `path` where it stands. */
+/* Checks object["tool_groups"], if it is there. `object` is `runnel` or tool settings, `path` its path. */
 enum err_code group_params_check(const json_t *object, const char *path,
                                  struct err *err) MUST_CHECK;
 

@@ -15,6 +15,22 @@
 #define SECRET_LIMIT  ((size_t)8192)
 #define ALLOWED_LIMIT ((size_t)1024)
 
+/*
+ * An entry of type "mcp" opens connections with the client's secrets, so its form is checked more
+ * strictly than that of other tools.
+ *
+ * Unknown members are refused whatever unknown_parameters says. `allowed_tools` and `require_approval`
+ * are limits, and a misspelt limit that is ignored is no limit: {"allowed_tols": ["search"]} would
+ * offer every tool of the server.
+ *
+ * `headers` and `authorization` become lines of an HTTP request. A control character in them could end
+ * the line and begin another header, hence check_line(). Names of headers that the transport sets
+ * itself are refused by the list in core/mcp.
+ *
+ * The same function checks entries of both APIs and servers in the configuration file, so that an
+ * operator cannot name a server that no request could have named. Only the limit of the label differs.
+ */
+
 static enum err_code check_names(const json_t *names, const char *path, struct err *err)
 {
     size_t i;
@@ -89,7 +105,7 @@ static enum err_code check_approval(const json_t *tool, const char *path, struct
     return rc ? rc : permission_require_check(approval, at.text, err);
 }
 
-/* It becomes a line of a request. */
+/* A tab is allowed in a value of a header (RFC 9110, 5.5). */
 static bool is_line(const char *text)
 {
     for (; *text; text++) {
@@ -104,7 +120,7 @@ static enum err_code check_line(const char *text, const char *param, struct err 
     if (is_line(text))
         return ERR_OK;
     return err_invalid(err, "invalid_value", param,
-                       "Invalid '%s': it must not have control characters in it.", param);
+                       "Invalid '%s': control characters are not allowed.", param);
 }
 
 static enum err_code check_headers(const json_t *tool, const char *path, struct err *err)
@@ -147,22 +163,22 @@ static enum err_code check_authorization(const json_t *tool, const char *path, s
 }
 
 /* What a remote server has beside its tools. */
-static enum err_code check_wishes(const json_t *tool, const char *path, struct err *err)
+static enum err_code check_extras(const json_t *tool, const char *path, struct err *err)
 {
     static const char *const known[] = {"resources", "prompts", NULL};
     struct param_path at = param_key(path, "runnel");
-    json_t *wishes = NULL;
+    json_t *extras = NULL;
     bool wanted = false;
-    enum err_code rc = param_object(tool, path, "runnel", PARAM_OPTIONAL, &wishes, err);
+    enum err_code rc = param_object(tool, path, "runnel", PARAM_OPTIONAL, &extras, err);
 
     if (!rc)
-        rc = param_unknown_ours(wishes, at.text, known, err);
+        rc = param_unknown_ours(extras, at.text, known, err);
     for (size_t i = 0; !rc && known[i]; i++)
-        rc = param_bool(wishes, at.text, known[i], &wanted, err);
+        rc = param_bool(extras, at.text, known[i], &wanted, err);
     return rc;
 }
 
-/* The SDKs say null where there is none, as they do of all that they know. */
+/* This server has no tunnels. Null is allowed: the SDKs send it for members that have no value. */
 static enum err_code check_tunnel(const json_t *tool, const char *path, struct err *err)
 {
     struct param_path at = param_key(path, "tunnel_id");
@@ -173,7 +189,7 @@ static enum err_code check_tunnel(const json_t *tool, const char *path, struct e
                        "Unsupported parameter: '%s' is not available on this server.", at.text);
 }
 
-/* OpenAI's, and `runnel`. */
+/* OpenAI's members, and `runnel`. Some have no effect here, such as allowed_callers. */
 static const char *const known_keys[] = {"allowed_callers",
                                          "allowed_tools",
                                          "authorization",
@@ -189,8 +205,6 @@ static const char *const known_keys[] = {"allowed_callers",
                                          "type",
                                          NULL};
 
-/* Unknown members are refused whatever is done with them elsewhere: a misspelt limit must not pass as
- * none. */
 enum err_code mcp_tool_check(const json_t *tool, const char *path, size_t label_limit,
                              struct err *err)
 {
@@ -213,7 +227,7 @@ enum err_code mcp_tool_check(const json_t *tool, const char *path, size_t label_
     if (!rc)
         rc = check_tunnel(tool, path, err);
     if (!rc)
-        rc = check_wishes(tool, path, err);
+        rc = check_extras(tool, path, err);
     if (!rc)
         rc = check_allowed(tool, path, err);
     return rc ? rc : check_approval(tool, path, err);

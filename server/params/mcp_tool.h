@@ -7,12 +7,16 @@
 #include "core/base/err.h"
 
 /*
- * mcp_tool.h -- a tool of type "mcp" as it is written, on both faces: a group of this server or a
- * remote server. Whether there is such a group, and what is available of approvals, is for
- * core/run/catalog/tool_set.h to say.
+ * mcp_tool.h -- checks the form of a tool of type "mcp", in both APIs and in the configuration file.
+ *
+ * Such an entry names a remote server, or a group of this server's tools. Whether the group exists, and which
+ * approvals are possible, is decided later, by core/run/catalog/tool_set.h.
  *
  * A pure function: any thread.
  */
+
+/* `path` is the path of the entry. `label_limit` is the longest server_label, in characters. ERR_INVALID with
+ * OpenAI's complaints; unknown members are always refused. */
 
 enum err_code mcp_tool_check(const json_t *tool, const char *path, size_t label_limit,
                              struct err *err) MUST_CHECK;

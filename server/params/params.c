@@ -23,9 +23,31 @@
 
 #define NAME_PATTERN "^[a-zA-Z0-9_-]+$"
 
-/* Keys of a request are words of our own; whatever is longer cannot be a misspelt one. */
+/*
+ * The alphabet of request reading: one function a JSON type, one function a complaint.
+ *
+ * A request is read as a JSON tree, key by key, and not bound to a struct by a schema. There were two
+ * other ways. A validator driven by openapi.yaml would need no code for each object, but its messages
+ * would be its own, and clients match on OpenAI's: text, code and param. Generated decoders would move
+ * the texts into the generator. So each message is written once, here, and the objects in the other
+ * files of this room are lists of calls.
+ *
+ * The order of those calls is part of the API. A body with two mistakes gets the complaint that
+ * OpenAI's server would give first (response_params.c has the order).
+ *
+ * All of a message comes from a client: names of keys, values, ids. Three rules keep that harmless.
+ * show() cuts at a character boundary and replaces control characters, so that a message stays one
+ * line of the log. A path is cut the same way, so that it fits struct err. What reaches the database
+ * as an id has passed is_id().
+ *
+ * Text arrives as valid UTF-8 without NUL: json_parse() refuses everything else. Counting characters
+ * is therefore counting lead bytes.
+ */
+
+/* No known key is longer than this, so nothing longer is compared with the known ones. */
 #define WORD_LIMIT ((size_t)40)
 
+/* Written once before the first request, and only read after that: it needs no lock. */
 static enum param_unknown_policy unknown_policy = PARAM_UNKNOWN_IGNORE;
 
 void params_set_unknown(enum param_unknown_policy policy)
@@ -33,9 +55,9 @@ void params_set_unknown(enum param_unknown_policy policy)
     unknown_policy = policy;
 }
 
-/* ---- What the client wrote, fit to be shown ---- */
+/* ---- Quoting the client ---- */
 
-#define SHOWN_LIMIT ((size_t)160)
+#define SHOWN_LIMIT ((size_t)160) /* bytes; of a longer text the beginning is quoted */
 
 struct shown {
     char text[SHOWN_LIMIT + 4];
@@ -54,7 +76,7 @@ static struct shown show(const char *text)
     return shown;
 }
 
-/* Numbers look as they do in JSON, but for a ".0" that tells nobody anything. */
+/* As in JSON, without ".0": OpenAI writes "Expected a value <= 2", also for decimals. */
 static struct shown show_number(double number)
 {
     struct shown shown;
@@ -65,6 +87,8 @@ static struct shown show_number(double number)
 
 /* ---- Paths ---- */
 
+/* Paths live on the stack, because most are built for a complaint that is never made. One that does
+ * not fit is cut between characters: it only goes into a message. */
 static struct param_path path_of(const char *before, const char *between, const char *after)
 {
     struct param_path path;
@@ -131,7 +155,7 @@ enum err_code param_empty_array(struct err *err, const char *param)
                        param);
 }
 
-/* 'a', 'b', and 'c' -- or "or" instead of "and". */
+/* 'a', 'b', and 'c', with `conjunction` before the last: OpenAI's list, with the comma before "and". */
 static void list_words(struct buf *buf, const char *const *words, const char *conjunction)
 {
     size_t count = 0;
@@ -190,9 +214,10 @@ static enum err_code out_of_range(struct err *err, const char *param, enum numbe
 
 /* ---- Reading a key ---- */
 
-/* object[key], or NULL when there is nothing to look at. *ret_rc is set for what must be there. */
-static json_t *wanted(const json_t *object, const char *param, const char *key,
-                      enum param_need need, enum err_code *ret_rc, struct err *err)
+/* object[key], or NULL when there is nothing to check. Then *ret_rc says whether that is an error. A
+ * required key that is null comes back as it is: its type is wrong, and the caller says so. */
+static json_t *find_value(const json_t *object, const char *param, const char *key,
+                          enum param_need need, enum err_code *ret_rc, struct err *err)
 {
     json_t *value = json_object_get(object, key);
 
@@ -210,7 +235,7 @@ enum err_code param_string(const json_t *object, const char *path, const char *k
 {
     struct param_path param = param_key(path, key);
     enum err_code rc;
-    const json_t *value = wanted(object, param.text, key, need, &rc, err);
+    const json_t *value = find_value(object, param.text, key, need, &rc, err);
     const char *text;
 
     if (!value)
@@ -220,7 +245,8 @@ enum err_code param_string(const json_t *object, const char *path, const char *k
     text = json_string_value(value);
     if (need == PARAM_REQUIRED && !*text)
         return empty_string(err, param.text);
-    /* Bytes are never fewer than characters: counting is for the few that might be too long. */
+    /* A text has at least as many bytes as characters, so only a text with too many bytes is counted.
+     * Input may be 10 MB, and this runs for every text of it. */
     if (max_length && json_string_length(value) > max_length &&
         utf8_count(text, strlen(text)) > max_length)
         return too_long(err, param.text, max_length, utf8_count(text, strlen(text)));
@@ -269,6 +295,7 @@ enum err_code param_bool(const json_t *object, const char *path, const char *key
     return ERR_OK;
 }
 
+/* JSON has no integers of its own: some clients write 1.0. */
 static bool is_whole(const json_t *value)
 {
     double whole;
@@ -290,9 +317,10 @@ enum err_code param_int(const json_t *object, const char *path, const char *key,
     if (!is_whole(value))
         return param_wrong_type(err, param.text, "an integer", value);
     number = json_number_value(value);
+    /* An integer is compared as one: as a double, one beyond 2^53 could pass its limit. */
     if (json_is_integer(value) ? json_integer_value(value) < min : number < (double)min)
         return out_of_range(err, param.text, INTEGER, BELOW, (double)min, number);
-    /* >= for a real: (double)INT64_MAX is one more than what an integer can hold. */
+    /* 0x1p63 as well: (double)INT64_MAX rounds up to it, and the cast below would overflow. */
     if (json_is_integer(value) ? json_integer_value(value) > max
                                : number > (double)max || number >= 0x1p63)
         return out_of_range(err, param.text, INTEGER, ABOVE, (double)max, number);
@@ -320,6 +348,7 @@ enum err_code param_number(const json_t *object, const char *path, const char *k
     return ERR_OK;
 }
 
+/* Where a keyword is expected, OpenAI lists the keywords instead of saying "a string". */
 static enum err_code wrong_type_of_word(struct err *err, const char *param,
                                         const char *const *words, const json_t *got)
 {
@@ -336,7 +365,7 @@ enum err_code param_enum(const json_t *object, const char *path, const char *key
 {
     struct param_path param = param_key(path, key);
     enum err_code rc;
-    const json_t *value = wanted(object, param.text, key, need, &rc, err);
+    const json_t *value = find_value(object, param.text, key, need, &rc, err);
 
     if (!value)
         return rc;
@@ -356,7 +385,7 @@ enum err_code param_object(const json_t *object, const char *path, const char *k
 {
     struct param_path param = param_key(path, key);
     enum err_code rc;
-    json_t *value = wanted(object, param.text, key, need, &rc, err);
+    json_t *value = find_value(object, param.text, key, need, &rc, err);
 
     if (!value)
         return rc;
@@ -372,7 +401,7 @@ enum err_code param_array(const json_t *object, const char *path, const char *ke
 {
     struct param_path param = param_key(path, key);
     enum err_code rc;
-    json_t *value = wanted(object, param.text, key, need, &rc, err);
+    json_t *value = find_value(object, param.text, key, need, &rc, err);
 
     if (!value)
         return rc;
@@ -396,6 +425,7 @@ static enum err_code metadata_pair(const char *path, const char *key, const json
     struct param_path param = param_key(path, show(key).text);
     size_t length = utf8_count(key, strlen(key));
 
+    /* The path of a pair ends with its key, so a key that is too long is reported for the object. */
     if (length > METADATA_KEY)
         return err_invalid(err, "string_above_max_length", path,
                            "Invalid property name in '%s': string too long. Expected a string "
@@ -450,7 +480,8 @@ enum err_code param_metadata_change(const json_t *object, char **ret_text, struc
 
 /* ---- Unknown keys ---- */
 
-/* How many letters must be put in, left out or replaced to make `b` of `a`. */
+/* The Levenshtein distance: how many bytes are inserted, deleted or replaced to turn `a` into `b`.
+ * One row of the matrix is kept. `b` has at most WORD_LIMIT bytes. */
 static size_t edit_distance(const char *a, const char *b)
 {
     size_t row[WORD_LIMIT + 1];
@@ -474,6 +505,8 @@ static size_t edit_distance(const char *a, const char *b)
     return row[length];
 }
 
+/* The known key that was probably meant: at most two edits away. Three would find a "neighbour" for
+ * almost every short key. */
 static const char *near_miss(const char *key, const char *const *known)
 {
     const char *nearest = NULL;
@@ -506,6 +539,8 @@ static enum err_code unknown(struct err *err, const char *path, const char *key,
                        param.text);
 }
 
+/* Whether a path is at or below an object "runnel". Its members loosen or tighten security, so a
+ * misspelt one must never be ignored. */
 static bool is_ours(const char *path)
 {
     const char *last = strrchr(path, '.');
@@ -550,7 +585,7 @@ enum err_code param_unknown_name(const char *name, const char *const *known, str
 
 /* ---- Ids ---- */
 
-/* What can be an id of anything; the rest must not reach the database. */
+/* The characters of all ids. Anything else is refused before it reaches the store. */
 static bool is_id(const char *id)
 {
     if (!*id)
@@ -563,7 +598,7 @@ static bool is_id(const char *id)
 
 enum err_code param_id(const char *id, const char *prefix, const char *param, struct err *err)
 {
-    size_t word = strcspn(prefix, "_-");
+    size_t word = strcspn(prefix, "_-"); /* OpenAI names the prefix without its separator */
     size_t length = strlen(id);
 
     if (length > ID_LIMIT)
@@ -575,7 +610,8 @@ enum err_code param_id(const char *id, const char *prefix, const char *param, st
                        show(id).text, (int)word, prefix);
 }
 
-/* `id` begins with one of the two prefixes; the complaint names the first. */
+/* A thread and a conversation are one row (GLOSSARY.md). Both APIs accept both prefixes; a complaint
+ * names that of the API, `own`. */
 static enum err_code one_thread(const char *id, const char *own, const char *other,
                                 const char *param, char ret_id[ID_LIMIT + 1], struct err *err)
 {
@@ -602,6 +638,8 @@ enum err_code param_conversation_id(const char *id, const char *param,
 
 /* ---- Pages ---- */
 
+/* A query parameter is text, so the type is checked here. strtol() would also accept leading blanks and
+ * a plus, which is a blank that the client forgot to escape. */
 static enum err_code page_limit(const char *text, struct page *page, struct err *err)
 {
     char *end;
@@ -635,6 +673,7 @@ static enum err_code page_order(const char *text, struct page *page, struct err 
     return ERR_OK;
 }
 
+/* Only the form of the id: the store complains about an id that is not in the list. */
 static enum err_code page_cursor(const char *text, const char *param, char ret_id[ID_LIMIT + 1],
                                  struct err *err)
 {

@@ -8,9 +8,25 @@
 #include "core/domain/permission.h"
 #include "server/complaint.h"
 
+/*
+ * Declarations of policies decide whether a person is asked before a tool runs. So this file refuses
+ * whatever it does not understand: a misspelt "execution" that passed would leave a tool without the
+ * approval that its author wanted. core/domain/permission.c decodes afterwards, and takes an unknown
+ * value from elsewhere for the strictest one.
+ *
+ * The same declarations come from four places: the request (`runnel.permissions`), the settings of
+ * projects and users, the configuration file, and `require_approval` of a tool's entry. They all call
+ * these functions, with the path at which they found the declaration. The setting unknown_parameters
+ * does not apply to any of them.
+ *
+ * The table permission_keys (permission.h) has all keys and values, older names included. A declaration may
+ * use the old form or the new one, and both at once, except a key and its synonym together.
+ */
+
 /* ---- Declarations ---- */
 
-/* A key can be as long as its author likes: only the error's text is cut, between characters. */
+/* On the heap, unlike struct param_path: names of tools in a configuration file have no limit. struct err
+ * cuts its text, between characters. */
 static char *path_of(const char *path, const char *key)
 {
     return mem_printf("%s.%s", path, key);
@@ -142,6 +158,8 @@ static enum err_code check_filter(const json_t *filter, const char *path, struct
     return check_names(json_object_get(filter, "tool_names"), path, err);
 }
 
+/* A tool in both lists has two policies. `read_only` may be in both: it selects by annotation, and the
+ * stricter side counts. */
 static enum err_code check_both(const json_t *require, const char *path, struct err *err)
 {
     const json_t *never = json_object_get(require, "never");

@@ -7,6 +7,7 @@
 
 enum err_code remember_params_check(const json_t *item, const char *path, struct err *err)
 {
+    /* The second is the older name, from before answers had scopes. */
     static const char *const known[] = {"remember", "persistDecision", NULL};
     const struct param_path here = param_key(path, "runnel");
     json_t *runnel = NULL;
@@ -15,5 +16,5 @@ enum err_code remember_params_check(const json_t *item, const char *path, struct
     if (rc || !runnel)
         return rc;
     rc = param_unknown(runnel, here.text, known, err);
-    return rc ? rc : grant_words_check(runnel, here.text, err);
+    return rc ? rc : grant_remember_check(runnel, here.text, err);
 }

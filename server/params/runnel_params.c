@@ -13,7 +13,7 @@
 #include "core/run/context/chain.h"
 #include "core/run/context/long_messages.h"
 #include "core/tool/cut.h"
-#include "core/tool/wish.h"
+#include "core/tool/override.h"
 #include "server/complaint.h"
 #include "server/params/group_params.h"
 #include "server/params/params.h"
@@ -21,11 +21,34 @@
 #include "server/params/skill_params.h"
 #include "server/params/variable_params.h"
 
-/* Tool calls that a request may ask for at most. */
+/* The largest value of runnel.rounds.max_calls. */
 #define CALLS_LIMIT 1000000000
 
-/* Each is given the object `runnel`, and where it stands. */
+/*
+ * The object `runnel` is how a request uses what OpenAI's API has no parameter for. OpenAI's SDKs pass
+ * it through (`extra_body`), and a server that does not know it ignores it.
+ *
+ * Every member is a line of one table: its key, where it may be, and the function that checks it. Most
+ * members are settings. They may also be set for an assistant or a thread, and then hold for all of its
+ * runs. Two belong to one request only, the context for handlers and the variables of the start.
+ *
+ * Settings of several levels are merged from the widest to the narrowest: assistant, thread, request.
+ * For most members the narrowest level that has a value wins. Members about security are different,
+ * because the levels may belong to different people: an assistant is often written by an operator, a
+ * request comes from an application.
+ *
+ *   permissions, skill_permissions   of both values the stricter one
+ *   approval.channel                 "deny" of a wider level cannot be undone
+ *   approval.remember_default        of both scopes the narrower one
+ *   check_results                    accepts only true
+ *
+ * A member that is null has no value, at any depth, and so never removes one of a wider level. Without
+ * that rule, {"permissions": null} in a request would be the way around all of the above.
+ */
 
+/* ---- Checks of the members. `runnel` is the object, `path` its path ---- */
+
+/* Any object: only handlers read it. */
 static enum err_code check_context(const json_t *runnel, const char *path, struct err *err)
 {
     json_t *context = NULL;
@@ -147,7 +170,7 @@ static enum err_code check_permissions(const json_t *runnel, const char *path, s
                             : permissions_check(set, param_key(path, "permissions").text, err);
 }
 
-/* Results are checked where a policy says so; nobody may skip that from outside. */
+/* Policies decide which results a person checks. A request can repeat that, and cannot turn it off. */
 static enum err_code check_results(const json_t *runnel, const char *path, struct err *err)
 {
     const struct param_path here = param_key(path, "check_results");
@@ -161,10 +184,11 @@ static enum err_code check_results(const json_t *runnel, const char *path, struc
                        here.text);
 }
 
-/* Where a member may stand. */
+/* ---- The table ---- */
+
 enum place {
-    OF_REQUEST, /* of a run or a response only, and not part of its settings */
-    ANYWHERE,
+    OF_REQUEST, /* only in a run or a response, and not one of its settings */
+    ANYWHERE,   /* also in an assistant or a thread */
 };
 
 /* clang-format off */
@@ -200,6 +224,7 @@ static enum err_code check(const json_t *object, const char *path, enum place pl
 
     if (rc || !runnel)
         return rc;
+    /* A member in the wrong place is as unknown as a misspelt one. */
     for (size_t i = 0; i < COUNT_OF(members); i++)
         if (members[i].place >= place)
             known[count++] = members[i].key;
@@ -259,6 +284,8 @@ json_t *runnel_settings(const json_t *body)
     return settings;
 }
 
+/* ---- Merging two levels ---- */
+
 static bool denies_approvals(const json_t *settings)
 {
     const json_t *approval = json_object_get(settings, "approval");
@@ -266,7 +293,7 @@ static bool denies_approvals(const json_t *settings)
     return strcmp(json_get_string(approval, "channel", ""), "deny") == 0;
 }
 
-/* Scopes stand in order, the narrowest first; nothing said is the thread's. */
+/* The place of the scope in grant_scopes, whose order is from narrow to wide. The default is "thread". */
 static size_t width_of(const json_t *settings)
 {
     const json_t *approval = json_object_get(settings, "approval");
@@ -294,7 +321,7 @@ static void set_narrower(json_t *both, const json_t *wide, const json_t *narrow)
     json_set_string(json_object_get(both, "approval"), "remember_default", grant_scopes[width]);
 }
 
-/* A member that is null says nothing, at any depth, and so takes away nothing that was said before. */
+/* Removes null members at any depth: null means that a level has no value. */
 static void drop_nulls(json_t *value)
 {
     const char *key;
@@ -310,7 +337,7 @@ static void drop_nulls(json_t *value)
     }
 }
 
-/* What it does say. New reference; NULL of NULL. */
+/* A copy without nulls; NULL for NULL. New reference. */
 static json_t *said(const json_t *settings)
 {
     json_t *copy = json_deep_copy(settings);
@@ -319,12 +346,12 @@ static json_t *said(const json_t *settings)
     return copy;
 }
 
-/* What is about security is the stricter of both. */
+/* The general merge comes first; then the members about security replace what it made of them. */
 json_t *runnel_settings_merge(const json_t *wide, const json_t *narrow)
 {
     json_auto_t *over = said(narrow);
-    json_t *groups = wishes_merge(json_object_get(wide, "tool_groups"),
-                                  json_object_get(over, "tool_groups"));
+    json_t *groups = overrides_merge(json_object_get(wide, "tool_groups"),
+                                     json_object_get(over, "tool_groups"));
     json_t *permissions = permissions_merge(json_object_get(wide, "permissions"),
                                             json_object_get(over, "permissions"));
     json_t *skills = skill_permissions_merge(json_object_get(wide, SKILL_PERMISSIONS_KEY),

@@ -8,57 +8,63 @@
 #include "core/run/engine/engine.h"
 
 /*
- * runnel_params.h -- our own extension of requests, the object `runnel`.
+ * runnel_params.h -- the server's own extension of requests, the object `runnel`.
  *
- * Its unknown keys are refused whatever unknown_parameters says: what it will hold weakens or
- * strengthens security, and a typing error must not do so silently.
+ * Unknown keys in it are refused, whatever the setting unknown_parameters is. Its members loosen or tighten
+ * security, and a typing error must not do so silently.
  *
- *   runnel.context              an object that handlers get to see as it is
- *   runnel.truncation.mode      "head_tail" or "head": which part of a long result is shown
- *   runnel.truncation.limit     characters that are shown; 8,000
- *   runnel.history              "native" or "compact": tool calls of turns that are over
- *   runnel.rounds.max           rounds of tool calls before the model must answer; 10
+ *   runnel.context              an object that handlers read as it is
+ *   runnel.truncation.mode      "head_tail" or "head": the part of a long result that is shown
+ *   runnel.truncation.limit     characters that are shown; default 8,000
+ *   runnel.history              "native" or "compact": how the model sees tool calls of past turns
+ *   runnel.message_cache.max_chars  characters of a past message that the model sees
+ *   runnel.rounds.max           rounds of tool calls before the model must answer; default 10
  *   runnel.rounds.max_calls     tool calls that are executed; null for no limit
  *   runnel.tool_groups          which groups of tools are on (group_params.h)
- *   runnel.rules.language       "en" or "zh": of what is written for the model
- *   runnel.approval.channel     what becomes of calls that need an approval. "suspend": they wait for the next
- *                               request; "hold": the response waits for the answers; "webhook": so it does, and
- *                               the operator's webhook is told; "deny": they are refused
- *   runnel.approval.hold_timeout_s  how long it waits; 300
- *   runnel.skills               skills that the model may read, by id (skill_params.h)
- *   runnel.skill_permissions    which of them: a list of which the last that fits counts, and only tightens
+ *   runnel.rules.language       "en" or "zh": the language of the server's texts for the model
+ *   runnel.approval.channel     what happens to calls that need an approval. "suspend": they wait for the next
+ *                               request. "hold": the response waits for the answers. "webhook": the same, and
+ *                               the operator's webhook is notified. "deny": they are refused
+ *   runnel.approval.hold_timeout_s    seconds that a response waits; default 300
+ *   runnel.approval.remember_default  the scope of an answer that names none (core/run/approval/grant.h)
+ *   runnel.skills               ids of skills that the model may read (skill_params.h)
+ *   runnel.skill_permissions    which of them: the last entry that matches counts, and only tightens
  *   runnel.permissions          policies by tool, which only tighten: {"label/tool": {"execution": "ask-always"}}
- *   runnel.variables_in         variables that the run finds from the start (variable_params.h)
+ *   runnel.check_results        true: results are checked as policies say, which they are in any case
+ *   runnel.variables_in         variables that the run has from its start (variable_params.h)
  *
- * Assistants and threads may have one, too, without a context or variables: what it says counts for their runs,
- * unless the run says something else.
+ * Assistants and threads may have the object too, without context and variables. Its values are defaults for
+ * their runs.
  *
- * Pure functions.
+ * Pure functions: any thread.
  */
 
+/* Checks body["runnel"] of a run or a response. ERR_INVALID with the path of the member. */
 enum err_code runnel_params_check(const json_t *body, struct err *err) MUST_CHECK;
-/* Of an assistant or a thread; `path` is "" or where that stands. */
+
+/* Checks the object `runnel` of an assistant or a thread. `path` is "" or the path of the assistant or thread. */
 enum err_code runnel_defaults_check(const json_t *object, const char *path,
                                     struct err *err) MUST_CHECK;
 
-/* Of a change, as the store takes it: NULL (nothing to change) when absent, "{}" when null, which clears
- * it. The caller frees. */
+/* The object of an update, checked, in the store's form. Absent leaves *ret_text as it is: nothing changes.
+ * Null gives "{}", which clears the object. The caller frees. */
 enum err_code runnel_defaults_change(const json_t *object, char **ret_text,
                                      struct err *err) MUST_CHECK;
 
-/* Whether the channel that the request names is there for the project. */
+/* Checks that the project has the approval channel of the settings: "webhook" needs a configured webhook. */
 enum err_code runnel_channel_check(const struct engine *engine, const struct tenant *tenant,
                                    const struct run_settings *settings,
                                    struct err *err) MUST_CHECK;
 
-/* runnel.context; NULL when there is none. New reference. */
+/* A copy of runnel.context; NULL if the request has none. New reference. */
 json_t *runnel_context(const json_t *body);
 
-/* What the run itself goes by, for its configuration: all but the context and variables. New reference. */
+/* The members that are settings of the run: all but context and variables. New reference, never NULL. */
 json_t *runnel_settings(const json_t *body);
 
-/* Settings of a wide place with those of a narrow one put over them; either may be NULL. New
- * reference, never NULL. A member that is null, at any depth, leaves what the wide place says. */
+/* The settings of a wide level (an assistant) with those of a narrower one (a request) over them. Members
+ * about security only tighten. A member that is null, at any depth, leaves the wide level's value. Either may
+ * be NULL. New reference, never NULL. */
 json_t *runnel_settings_merge(const json_t *wide, const json_t *narrow);
 
 #endif

@@ -8,12 +8,27 @@
 #include "server/complaint.h"
 #include "server/config/yaml.h"
 
+/*
+ * A SKILL.md is Markdown behind a YAML front matter, in the format that skills have elsewhere, so that
+ * the same file works here unchanged. Other tools put more keys into the front matter; they are stored
+ * with the text and have no effect.
+ *
+ * Both parts are stored as one text, with the offset of the instructions beside it. What a client
+ * uploaded is what it downloads, byte for byte, and the model reads from the offset on. A row with the
+ * parts in columns would have to write YAML again, and not the same YAML.
+ *
+ * The name becomes a part of ids that the model writes ("Rule/skills/<name>"), hence its narrow
+ * alphabet. The description is one line because it goes into a list of one line a skill, which is all
+ * that the model sees before it decides to read a skill. A line break in it could forge an entry of
+ * that list.
+ */
+
 static enum err_code wrong(const char *param, const char *what, struct err *err)
 {
     return err_invalid(err, "invalid_value", param, "Invalid '%s': %s.", param, what);
 }
 
-/* The line behind this one; NULL when it is the last. */
+/* The start of the next line; NULL after the last. */
 static const char *next_line(const char *line)
 {
     const char *end = strchr(line, '\n');
@@ -21,12 +36,13 @@ static const char *next_line(const char *line)
     return end ? end + 1 : NULL;
 }
 
+/* Three dashes and no more, but for blanks that an editor left. */
 static bool is_dashes(const char *line)
 {
     return strncmp(line, "---", 3) == 0 && line[3 + strspn(line + 3, " \t\r")] == '\n';
 }
 
-/* Where the front matter ends and the instructions begin; NULL when there is none. */
+/* The line of dashes that ends the front matter; NULL if it is never ended. */
 static const char *find_end(const char *first)
 {
     const char *line = first;
@@ -45,7 +61,7 @@ static bool name_fits(const char *name)
            name[length - 1] != '-';
 }
 
-/* Without the blanks and line ends that YAML leaves behind a folded text. */
+/* Without trailing blanks and line ends: YAML leaves them at the end of a folded text ("description: >"). */
 static size_t trimmed_length(const char *text)
 {
     size_t length = strlen(text);
@@ -107,7 +123,8 @@ enum err_code skill_file_parse(const char *content, const char *param,
                      err);
     if (!prompt[strspn(prompt, " \t\r\n")])
         return wrong(param, "there are no instructions behind the front matter", err);
-    if ((size_t)(end - matter) > SKILL_MATTER_LIMIT) /* reading YAML takes the square of it */
+    /* The time that reading YAML takes may grow with the square of the length. */
+    if ((size_t)(end - matter) > SKILL_MATTER_LIMIT)
         return wrong(param, "the front matter is longer than 8192 bytes", err);
     rc = read_matter(matter, (size_t)(end - matter), param, ret_row, err);
     if (rc)

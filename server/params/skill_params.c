@@ -12,7 +12,26 @@
 #include "server/complaint.h"
 #include "server/params/params.h"
 
-/* ---- What is written ---- */
+/*
+ * Skills are named by id in a request, an assistant or a thread, and read by name during a run. This
+ * file makes the one into the other, once, when a run is accepted.
+ *
+ *   {"skills": ["skill_1", "skill_2"]}  ->  {"skills": [{"id", "name", "description", "ask"}]}
+ *
+ * The look-up happens here and not when the model reads a skill, for three reasons. A wrong id is an
+ * error of the request, and the client gets it as one. The model finds names and descriptions in the
+ * description of the tool that reads skills, so a run needs them before its first turn. And permissions
+ * are evaluated at one moment: a skill that is denied never enters the run, so no later code can show
+ * it by mistake.
+ *
+ * Two skills of one name are refused. The model asks for a skill by name, and which of the two it meant
+ * would be chance.
+ *
+ * The body of the request is not changed, because the settings of the run are made from a copy, and a
+ * stored assistant keeps its ids.
+ */
+
+/* ---- The form, without the store ---- */
 
 enum err_code skill_params_check(const json_t *runnel, const char *path, struct err *err)
 {
@@ -72,7 +91,7 @@ enum err_code skill_permissions_check(const json_t *runnel, const char *path, st
     return ERR_OK;
 }
 
-/* ---- What it means ---- */
+/* ---- The look-up ---- */
 
 static const struct skill_row *find_row(const struct skill_row *rows, size_t count,
                                         const char *id)
@@ -89,7 +108,7 @@ static enum err_code add_skill(json_t *skills, const struct skill_row *row,
     const json_t *other = skill_find(skills, row->name);
 
     if (other && strcmp(json_get_string(other, "id", ""), row->id) == 0)
-        return ERR_OK;
+        return ERR_OK; /* the same id twice is no mistake */
     if (other)
         return err_invalid(err, "invalid_value", "runnel.skills",
                            "Invalid 'runnel.skills': there are two skills named '%s'.",
@@ -123,6 +142,7 @@ static enum err_code describe(const json_t *runnel, const struct skill_row *rows
     return ERR_OK;
 }
 
+/* Copies only the two objects on the way to the list; everything else is shared. */
 static json_t *with_skills(const json_t *body, json_t *skills)
 {
     json_t *copy = json_copy((json_t *)(uintptr_t)body);

@@ -8,10 +8,12 @@
 #include "core/store/store.h"
 
 /*
- * skill_params.h -- `runnel.skills`, the skills that a run may read, and `runnel.skill_permissions`,
- * which of them, and which only after somebody has agreed (core/memory/skill.h).
+ * skill_params.h -- `runnel.skills` and `runnel.skill_permissions` (core/memory/skill.h).
  *
  *   {"skills": ["skill_..."], "skill_permissions": [{"skill": "internal-*", "permission": "ask"}]}
+ *
+ * The first names the skills that a run may read. The second allows or denies them by pattern, or has a
+ * person approve them first.
  */
 
 #define SKILLS_KEY            "skills"
@@ -19,18 +21,18 @@
 
 #define SKILLS_LIMIT            32 /* of a run */
 #define SKILL_PERMISSIONS_LIMIT 64
-#define SKILL_PATTERN_LIMIT     ((size_t)128)
+#define SKILL_PATTERN_LIMIT     ((size_t)128) /* characters */
 
-/* `runnel` is the object that may have them, `path` where it stands. Pure. */
+/* Check the form. `runnel` is the object that may have the members, `path` its path. Pure: any thread. */
 enum err_code skill_params_check(const json_t *runnel, const char *path,
                                  struct err *err) MUST_CHECK;
 enum err_code skill_permissions_check(const json_t *runnel, const char *path,
                                       struct err *err) MUST_CHECK;
 
-/* Looks up the skills of `body`, a request or the configuration of a run, whose `runnel` was checked.
- * *ret_body is a copy in which they stand as core/memory/skill.h says, without those that are denied; it
- * stays untouched when there are none. ERR_INVALID, param runnel.skills, for one that is not the
- * project's, and for two of one name. Blocks for as long as the database takes. */
+/* Looks up the skills of `body`, a checked request or the snapshot of a run. *ret_body is a copy in which
+ * the ids are replaced by what core/memory/skill.h describes, without the skills that are denied. The
+ * caller owns it. Without skills it stays untouched. ERR_INVALID, naming runnel.skills, if the project has
+ * no such skill, or if two have one name. Blocks on the store. */
 enum err_code skill_params_resolve(struct store *store, const struct tenant *tenant,
                                    const json_t *body, json_t **ret_body,
                                    struct err *err) MUST_CHECK;

@@ -11,7 +11,22 @@
 #include "server/params/params.h"
 #include "server/params/skill_file.h"
 
-#define PATH_SHOWN 200 /* bytes of a path in an error */
+/*
+ * The files of a skill come as a form, the way OpenAI's SDKs send them: one part a file, its path as
+ * the filename of the part.
+ *
+ * First each part by itself is checked, then the folder as a whole: one SKILL.md at its top, all
+ * others beside or below that. The path is stored relative to SKILL.md, so the name of the client's
+ * folder does not matter.
+ *
+ * Paths are strings here, never names in a file system. They are restricted as if they were, because
+ * a client may unpack what it downloads: no "..", no empty names, no backslash, no control characters.
+ * A zip would bring the same questions inside a compressed format, and a decompressor that a hostile
+ * file can blow up, so it is refused with a hint.
+ *
+ * Everything must be text: the files exist to be read by a model. Their total is limited, since they
+ * are one JSON value in one row.
+ */
 
 static enum err_code wrong(size_t n, const char *code, const char *what, struct err *err)
 {
@@ -20,13 +35,15 @@ static enum err_code wrong(size_t n, const char *code, const char *what, struct 
     return err_invalid(err, code, at.text, "Invalid '%s': %s.", at.text, what);
 }
 
-/* ---- Each part for itself ---- */
+/* ---- Each part by itself ---- */
 
+/* The SDKs append "[]" to a list in a form, plain forms do not. */
 static bool is_files(const char *name)
 {
     return strcmp(name, "files") == 0 || strcmp(name, "files[]") == 0;
 }
 
+/* By its type or by its first bytes: some clients send application/octet-stream. */
 static bool is_zip(const struct form_part *part)
 {
     static const char zip[] = "application/zip";
@@ -35,7 +52,7 @@ static bool is_zip(const struct form_part *part)
            (part->data.length >= 4 && memcmp(part->data.data, "PK\3\4", 4) == 0);
 }
 
-/* Names, one below another; one of dots would lead elsewhere, and one of nothing nowhere. */
+/* Names separated by slashes. No name is empty or made of dots only, and none has a control character. */
 static bool is_path(const char *path)
 {
     const char *name = path;
@@ -53,6 +70,7 @@ static bool is_path(const char *path)
     return strlen(path) <= SKILL_UPLOAD_PATH_LIMIT;
 }
 
+/* Valid UTF-8 without NUL, by the parser that will have to store it. */
 static bool is_text(const struct buf *data)
 {
     const char *bytes = data->data ? data->data : "";
@@ -81,7 +99,7 @@ static enum err_code check_part(const struct form_part *part, size_t n, struct e
 
 /* ---- The folder ---- */
 
-/* At the top of the folder, whose own name may stand before it. */
+/* SKILL.md, or SKILL.md in one folder. */
 static bool is_manifest(const char *path)
 {
     const char *slash = strchr(path, '/');
@@ -107,7 +125,7 @@ static enum err_code find_manifest(const struct form *form, const struct form_pa
         "Invalid 'files': expected one SKILL.md at the top of one folder, but got %zu.", found);
 }
 
-/* `folder` bytes of its path are the folder that SKILL.md is in, slash included. */
+/* The first `folder` bytes of its path are the folder of SKILL.md, with the slash. */
 static enum err_code add_file(const struct form_part *part, const struct form_part *manifest,
                               size_t folder, size_t n, json_t *files, struct err *err)
 {

@@ -6,19 +6,21 @@
 #include "server/http/parse/form.h"
 
 /*
- * skill_upload.h -- a skill as OpenAI's SDKs send one: the files of a folder as `files[]`, or SKILL.md alone as
- * `files`, of a form, each with its path as its filename.
+ * skill_upload.h -- reads a skill from a form, as OpenAI's SDKs send it: the files of a folder as `files[]`,
+ * or SKILL.md alone as `files`. The filename of each part is its path.
  *
- * SKILL.md stands at the top of the folder, and what is beside or below it is kept by its path in there.
- * All of it is text: models read it, and nothing here runs it. A zip is refused, it would have to be opened
- * first. A pure function.
+ * SKILL.md is at the top of the folder. All other files are stored under their paths relative to it. Every
+ * file must be text: models read it, and the server never executes it. A zip is refused.
+ *
+ * A pure function: any thread.
  */
 
 #define SKILL_UPLOAD_FILES_LIMIT ((size_t)500)
 #define SKILL_UPLOAD_PATH_LIMIT  ((size_t)256)     /* bytes */
 #define SKILL_UPLOAD_BYTES_LIMIT ((size_t)4 << 20) /* of all files beside SKILL.md */
 
-/* As skill_file_parse(), with the files beside it; errors name "files" or "files[n]". */
+/* As skill_file_parse(), and fills in `files` too. Errors name "files" or "files[n]". The caller clears the
+ * row, also after an error. */
 enum err_code skill_upload_read(const struct form *form, struct skill_row *ret_row,
                                 struct err *err) MUST_CHECK;
 

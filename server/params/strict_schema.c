@@ -9,8 +9,23 @@
 #include "core/base/json.h"
 #include "server/complaint.h"
 
-/* The way from the root to the schema that is being looked at, innermost first. Schemas come
- * from json_parse(), so that the recursion is bounded by JSON_DEPTH_LIMIT. */
+/*
+ * With strict: true a model is held to a JSON Schema while it writes, token by token. That only works
+ * for a part of JSON Schema: every object closed and complete, no combination of schemas but anyOf.
+ * OpenAI refuses other schemas when the request comes, and so must this server, because the upstream
+ * may not: some servers ignore what they cannot enforce, and the client believes that its schema holds.
+ *
+ * The check walks the schema depth first and stops at the first broken rule, as OpenAI does. Messages
+ * name the place as a tuple in Python's notation, ('properties', 'unit'): that is OpenAI's text, and
+ * clients have it in their logs. The way to the current schema is a linked list on the stack, so that a
+ * valid schema, the usual case, builds no strings at all.
+ *
+ * $ref is accepted and not followed: its targets are in $defs or definitions, which are walked once.
+ * Following would visit a recursive schema without end.
+ */
+
+/* The path from the root to the current schema, innermost step first. The recursion is bounded: a schema
+ * comes from json_parse(), which enforces JSON_DEPTH_LIMIT. */
 struct place {
     const struct place *outer;
     const char *step;
@@ -21,6 +36,7 @@ struct check {
     struct err *err;
 };
 
+/* Keywords that OpenAI's strict mode does not support. */
 static const char *const forbidden[] = {"allOf",
                                         "oneOf",
                                         "not",
@@ -45,7 +61,7 @@ static void add_steps(struct buf *buf, const struct place *place)
     buf_addf(buf, "'%s'", place->step);
 }
 
-/* ('properties', 'a'), with the comma that a tuple of one needs. */
+/* ('properties', 'a'). In Python a tuple of one element has a comma: ('items',). */
 static void add_context(struct buf *buf, const struct place *place)
 {
     buf_add_char(buf, '(');
@@ -65,14 +81,14 @@ static enum err_code complain(const struct check *check, const struct place *pla
     (void)err_invalid(check->err, subject->api_code, subject->param,
                       "Invalid schema for %s '%s': In context=%s, %s", subject->kind,
                       subject->name, context.data, what);
-    /* Names of properties are the client's, and may hold anything. */
+    /* The message quotes names of the client's properties: it must stay one line. */
     for (char *c = check->err ? check->err->text : NULL; c && *c; c++)
         if ((unsigned char)*c < ' ' || *c == 0x7F)
             *c = ' ';
     return ERR_INVALID;
 }
 
-/* "type": "object", or a list with it. */
+/* "type" is this type, or a list that contains it: ["object", "null"]. */
 static bool has_type(const json_t *schema, const char *type)
 {
     const json_t *value = json_object_get(schema, "type");
@@ -110,7 +126,7 @@ static enum err_code check_object(const struct check *check, const struct place 
     return check_required(check, place, schema);
 }
 
-/* Each member of an object of schemas: properties, $defs, definitions. */
+/* Each schema in an object of schemas: properties, $defs, definitions. */
 static enum err_code check_members(const struct check *check, const struct place *place,
                                    const json_t *schema, const char *key)
 {
@@ -188,6 +204,7 @@ static enum err_code check_schema(const struct check *check, const struct place 
 
     if (!json_is_object(schema))
         return complain(check, place, "schema must be an object.");
+    /* The order decides which of several mistakes is reported. */
     rc = check_keywords(check, place, schema);
     if (!rc && has_type(schema, "object"))
         rc = check_object(check, place, schema);

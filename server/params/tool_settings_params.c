@@ -11,7 +11,20 @@
 #include "server/params/params.h"
 #include "server/params/permission_params.h"
 
-/* ---- As they come in ---- */
+/*
+ * Settings of tools have two halves here. The first checks what a client writes for a project or a
+ * user. The second reads, for each new run, what counts for its project and its user.
+ *
+ * They are read once, when the run is accepted, and go into its settings. An operator who tightens a
+ * policy changes new runs and not those under way: a run whose policies could change between a call
+ * and its approval would be hard to explain, and every call would cost a query.
+ *
+ * The check knows the registry of this server, unlike that of the sets in requests: a client lists the
+ * tools of its own remote servers there, under labels of its own choosing. Settings of a project are
+ * about this server's tools, so a name that is not in the registry is a typing error.
+ */
+
+/* ---- Checking ---- */
 
 static enum err_code check_permissions(const json_t *set, struct err *err)
 {
@@ -52,9 +65,9 @@ enum err_code tool_settings_user_check(const json_t *body, struct err *err)
                              SAFETY_IDENTIFIER_LIMIT, &name, err);
 }
 
-/* ---- For a request ---- */
+/* ---- For a new run ---- */
 
-/* NULL for those that there are not. */
+/* NULL if the project or the user has no row. */
 static json_t *parse_row(const struct tool_settings_row *row)
 {
     json_t *settings;
@@ -94,6 +107,7 @@ enum err_code tool_settings_apply(struct store *store, const struct tenant *tena
     json_t *found = NULL;
     enum err_code rc;
 
+    /* The body names the user, and authentication has not read it. */
     asking.user = run_settings_user(settings);
     rc = tool_settings_load(store, &asking, &found, err);
     run_settings_set_tools(settings, found);

@@ -10,8 +10,8 @@
 #include "core/store/store.h"
 
 /*
- * tool_settings_params.h -- what a project, or a user within it, says of tools
- * (core/run/catalog/tool_settings.h), as it comes in; and what of it counts for a request.
+ * tool_settings_params.h -- tool settings of a project or of a user within it: checked as a request body, and
+ * loaded for a run (core/run/catalog/tool_settings.h).
  *
  *   {"tool_groups": {"basic": true}, "permissions": {"basic/text": {"execution": "ask-always"}}}
  */
@@ -20,19 +20,19 @@
 #define USER_LIMIT              ((size_t)512)
 #define SAFETY_IDENTIFIER_LIMIT ((size_t)64)
 
-/* A group, a tool, a policy or a key that there is not is refused: a typing error must not pass for
- * having turned something off. Pure. */
+/* Checks the body of a change. An unknown group, tool, policy or key is refused: a typing error must not pass
+ * for a setting. Pure: any thread. */
 enum err_code tool_settings_check(const json_t *body, struct err *err) MUST_CHECK;
 
-/* `user` and `safety_identifier` of a request. Pure. */
+/* Checks `user` and `safety_identifier` of a request. Pure: any thread. */
 enum err_code tool_settings_user_check(const json_t *body, struct err *err) MUST_CHECK;
 
-/* What counts for the tenant and its user. *ret_settings stays untouched when there is nothing. Blocks for
- * as long as the database takes. */
+/* The settings of the project with those of tenant->user over them. New reference; untouched if neither has
+ * any. Blocks on the store. */
 enum err_code tool_settings_load(struct store *store, const struct tenant *tenant,
                                  json_t **ret_settings, struct err *err) MUST_CHECK;
 
-/* The same into the settings of a run, for the user that they name. */
+/* Adds the same to the settings of a run, for the user that its request names. Blocks on the store. */
 enum err_code tool_settings_apply(struct store *store, const struct tenant *tenant,
                                   struct run_settings *settings, struct err *err) MUST_CHECK;
 

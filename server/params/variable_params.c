@@ -8,6 +8,18 @@
 #include "core/base/mem.h"
 #include "server/complaint.h"
 
+/*
+ * Variables come from clients in two ways, through the endpoints of variables and as
+ * `runnel.variables_in` of a request. Both follow the same rules, which are here; the rules of names
+ * themselves are those of the core (core/domain/variable.h), because tools make variables too.
+ *
+ * Two kinds of names are refused only here. "stats" is a path of the endpoints, so a variable of that
+ * name could never be fetched. Names of cached messages belong to the server, which fills them from the
+ * conversation.
+ *
+ * Sizes are in bytes for a value, which is a matter of memory, and in characters for what people read.
+ */
+
 enum err_code variable_param_name(const json_t *object, const char *path, const char **ret_name,
                                   struct err *err)
 {
@@ -74,7 +86,7 @@ enum err_code variable_param_tags(const json_t *object, const char *path,
     return ERR_OK;
 }
 
-/* ---- Those of a request ---- */
+/* ---- runnel.variables_in ---- */
 
 static enum err_code check_one(const json_t *given, const char *path, const char **ret_name,
                                struct err *err)
@@ -111,6 +123,7 @@ enum err_code variables_in_check(const json_t *runnel, const char *path, struct 
         const struct param_path param = param_index(here.text, i);
 
         rc = check_one(given, param.text, &names[i], err);
+        /* At most 32 names, so each is compared with all before it. */
         for (size_t k = 0; !rc && k < i; k++)
             if (strcmp(names[k], names[i]) == 0)
                 rc = err_invalid(err, "invalid_value", param_key(param.text, "name").text,

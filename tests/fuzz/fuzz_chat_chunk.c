@@ -1,6 +1,7 @@
 /*
- * The scanner of the token path against jansson: what the scanner accepts is JSON, one choice with
- * that very content, and nothing else of interest.
+ * The scanner of the token path against jansson. What the scanner accepts is JSON with exactly
+ * one choice, that choice has exactly the content that the scanner found, and nothing else in it
+ * would matter.
  */
 
 #include <assert.h>

@@ -1,8 +1,10 @@
 /*
- * However the bytes of a connection are cut into pieces, the requests in them are the same, and so is
- * the fault. And what was read without one is what everybody reads: a second, simpler reader,
- * which looks at whole lines and knows nothing of states, finds the same first head.
- * The first byte says where they are cut; the connection's bytes follow.
+ * However the bytes of a connection are cut into pieces, the requests in them and the fault are
+ * the same.
+ *
+ * What is read without a fault is what every reader reads: a second, simpler reader, which looks
+ * at whole lines and has no states, finds the same first head. The first byte of the input says
+ * where the bytes are cut; the connection's bytes follow.
  */
 
 #include <assert.h>

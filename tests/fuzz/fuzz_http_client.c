@@ -1,7 +1,7 @@
 /*
- * Calls of the HTTP client on one loop, one after another: a byte says how a call ends, the next one
- * which kind of call follows, and that one must go well. What libcurl keeps between transfers is what is
- * tried: its handles, buffers, connections and names.
+ * Calls of the HTTP client on one loop, one after another. A byte says how a call ends and the
+ * next one which kind of call follows; that one must succeed. So what is tested is what libcurl
+ * keeps between transfers: handles, buffers, connections, names.
  */
 
 #include <stdint.h>

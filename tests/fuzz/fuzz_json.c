@@ -1,6 +1,6 @@
 /*
- * Text from outside becomes JSON, becomes text, and stays what it is: whatever was accepted once
- * can be stored, read back without a second look, and is then the same text.
+ * Text from outside becomes JSON and then text again, and stays the same: whatever was accepted
+ * once can be stored and read back without another check, and is then the same text.
  */
 
 #include <assert.h>

@@ -1,6 +1,6 @@
 /*
- * What an MCP server says, as a list of tools and as a result: what is accepted can be stored, and can be
- * offered under a name that upstreams take.
+ * What an MCP server sends, as a list of tools and as a result. Whatever is accepted can be
+ * stored, and can be offered to a model under a name that upstreams accept.
  */
 
 #include <assert.h>

@@ -1,7 +1,6 @@
 /*
- * A pattern and a text of a stranger: a byte of flags, then "pattern/text". Whatever
- * matches lies inside the text and behind the match before, and nothing takes longer than the
- * steps say.
+ * A pattern and a text from outside: a byte of flags, then "pattern/text". Every match lies
+ * inside the text and behind the match before it, and nothing takes more steps than the limit.
  */
 
 #include <assert.h>

@@ -1,7 +1,7 @@
 /*
  * However a stream is cut into pieces, the events are the same, and so is the verdict. Each
- * piece has memory of its own, so that a look beyond it, or at it when it is gone, is noticed.
- * The first byte says where it is cut and when the reader has had enough; the stream follows.
+ * piece has memory of its own, so that reading beyond it, or after it was freed, is noticed. The
+ * first byte says where it is cut and when the reader stops; the stream follows.
  */
 
 #include <assert.h>

@@ -1,8 +1,10 @@
 /*
- * However the bytes of a WebSocket are cut into pieces, the messages are the same, and what they ask
- * for is the same. (Not when and with which code it ends: the library looks at the reason of a close
- * piece by piece.) Each piece has memory of its own.
- * The first byte says where they are cut; masked frames follow.
+ * However the bytes of a WebSocket are cut into pieces, the messages and the commands in them
+ * are the same. When and with which code it ends may differ, because the library reads the
+ * reason of a close piece by piece.
+ *
+ * Each piece has memory of its own, so that reading beyond it is noticed. The first byte of the
+ * input says where the bytes are cut; masked frames follow.
  */
 
 #include <assert.h>

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The engine and the encoders know no tool, group or hosted item by its name.
+"""The engine and the encoders know no tool, group or hosted item by its name, and each item has a schema.
 
   tool_names.py [ROOT]      says where they do
   tool_names.py --self-test looks whether it would notice
@@ -8,6 +8,9 @@ The names are those that stand in handlers/ and in the test handlers: of tools, 
 run steps. In core/run and server/encode none of them may be compared, a name with an underscore may not stand
 at all, and no enumerator of such an item type may. What depends on a tool is said in its descriptor
 (core/tool/tool.h) or its item (core/tool/tool_item.h).
+
+Each type of item that a handler has is also the type of a schema in openapi.yaml. Those of test handlers are in a
+YAML file beside them.
 """
 
 import pathlib
@@ -28,8 +31,10 @@ ALLOWED = {
 FIELD = re.compile(r'\.(?:name|group|type|step_type|alias)\s*=\s*"([A-Za-z0-9_-]+)"')
 MACRO = re.compile(r'^#define\s+(\w+)\s+"([A-Za-z0-9_-]+)"', re.M)
 USE_OF_MACRO = re.compile(r"\.(?:name|group)\s*=\s*([A-Z_]+)\b")
+ITEM = re.compile(r'\.type\s*=\s*"(\w+_call)"')
 TEST_TOOL = re.compile(r"\bTEST_HANDLER\((\w+),")
-COMPARISON = re.compile(r"\b(?:str(?:n|case|ncase)?cmp|memcmp|strstr)\s*\(")
+# Finding a tool by a literal name is a comparison, too.
+COMPARISON = re.compile(r"\b(?:str(?:n|case|ncase)?cmp|memcmp|strstr|tool_set_find|tool_registry_find)\s*\(")
 LITERAL = re.compile(r'"((?:[^"\\]|\\.)*)"')
 ENUMERATOR = re.compile(r"\bITEM_[A-Z_]+\b")
 COMMENT = re.compile(r'"(?:[^"\\]|\\.)*"|/\*.*?\*/|//[^\n]*', re.S)
@@ -90,15 +95,29 @@ def faults_in(text, names, macros):
     return sorted(found)
 
 
+def types_without_schema(texts, contract):
+    """(path, type) of each item of a handler for which the contract has no schema"""
+    return sorted((path, kind) for path, text in texts for kind in ITEM.findall(text)
+                  if not re.search(rf"\bconst: {kind}\b", contract))
+
+
+def contract_of(root):
+    paths = [root / "openapi.yaml", *sorted((root / "tests/support/handlers").glob("*.yaml"))]
+    return "".join(path.read_text() for path in paths if path.exists())
+
+
 def check(root):
     names, macros = names_of(root)
     count = 0
+    for path, kind in types_without_schema(sources(root, SOURCES), contract_of(root)):
+        count += 1
+        print(f"{path.relative_to(root)}: the item '{kind}' has no schema in openapi.yaml")
     for path, text in sources(root, PLACES):
         for place, fault in faults_in(text, names, macros):
             count += 1
             line = text.count("\n", 0, place) + 1
             print(f"{path.relative_to(root)}:{line}: {fault}; let the tool say it (core/tool/tool_item.h)")
-    print(f"tool_names: {len(names)} names of tools, {count} that the engine knows")
+    print(f"tool_names: {len(names)} names of tools, {count} problems")
     if len(names) < 20:
         print("tool_names: so few names cannot be all")
         return 1
@@ -115,6 +134,7 @@ def self_test():
     assert faults('if (strcmp(use->type, "shell") != 0)') == ["compares with 'shell'"]
     assert faults('return strncmp(group(a, "x"),\n "skills", 6);') == ["compares with 'skills'"]
     assert faults("strcmp(group, SKILL_GROUP) == 0") == ["compares with 'SKILL_GROUP'"]
+    assert faults('tool_set_find(tools, "shell");') == ["compares with 'shell'"]
     assert faults('{"file_search_call", "{}"},') == ["knows 'file_search_call'"]
     assert faults("case ITEM_SHELL_CALL: return;") == ["knows ITEM_SHELL_CALL"]
     assert faults("type == ITEM_SHELL_CALL_OUTPUT") == ["knows ITEM_SHELL_CALL_OUTPUT"]
@@ -123,6 +143,8 @@ def self_test():
     assert faults('/* strcmp(a, "shell") */ type == ITEM_MCP_CALL; strcmp(a, "//shell");') == []
     assert FIELD.findall('.name = "greet",\n    .step_type = "file_search",') == ["greet", "file_search"]
     assert TEST_TOOL.findall("TEST_HANDLER(slow, x)") == ["slow"]
+    assert types_without_schema([("a.c", '.type = "x_call",\n.type = "skill"'), ("b.c", '.type = "y_call"')],
+                                "type: {const: x_call}") == [("b.c", "y_call")]
     names, macros = names_of(ROOT)
     assert {"datetime", "basic", "skills", "shell_call", "file_search_call", "file_search", "test_weather",
             "weather_call", "computer_use", "test_image"} <= names, names

@@ -229,7 +229,7 @@ static enum err_code read_finish(struct answer *answer, const char *word)
 /* True for choices that are part of the answer. Requests ask for one choice, and others are ignored.
  * But some servers, GitHub's Copilot for one, split that one: the text and each tool call are choices
  * of their own. */
-static bool is_ours(const json_t *choice)
+static bool is_of_answer(const json_t *choice)
 {
     return json_is_object(choice) && json_get_int(choice, "index", 0) == 0;
 }
@@ -277,7 +277,7 @@ static enum err_code read_choices(struct answer *answer, const json_t *choices,
     for (size_t i = 0; !rc && i < json_array_size(choices); i++) {
         const json_t *choice = json_array_get(choices, i);
 
-        if (!is_ours(choice))
+        if (!is_of_answer(choice))
             continue;
         (*ret_count)++;
         rc = read_choice(answer, choice);

@@ -1,3 +1,27 @@
+/*
+ * chat_calls.c -- deltas of tool calls, from servers that number them, and from others.
+ *
+ * OpenAI sends each call as a first delta with index, id and name, and then deltas with the index and a
+ * piece of the arguments. Reading by the index alone would do for OpenAI, and mix up the calls of half
+ * the servers that claim to be compatible. So a delta finds its call in two steps:
+ *
+ *   call_pointed_at  which call would continue: by index, else by id, else the last one
+ *   starts_anew      whether the delta is a new call all the same: another id, another name, or whole
+ *                    arguments behind arguments that were whole
+ *
+ * The rest of the program knows calls one after another. Here they are brought into that order. The
+ * first call that has not ended is live: its arguments are emitted as they come. Those of later calls
+ * wait in memory. A live call ends when its JSON is complete and another call exists, because until
+ * then the server may add to it: some send "{}" first and the arguments afterwards (is_bare).
+ *
+ * Whether the JSON is complete is found by counting brackets outside strings (struct extent), byte by byte
+ * as the text comes. Parsing it again after each piece would take time that grows with its square.
+ *
+ * What must hold for the callbacks: begin, arguments, extra, end, for each call exactly once and in the
+ * order of the calls; every id unique within the answer. A model may reuse an id, or send none, and the
+ * client's output then has to find its call, so such an id is replaced.
+ */
+
 #include "core/model/chat/chat_calls.h"
 
 #include <string.h>
@@ -9,7 +33,7 @@
 
 #define NO_INDEX (-1)
 
-/* Follows a text to the end of its JSON object: only braces and strings matter for that. */
+/* Follows a text to the end of its JSON object. Only brackets and strings matter for that. */
 struct extent {
     unsigned depth;
     bool in_string;
@@ -145,6 +169,7 @@ static bool starts_anew(const struct chat_call *call, const struct delta *delta)
     return call->extent.complete && delta->length;
 }
 
+/* The call that the delta continues; NULL for a new one. */
 static struct chat_call *call_of(const struct chat_calls *calls, const struct delta *delta)
 {
     struct chat_call *call = call_pointed_at(calls, delta);
@@ -191,6 +216,7 @@ static bool begins_object(const char *text, size_t length)
     return length && *text == '{';
 }
 
+/* Arguments that follow "{}" replace it. */
 static void call_write(struct chat_call *call, const char *text, size_t length)
 {
     if (!length)

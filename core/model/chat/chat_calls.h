@@ -10,9 +10,9 @@
 /*
  * chat_calls.h -- tool-call deltas in, whole calls out, one after the other.
  *
- * Which call does a delta belong to? OpenAI numbers the calls. Other servers leave out the index,
- * give every call the index 0, leave out the id, repeat it in every delta, make a new one for each
- * delta, send a whole call at once, or send arguments as an object. The rules are in call_of() in
+ * Which call does a delta belong to? OpenAI numbers the calls. Other servers leave out the index or give
+ * every call the index 0. They leave out the id, repeat it in every delta, or make a new one for each
+ * delta. They send a whole call at once, or arguments as an object. The rules are in call_of() in
  * chat_calls.c, each with the habit that needs it.
  *
  * Deltas of several calls may be interleaved; what leaves here is not. The first call that has

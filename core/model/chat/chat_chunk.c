@@ -10,8 +10,8 @@
  * chat_chunk.c -- one pass over the bytes, no tree, no allocation in the common case.
  *
  * A chunk is described by three tables, one for each object that it may hold. Each row is a member
- * and the values that it may have. The scanner gives up at anything that is not in the tables, so
- * nothing that could matter (an error, a tool call, usage, a second choice) is ever overlooked.
+ * and the values that it may have. The scanner gives up at anything that is not in the tables. So nothing
+ * that could matter is overlooked: an error, a tool call, usage, a second choice.
  * The tables list members in the order in which servers send them: the search for a key starts
  * behind the last one found and so hits at once.
  *

@@ -1,3 +1,24 @@
+/*
+ * chat_error.c -- what an upstream's error means for the retry, for the client and for the operator.
+ *
+ *   status, body, or an event ─▶ read_... ─▶ struct refusal: status, code, message
+ *                                                 └─▶ refuse ─▶ struct chat_failure
+ *
+ * Reading is tolerant. Members are looked for wherever some server puts them, and the first value that is
+ * found counts. An error inside a stream has no HTTP status, so the known codes imply one. After that,
+ * only the status decides what kind of failure it is.
+ *
+ * The code of an error is different: applications compare it (context_length_exceeded,
+ * insufficient_quota), so only codes of OpenAI's API reach a client. Names of other servers are mapped to
+ * them or left out. Two errors are so important that they are recognised by phrases in the message when
+ * the code is missing. A phrase can be wrong, so it counts only in a refusal of the request.
+ *
+ * Whose mistake is it? A 400 is the client's, and its message is passed on. 401 and 403 are about the
+ * operator's key: the client cannot do anything about it, and must not read the message. 408, 409 and 5xx
+ * are the upstream's, and may pass. 429 may pass, unless a quota is used up. An error inside a stream
+ * whose code is unknown counts as 500.
+ */
+
 #include "core/model/chat/chat_error.h"
 
 #include <stdarg.h>
@@ -8,17 +29,17 @@
 #include "core/base/mem.h"
 #include "core/model/chat/chat_repair.h"
 
-#define LINE_SIZE \
-    900 /* of a message, so that it fits into struct err with a few words around it */
+/* Bytes of a message: it must fit into struct err with a few words around it. */
+#define LINE_SIZE 900
 
 /* What was found in an error. */
 struct refusal {
     int status;       /* 0 when unknown */
-    const char *word; /* code or type, as far as we know it; NULL otherwise */
+    const char *word; /* the code for the client; NULL if none is known */
     char message[LINE_SIZE];
 };
 
-/* The code of a refusal that is about the model itself. */
+/* The code of a refusal because the upstream lacks the model. */
 #define MODEL_MISSING "model_not_found"
 
 /* Values of `code` and `type`: the status that each implies, and the code that a client gets. */
@@ -201,7 +222,7 @@ static enum err_code refuse_limit(const struct refusal *refusal, struct chat_fai
 
     failure->temporary = !quota;
     err_refuse(&failure->err, ERR_LIMIT, REASON_BUSY, NULL, "%s",
-               message_or(refusal, "The upstream model server limits our requests."));
+               message_or(refusal, "The upstream model server limits requests."));
     failure->err.word = quota ? "insufficient_quota" : "rate_limit_exceeded";
     return ERR_LIMIT;
 }
@@ -227,9 +248,10 @@ static enum err_code refuse_request(const struct refusal *refusal, struct chat_f
 static enum err_code refuse_key(const struct refusal *refusal, struct chat_failure *failure)
 {
     failure->temporary = false;
-    return err_set(&failure->err, ERR_UPSTREAM,
-                   "The upstream model server does not accept our key (status %d).",
-                   refusal->status);
+    return err_set(
+        &failure->err, ERR_UPSTREAM,
+        "The upstream model server does not accept the key of this server (status %d).",
+        refusal->status);
 }
 
 static enum err_code refuse_for_now(const struct refusal *refusal, struct chat_failure *failure)

@@ -1,3 +1,18 @@
+/*
+ * chat_repair.c -- makes JSON readable that a JSON reader would refuse.
+ *
+ * Models write bytes, and servers that decode token by token send what is half of a character: invalid
+ * UTF-8, or one surrogate of a pair. Refusing the event would lose a whole answer because of one emoji.
+ * So each invalid place becomes U+FFFD, the character that stands for an unreadable one.
+ *
+ * An escape is replaced by another escape of six bytes, the one of U+FFFD. So the copy keeps its length,
+ * nothing is moved, and one pass is enough. The escape of NUL is replaced as well: a C string would end
+ * there, and PostgreSQL's text cannot hold it.
+ *
+ * A surrogate at the very beginning or end of a string may have its other half in the next piece. Which
+ * one it was is noted before it is replaced, and chat_split_char.c joins the two.
+ */
+
 #include "core/model/chat/chat_repair.h"
 
 #include <stdbool.h>

@@ -9,10 +9,10 @@
  * chat_repair.h -- repairs text from an upstream, for JSON and for people.
  */
 
-/* A copy of JSON text in which everything that JSON readers refuse in strings became U+FFFD:
- * bytes that are not UTF-8, NUL in either spelling, and \u escapes of half a surrogate pair
- * (a server that streams token by token may cut an emoji in two). The surrogates that stood at the ends
- * of strings are noted in `surrogates`, which may be NULL. The caller frees. */
+/* A copy of JSON text in which everything that JSON readers refuse in strings became U+FFFD: bytes that are
+ * not UTF-8, NUL in either spelling, and escapes of half a surrogate pair. (A server that streams token
+ * by token may cut an emoji in two.) Surrogates at the ends of strings are noted in `surrogates`, which
+ * may be NULL. The caller frees. */
 char *chat_repair_json(const char *text, size_t length, struct chat_surrogates *surrogates);
 
 /* Fills `ret_line` with `text` as one line of valid UTF-8: control characters become blanks, and what

@@ -1,3 +1,15 @@
+/*
+ * chat_split_char.c -- joining what chat_repair_json() had to take apart.
+ *
+ * A piece that comes here ends in U+FFFD where it was cut. Such a character may also be the model's own. The
+ * surrogates of the event decide: only if one was noted, and the piece ends (or begins) with U+FFFD, is
+ * this the place of the cut. Then the mark is removed, and the first half waits in `held`.
+ *
+ * If the next piece begins with the second half, both become one character before its text. If not, or if
+ * nothing follows, the half that waited becomes U+FFFD again, so that a reader sees that something is
+ * missing there.
+ */
+
 #include "core/model/chat/chat_split_char.h"
 
 #include <stdbool.h>

@@ -10,9 +10,9 @@
  * JSON may write a character outside the BMP, such as an emoji, as two \u escapes (surrogates).
  * Servers that cut their text into UTF-16 units send the first at the end of a piece and the second
  * at the beginning of the next. Neither is a character, and jansson refuses both. So
- * chat_repair_json() replaces each by U+FFFD and notes the two surrogates. The reader of a text then
- * holds back a first surrogate at the end of a piece, in a uint16_t of its own, until the next piece
- * shows whether the second follows.
+ * chat_repair_json() replaces each by U+FFFD and notes the two surrogates. The reader of a text holds back a
+ * first surrogate at the end of a piece, in a uint16_t of its own. The next piece shows whether the second
+ * follows.
  *
  * A character whose UTF-8 bytes come in two pieces is not put together: neither piece would be JSON,
  * and no server is known to send such.

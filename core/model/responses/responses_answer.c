@@ -10,11 +10,10 @@
 /*
  * responses_answer.c -- reads the JSON of a Responses answer.
  *
- * The dialect is redundant: a text comes as deltas, then whole in an event of its part, in an event
- * of its item, and in the last event of the response. Servers leave out what they like. So an item is
- * followed while it grows, and whatever a later event has that was not emitted is emitted then. The
- * last chance is the end of the response. Nothing is emitted twice, because struct responses_items
- * counts what was.
+ * The dialect is redundant. A text comes as deltas, and then whole three times: in an event of its part, of
+ * its item, and of the response. Servers leave out what they like. So an item is followed while it grows,
+ * and what a later event has that was not emitted is emitted then. The last chance is the end of the
+ * response. Nothing is emitted twice, because struct responses_items counts what was.
  *
  * To wait for whole items would be simpler, but the client would see no text until an item ends.
  *

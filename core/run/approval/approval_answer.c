@@ -1,3 +1,17 @@
+/*
+ * An answer to an approval request, as a client sends it in the output of a function call.
+ *
+ * The writer of such an output is often a person or a small script, so bare words are read
+ * beside JSON. Everything else is strict. The output of a function is free text, and there is
+ * no status code for a bad one: the run must continue with a decision. A refusal is the only
+ * decision that a mistake may lead to. So the JSON must have no duplicate keys, `approve` must
+ * be a boolean and not "true" or 1, and an unknown key refuses. With an unknown key allowed, a
+ * misspelt "remember" would approve the call and silently remember nothing, or the default of
+ * the request.
+ *
+ * The reason of such a refusal says what is wrong. The model reads it, and so does the client.
+ */
+
 #include "core/run/approval/approval_answer.h"
 
 #include <stdlib.h>
@@ -24,7 +38,8 @@ void approval_reply_clear(struct approval_reply *reply)
     *reply = (struct approval_reply){0};
 }
 
-static bool says(const char *text, const char *word)
+/* The text is this word, with white space around it. */
+static bool is_word(const char *text, const char *word)
 {
     size_t length = strlen(word);
 
@@ -32,8 +47,7 @@ static bool says(const char *text, const char *word)
     return strncmp(text, word, length) == 0 && !text[length + strspn(text + length, " \t\r\n")];
 }
 
-/* A misspelt wish would be taken for none. */
-static bool has_only_known(json_t *object)
+static bool has_only_known_keys(json_t *object)
 {
     static const char *const known[] = {"approve", "reason", "remember", "persistDecision"};
     size_t count = 0;
@@ -49,9 +63,9 @@ static struct approval_reply from_object(json_t *object)
     const char *reason = json_get_string(object, "reason", NULL);
     struct err err;
 
-    if (!json_is_boolean(approve) || !has_only_known(object))
+    if (!json_is_boolean(approve) || !has_only_known_keys(object))
         return refusal(unreadable);
-    if (grant_words_check(object, "", &err))
+    if (grant_remember_check(object, "", &err))
         return refusal(err.text);
     if (reason && variable_length(reason) > APPROVAL_REASON_LIMIT)
         return refusal(too_long);
@@ -66,9 +80,9 @@ struct approval_reply approval_reply_parse(const char *text)
 {
     json_auto_t *value = NULL;
 
-    if (says(text, "true") || says(text, "approve"))
+    if (is_word(text, "true") || is_word(text, "approve"))
         return (struct approval_reply){.approve = true};
-    if (says(text, "false") || says(text, "reject"))
+    if (is_word(text, "false") || is_word(text, "reject"))
         return (struct approval_reply){0};
     if (json_parse_strict(text, strlen(text), &value, NULL))
         return refusal(unreadable);

@@ -1,3 +1,30 @@
+/*
+ * Questions on their way to webhooks.
+ *
+ * The engine calls approval_webhook_send() after the write that stores the question was
+ * committed. So a person never learns of a question that the store does not have. The question
+ * is rendered once, as an event, and queued for its webhook. At most WEBHOOK_TRANSFERS_LIMIT
+ * posts of a queue are transfers at the same time. A post that fails leaves the queue, waits on
+ * its own timer, and is queued again at the end:
+ *
+ *   approval_webhook_send --> due --> transfer --> 2xx: freed
+ *                              ^         |
+ *                              +-- timer +--> after the last delay: counted as not taken, freed
+ *
+ * The event has the same webhook-id in every attempt. A receiver that got it, and whose answer
+ * was lost, recognises the repetition. The timestamp and the signature are new in each attempt,
+ * because a receiver refuses old timestamps (standardwebhooks.com).
+ *
+ * Nothing of this is stored. After a crash the posts under way are gone, and the question is in
+ * the list like every other one. The alternative, an outbox in the database, would survive
+ * that. It would also need an owner among the nodes and a poll, for a notification that any
+ * client can replace by reading the list.
+ *
+ * What must hold: a webhook that hangs delays no run and no other webhook. So there is no queue
+ * that two webhooks share, every queue has limits for posts and bytes, and a full queue drops
+ * the new question.
+ */
+
 #include "core/run/approval/approval_webhook.h"
 
 #include <stdio.h>
@@ -11,31 +38,33 @@
 #include "core/base/utf8.h"
 #include "core/net/http_client.h"
 
-/* After how many seconds it is said again; then no more. */
+/* Seconds before each retry. After the last one the post is given up. */
 static const unsigned delays[] = {1, 5, 30, 120, 600};
 
 struct webhook_post {
-    struct webhook_line *line;
-    struct loop_timer timer; /* of the next time */
+    struct webhook_queue *queue;
+    struct loop_timer timer; /* runs until the next retry */
     struct http_body *body;
-    char id[2 * ID_SIZE]; /* the same each time: who has heard it before knows it again */
+    char id[2 * ID_SIZE]; /* webhook-id, the same in every attempt */
     unsigned failures;
-    int status; /* of the answer; 0: none yet */
+    int status; /* HTTP status of this attempt; 0: no answer yet */
     struct webhook_post *next;
     struct webhook_post *next_due;
 };
 
-/* What goes wrong with many questions at once; the first is logged at once. */
+/* One kind of failure. The first one is logged at once, the others are counted for the next log
+ * line. */
 struct webhook_trouble {
-    struct webhook_line *line;
+    struct webhook_queue *queue;
     const char *text;        /* for the log */
-    size_t count;            /* of questions that the log has not told yet */
+    size_t count;            /* of questions that are not logged yet */
     int status;              /* of the last answer, or 0 */
-    struct loop_timer timer; /* runs after a line of the log: until the next may come */
+    struct loop_timer timer; /* runs after a log line, until the next one is allowed */
 };
 
-/* All that is on its way to one webhook. Of that, `due` is what could be sent now. */
-struct webhook_line {
+/* The posts on their way to one webhook. The due list has those that only wait for a free
+ * transfer; the others are transfers, or wait for their timers. */
+struct webhook_queue {
     const struct approval_webhook *webhook;
     struct loop *loop;
     const uint64_t *log_ns;
@@ -48,44 +77,44 @@ struct webhook_line {
     unsigned transfers;
 };
 
-/* ---- What is logged ---- */
+/* ---- Log ---- */
 
-static void say(struct webhook_trouble *trouble)
+static void log_trouble(struct webhook_trouble *trouble)
 {
     AUTO_FREE char *status =
         trouble->status ? mem_printf(" (HTTP status %d)", trouble->status) : NULL;
 
-    log_warn("questions for the webhook of %s %s%s: %zu", trouble->line->webhook->project,
+    log_warn("questions for the webhook of %s %s%s: %zu", trouble->queue->webhook->project,
              trouble->text, status ? status : "", trouble->count);
     trouble->count = 0;
-    loop_timer_start(trouble->line->loop, &trouble->timer,
-                     clock_mono_ns() + *trouble->line->log_ns);
+    loop_timer_start(trouble->queue->loop, &trouble->timer,
+                     clock_mono_ns() + *trouble->queue->log_ns);
 }
 
-static void say_more(struct loop_timer *timer)
+static void log_rest(struct loop_timer *timer)
 {
     struct webhook_trouble *trouble = CONTAINER_OF(timer, struct webhook_trouble, timer);
 
     if (trouble->count)
-        say(trouble);
+        log_trouble(trouble);
 }
 
-static void note(struct webhook_trouble *trouble, int status)
+static void count_trouble(struct webhook_trouble *trouble, int status)
 {
     trouble->status = status;
     trouble->count++;
     if (!trouble->timer.slot)
-        say(trouble);
+        log_trouble(trouble);
 }
 
-static void init_trouble(struct webhook_trouble *trouble, struct webhook_line *line,
+static void init_trouble(struct webhook_trouble *trouble, struct webhook_queue *queue,
                          const char *text)
 {
     *trouble =
-        (struct webhook_trouble){.line = line, .text = text, .timer = {.fire = say_more}};
+        (struct webhook_trouble){.queue = queue, .text = text, .timer = {.fire = log_rest}};
 }
 
-/* ---- All lines ---- */
+/* ---- Queues ---- */
 
 void webhook_posts_init(struct webhook_posts *posts, struct loop *loop,
                         const struct approval_webhook *webhooks, size_t count)
@@ -93,31 +122,32 @@ void webhook_posts_init(struct webhook_posts *posts, struct loop *loop,
     *posts = (struct webhook_posts){
         .loop = loop,
         .webhooks = webhooks,
-        .lines = mem_new_array(struct webhook_line, count + 1),
+        .queues = mem_new_array(struct webhook_queue, count + 1),
         .count = count,
         .log_ns = WEBHOOK_LOG_SECONDS * NS_PER_SECOND,
     };
     for (size_t i = 0; i < count; i++) {
-        posts->lines[i].webhook = &webhooks[i];
-        posts->lines[i].loop = loop;
-        posts->lines[i].log_ns = &posts->log_ns;
-        posts->lines[i].byte_limit = WEBHOOK_BYTES_LIMIT / count;
-        init_trouble(&posts->lines[i].dropped, &posts->lines[i], "are dropped, too many wait");
-        init_trouble(&posts->lines[i].not_taken, &posts->lines[i],
-                     "are given up, it does not take them");
+        posts->queues[i].webhook = &webhooks[i];
+        posts->queues[i].loop = loop;
+        posts->queues[i].log_ns = &posts->log_ns;
+        posts->queues[i].byte_limit = WEBHOOK_BYTES_LIMIT / count;
+        init_trouble(&posts->queues[i].dropped, &posts->queues[i],
+                     "are dropped, too many wait");
+        init_trouble(&posts->queues[i].not_taken, &posts->queues[i],
+                     "are given up after the last retry");
     }
 }
 
 static void free_post(struct webhook_post *post)
 {
-    struct webhook_line *line = post->line;
-    struct webhook_post **at = &line->posts;
+    struct webhook_queue *queue = post->queue;
+    struct webhook_post **at = &queue->posts;
 
     while (*at != post)
         at = &(*at)->next;
     *at = post->next;
-    line->count--;
-    line->bytes -= post->body->length;
+    queue->count--;
+    queue->bytes -= post->body->length;
     http_body_drop(post->body);
     free(post);
 }
@@ -125,33 +155,33 @@ static void free_post(struct webhook_post *post)
 void webhook_posts_clear(struct webhook_posts *posts)
 {
     for (size_t i = 0; i < posts->count; i++) {
-        while (posts->lines[i].posts)
-            free_post(posts->lines[i].posts);
+        while (posts->queues[i].posts)
+            free_post(posts->queues[i].posts);
     }
-    free(posts->lines);
+    free(posts->queues);
     *posts = (struct webhook_posts){0};
 }
 
 /* ---- Sending ---- */
 
-static void serve_line(struct webhook_line *line);
+static void send_due(struct webhook_queue *queue);
 
-static void join_line(struct webhook_post *post)
+static void queue_post(struct webhook_post *post)
 {
-    struct webhook_line *line = post->line;
+    struct webhook_queue *queue = post->queue;
 
     post->next_due = NULL;
-    if (line->first_due)
-        line->last_due->next_due = post;
+    if (queue->first_due)
+        queue->last_due->next_due = post;
     else
-        line->first_due = post;
-    line->last_due = post;
-    serve_line(line);
+        queue->first_due = post;
+    queue->last_due = post;
+    send_due(queue);
 }
 
-static void send_again(struct loop_timer *timer)
+static void retry(struct loop_timer *timer)
 {
-    join_line(CONTAINER_OF(timer, struct webhook_post, timer));
+    queue_post(CONTAINER_OF(timer, struct webhook_post, timer));
 }
 
 static void take_head(void *arg, const struct http_head *head)
@@ -159,37 +189,37 @@ static void take_head(void *arg, const struct http_head *head)
     ((struct webhook_post *)arg)->status = head->status;
 }
 
-/* The URL may be a secret, and is not logged. */
+/* The log names the project only: the URL may contain a secret. */
 static void take_refusal(struct webhook_post *post)
 {
     if (post->failures == COUNT_OF(delays)) {
         log_debug("the webhook of %s did not take %s: HTTP status %d",
-                  post->line->webhook->project, post->id, post->status);
-        note(&post->line->not_taken, post->status);
+                  post->queue->webhook->project, post->id, post->status);
+        count_trouble(&post->queue->not_taken, post->status);
         free_post(post);
         return;
     }
-    loop_timer_start(post->line->loop, &post->timer,
+    loop_timer_start(post->queue->loop, &post->timer,
                      clock_mono_ns() + delays[post->failures++] * NS_PER_SECOND);
 }
 
 static void take_done(void *arg, enum err_code rc, const struct err *error)
 {
     struct webhook_post *post = arg;
-    struct webhook_line *line = post->line;
+    struct webhook_queue *queue = post->queue;
 
     (void)error;
-    line->transfers--;
+    queue->transfers--;
     if (!rc && post->status >= 200 && post->status < 300)
         free_post(post);
     else
         take_refusal(post);
-    serve_line(line);
+    send_due(queue);
 }
 
 static void send(struct webhook_post *post)
 {
-    const struct approval_webhook *webhook = post->line->webhook;
+    const struct approval_webhook *webhook = post->queue->webhook;
     int64_t now = clock_wall_us() / US_PER_SECOND;
     AUTO_FREE char *signature =
         webhook_sign(&webhook->key, post->id, now, post->body->bytes, post->body->length);
@@ -200,7 +230,7 @@ static void send(struct webhook_post *post)
 
     post->status = 0;
     (void)http_call_start(
-        post->line->loop,
+        post->queue->loop,
         &(struct http_request){.method = "POST",
                                .url = webhook->url,
                                .headers = headers,
@@ -212,28 +242,21 @@ static void send(struct webhook_post *post)
                                .arg = post});
 }
 
-static void serve_line(struct webhook_line *line)
+static void send_due(struct webhook_queue *queue)
 {
-    while (line->first_due && line->transfers < WEBHOOK_TRANSFERS_LIMIT) {
-        struct webhook_post *post = line->first_due;
+    while (queue->first_due && queue->transfers < WEBHOOK_TRANSFERS_LIMIT) {
+        struct webhook_post *post = queue->first_due;
 
-        line->first_due = post->next_due;
-        line->transfers++;
+        queue->first_due = post->next_due;
+        queue->transfers++;
         send(post);
     }
 }
 
-/* ---- What is sent ---- */
+/* ---- The event ---- */
 
-/* The beginning of a text that is too long for an event. */
-static json_t *cut_text(const json_t *value)
-{
-    const char *text = json_string_value(value);
-
-    return json_stringn(text, utf8_fit(text, WEBHOOK_TEXT_LIMIT));
-}
-
-/* Arguments and results may have megabytes. */
+/* Cuts long texts. Arguments and results can have megabytes, and many posts may wait at
+ * once. */
 static json_t *cut_question(const json_t *question, bool *ret_truncated)
 {
     json_t *cut = json_copy((json_t *)(uintptr_t)question);
@@ -242,9 +265,11 @@ static json_t *cut_question(const json_t *question, bool *ret_truncated)
 
     *ret_truncated = false;
     json_object_foreach ((json_t *)(uintptr_t)question, key, value) {
+        const char *text = json_string_value(value);
+
         if (json_string_length(value) <= WEBHOOK_TEXT_LIMIT)
             continue;
-        json_set(cut, key, cut_text(value));
+        json_set(cut, key, json_stringn(text, utf8_fit(text, WEBHOOK_TEXT_LIMIT)));
         *ret_truncated = true;
     }
     return cut;
@@ -263,42 +288,44 @@ static struct http_body *body_of(const char *id, const json_t *question)
     return http_body_new(text, strlen(text));
 }
 
-static struct webhook_post *new_post(struct webhook_line *line, const json_t *question)
+static struct webhook_post *new_post(struct webhook_queue *queue, const json_t *question)
 {
     struct webhook_post *post = mem_new(struct webhook_post);
 
     (void)snprintf(post->id, sizeof(post->id), "evt_%s", json_get_string(question, "id", ""));
-    post->line = line;
-    post->timer.fire = send_again;
+    post->queue = queue;
+    post->timer.fire = retry;
     post->body = body_of(post->id, question);
-    post->next = line->posts;
-    line->posts = post;
-    line->count++;
-    line->bytes += post->body->length;
+    post->next = queue->posts;
+    queue->posts = post;
+    queue->count++;
+    queue->bytes += post->body->length;
     return post;
 }
 
-static bool drop(struct webhook_line *line, const json_t *question)
+static bool drop(struct webhook_queue *queue, const json_t *question)
 {
-    log_debug("the webhook of %s is not told of %s: too many wait", line->webhook->project,
-              json_get_string(question, "id", ""));
-    note(&line->dropped, 0);
+    log_debug("%s is not sent to the webhook of %s: too many wait",
+              json_get_string(question, "id", ""), queue->webhook->project);
+    count_trouble(&queue->dropped, 0);
     return false;
 }
 
-bool approval_webhook_tell(struct webhook_posts *posts, const struct approval_webhook *webhook,
+bool approval_webhook_send(struct webhook_posts *posts, const struct approval_webhook *webhook,
                            const json_t *question)
 {
-    struct webhook_line *line = &posts->lines[webhook - posts->webhooks];
+    struct webhook_queue *queue = &posts->queues[webhook - posts->webhooks];
     struct webhook_post *post;
 
-    if (line->count >= WEBHOOK_WAITING_LIMIT)
-        return drop(line, question);
-    post = new_post(line, question);
-    if (line->bytes > line->byte_limit && line->count > 1) {
+    if (queue->count >= WEBHOOK_WAITING_LIMIT)
+        return drop(queue, question);
+    post = new_post(queue, question);
+    /* The first post of a queue is sent whatever its size: with many webhooks the share of one
+     * may be smaller than a single event. */
+    if (queue->bytes > queue->byte_limit && queue->count > 1) {
         free_post(post);
-        return drop(line, question);
+        return drop(queue, question);
     }
-    join_line(post);
+    queue_post(post);
     return true;
 }

@@ -1,3 +1,24 @@
+/*
+ * From an answer to what is remembered of it.
+ *
+ * Three places receive answers: the output of a function, an item of the next response, and
+ * /v1/runnel/approvals. All three call grants_make(), and store its rows in the transaction of
+ * the answer. So there is no answer without its grants, and no grant without its answer.
+ *
+ * What can be remembered was decided when the question was asked, and stored with it as its
+ * memory. An answer may come days later, from another node, when the assistant or the policy is
+ * another one. Deriving the memory again at that time could remember more than the person was
+ * shown.
+ *
+ * The difference that matters below is who wants the grant. If the answer requests it, failing
+ * to make it is an error: the person believes that the question will not come again. If it is
+ * only the default of the policy, an answer that cannot be remembered still counts for its own
+ * call.
+ *
+ * A grant has the hash of the tool's definition. It counts for a tool with this definition, and
+ * a tool that changed under the same name needs a new approval.
+ */
+
 #include "core/run/approval/grant.h"
 
 #include <stdio.h>
@@ -11,7 +32,7 @@
 const char *const grant_scopes[] = {"run", "thread", "assistant", "user", NULL};
 const char *const grant_matches[] = {"exact", "tool", "pattern", NULL};
 
-/* ---- Words ---- */
+/* ---- The form of `remember` ---- */
 
 /* The caller frees. */
 static char *at(const char *path, const char *key)
@@ -79,7 +100,7 @@ static enum err_code check_remember(const json_t *remember, const char *path, st
     return rc ? rc : check_ttl(remember, path, err);
 }
 
-enum err_code grant_words_check(const json_t *said, const char *path, struct err *err)
+enum err_code grant_remember_check(const json_t *said, const char *path, struct err *err)
 {
     const json_t *remember = json_object_get(said, "remember");
     const json_t *persist = json_object_get(said, "persistDecision");
@@ -92,123 +113,126 @@ enum err_code grant_words_check(const json_t *said, const char *path, struct err
         return ERR_OK;
     if (!json_absent(persist))
         return err_refuse(err, ERR_INVALID, REASON_BAD_VALUE, here,
-                          "Invalid '%s': it says the same as 'remember'.", here);
+                          "Invalid '%s': it cannot be combined with 'remember'.", here);
     free(here);
     here = at(path, "remember");
     return check_remember(remember, here, err);
 }
 
-/* ---- What is remembered ---- */
+/* ---- Making grants ---- */
 
-/* What was said, with what goes without saying. */
-struct wish {
-    bool said; /* by whoever answers: then it must be honoured */
-    const char *scope;
+/* What an answer requests, with defaults filled in. */
+struct wanted_grant {
+    bool said;         /* the answer itself requests it, so failing to make it is an error */
+    const char *scope; /* NULL: nothing is remembered */
     const char *match;
-    json_int_t ttl_s; /* 0: for ever */
-    char path[160];
+    json_int_t ttl_s; /* 0: it does not expire */
+    char path[160];   /* of the key that requests it, for errors */
 };
 
-static struct wish wish_of(const json_t *said, const char *path, const json_t *memory)
+static struct wanted_grant wanted_of(const json_t *said, const char *path, const json_t *memory)
 {
     const json_t *remember = json_object_get(said, "remember");
     bool persist = json_get_bool(said, "persistDecision", false);
-    struct wish wish = {.said = persist || json_is_object(remember)};
+    struct wanted_grant wanted = {.said = persist || json_is_object(remember)};
     AUTO_FREE char *here = at(path, persist ? "persistDecision" : "remember");
 
-    (void)snprintf(wish.path, sizeof(wish.path), "%.*s", (int)sizeof(wish.path) - 1, here);
-    wish.scope = json_get_string(remember, "scope", json_get_string(memory, "default", NULL));
-    if (!wish.scope && wish.said)
-        wish.scope = "thread";
-    wish.match = json_get_string(remember, "match",
-                                 persist                          ? "tool"
-                                 : json_object_get(memory, "key") ? "exact"
-                                                                  : "pattern");
-    wish.ttl_s = json_integer_value(json_object_get(remember, "ttl_s"));
-    return wish;
+    (void)snprintf(wanted.path, sizeof(wanted.path), "%.*s", (int)sizeof(wanted.path) - 1,
+                   here);
+    wanted.scope = json_get_string(remember, "scope", json_get_string(memory, "default", NULL));
+    if (!wanted.scope && wanted.said)
+        wanted.scope = "thread";
+    wanted.match = json_get_string(remember, "match",
+                                   persist                          ? "tool"
+                                   : json_object_get(memory, "key") ? "exact"
+                                                                    : "pattern");
+    wanted.ttl_s = json_integer_value(json_object_get(remember, "ttl_s"));
+    return wanted;
 }
 
-static bool wants_nothing(const json_t *said, const struct wish *wish)
+static bool wants_nothing(const json_t *said, const struct wanted_grant *wanted)
 {
-    return json_is_false(json_object_get(said, "persistDecision")) || !wish->scope;
+    return json_is_false(json_object_get(said, "persistDecision")) || !wanted->scope;
 }
 
-static enum err_code refuse(const struct wish *wish, const char *why, struct err *err)
+static enum err_code refuse(const struct wanted_grant *wanted, const char *why, struct err *err)
 {
-    return err_refuse(err, ERR_INVALID, REASON_BAD_VALUE, wish->path, "Invalid '%s': %s",
-                      wish->path, why);
+    return err_refuse(err, ERR_INVALID, REASON_BAD_VALUE, wanted->path, "Invalid '%s': %s",
+                      wanted->path, why);
 }
 
-/* Whose it is; NULL when there is none of that kind. */
-static const char *find_scope(const struct wish *wish, const json_t *memory,
+/* The id that the grant belongs to; NULL: the question has no such scope. */
+static const char *find_scope(const struct wanted_grant *wanted, const json_t *memory,
                               const struct grant_answer *answer)
 {
     const json_t *scopes = json_object_get(memory, "scopes");
     const char *thread = json_get_string(scopes, "thread", NULL);
 
-    if (strcmp(wish->scope, "run") == 0)
+    if (strcmp(wanted->scope, "run") == 0)
         return answer->run;
-    if (strcmp(wish->scope, "thread") != 0)
-        return json_get_string(scopes, wish->scope, NULL);
-    /* A branch of its own from here on. */
+    if (strcmp(wanted->scope, "thread") != 0)
+        return json_get_string(scopes, wanted->scope, NULL);
+    /* Outside conversations several responses may continue one parent. The grant belongs to the
+     * branch of the response that brings the answer, not to its siblings. */
     return answer->run && thread && strncmp(thread, "resp_", 5) == 0 ? answer->run : thread;
 }
 
-static const char *why_no_scope(const struct wish *wish)
+static const char *why_no_scope(const struct wanted_grant *wanted)
 {
-    if (strcmp(wish->scope, "run") == 0)
-        return "the response that goes on is not there yet. Its own input can say this.";
-    if (strcmp(wish->scope, "assistant") == 0)
-        return "there is no assistant.";
+    if (strcmp(wanted->scope, "run") == 0)
+        return "the response that continues does not exist yet. Its own input can say this.";
+    if (strcmp(wanted->scope, "assistant") == 0)
+        return "the run has no assistant.";
     return "the request that led to the question names no 'user'.";
 }
 
-static void add(const struct wish *wish, const struct grant_answer *answer,
+static void add(const struct wanted_grant *wanted, const struct grant_answer *answer,
                 const json_t *memory, const char *scope_id, const char *key,
                 struct grant_row **grants, size_t *count)
 {
-    bool pattern = strcmp(wish->match, "pattern") == 0;
+    bool pattern = strcmp(wanted->match, "pattern") == 0;
     struct grant_row grant = {
-        .scope = mem_strdup(wish->scope),
+        .scope = mem_strdup(wanted->scope),
         .scope_id = mem_strdup(scope_id),
         .tool = mem_strdup(json_get_string(memory, "tool", "")),
-        .match = mem_strdup(wish->match),
+        .match = mem_strdup(wanted->match),
         .match_key = mem_strdup(key),
         .type = mem_strdup(pattern ? json_get_string(memory, "type", "") : ""),
         .definition = mem_strdup(answer->definition ? answer->definition : ""),
         .approve = answer->approve,
-        .said = wish->said,
+        .said = wanted->said,
         .reason = mem_strdup(answer->reason),
         .created_at = clock_wall_us(),
     };
 
-    if (wish->ttl_s)
-        grant.expires_at = grant.created_at + wish->ttl_s * 1000000;
+    if (wanted->ttl_s)
+        grant.expires_at = grant.created_at + wanted->ttl_s * 1000000;
     id_make(grant.id, "grant_");
     (void)snprintf(grant.approval_id, sizeof(grant.approval_id), "%s", answer->approval_id);
     *grants = mem_resize(*grants, *count + 1, sizeof(**grants));
     (*grants)[(*count)++] = grant;
 }
 
-static enum err_code add_patterns(const struct wish *wish, const struct grant_answer *answer,
-                                  const json_t *memory, const char *scope_id,
-                                  struct grant_row **grants, size_t *count, struct err *err)
+static enum err_code add_patterns(const struct wanted_grant *wanted,
+                                  const struct grant_answer *answer, const json_t *memory,
+                                  const char *scope_id, struct grant_row **grants,
+                                  size_t *count, struct err *err)
 {
     const json_t *patterns = json_object_get(memory, "patterns");
     size_t i;
     json_t *pattern;
 
     if (!json_array_size(patterns))
-        return refuse(wish, "the question has no patterns.", err);
+        return refuse(wanted, "the approval request has no patterns.", err);
     json_array_foreach (patterns, i, pattern)
-        add(wish, answer, memory, scope_id, json_string_value(pattern), grants, count);
+        add(wanted, answer, memory, scope_id, json_string_value(pattern), grants, count);
     return ERR_OK;
 }
 
-/* Nobody asked for it: it is not missed either. */
-static enum err_code cannot(const struct wish *wish, const char *why, struct err *err)
+/* The grant cannot be made: an error only if the answer requests it. */
+static enum err_code cannot(const struct wanted_grant *wanted, const char *why, struct err *err)
 {
-    return wish->said ? refuse(wish, why, err) : ERR_OK;
+    return wanted->said ? refuse(wanted, why, err) : ERR_OK;
 }
 
 enum err_code grants_make(const json_t *said, const char *path,
@@ -216,40 +240,42 @@ enum err_code grants_make(const json_t *said, const char *path,
                           size_t *count, struct err *err)
 {
     json_auto_t *memory = json_parse_own(answer->memory);
-    struct wish wish = wish_of(said, path, memory);
-    enum err_code rc = grant_words_check(said, path, err);
+    struct wanted_grant wanted = wanted_of(said, path, memory);
+    enum err_code rc = grant_remember_check(said, path, err);
     const char *scope_id;
     bool exact;
 
-    if (rc || wants_nothing(said, &wish))
+    if (rc || wants_nothing(said, &wanted))
         return rc;
     if (!memory)
-        return cannot(&wish, "of this question nothing can be remembered: it is always asked.",
+        return cannot(&wanted,
+                      "no answer to this approval request is remembered: it is always asked.",
                       err);
     if (answer->forgets)
-        return cannot(&wish, "nothing is remembered of a response that is not stored.", err);
-    scope_id = find_scope(&wish, memory, answer);
+        return cannot(&wanted, "a response that is not stored remembers no answers.", err);
+    scope_id = find_scope(&wanted, memory, answer);
     if (!scope_id)
-        return cannot(&wish, why_no_scope(&wish), err);
-    if (strcmp(wish.match, "pattern") == 0)
-        return add_patterns(&wish, answer, memory, scope_id, grants, count, err);
+        return cannot(&wanted, why_no_scope(&wanted), err);
+    if (strcmp(wanted.match, "pattern") == 0)
+        return add_patterns(&wanted, answer, memory, scope_id, grants, count, err);
     if (!json_object_get(memory, "key"))
-        return refuse(&wish, "of a permission only the patterns can be remembered.", err);
-    exact = strcmp(wish.match, "exact") == 0;
-    add(&wish, answer, memory, scope_id, exact ? json_get_string(memory, "key", "") : "",
+        return refuse(&wanted, "a permission can only be remembered by 'pattern'.", err);
+    exact = strcmp(wanted.match, "exact") == 0;
+    add(&wanted, answer, memory, scope_id, exact ? json_get_string(memory, "key", "") : "",
         grants, count);
     return ERR_OK;
 }
 
-bool grant_is_said(const json_t *said)
+bool grant_is_requested(const json_t *said)
 {
     return !json_absent(json_object_get(said, "remember")) ||
            !json_absent(json_object_get(said, "persistDecision"));
 }
 
-/* ---- What it covers ---- */
+/* ---- Covering other questions ---- */
 
-/* The run's own, and those of what it goes on from, are for all of its questions. */
+/* The grant is about this tool, this type of permission and this scope. Scopes of the run and
+ * its thread need no comparison, because both belong to the same run. */
 static bool is_for(const struct grant_row *grant, const json_t *memory, const char *definition)
 {
     const json_t *scopes = json_object_get(memory, "scopes");
@@ -261,6 +287,7 @@ static bool is_for(const struct grant_row *grant, const json_t *memory, const ch
            (own || strcmp(grant->scope_id, json_get_string(scopes, grant->scope, "")) == 0);
 }
 
+/* Must agree with GRANT_COVERS in grant_sql.h, which decides the same for stored grants. */
 static bool covers(const char *pattern, const char *text)
 {
     size_t length = strlen(pattern);
@@ -270,7 +297,7 @@ static bool covers(const char *pattern, const char *text)
     return strcmp(text, pattern) == 0;
 }
 
-/* By one at least, and refused by none. */
+/* At least one grant allows the text, and no grant refuses it. */
 static bool is_allowed(const struct grant_row *grants, size_t count, const json_t *memory,
                        const char *definition, const char *text)
 {

@@ -9,58 +9,64 @@
 #include "core/domain/rows.h"
 
 /*
- * grant.h -- what of an answer is remembered, and for whom.
+ * grant.h -- turns an answer to an approval request into grants: what is remembered, and for
+ * whom.
  *
- * A question carries a memory: what an answer to it may be remembered by.
+ * A question carries a memory, a JSON object that says by what an answer to it can be
+ * remembered:
  *
  *   tool      "group/tool", or "server label/tool"
- *   key       permission_key() of the tool and its arguments; not of a permission, whose answer says
- *             nothing of other calls of the tool
- *   scopes    {"thread": id, "assistant": id, "user": name}: those that there are. Outside
- *             conversations the thread is the response that asks
- *   default   the scope of an answer that says nothing; absent: then nothing is remembered
- *   type, patterns   of a permission: what match "pattern" remembers. There it is the match of an answer
- *             that names none
+ *   key       permission_key() of the tool and its arguments. Absent for a permission: its
+ *             answer says nothing about other calls of the tool
+ *   scopes    {"thread": id, "assistant": id, "user": name}, each if it exists. Outside
+ *             conversations the thread is the id of the response that asks
+ *   default   the scope of an answer without `remember`; absent: such an answer is not
+ *             remembered
+ *   type, patterns   of a permission: what match "pattern" remembers, which is the default
+ *                    match there
  *
- * An answer may say `remember`: {"scope": "run" | "thread" | "assistant" | "user", "match": "exact" |
- * "tool" | "pattern", "ttl_s": seconds}, all of them optional, or in older words `persistDecision`: true
- * for {"match": "tool"}, false for nothing. What cannot be honoured is an error and never passed over.
+ * An answer may have `remember`: {"scope": "run" | "thread" | "assistant" | "user", "match":
+ * "exact" | "tool" | "pattern", "ttl_s": seconds}, each member optional. It may have the older
+ * `persistDecision` instead: true means {"match": "tool"}, false means that nothing is
+ * remembered. A `remember` that cannot be honoured is an error. It is never dropped silently.
  *
- * Pure functions.
+ * Pure functions: any thread.
  */
 
-/* Longest life that a grant can be given: ten years. */
+/* Seconds: ten years. The longest `ttl_s`; without one a grant does not expire. */
 #define GRANT_TTL_LIMIT 315360000
 
 extern const char *const grant_scopes[]; /* end with NULL */
 extern const char *const grant_matches[];
 
-/* Who has answered what. Borrowed. */
+/* An answer to an approval request. Borrowed. */
 struct grant_answer {
     const char *approval_id;
-    const char *memory;     /* of the question, or NULL: nothing may be remembered of it */
-    const char *definition; /* of the tool, when it was asked */
-    bool approve;
-    const char *reason;
-    const char *run; /* that goes on with it; NULL while there is none */
-    bool forgets;    /* nothing is remembered of that run: it is not stored */
+    const char *memory;     /* of the question, JSON; NULL: no answer to it is remembered */
+    const char *definition; /* hash of the tool's definition at the time of the question */
+    bool approve;           /* refusals are remembered, too */
+    const char *reason;     /* or NULL */
+    const char *run;        /* the run that continues with the answer; NULL: not created yet */
+    bool forgets;           /* that run is not stored, so it must not create grants */
 };
 
-/* Whether `remember` and `persistDecision` of `said`, an object or NULL, are words of ours. `path` is
- * where `said` stands, or "". */
-enum err_code grant_words_check(const json_t *said, const char *path,
-                                struct err *err) MUST_CHECK;
+/* Checks the form of `remember` and `persistDecision` in `said`, an object or NULL. `path` is
+ * the path of `said` in the request, or "", for the parameter that ERR_INVALID names. */
+enum err_code grant_remember_check(const json_t *said, const char *path,
+                                   struct err *err) MUST_CHECK;
 
-/* Whether it has a word of these. */
-bool grant_is_said(const json_t *said);
+/* True if `said` has one of these two keys. */
+bool grant_is_requested(const json_t *said);
 
-/* Appends what is to be remembered. ERR_INVALID for what cannot be, with everything as it was. */
+/* Appends the grants that the answer creates, often none. The caller frees the list.
+ * ERR_INVALID when `said` requests a grant that cannot be made; then the list is unchanged. */
 enum err_code grants_make(const json_t *said, const char *path,
                           const struct grant_answer *answer, struct grant_row **grants,
                           size_t *count, struct err *err) MUST_CHECK;
 
-/* Whether the patterns among `grants`, which were made for one run, allow all that a question asks for
- * that waits for the same run; it has that memory and definition. */
+/* Whether the patterns among `grants` allow all patterns of another question, which has this
+ * memory and definition. Both must belong to one run: grants for the run or its thread are not
+ * compared by id. */
 bool grants_cover(const struct grant_row *grants, size_t count, const char *memory,
                   const char *definition);
 

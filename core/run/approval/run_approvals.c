@@ -1,3 +1,33 @@
+/*
+ * Approvals of calls: policy, question, answer.
+ *
+ * The policy of a call is computed when it is needed, from the configuration and the settings
+ * of the run. No decision depends on a stored policy: a stricter one counts for every call that
+ * has not begun. Once a question was asked, the policy does not matter any more, and the answer
+ * decides.
+ *
+ * A question is about one call and has one id, and the id is the only link between its forms:
+ * an item, a call of runnel_approval, a row in the store, an event of a webhook. Other calls of
+ * the turn run first; the questions are shown at the end of the turn. They stand behind a
+ * barrier: a client may answer as soon as it can read the id, so the row must be committed by
+ * then (run_write.c).
+ *
+ * An answer reaches the run in one of three ways, and each has its functions below: the
+ * settings of the next response, the outputs of a thread's run, or the store, read by a
+ * response that holds. The two APIs prescribe the first two. The third is for answers that
+ * come past the client, while its request stays open.
+ *
+ * What must hold: no call is executed without the approval that its policy wants. The stage
+ * asks early, for all calls together. run_may_execute() checks each call again right before its
+ * tool gets it, and trusts none of the stages: whatever path a call took after a crash or a
+ * pause, without an answer it does not run.
+ *
+ * After a crash the calls are restored from their rows, with the answers that were stored, and
+ * walk the stages again. A question that was asked is asked again under its old id. A call that
+ * had begun is not asked again, because it was allowed when it began; see was_cleared() for the
+ * exceptions.
+ */
+
 #include "core/run/approval/run_approvals.h"
 
 #include <string.h>
@@ -19,27 +49,31 @@
 #include "core/run/calls/run_variables.h"
 #include "core/tool/registry.h"
 
-/* ---- Who must be asked ---- */
+/* ---- Policy ---- */
 
-/* What the operator says of a server of theirs, which a request can only tighten; or NULL. */
-static const json_t *operators_word(const struct tool_use *use)
+/* The operator's `require_approval` of a server that the operator has named; or NULL. A request
+ * can only tighten it. */
+static const json_t *operator_rule(const struct tool_use *use)
 {
     return use->named ? use->named->require_approval : NULL;
 }
 
-/* A group of this server goes by its tools' own policies. A remote server is asked about unless the
- * request says otherwise, as OpenAI does it. */
-static enum execution_policy without_word(const struct tool_use *use)
+/* The policy of an entry without `require_approval`. Tools of a group have policies of their
+ * own. Calls of a remote server need an approval unless the request says "never": so does
+ * OpenAI. */
+static enum execution_policy default_policy(const struct tool_use *use)
 {
     const struct tool_handler *handler = use->handler;
     bool ours = handler->group && tool_registry_find(handler->group, handler->name) == handler;
     bool operators =
-        operators_word(use) && json_absent(json_object_get(use->entry, "require_approval"));
+        operator_rule(use) && json_absent(json_object_get(use->entry, "require_approval"));
 
     return ours || operators ? EXECUTION_AUTO : EXECUTION_ASK_ALWAYS;
 }
 
-/* Of tool, operator, project and user, and `runnel.permissions`. */
+/* The policy without the `require_approval` of the entry. The operator may loosen what the tool
+ * declares; every level after that only tightens. *ret_wanted is what `runnel.permissions` of
+ * the request says. */
 static struct permission declared(const struct run *run, const struct tool_use *use,
                                   struct permission *ret_wanted)
 {
@@ -58,16 +92,16 @@ static struct permission declared(const struct run *run, const struct tool_use *
     permission = permission_stricter(
         permission, permission_override(lax, permission_set_find(&settings->project_permissions,
                                                                  group, use->own)));
-    if (operators_word(use))
-        lax.execution = permission_required(operators_word(use), use->own, use->read_only,
+    if (operator_rule(use))
+        lax.execution = permission_required(operator_rule(use), use->own, use->read_only,
                                             EXECUTION_ASK_ALWAYS);
     return permission_stricter(permission, lax);
 }
 
-static bool is_required(const struct tool_use *use)
+static bool requires_approval(const struct tool_use *use)
 {
     return permission_required(json_object_get(use->entry, "require_approval"), use->own,
-                               use->read_only, without_word(use)) != EXECUTION_AUTO;
+                               use->read_only, default_policy(use)) != EXECUTION_AUTO;
 }
 
 struct permission run_permission_of(const struct run *run, const struct tool_use *use)
@@ -75,13 +109,14 @@ struct permission run_permission_of(const struct run *run, const struct tool_use
     struct permission wanted;
     struct permission permission = declared(run, use, &wanted);
 
-    if (is_required(use) && permission.execution == EXECUTION_AUTO)
+    if (requires_approval(use) && permission.execution == EXECUTION_AUTO)
         permission.execution = EXECUTION_ASK_ALWAYS;
     return permission;
 }
 
-/* require_approval insists, so nothing is remembered that nobody asked for; unless the request has
- * the finer word itself, which other servers read as "always". */
+/* `require_approval` means every call, so answers are remembered only on request. An exception
+ * is a request that also says "ask-once" itself: then `require_approval` is there for other
+ * servers, which do not know that value. */
 enum memory_policy run_memory_policy(const struct run *run, const struct tool_use *use)
 {
     struct permission wanted;
@@ -89,9 +124,9 @@ enum memory_policy run_memory_policy(const struct run *run, const struct tool_us
 
     if (permission.execution == EXECUTION_ASK_ALWAYS)
         return MEMORY_NONE;
-    if (is_required(use) && wanted.execution != EXECUTION_ASK_ONCE)
-        return MEMORY_SAID;
-    return permission.execution == EXECUTION_ASK_ONCE ? MEMORY_KEPT : MEMORY_NONE;
+    if (requires_approval(use) && wanted.execution != EXECUTION_ASK_ONCE)
+        return MEMORY_ON_REQUEST;
+    return permission.execution == EXECUTION_ASK_ONCE ? MEMORY_ALWAYS : MEMORY_NONE;
 }
 
 const char *run_no_approver(const struct run *run, enum approval_kind kind)
@@ -100,13 +135,17 @@ const char *run_no_approver(const struct run *run, enum approval_kind kind)
         return kind == APPROVAL_OF_RESULT ? "No result approval callback set"
                                           : "No execution approval callback set";
     if (!(run->row.flags & RUN_STORED))
-        return "Nobody can be asked about the calls of a response that is not stored";
+        return "No person can approve the calls of a response that is not stored";
     return NULL;
 }
 
-/* What was started before was answered, or needed none; but of what was remembered then, of what it
- * asks for now, or of another tool, nobody knows whether it may be started again. */
-static bool is_cleared(const struct run *run, const struct call *call)
+/* ---- Which calls wait ---- */
+
+/* A call that had begun in an earlier residency was allowed then, and gets no second question.
+ * That is unsure if a grant had allowed it, which may be revoked by now, if its plan asks for a
+ * permission, or if the tool has changed. It matters only for a call that would be executed
+ * again: any other one that had begun just ends with an error. */
+static bool was_cleared(const struct run *run, const struct call *call)
 {
     bool unsure = call->recall || call->approval.anew || call_permission(call);
 
@@ -114,14 +153,14 @@ static bool is_cleared(const struct run *run, const struct call *call)
            !(unsure && call_may_repeat(call));
 }
 
-/* By what it is about to do, or by policy. */
+/* Because the tool has changed, its plan asks for a permission, or its policy says so. */
 static bool needs_approval(const struct run *run, const struct call *call)
 {
     return call->approval.anew || call_permission(call) ||
            run_permission_of(run, call->use).execution != EXECUTION_AUTO;
 }
 
-/* What it is about to do is known. */
+/* The plan is known, or the tool makes none. */
 static bool is_planned(const struct call *call)
 {
     return !call->use->handler->plan || (call->plan && !call->plan->waiting);
@@ -139,10 +178,11 @@ bool run_may_execute(const struct run *run, const struct call *call)
         return false;
     if (recall && recall->decided)
         return recall->approve;
-    return is_cleared(run, call) || !needs_approval(run, call);
+    return was_cleared(run, call) || !needs_approval(run, call);
 }
 
-/* What cannot run anyhow is not worth a question: the model is told why. */
+/* A call that cannot run anyway gets no question: the model receives the error at once, and may
+ * correct the call. */
 static bool must_ask(struct run *run, const struct call *call)
 {
     json_auto_t *args = NULL;
@@ -151,7 +191,7 @@ static bool must_ask(struct run *run, const struct call *call)
     if (call->status != CALL_PROPOSED || *call->approval.id || !call->use ||
         tool_use_is_clients(call->use))
         return false;
-    if (is_cleared(run, call))
+    if (was_cleared(run, call))
         return false;
     if (call->plan && call->plan->error)
         return false;
@@ -160,7 +200,7 @@ static bool must_ask(struct run *run, const struct call *call)
 
 /* ---- Asking ---- */
 
-/* A call has one at a time: before it is executed, or when it has ended. */
+/* A call has at most one question at a time: about its execution, or later about its result. */
 static enum approval_kind kind_of(const struct call *call)
 {
     if (call->withheld)
@@ -173,7 +213,8 @@ static const char *question_id(const struct call *call)
     return call->withheld ? call->withheld->approval_id : call->approval.id;
 }
 
-static bool is_about(const json_t *details, const struct call *call)
+/* The details of a question name this call, and the same side of its execution. */
+static bool concerns(const json_t *details, const struct call *call)
 {
     const char *result = approval_kind_name(APPROVAL_OF_RESULT);
     bool after = strcmp(json_get_string(details, "kind", ""), result) == 0;
@@ -182,34 +223,32 @@ static bool is_about(const json_t *details, const struct call *call)
            after == (call->withheld != NULL);
 }
 
-static bool item_is_about(const struct item_row *item, const struct call *call)
-{
-    json_auto_t *body = json_parse_own(item->body);
-
-    return is_about(notes_of(body), call);
-}
-
+/* The item of the question, from before a crash; or NULL. */
 static const struct item_row *find_question(const struct run *run, const struct call *call)
 {
     for (size_t i = run->history_count; i-- > 0;) {
         const struct item_row *item = &run->history[i];
+        json_auto_t *body = NULL;
 
-        if (item->type == ITEM_MCP_APPROVAL_REQUEST && strcmp(item->run_id, run->row.id) == 0 &&
-            strcmp(item->call_id, call->id) == 0 && item_is_about(item, call))
+        if (item->type != ITEM_MCP_APPROVAL_REQUEST || strcmp(item->run_id, run->row.id) != 0 ||
+            strcmp(item->call_id, call->id) != 0)
+            continue;
+        body = json_parse_own(item->body);
+        if (concerns(notes_of(body), call))
             return item;
     }
     return NULL;
 }
 
-static bool asks_about(const char *question, const struct call *call)
+static bool question_concerns(const char *question, const struct call *call)
 {
     json_auto_t *details = json_parse_own(question);
 
-    return is_about(details, call);
+    return concerns(details, call);
 }
 
-/* The id under which it was asked before a crash; NULL when it was not. */
-static const char *asked_before(const struct run *run, const struct call *call)
+/* The id of the question if it was asked before a crash; or NULL. */
+static const char *find_question_id(const struct run *run, const struct call *call)
 {
     const struct item_row *item = find_question(run, call);
 
@@ -217,7 +256,7 @@ static const char *asked_before(const struct run *run, const struct call *call)
         const struct call *other = &run->calls.list[i];
 
         if (call_is_clients(other) && strcmp(other->name, RUN_APPROVAL_FUNCTION) == 0 &&
-            asks_about(other->arguments.data, call))
+            question_concerns(other->arguments.data, call))
             return other->id;
     }
     return item ? item->id : NULL;
@@ -230,9 +269,9 @@ static void refuse(struct call *call, const char *reason)
     call->reason = mem_strdup(reason && *reason ? reason : RUN_APPROVAL_REFUSED);
 }
 
-void run_ask_about(const struct run *run, const struct call *call, char id[ID_LIMIT + 1])
+void run_question_id(const struct run *run, const struct call *call, char id[ID_LIMIT + 1])
 {
-    const char *asked = call->approval.anew ? NULL : asked_before(run, call);
+    const char *asked = call->approval.anew ? NULL : find_question_id(run, call);
 
     if (asked)
         (void)snprintf(id, ID_LIMIT + 1, "%s", asked);
@@ -240,20 +279,9 @@ void run_ask_about(const struct run *run, const struct call *call, char id[ID_LI
         id_make(id, item_type_prefix(ITEM_MCP_APPROVAL_REQUEST));
 }
 
-static void ask(struct run *run, struct call *call)
-{
-    const char *nobody = run_no_approver(run, APPROVAL_OF_EXECUTION);
-
-    if (nobody) {
-        refuse(call, nobody);
-        return;
-    }
-    call_move(call, CALL_EV_ASK);
-    run_ask_about(run, call, call->approval.id);
-}
-
-/* True when somebody has answered this before, which is remembered. */
-static bool was_decided(struct call *call)
+/* False if no grant decides about the call. A remembered refusal refuses it. A remembered
+ * approval leaves it proposed: run_may_execute() reads the grant itself. */
+static bool apply_grant(struct call *call)
 {
     const struct recall *recall = call->recall;
     AUTO_FREE char *reason = NULL;
@@ -287,7 +315,7 @@ static const char *policy_of(const struct run *run, const struct call *call)
                           : execution_policy_name(run_permission_of(run, call->use).execution);
 }
 
-/* How an answer may be remembered. */
+/* Adds which `match` and `scope` the answer's `remember` may have. */
 static void add_choices(json_t *details, const struct run *run, const struct call *call)
 {
     json_t *matches = recall_matches(call->recall);
@@ -325,7 +353,8 @@ static json_t *details_of(const struct run *run, const struct call *call)
     return details;
 }
 
-/* The question as a call of the reserved function, which the client answers with its output. */
+/* Adds the question as a call of runnel_approval. The array of calls may move, so the id is
+ * copied first. */
 static void add_question(struct run *run, unsigned position)
 {
     const struct call *asked = &run->calls.list[position];
@@ -352,7 +381,7 @@ static bool has_call(const struct run *run, const char *id)
     return false;
 }
 
-static bool is_asked_about(const struct call *call)
+static bool has_question(const struct call *call)
 {
     return call->status == CALL_ASKED || (call->withheld && *call->withheld->approval_id);
 }
@@ -360,7 +389,7 @@ static bool is_asked_about(const struct call *call)
 void run_add_questions(struct run *run, unsigned count)
 {
     for (unsigned i = 0; run_is_assistants(run) && i < count; i++) {
-        if (is_asked_about(&run->calls.list[i]) &&
+        if (has_question(&run->calls.list[i]) &&
             !has_call(run, question_id(&run->calls.list[i])))
             add_question(run, i);
     }
@@ -371,14 +400,23 @@ void run_ask_approvals(struct run *run)
     unsigned count = run->calls.count;
 
     for (unsigned i = 0; i < count; i++) {
-        if (FAULT("run.unasked")) /* our mistake: run_may_execute() must see it */
+        struct call *call = &run->calls.list[i];
+        const char *nobody = run_no_approver(run, APPROVAL_OF_EXECUTION);
+
+        if (FAULT("run.unasked")) /* plays a bug here: run_may_execute() must catch it */
             continue;
-        if (run->calls.list[i].status == CALL_PROPOSED && was_decided(&run->calls.list[i]))
+        if (call->status == CALL_PROPOSED && apply_grant(call))
             continue;
-        if (!must_ask(run, &run->calls.list[i]))
+        if (!must_ask(run, call))
             continue;
-        ask(run, &run->calls.list[i]);
-        run_note_call(run, &run->calls.list[i], CALL_WAITING, NULL); /* as it was resolved */
+        if (nobody) {
+            refuse(call, nobody);
+        } else {
+            call_move(call, CALL_EV_ASK);
+            run_question_id(run, call, call->approval.id);
+        }
+        /* Freezes the arguments: the row has them with their references resolved. */
+        run_note_call(run, call, CALL_WAITING, NULL);
     }
     run_add_questions(run, count);
 }
@@ -386,7 +424,7 @@ void run_ask_approvals(struct run *run)
 bool run_has_questions(const struct run *run)
 {
     for (unsigned i = 0; i < run->calls.count; i++) {
-        if (is_asked_about(&run->calls.list[i]))
+        if (has_question(&run->calls.list[i]))
             return true;
     }
     return false;
@@ -394,7 +432,8 @@ bool run_has_questions(const struct run *run)
 
 /* ---- Showing ---- */
 
-/* What a question of this kind shows beside the call. The caller frees; NULL for nothing. */
+/* The details that the row of a question has beside the call: JSON, or NULL. The caller
+ * frees. */
 static char *shown_details(const struct call *call)
 {
     json_auto_t *details = json_object();
@@ -405,7 +444,7 @@ static char *shown_details(const struct call *call)
     return json_text(details);
 }
 
-/* `owner` has taken it up; "" for nobody. */
+/* Stores the question for /v1/runnel/approvals. `owner`: see run_store_questions(). */
 static void put_row(struct run *run, const struct call *call, const char *owner)
 {
     char definition[PERMISSION_KEY_SIZE];
@@ -457,7 +496,9 @@ static void show_question(struct run *run, const struct call *call)
     run_close_item(run, ITEM_COMPLETED);
 }
 
-/* What the webhook is told, if that is the channel: once for each question. */
+/* Queues the question for the webhook, if that is the channel: once for each question, also
+ * when a hold gives its questions back and they are stored again. It leaves after the write
+ * (run_write.c). */
 static void post_question(struct run *run, struct call *call)
 {
     json_t *question;
@@ -478,13 +519,14 @@ static void post_question(struct run *run, struct call *call)
     json_array_append_new(run->writing.posts, question);
 }
 
-/* A client that has read a question may answer it by its id. */
+/* A client that has read the id of a question may answer it at once, so the barrier comes
+ * before the first item: the questions are published after the write that has their rows. */
 void run_show_approvals(struct run *run)
 {
     if (run_has_questions(run))
         run_raise_barrier(run);
     for (unsigned i = 0; !run_is_assistants(run) && i < run->calls.count; i++) {
-        if (is_asked_about(&run->calls.list[i]))
+        if (has_question(&run->calls.list[i]))
             show_question(run, &run->calls.list[i]);
     }
     run_store_questions(run, "");
@@ -495,27 +537,11 @@ void run_store_questions(struct run *run, const char *owner)
     for (unsigned i = 0; i < run->calls.count; i++) {
         struct call *call = &run->calls.list[i];
 
-        if (!is_asked_about(call))
+        if (!has_question(call))
             continue;
         put_row(run, call, owner);
         post_question(run, call);
     }
-}
-
-/* ---- While the response waits for the answers itself ---- */
-
-static json_t *open_question(const struct run *run, const struct call *call,
-                             enum question_part part)
-{
-    json_t *question = json_build("{s:s}", "id", question_id(call));
-    json_auto_t *fields = NULL;
-
-    if (part == QUESTION_ID)
-        return question;
-    fields = question_fields(run, call);
-    json_set_string(question, "type", "mcp_approval_request");
-    json_object_update(question, fields);
-    return question;
 }
 
 json_t *run_open_questions(const struct run *run, enum question_part part)
@@ -523,13 +549,26 @@ json_t *run_open_questions(const struct run *run, enum question_part part)
     json_t *list = json_array();
 
     for (unsigned i = 0; i < run->calls.count; i++) {
-        if (is_asked_about(&run->calls.list[i]))
-            json_array_append_new(list, open_question(run, &run->calls.list[i], part));
+        const struct call *call = &run->calls.list[i];
+        json_t *question;
+
+        if (!has_question(call))
+            continue;
+        question = json_build("{s:s}", "id", question_id(call));
+        if (part == QUESTION_WHOLE) {
+            json_auto_t *fields = question_fields(run, call);
+
+            json_set_string(question, "type", "mcp_approval_request");
+            json_object_update(question, fields);
+        }
+        json_array_append_new(list, question);
     }
     return list;
 }
 
-/* The reason of a refusal; without one, what suits the kind of the question. */
+/* ---- Answers in the settings of the next response ---- */
+
+/* The reason of a refusal, or the default for the kind of the question. */
 static const char *reason_of(const char *kind, const char *reason)
 {
     bool permission = strcmp(kind, approval_kind_name(APPROVAL_OF_PERMISSION)) == 0;
@@ -539,10 +578,9 @@ static const char *reason_of(const char *kind, const char *reason)
     return permission ? RUN_PERMISSION_REFUSED : RUN_APPROVAL_REFUSED;
 }
 
-/* ---- Answers of a response ---- */
-
-/* What was approved is this tool, as it was shown, and no other of its name. */
-static bool is_another(const struct call *call, const char *definition)
+/* The tool has another definition than the one that was shown: a tool of the same name, but not
+ * what the person has approved. */
+static bool has_changed(const struct call *call, const char *definition)
 {
     char now[PERMISSION_KEY_SIZE];
 
@@ -554,10 +592,10 @@ static bool is_another(const struct call *call, const char *definition)
 
 static void decide(struct call *call, const struct run_decision *decision)
 {
-    bool over =
-        call_status_is_final(call->status); /* before a crash: only its item needs the id */
+    /* Ended before a crash: nothing is left to decide, but its item shows the id. */
+    bool over = call_status_is_final(call->status);
 
-    if (!over && decision->approve && is_another(call, decision->definition)) {
+    if (!over && decision->approve && has_changed(call, decision->definition)) {
         call->approval.anew = true;
         return;
     }
@@ -571,8 +609,9 @@ static void decide(struct call *call, const struct run_decision *decision)
         refuse(call, reason_of(decision->kind, decision->reason));
 }
 
-/* Whatever tool_choice says of what the model may call now: this was called before. A function of the
- * client's that has its name is another tool. */
+/* Gives a call of an earlier response its tool. tool_choice does not count: it is about what
+ * the model may call now, and this call was made before. If the client has a function of
+ * that name now, the approved tool is gone, and the call ends with "not found". */
 static void use_tool(const struct run *run, struct call *call, const struct tool_use *use)
 {
     call->use = use && tool_use_is_clients(use) ? NULL : use;
@@ -605,7 +644,7 @@ bool run_take_decisions(struct run *run)
     return true;
 }
 
-/* ---- Answers that a response has waited for ---- */
+/* ---- Answers that a held response has read ---- */
 
 static void take_answer(struct call *call, const json_t *answer)
 {
@@ -624,24 +663,26 @@ static void take_answer(struct call *call, const json_t *answer)
         refuse(call, reason && *reason ? reason : other);
 }
 
-void run_take_answers_held(struct run *run, const json_t *answers)
+void run_take_held_answers(struct run *run, const json_t *answers)
 {
     for (unsigned i = 0; i < run->calls.count; i++) {
         struct call *call = &run->calls.list[i];
 
-        if (is_asked_about(call))
+        if (has_question(call))
             take_answer(call, json_object_get(answers, question_id(call)));
     }
 }
 
-/* ---- After a pause, or a crash ---- */
+/* ---- Answers after a pause or a crash ---- */
 
 bool run_is_question(const struct call_row *row)
 {
     return row->client && row->tool && strcmp(row->tool, RUN_APPROVAL_FUNCTION) == 0;
 }
 
-static void restore_of_response(struct run *run, struct call *call)
+/* A response that crashed has its answers in its settings. They are about the calls of turn 0,
+ * which it took over from the previous response. */
+static void restore_from_settings(struct run *run, struct call *call)
 {
     const struct run_settings *settings = &run->settings;
 
@@ -653,22 +694,16 @@ static void restore_of_response(struct run *run, struct call *call)
     }
 }
 
-static bool asked_about_another(const struct call *call, const char *question)
-{
-    json_auto_t *details = json_parse_own(question);
-
-    return is_another(call, json_get_string(details, "definition", NULL));
-}
-
-/* What of the answer is remembered, was stored with it. */
-static void restore_of_thread(struct call *call, const struct call_row *row)
+/* A thread's run has its answer in the row of the question, a call of runnel_approval. The
+ * grants of the answer were stored together with it, so only the decision is read here. */
+static void restore_from_row(struct call *call, const struct call_row *row)
 {
     struct approval_reply reply = approval_reply_parse(row->output ? row->output : "");
     json_auto_t *asked = json_parse_own(row->arguments);
-    bool over =
-        call_status_is_final(call->status); /* before a crash: only its item needs the id */
+    bool over = call_status_is_final(call->status);
 
-    call->approval.anew = !over && reply.approve && asked_about_another(call, row->arguments);
+    call->approval.anew =
+        !over && reply.approve && has_changed(call, json_get_string(asked, "definition", NULL));
     if (!call->approval.anew)
         (void)snprintf(call->approval.id, sizeof(call->approval.id), "%s", row->call_id);
     if (!over && reply.approve && !call->approval.anew)
@@ -678,7 +713,8 @@ static void restore_of_thread(struct call *call, const struct call_row *row)
     approval_reply_clear(&reply);
 }
 
-/* The tool has run: what it gave is told, or not. */
+/* The same for a question about a result: the tool has run, and the model may see the result or
+ * not. */
 static void decide_result(struct run *run, struct call *call, const struct call_row *row)
 {
     struct approval_reply reply = approval_reply_parse(row->output ? row->output : "");
@@ -694,27 +730,23 @@ static void decide_result(struct run *run, struct call *call, const struct call_
     approval_reply_clear(&reply);
 }
 
-static void restore_answer(struct run *run, struct call *call, const struct call_row *row)
-{
-    if (call->withheld)
-        decide_result(run, call, row);
-    else
-        restore_of_thread(call, row);
-}
-
 void run_restore_decision(struct run *run, struct call *call, const struct call_row *rows,
                           size_t count)
 {
     if (call_is_clients(call))
         return;
     if (!run_is_assistants(run)) {
-        restore_of_response(run, call);
+        restore_from_settings(run, call);
         return;
     }
     for (size_t i = 0; i < count; i++) {
-        if (run_is_question(&rows[i]) && rows[i].state == CALL_DONE &&
-            asks_about(rows[i].arguments, call))
-            restore_answer(run, call, &rows[i]);
+        if (!run_is_question(&rows[i]) || rows[i].state != CALL_DONE ||
+            !question_concerns(rows[i].arguments, call))
+            continue;
+        if (call->withheld)
+            decide_result(run, call, &rows[i]);
+        else
+            restore_from_row(call, &rows[i]);
     }
 }
 

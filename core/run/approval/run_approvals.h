@@ -7,82 +7,104 @@
 #include "core/run/turn/run.h"
 
 /*
- * run_approvals.h -- calls that a person is asked about before they run.
+ * run_approvals.h -- calls that need an approval of a person before they are executed.
  *
- * A turn's calls are looked through before any starts. Those that need no question run. The others
- * are asked about: a response shows an mcp_approval_request for each and ends completed, its calls
- * open; a run of a thread requires action, with a call of the reserved function for each. Arguments
- * are frozen: what is executed later is what was shown.
+ * Before any call of a turn starts, each is compared with the policies. A call that needs no
+ * approval runs. Every other one gets a question (an approval request) and waits:
  *
- * The answers come to a response in the settings of the next one (struct run_decision), and to a
- * run as outputs of the reserved function. An approved call is executed before the model is asked
- * again; of a refused one the model is told why. An approval counts for the tool as it was shown: of
- * one that has changed since, it is asked anew. What was answered and is remembered (run_grants.h) is
- * not asked at all.
+ *   a response      shows an mcp_approval_request for each, and ends "completed" with the calls
+ *                   open. The next response brings the answers in its settings (struct
+ *                   run_decision).
+ *   a held one      keeps its request open and reads the answers itself (run_hold.h).
+ *   a thread's run  pauses with "requires_action" and one call of the function runnel_approval
+ *                   for each. The outputs of these calls are the answers.
  *
- * On the run's loop.
+ * The arguments are frozen: what is executed later is what the person saw. An approved call is
+ * executed before the next turn of the model. For a refused call the model receives the reason.
+ * An approval counts for the tool as it was shown: if its definition has changed since, a new
+ * question is asked. A call that a remembered answer decides (run_grants.h) gets no question.
+ *
+ * All functions are called on the run's loop.
  */
 
+/* The reasons that the model and the client read when a refusal gives none. */
 #define RUN_APPROVAL_REFUSED "Execution rejected by user"
 #define RUN_PERMISSION_REFUSED                            \
     "The user rejected permission to use this tool. You " \
     "may try again with different parameters."
 #define RUN_APPROVAL_REMEMBERED "Previously rejected by user"
 
-/* Which answers about it are remembered. */
+/* ---- Policy ---- */
+
+/* The effective policy of a tool in this run: the strictest of all levels that permission.h
+ * lists. */
+struct permission run_permission_of(const struct run *run, const struct tool_use *use);
+
+/* Which answers about a tool become grants (grant.h). */
 enum memory_policy {
-    MEMORY_NONE, /* it is always asked */
-    MEMORY_SAID, /* those that ask for it */
-    MEMORY_KEPT, /* all */
+    MEMORY_NONE,       /* none: every call needs a new approval */
+    MEMORY_ON_REQUEST, /* those with `remember` */
+    MEMORY_ALWAYS,     /* all */
 };
 enum memory_policy run_memory_policy(const struct run *run, const struct tool_use *use);
 
-/* What is asked about a tool, whoever says it. */
-struct permission run_permission_of(const struct run *run, const struct tool_use *use);
-
-/* Why nobody can be asked; NULL when somebody can. */
+/* Why no person can approve in this run, as a reason for the refusal; NULL if one can. */
 const char *run_no_approver(const struct run *run, enum approval_kind kind);
 
-/* Sets those of the turn's calls aside that need an answer first, or can get none. */
-void run_ask_approvals(struct run *run);
-
-/* The last door, which every call of ours goes through right before it is executed; of one that could
- * be. False: it needs an answer and has none, and only a mistake of ours can have brought it here. */
+/* The last check, right before a server-side call is executed. False: the call needs an
+ * approval and has none. An earlier stage should have caught that, so false means a bug in
+ * the server. */
 bool run_may_execute(const struct run *run, const struct call *call);
 
-/* The id of the question about a call: a new one, unless it was asked before a crash. */
-void run_ask_about(const struct run *run, const struct call *call, char id[ID_LIMIT + 1]);
+/* ---- Questions ---- */
 
-/* In a run of a thread, questions about the first `count` calls become calls of the reserved function. */
+/* The stage before execution: calls that need an approval are set aside, and calls that cannot
+ * get one are refused. */
+void run_ask_approvals(struct run *run);
+
+/* The id of the question about a call. It is new, unless the question was asked before a crash:
+ * clients may have seen that id. */
+void run_question_id(const struct run *run, const struct call *call, char id[ID_LIMIT + 1]);
+
+/* In a thread's run, adds a call of runnel_approval for each question about the first `count`
+ * calls that has none yet. Other runs: does nothing. Pointers to calls become invalid. */
 void run_add_questions(struct run *run, unsigned count);
 
-/* True when calls were set aside, or their results are withheld. */
+/* True if a call waits for an approval, or the result of one is withheld. */
 bool run_has_questions(const struct run *run);
 
-/* The questions of a response become items; those of all runs, rows. */
+/* At the end of the turn: the questions become rows, in a response items too, and are sent to
+ * the webhook if that is the channel. Clients see them after they are committed. */
 void run_show_approvals(struct run *run);
 
-/* The same for a response that waits for the answers itself: rows, which `owner` has taken up. */
+/* The rows and the webhook alone. `owner` is the response that takes the answers up, for one
+ * that holds; "" for none. */
 void run_store_questions(struct run *run, const char *owner);
 
-/* What it waits for: the questions as items, or their ids alone. A list of objects, new reference. */
+/* The open questions: whole, in the form of their items, or {"id"} only. An array, new
+ * reference. */
 enum question_part { QUESTION_WHOLE, QUESTION_ID };
 json_t *run_open_questions(const struct run *run, enum question_part part);
 
-/* All of them were answered: {question id: {"approve", "reason"}}. */
-void run_take_answers_held(struct run *run, const json_t *answers);
+/* ---- Answers ---- */
 
-/* The calls that the response was made to go on with; true when there are any. */
+/* To a response that holds: {question id: {"approve", "reason"}}, with an answer to each open
+ * question. */
+void run_take_held_answers(struct run *run, const json_t *answers);
+
+/* To the previous response: adds the calls that this one was created to continue, and starts
+ * their stages. False if the request brought no answers. */
 bool run_take_decisions(struct run *run);
 
-/* What was decided about a call of before this stay. */
+/* After a pause or a crash: applies the answer to a call that was just restored, if it has one.
+ * `rows` are all calls of its turn. */
 void run_restore_decision(struct run *run, struct call *call, const struct call_row *rows,
                           size_t count);
 
-/* True when a row is a question of a run of a thread, and no call of the model's. */
+/* True if a row is a call of runnel_approval, which the server made, and not the model. */
 bool run_is_question(const struct call_row *row);
 
-/* What the model is told of a refused call. The caller frees. */
+/* The output of a refused call, for the model. The caller frees. */
 char *run_refusal_text(const struct call *call);
 
 #endif

@@ -1,3 +1,30 @@
+/*
+ * Remembered answers for the calls of a turn.
+ *
+ * One lookup serves the whole turn. For each call it asks the store about the call itself, if
+ * its policy remembers answers, and about each pattern of the permission that its plan wants.
+ * The store returns one grant or nothing for each question, in the same order (grants.h).
+ * Together they decide:
+ *
+ *   the call or a pattern is refused         the call is refused
+ *   the call is approved, no permission      it runs
+ *   all patterns and the call are approved   it runs
+ *   all patterns are approved                the permission is dropped; the policy may still
+ *                                            ask
+ *   anything else                            a person is asked
+ *
+ * A grant for a tool does not cover a permission. The person who said "always run this tool"
+ * has not seen that this call writes outside its directory.
+ *
+ * What must hold: an error never allows anything. Without a result of the lookup no call is
+ * decided, and a permission without type or patterns is never looked up, because there is
+ * nothing that a grant could cover. Nothing is cached between turns, so a revoked grant does
+ * not count in the next turn.
+ *
+ * After a crash or a pause the stage runs again. It skips calls that a person has answered
+ * since: that answer is newer than any grant.
+ */
+
 #include "core/run/approval/run_grants.h"
 
 #include <stdio.h>
@@ -22,7 +49,7 @@ void recall_free(struct recall *recall)
     free(recall);
 }
 
-/* ---- What a call is remembered by ---- */
+/* ---- What is looked up for a call ---- */
 
 static void tool_name(const struct tool_use *use, char *ret_name, size_t size)
 {
@@ -48,7 +75,7 @@ void tool_use_definition(const struct tool_use *use, char ret_hash[PERMISSION_KE
     permission_key(name, definition, ret_hash);
 }
 
-/* Of a call that could be made. */
+/* NULL if the call cannot be executed: it gets no question either. */
 static struct recall *new_recall(struct run *run, const struct call *call)
 {
     json_auto_t *args = NULL;
@@ -61,18 +88,18 @@ static struct recall *new_recall(struct run *run, const struct call *call)
     tool_name(call->use, recall->tool, sizeof(recall->tool));
     permission_key(recall->tool, args, recall->key);
     tool_use_definition(call->use, recall->definition);
-    recall->said = run_memory_policy(run, call->use) == MEMORY_SAID;
+    recall->said = run_memory_policy(run, call->use) == MEMORY_ON_REQUEST;
     return recall;
 }
 
-/* Nothing is remembered for, or by, a response that is not stored. */
-static bool has_memory(const struct run *run, const struct call *call)
+/* A response that is not stored neither uses grants nor makes any. */
+static bool can_remember(const struct run *run, const struct call *call)
 {
     return run->row.flags & RUN_STORED && call_is_due(call) && call->use &&
            !tool_use_is_clients(call->use);
 }
 
-/* What is asked for without saying what for is never covered by what was allowed. */
+/* A grant can cover the permission: it has a type, and patterns that are not empty. */
 static bool has_patterns(const json_t *permission)
 {
     const json_t *patterns = json_object_get(permission, "patterns");
@@ -86,12 +113,12 @@ static bool has_patterns(const json_t *permission)
     return json_array_size(patterns) && *json_get_string(permission, "type", "");
 }
 
-/* `permission` is what the call asks for, {"type", "patterns", ...}; or NULL. */
-static void note_recall(struct run *run, struct call *call, const json_t *permission)
+/* `permission` is what the call's plan wants, {"type", "patterns", ...}; or NULL. */
+static void prepare_recall(struct run *run, struct call *call, const json_t *permission)
 {
     bool itself;
 
-    if (call->recall || !has_memory(run, call))
+    if (call->recall || !can_remember(run, call))
         return;
     itself = run_memory_policy(run, call->use) != MEMORY_NONE;
     if (permission ? !has_patterns(permission) : !itself)
@@ -106,13 +133,14 @@ static void note_recall(struct run *run, struct call *call, const json_t *permis
                        "patterns", json_object_get(permission, "patterns"));
 }
 
-static void set_scope(json_t *scopes, const char *scope, const char *id)
+static void add_scope(json_t *scopes, const char *scope, const char *id)
 {
     if (*id)
         json_set_string(scopes, scope, id);
 }
 
-/* Where an answer is remembered that says nothing about it. */
+/* The scope of an answer that names none: `remember_default` of the request, or the thread
+ * if the run does not have that scope. */
 static const char *default_scope(const struct run *run, const json_t *scopes)
 {
     const char *scope = run->settings.approval.remember;
@@ -136,9 +164,9 @@ char *run_grant_memory(const struct run *run, const struct call *call)
     if (!recall || (!recall->permission && !recall->itself))
         return NULL;
     scopes = json_object();
-    set_scope(scopes, "thread", *run->row.thread_id ? run->row.thread_id : run->row.id);
-    set_scope(scopes, "assistant", run->row.assistant_id);
-    set_scope(scopes, "user", run->tenant.user);
+    add_scope(scopes, "thread", *run->row.thread_id ? run->row.thread_id : run->row.id);
+    add_scope(scopes, "assistant", run->row.assistant_id);
+    add_scope(scopes, "user", run->tenant.user);
     memory = json_build("{s:s, s:o}", "tool", recall->tool, "scopes", scopes);
     if (recall->permission) {
         json_object_update(memory, recall->permission);
@@ -188,8 +216,8 @@ static json_t *grant_answer(const struct grant_row *grant)
     return answer;
 }
 
-static enum err_code look_up(struct tool_call *call, struct tool_result *ret_result,
-                             struct err *err)
+static enum err_code find_grants(struct tool_call *call, struct tool_result *ret_result,
+                                 struct err *err)
 {
     const json_t *args = tool_call_args(call);
     const json_t *list = json_object_get(args, "questions");
@@ -217,11 +245,11 @@ static enum err_code look_up(struct tool_call *call, struct tool_result *ret_res
     return tool_call_emit_stage(call, "recalled", json_build("{s:o}", "grants", answers));
 }
 
-static const struct tool_handler recaller = {
+static const struct tool_handler finder = {
     .name = "recall",
     .description = "",
     .parameters = "{}",
-    .run = look_up,
+    .run = find_grants,
 };
 
 /* ---- To the worker, and back ---- */
@@ -237,7 +265,7 @@ static const json_t *patterns_of(const struct recall *recall)
     return json_object_get(recall->permission, "patterns");
 }
 
-/* About the call itself, and then about each pattern: take_grants_of() reads the answers. */
+/* First the call itself, then each pattern: take_grants_of() relies on this order. */
 static void add_questions_of(const struct recall *recall, json_t *questions)
 {
     size_t i;
@@ -254,8 +282,8 @@ static void add_questions_of(const struct recall *recall, json_t *questions)
     }
 }
 
-/* What somebody has answered is not looked for: the answer counts, whatever was said beside it. */
-static bool is_looked_for(const struct call *call)
+/* A call that a person has answered needs no lookup: the answer counts. */
+static bool is_open(const struct call *call)
 {
     return call->recall && call_is_due(call) && !*call->approval.id;
 }
@@ -265,7 +293,7 @@ static json_t *questions_of(const struct run *run)
     json_t *questions = json_array();
 
     for (unsigned i = 0; i < run->calls.count; i++) {
-        if (is_looked_for(&run->calls.list[i]))
+        if (is_open(&run->calls.list[i]))
             add_questions_of(run->calls.list[i].recall, questions);
     }
     return questions;
@@ -281,7 +309,7 @@ static bool refuses(const json_t *grant)
     return json_is_object(grant) && !allows(grant);
 }
 
-static void note_grant(struct recall *recall, const json_t *grant)
+static void take_grant(struct recall *recall, const json_t *grant)
 {
     (void)snprintf(recall->grant_id, sizeof(recall->grant_id), "%s",
                    json_get_string(grant, "id", ""));
@@ -290,9 +318,9 @@ static void note_grant(struct recall *recall, const json_t *grant)
     recall->reason = mem_strdup(json_get_string(grant, "reason", NULL));
 }
 
-/* What the grants of all patterns come to: a refusal, when there is one; nothing, when one is
- * missing. */
-static const json_t *grant_of_all(const json_t *grants, size_t first, size_t count)
+/* One grant for all patterns: a refusal if there is one, else an approval if no pattern
+ * lacks one, else NULL. */
+static const json_t *combine(const json_t *grants, size_t first, size_t count)
 {
     const json_t *all = json_array_get(grants, first);
 
@@ -307,7 +335,8 @@ static const json_t *grant_of_all(const json_t *grants, size_t first, size_t cou
     return all;
 }
 
-/* The call itself may be asked about all the same, by its policy. */
+/* Grants allow everything that the plan wants. Whether the call runs is for its policy to
+ * say. */
 static void drop_permission(struct call *call)
 {
     json_decref(TAKE(call->recall->permission));
@@ -320,21 +349,21 @@ static void take_grants_of(struct call *call, const json_t *grants, size_t *next
     struct recall *recall = call->recall;
     const json_t *itself = recall->itself ? json_array_get(grants, (*next)++) : NULL;
     size_t count = json_array_size(patterns_of(recall));
-    const json_t *all = grant_of_all(grants, *next, count);
+    const json_t *all = combine(grants, *next, count);
 
     *next += count;
     if (refuses(itself) || !count) {
-        note_grant(recall, itself);
+        take_grant(recall, itself);
     } else if (refuses(all)) {
-        note_grant(recall, all);
+        take_grant(recall, all);
     } else if (allows(all)) {
-        note_grant(recall, allows(itself) ? itself : all);
+        take_grant(recall, allows(itself) ? itself : all);
         drop_permission(call);
     }
     recall->decided = *recall->grant_id && (!recall->approve || allows(itself));
 }
 
-/* Without an answer of the store nothing is remembered, and the person is asked. */
+/* After an error there are no "grants": no call is decided. */
 static void take_grants(struct run *run, unsigned job, const struct offload_result *result)
 {
     const json_t *grants = json_object_get(result->fields, "grants");
@@ -342,7 +371,7 @@ static void take_grants(struct run *run, unsigned job, const struct offload_resu
 
     (void)job;
     for (unsigned i = 0; grants && i < run->calls.count; i++) {
-        if (is_looked_for(&run->calls.list[i]))
+        if (is_open(&run->calls.list[i]))
             take_grants_of(&run->calls.list[i], grants, &next);
     }
 }
@@ -359,7 +388,7 @@ static void start_recalling(struct run *run)
     run_offload(run, 1, take_grants, run_pass_stage);
     run_offload_job(run, 0,
                     (struct tool_call_spec){
-                        .handler = &recaller,
+                        .handler = &finder,
                         .call_id = "",
                         .args = args,
                         .variables = run_variable_access(run),
@@ -374,8 +403,8 @@ enum stage_step run_recall_grants(struct run *run)
         struct call *call = &run->calls.list[i];
 
         if (!*call->approval.id)
-            note_recall(run, call, call_permission(call));
-        wanted = wanted || is_looked_for(call);
+            prepare_recall(run, call, call_permission(call));
+        wanted = wanted || is_open(call);
     }
     if (!wanted)
         return STAGE_PASSED;

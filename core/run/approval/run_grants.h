@@ -10,43 +10,52 @@
 #include "core/run/turn/run.h"
 
 /*
- * run_grants.h -- answers that are remembered, and the calls of a turn; on the run's loop.
+ * run_grants.h -- remembered answers (grants) for the calls of a turn.
  *
- * A loop does not wait for the store: which calls somebody has answered for before is looked up by a
- * tool worker, for all calls of the turn at once, after their arguments are known and before anybody
- * is asked. When it cannot be looked up, nothing is remembered and the question is asked.
+ * Before any question is asked, the grants for all calls of the turn are looked up together. A
+ * tool worker does that, because a loop does not wait for the store. If the lookup fails, no
+ * grant counts, and the questions are asked.
+ *
+ * All functions are called on the run's loop; tool_use_definition() and the recall_ functions
+ * are pure.
  */
 
-/* A call whose answer may be remembered (run_memory_policy()), or what its plan asks for. */
+/* What is looked up for one call, and what was found. A call has one if an answer about it
+ * can be remembered (run_memory_policy()), or if its plan asks for a permission. */
 struct recall {
     char tool[2 * ID_LIMIT + 160];        /* "group/tool" or "server label/tool" */
-    char key[PERMISSION_KEY_SIZE];        /* of the arguments */
-    char definition[PERMISSION_KEY_SIZE]; /* of the tool */
-    bool itself;                          /* answers about the call itself are remembered */
-    bool said;                            /* of those only what somebody asked for counts */
-    json_t *permission;          /* {"type", "patterns"} that nobody has allowed yet; or NULL */
-    char grant_id[ID_LIMIT + 1]; /* of what is remembered, or "" */
-    bool decided;                /* nobody is asked any more */
+    char key[PERMISSION_KEY_SIZE];        /* permission_key() of the arguments */
+    char definition[PERMISSION_KEY_SIZE]; /* hash of the tool's definition */
+    bool itself; /* grants for the call itself count, not only those for its permission */
+    bool said;   /* of these only grants that an answer requested */
+    json_t *permission; /* {"type", "patterns"} of the plan, until grants allow it; or NULL */
+
+    /* Found. */
+    char grant_id[ID_LIMIT + 1]; /* "": no grant */
+    bool decided;                /* the call needs no question: see approve */
     bool approve;
-    char *reason;
+    char *reason; /* of the remembered answer; or NULL */
 };
 void recall_free(struct recall *recall);
 
-/* SHA-256 over what a tool is: its name, description and schema, and the revision that its init() names;
- * of a remote server's also where that is. An approval counts for no other. */
+/* The hash of a tool's definition, SHA-256 in hexadecimal: name, description, schema and the
+ * revision that its init() returns; of a remote tool also the URL of its server. An approval
+ * counts for the tool with this hash only. */
 void tool_use_definition(const struct tool_use *use, char ret_hash[PERMISSION_KEY_SIZE]);
 
-/* The stage that looks up what is remembered of calls that are due. What a plan asks for is no longer
- * asked for (call_permission()) when every pattern of it was allowed. */
+/* The stage that looks up the grants of calls that are due. If grants allow every pattern of
+ * a plan's permission, the plan no longer has one (call_permission()). */
 enum stage_step run_recall_grants(struct run *run);
 
-/* By which matches an answer about the call may be remembered; NULL for none. New reference. */
+/* The values of `match` that an answer about the call may have: an array, new reference.
+ * NULL if no answer is remembered. */
 json_t *recall_matches(const struct recall *recall);
 
-/* What an answer about the call may be remembered by (grant.h), as JSON; NULL for nothing. */
+/* The memory of the question about the call (grant.h): JSON, the caller frees. NULL if no
+ * answer is remembered. */
 char *run_grant_memory(const struct run *run, const struct call *call);
 
-/* What its item says when an answer was remembered; NULL when none was. New reference. */
+/* `runnel.approval` of the call's item when a grant decided it: a new reference; or NULL. */
 json_t *recall_note(const struct recall *recall);
 
 #endif

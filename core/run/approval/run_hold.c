@@ -1,3 +1,31 @@
+/*
+ * A response that holds.
+ *
+ *   questions stored --> begin --> notice, timer --> notice ...
+ *                                     |    ^
+ *                  an answer, timeout |    | not all answered
+ *                      or drain       v    |
+ *                                 a worker reads the answers --> all: walk the stages again
+ *                                                            --> leaving: show the questions
+ *
+ * The questions are rows with used_by = this run, from the write that stores them. So no other
+ * response can take them up while this one waits (approval_holds.h). Any node may store an
+ * answer. It notifies the run's loop, which may miss that; the keeper polls for answers that
+ * were missed (server/keeper.c). A notification carries no answer: the store alone knows, and a
+ * worker reads it there.
+ *
+ * The end is a race between the last answer and the timeout. The store decides it: the last
+ * read locks the rows, and in one transaction either finds all answers or gives the questions
+ * back (HOLD_LEAVE). Deciding here instead would lose an answer that is stored between the last
+ * read and the end of the response.
+ *
+ * At most one read is under way, because a run has one offload. What happens meanwhile sets
+ * `again`.
+ *
+ * A crash ends the response, as it ends every foreground response. Nothing of a hold is
+ * restored.
+ */
+
 #include "core/run/approval/run_hold.h"
 
 #include <string.h>
@@ -10,25 +38,25 @@
 #include "core/run/calls/run_variables.h"
 #include "core/store/tables/approvals/approval_holds.h"
 
-/* When the store could not be asked whether it is over. */
+/* Until the last read is tried again, after an error of the store. */
 #define RETRY_NS NS_PER_SECOND
 
 struct run_hold {
     struct run *run;
-    struct loop_timer timer; /* of the next notice, or of the end */
-    uint64_t until_ns;
-    int64_t expires_at; /* the same on the wall; seconds */
-    bool begun;         /* the questions are in the store */
-    bool told;          /* what is asked: later notices only say which */
-    bool leaving;       /* it is over, unless all have been answered by now */
-    bool again;         /* something may have happened since the store was looked at */
-    bool last;          /* what is being looked at decides */
-    json_t *found;      /* {"answers", "goes_on"}, as the store had it last; or NULL */
+    struct loop_timer timer; /* of the next notice, of the timeout, or of a retry */
+    uint64_t until_ns;       /* the timeout, on the monotonic clock */
+    int64_t expires_at;      /* the same in Unix seconds, for the client */
+    bool begun;              /* the questions are committed */
+    bool shown;    /* a notice had the whole questions: later ones have the ids only */
+    bool leaving;  /* timeout or drain: the next read decides */
+    bool again;    /* another read is needed after the one under way */
+    bool deciding; /* the read under way is the last one: HOLD_LEAVE */
+    json_t *found; /* {"answers", "goes_on"} of the last read; NULL: it failed */
 };
 
 /* ---- How long ---- */
 
-static bool may_hold(const struct run *run)
+static bool can_hold(const struct run *run)
 {
     enum approval_channel channel = run->settings.approval.channel;
     bool wanted = channel == APPROVAL_HOLD || channel == APPROVAL_WEBHOOK;
@@ -37,7 +65,8 @@ static bool may_hold(const struct run *run)
            !run->drain_wanted;
 }
 
-/* What is left of the response's own time is not all used up: it must come to an end of its own. */
+/* Microseconds. The response has a time limit of its own, and a tenth of what is left is kept:
+ * it must end with its questions shown before it expires. */
 static int64_t patience_us(const struct run *run)
 {
     int64_t wanted = run->settings.approval.hold_seconds * US_PER_SECOND;
@@ -48,21 +77,21 @@ static int64_t patience_us(const struct run *run)
     return wanted;
 }
 
-/* ---- What is told meanwhile ---- */
+/* ---- Notices ---- */
 
-static void tell(struct run *run)
+static void emit_notice(struct run *run)
 {
     struct run_hold *hold = run->calls.hold;
     json_auto_t *notice =
         json_build("{s:s, s:I, s:o}", "event", "approval.pending", "expires_at",
                    (json_int_t)hold->expires_at, "approval_requests",
-                   run_open_questions(run, hold->told ? QUESTION_ID : QUESTION_WHOLE));
+                   run_open_questions(run, hold->shown ? QUESTION_ID : QUESTION_WHOLE));
 
-    hold->told = true;
+    hold->shown = true;
     run_emit(run, &(struct run_event){.kind = RUN_EVENT_HELD, .fields = notice});
 }
 
-static void wait_on(struct run *run)
+static void start_timer(struct run *run)
 {
     struct run_hold *hold = run->calls.hold;
     double seconds = engine_options(run->engine)->notice_seconds;
@@ -79,13 +108,13 @@ static void tick(struct loop_timer *timer)
     if (hold->leaving || clock_mono_ns() >= hold->until_ns) {
         run_hold_leave(run);
     } else {
-        tell(run);
-        wait_on(run);
+        emit_notice(run);
+        start_timer(run);
     }
     run_pump(run);
 }
 
-/* ---- What was said, read by a worker ---- */
+/* ---- Reading the answers, on a worker ---- */
 
 static json_t *answers_of(const struct approval_row *rows, size_t count)
 {
@@ -100,14 +129,14 @@ static json_t *answers_of(const struct approval_row *rows, size_t count)
     return answers;
 }
 
-static enum err_code look_up(struct tool_call *call, struct tool_result *ret_result,
-                             struct err *err)
+static enum err_code read_answers(struct tool_call *call, struct tool_result *ret_result,
+                                  struct err *err)
 {
     const json_t *args = tool_call_args(call);
     const json_t *list = json_object_get(args, "ids");
     size_t count = json_array_size(list);
     AUTO_FREE const char **ids = mem_new_array(const char *, count + 1);
-    enum hold_look look = json_get_bool(args, "leave", false) ? HOLD_LEAVE : HOLD_LOOK;
+    enum hold_action look = json_get_bool(args, "leave", false) ? HOLD_LEAVE : HOLD_READ;
     struct variable_access access;
     struct approval_row *rows = NULL;
     size_t found = 0;
@@ -119,7 +148,7 @@ static enum err_code look_up(struct tool_call *call, struct tool_result *ret_res
     for (size_t i = 0; i < count; i++)
         ids[i] = json_string_value(json_array_get(list, i));
     if (!rc)
-        rc = store_approvals_look(access.store, tool_call_tenant(call), tool_call_run(call),
+        rc = store_approvals_held(access.store, tool_call_tenant(call), tool_call_run(call),
                                   ids, count, look, &rows, &found, &goes_on, err);
     if (rc)
         return rc;
@@ -129,11 +158,11 @@ static enum err_code look_up(struct tool_call *call, struct tool_result *ret_res
         call, "looked", json_build("{s:o, s:b}", "answers", answers, "goes_on", goes_on));
 }
 
-static const struct tool_handler looker = {
+static const struct tool_handler reader = {
     .name = "look",
     .description = "",
     .parameters = "{}",
-    .run = look_up,
+    .run = read_answers,
 };
 
 static json_t *question_ids(const struct run *run)
@@ -155,27 +184,29 @@ static void keep_found(struct run *run, unsigned job, const struct offload_resul
     run->calls.hold->found = json_incref((json_t *)(uintptr_t)result->fields);
 }
 
-/* Without an answer of the store nothing is known: it waits on, or asks again whether it is over. */
+/* If the read failed, nothing is known. An ordinary read is left to the next notification or
+ * poll; the last one is repeated, because the questions must be given back before the response
+ * ends. */
 static void take_found(struct run *run)
 {
     struct run_hold *hold = run->calls.hold;
     json_auto_t *found = TAKE(hold->found);
 
     if (json_get_bool(found, "goes_on", false)) {
-        run_take_answers_held(run, json_object_get(found, "answers"));
+        run_take_held_answers(run, json_object_get(found, "answers"));
         run_stop_hold(run);
         run_walk_stages(run);
-    } else if (found && hold->last) {
+    } else if (found && hold->deciding) {
         run_stop_hold(run);
         run_pass_stage(run);
     } else if (hold->again) {
-        run_hold_look(run);
-    } else if (hold->last) {
+        run_hold_check(run);
+    } else if (hold->deciding) {
         loop_timer_start(run->loop, &hold->timer, clock_mono_ns() + RETRY_NS);
     }
 }
 
-void run_hold_look(struct run *run)
+void run_hold_check(struct run *run)
 {
     struct run_hold *hold = run->calls.hold;
     json_auto_t *args = NULL;
@@ -185,12 +216,12 @@ void run_hold_look(struct run *run)
     hold->again = !hold->begun || run->calls.offload;
     if (hold->again)
         return;
-    hold->last = hold->leaving;
-    args = json_build("{s:o, s:b}", "ids", question_ids(run), "leave", hold->last);
+    hold->deciding = hold->leaving;
+    args = json_build("{s:o, s:b}", "ids", question_ids(run), "leave", hold->deciding);
     run_offload(run, 1, keep_found, take_found);
     run_offload_job(run, 0,
                     (struct tool_call_spec){
-                        .handler = &looker,
+                        .handler = &reader,
                         .call_id = "",
                         .args = args,
                         .variables = run_variable_access(run),
@@ -202,12 +233,13 @@ void run_hold_leave(struct run *run)
     if (!run->calls.hold)
         return;
     run->calls.hold->leaving = true;
-    run_hold_look(run);
+    run_hold_check(run);
 }
 
-/* ---- From the questions to their answers ---- */
+/* ---- Beginning and end ---- */
 
-/* They are in the store: from here on somebody may answer. */
+/* The questions are committed, so an answer may come from now on. The timeout begins here and
+ * not when the tools were called: a slow write must not shorten it. */
 static void begin(struct run *run)
 {
     struct run_hold *hold = run->calls.hold;
@@ -219,17 +251,17 @@ static void begin(struct run *run)
     hold->begun = true;
     hold->until_ns = clock_mono_ns() + (uint64_t)patience * 1000;
     hold->expires_at = (clock_wall_us() + patience) / US_PER_SECOND;
-    tell(run);
-    wait_on(run);
+    emit_notice(run);
+    start_timer(run);
     if (run->drain_wanted)
         run_hold_leave(run);
     else if (hold->again)
-        run_hold_look(run);
+        run_hold_check(run);
 }
 
 enum stage_step run_hold_calls(struct run *run)
 {
-    if (!may_hold(run) || !run_has_questions(run) || !engine_hold_add(run->engine, run))
+    if (!can_hold(run) || !run_has_questions(run) || !engine_hold_add(run->engine, run))
         return STAGE_PASSED;
     run->calls.hold = mem_new(struct run_hold);
     run->calls.hold->run = run;

@@ -5,34 +5,37 @@
 #include "core/run/turn/run.h"
 
 /*
- * run_hold.h -- a response that waits for answers with its request open: the channels "hold" and
- * "webhook".
+ * run_hold.h -- a response that waits for approvals with its request open: the approval
+ * channels "hold" and "webhook".
  *
- * Its questions are stored as they are for any response, and are the run's own from the start
- * (store/approval_holds.h). It then does nothing until somebody has answered through
- * /v1/runnel/approvals: whoever stored an answer tells the loop, and a tool worker reads what was said,
- * because a loop does not wait for the store. When all questions are answered the calls go on, in the same
- * response. When its time is over, or the server is ending, what is open is left to the next request: then
- * it ends as a response that suspends. Those who stream it hear now and then that it waits.
+ * The response stores its questions and waits for answers through /v1/runnel/approvals. Its
+ * client stays connected, and a stream gets a notice from time to time. When all questions are
+ * answered, the calls continue in the same response. When `hold_timeout_s` is over, or the
+ * server drains, the response ends with its questions open, like a response that suspends. The
+ * next request can then answer them.
  *
- * Only what lives no longer than its request is held: a response in the background and a run of a thread
- * suspend, and their answers start them again. So does one that comes when as many of its project are held
- * as may (slots.h): its questions wait for the next request.
+ * Only a stored foreground response holds. A background response and a thread's run suspend
+ * instead: they keep nothing in memory while they wait. A response suspends, too, when too many
+ * of its project hold already (slots.h).
  *
- * On the run's loop.
+ * All functions are called on the run's loop.
  */
 
-/* `runnel.approval.hold_timeout_s`, at most. */
+/* Seconds: the largest `runnel.approval.hold_timeout_s`. */
 #define RUN_HOLD_SECONDS_LIMIT 3600
 
-/* The stage in which a response waits for its answers. Those who have them walk the stages again; without
- * them, when the time is over, the questions are shown. */
+/* The stage in which a response waits for answers. With all answers, the calls walk the stages
+ * from the beginning. Without them, the stage passes, and the next one shows the questions. */
 enum stage_step run_hold_calls(struct run *run);
 
-/* An answer was stored, perhaps. */
-void run_hold_look(struct run *run);
-/* It should not wait any longer. */
+/* An answer may have been stored. Does nothing if the run does not hold. */
+void run_hold_check(struct run *run);
+
+/* Ends the waiting: timeout or drain. Answers that are stored by then still count. */
 void run_hold_leave(struct run *run);
+
+/* The run ends or is abandoned: stops waiting, and leaves the questions as they are in the
+ * store. */
 void run_stop_hold(struct run *run);
 
 #endif

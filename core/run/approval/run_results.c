@@ -1,3 +1,29 @@
+/*
+ * Withheld results: a person decides whether the model sees what a tool returned.
+ *
+ *   execute --> run_check_result() --> withheld: text and variable are frozen
+ *                                          |
+ *           item shown to the client, row of the call stored with {"withheld": ...}
+ *                                          |
+ *           all calls ended --> question --> answer --> delivered or refused
+ *
+ * The effect of the tool has happened, so the result is stored first, like any other. Only the
+ * way to the model is closed: the item is marked, and the context for the model reads the mark
+ * (withheld.h). The mark is in the item itself and not in the run, because the item is copied
+ * into other conversations, and the model must not see the result there either.
+ *
+ * The text is frozen when the tool ends. Cutting it again at the time of the answer could show
+ * the model another part than the person has read.
+ *
+ * Three ways lead from an answer to the item. In a thread's run the run applies it
+ * (run_decide_result). For a response that has ended, the store does, in the transaction of the
+ * answer (approval_results.h). A response that holds finds its rows changed by the store, and
+ * changes its copies in memory.
+ *
+ * After a crash the row of the call has everything: a restored call is withheld again, and its
+ * question is found again by its id.
+ */
+
 #include "core/run/approval/run_results.h"
 
 #include <stdio.h>
@@ -28,20 +54,14 @@ bool run_is_final(const struct run *run, const struct tool_use *use)
            run_permission_of(run, use).result == RESULT_NEVER;
 }
 
-/* What we say in its place (no such tool, wrong arguments, a limit) is nobody's secret. */
-static bool must_be_approved(const struct run *run, const struct call *call)
-{
-    enum result_policy policy = run_permission_of(run, call->use).result;
-
-    return policy == RESULT_ALWAYS ||
-           (policy == RESULT_ON_ERROR && call->status == CALL_FAILED);
-}
-
+/* Called for executed calls only. What the server itself says of other calls (no such tool,
+ * wrong arguments, a limit) comes from no tool, and needs no approval. */
 void run_check_result(const struct run *run, struct call *call)
 {
+    enum result_policy policy = run_permission_of(run, call->use).result;
     const char *nobody;
 
-    if (!must_be_approved(run, call))
+    if (policy == RESULT_NEVER || (policy == RESULT_ON_ERROR && call->status != CALL_FAILED))
         return;
     nobody = run_no_approver(run, APPROVAL_OF_RESULT);
     if (!nobody) {
@@ -66,7 +86,8 @@ void run_freeze_result(struct call *call, const char *text)
 
 /* ---- In the store ---- */
 
-/* The item is there as soon as the result is. */
+/* A call has its item in memory in the residency that executed it. After a restart only the id
+ * is known. */
 static const char *item_id(const struct call *call)
 {
     return call->item ? call->item->row.id : call->withheld->item_id;
@@ -116,7 +137,7 @@ void run_restore_withheld(struct call *call, const json_t *output)
     withheld->variable = json_deep_copy(json_object_get(object, "variable"));
     call->truncated = json_get_bool(object, "truncated", false);
     call->outcome = tool_status_parse(json_get_string(object, "status", ""));
-    call->final = false;
+    call->final = false; /* the policy withheld it, so it is not the answer: run_is_final() */
 }
 
 /* ---- The question ---- */
@@ -129,7 +150,7 @@ void run_ask_results(struct run *run)
         struct call *call = &run->calls.list[i];
 
         if (call->withheld && call->use && !*call->withheld->approval_id)
-            run_ask_about(run, call, call->withheld->approval_id);
+            run_question_id(run, call, call->withheld->approval_id);
     }
     run_add_questions(run, count);
 }
@@ -144,17 +165,10 @@ void run_describe_result(const struct call *call, json_t *details)
     json_set_bool(details, "truncated", call->truncated);
 }
 
-/* ---- The answer, in a run of a thread ---- */
+/* ---- The answer ---- */
 
-static struct item_row *find_item(struct run *run, const char *id)
-{
-    for (size_t i = run->history_count; i-- > 0;) {
-        if (strcmp(run->history[i].id, id) == 0)
-            return &run->history[i];
-    }
-    return NULL;
-}
-
+/* The cost of the item in tokens is forgotten: it was counted for what the model was sent
+ * before. */
 static void change_row(struct item_row *row, const struct call *call, bool approve)
 {
     json_auto_t *body = json_parse_own(row->body);
@@ -170,38 +184,33 @@ static void change_row(struct item_row *row, const struct call *call, bool appro
     row->cost = (struct item_cost){0};
 }
 
-static void change_item(struct run *run, const struct call *call, bool approve)
-{
-    struct item_row *row = find_item(run, call->withheld->item_id);
-
-    if (!row)
-        return;
-    change_row(row, call, approve);
-    run_put_item(run, row);
-}
-
-/* From here on it is a call like any other. */
-static void note_decided(struct run *run, struct call *call, const char *told)
-{
-    json_auto_t *output =
-        json_build("{s:s}", call->status == CALL_FAILED ? "error" : "output", told);
-    AUTO_FREE char *text = json_text(output);
-
-    run_note_call(run, call, CALL_DONE, text);
-}
-
 void run_decide_result(struct run *run, struct call *call, bool approve)
 {
+    const char *key = call->status == CALL_FAILED ? "error" : "output";
     AUTO_FREE char *refusal = approve ? NULL : withheld_refusal(call->reason);
+    json_auto_t *output = NULL;
+    AUTO_FREE char *text = NULL;
 
-    change_item(run, call, approve);
+    for (size_t i = run->history_count; i-- > 0;) {
+        struct item_row *row = &run->history[i];
+
+        if (strcmp(row->id, call->withheld->item_id) != 0)
+            continue;
+        change_row(row, call, approve);
+        run_put_item(run, row);
+        break;
+    }
     if (approve && call->withheld->variable) {
         struct variable variable;
 
         withheld_variable(call->withheld->variable, &variable);
         (void)run_put_variable(run, &variable);
     }
-    note_decided(run, call, approve ? call->withheld->text : refusal);
+    /* The row loses its "withheld": from here on it is a call like any other, also after a
+     * crash. */
+    output = json_build("{s:s}", key, approve ? call->withheld->text : refusal);
+    text = json_text(output);
+    run_note_call(run, call, CALL_DONE, text);
     withheld_result_free(TAKE(call->withheld));
 }
 

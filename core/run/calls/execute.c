@@ -1,9 +1,29 @@
 /*
- * Calls that are due: prepared, committed as running, handed to their tools. Their output comes back
- * through the channel in the order of the floor, and run_output.c shows it.
+ * Execution of the calls that are due.
  *
- * What may have an effect is in the store before it has one. A call that an earlier residency had
- * begun is executed again only if its tool says that this does no harm.
+ *   open_channel() --> rows "running" --> committed --> start_call() --> tool
+ *                                                                        |
+ *   next stage <-- all ended <-- run_take_output() <-- channel <---------+
+ *
+ * Every call that is due gets a position in the output channel, also one that will not run. Its
+ * reason comes out as an END like a result, in its place among the others. So one path leads to
+ * the model and the client, and run_output.c need not know why a call has ended.
+ *
+ * A tool has effects that no database can take back. So the row of a call says "running" before
+ * its tool starts: run_after_commit() starts the calls when the write is committed. After a
+ * crash such a call may or may not have had its effect. It is executed again only if its tool
+ * is idempotent (TOOL_IDEMPOTENT), and otherwise ends with an error that says so. The
+ * alternative, running it again and hoping, sends the message or deletes the file twice. A row
+ * that still says "waiting" is executed normally.
+ *
+ * For foreground runs run_after_commit() continues at once: they are never resumed, so nothing
+ * would read the rows.
+ *
+ * Calls run in parallel, unless the request has parallel_tool_calls false. Then each call waits
+ * for the END of the one before, and gets its own commit.
+ *
+ * The loop takes output whenever a worker wakes it: run_collect_output(). A run that ends first
+ * closes the channel, and late output goes nowhere.
  */
 
 #include "core/run/calls/run_calls.h"
@@ -25,7 +45,7 @@
 #include "core/tool/files_view.h"
 #include "core/tool/registry.h"
 
-/* Outputs that one call may be ahead of its loop. */
+/* Outputs of one call that may wait for the loop. Then its worker waits. */
 #define CHANNEL_CAPACITY 64
 
 static const char interrupted[] =
@@ -33,7 +53,8 @@ static const char interrupted[] =
 
 /* ---- Preparing ---- */
 
-/* Why the client could not be asked. */
+/* The error of a client's call that the server took back, because announce() could not read its
+ * arguments. */
 static void explain_announcement(const struct call *call, struct err *err)
 {
     const char *arguments = call->arguments.data ? call->arguments.data : "";
@@ -45,7 +66,8 @@ static void explain_announcement(const struct call *call, struct err *err)
     json_decref(shown.opening);
 }
 
-/* Why a call cannot even start: told to the model, which may do better. */
+/* The order of the checks is the order in which they can be corrected: the tool, the
+ * references, the schema. The model sees one error and can send a better call. */
 enum err_code run_prepare_call(struct run *run, const struct call *call, json_t **ret_args,
                                struct err *err)
 {
@@ -83,10 +105,10 @@ static void refuse_call(struct run *run, const struct call *call, const struct e
     struct tool_output output = {.kind = TOOL_OUTPUT_END, .rc = err->code, .error = *err};
     enum err_code rc = tool_channel_put(run->calls.channel, call->channel_position, &output);
 
-    (void)rc; /* closed: then nobody wants to hear it */
+    (void)rc; /* the channel is closed: nothing reads the output */
 }
 
-/* A limit was reached: it is not executed, and its output says so. */
+/* A limit of the chain was reached: the output of the call says which. */
 static void leave_call(struct run *run, struct call *call)
 {
     struct err err;
@@ -96,7 +118,8 @@ static void leave_call(struct run *run, struct call *call)
     refuse_call(run, call, &err);
 }
 
-/* Why a call that was asked about does not run. */
+/* The call must not run: a person has refused it, its plan failed, or it was approved in an
+ * earlier run that may have executed it. */
 static bool is_stopped(const struct call *call, struct err *err)
 {
     if (call->status == CALL_REFUSED)
@@ -110,22 +133,25 @@ static bool is_stopped(const struct call *call, struct err *err)
     return true;
 }
 
-/* Whatever way it came, without the answer that it needs it ends here. */
-static void refuse_unasked(struct run *run, const struct call *call)
+/* run_may_execute() has found a bug of the server: the call needs an approval and has none.
+ * It ends here, whatever path has led here. */
+static void refuse_unapproved(struct run *run, const struct call *call)
 {
     struct err err;
 
-    log_error("run %s: call %s of %s has come to be executed without the answer that it needs",
-              run->row.id, call->id, call->use->name);
+    log_error(
+        "run %s: call %s of %s was about to be executed without the approval that it needs",
+        run->row.id, call->id, call->use->name);
     err_set(&err, ERR_INTERNAL,
-            "An error of the server: nobody was asked about this call. It was not executed.");
+            "An error of the server: this call has no approval. It was not executed.");
     refuse_call(run, call, &err);
 }
 
 /* ---- To its tool ---- */
 
-/* Which files which tool type may see, of the request and of the attachments of messages. Made
- * once, when the first tool runs. */
+/* Which type of tool may see which files: those of tool_resources and of the attachments of
+ * messages. Made when the first tool runs, because most runs call none, and a history may be
+ * long. */
 static const json_t *files_view(struct run *run)
 {
     if (run->calls.files)
@@ -143,13 +169,13 @@ static const json_t *files_view(struct run *run)
     return run->calls.files;
 }
 
-/* Tools of a group stand under its label. */
-static const json_t *visible_files(struct run *run, const struct tool_use *use)
+/* A group's tools are listed under its label, others under their type. */
+static const json_t *files_of(struct run *run, const struct tool_use *use)
 {
     return files_view_of(files_view(run), use->label ? use->label : use->type);
 }
 
-/* To whoever does it. */
+/* Hands the call to its remote server, or to a worker. */
 static void execute(struct run *run, struct call *call, json_t *args)
 {
     call_move(call, CALL_EV_EXECUTE);
@@ -157,24 +183,25 @@ static void execute(struct run *run, struct call *call, json_t *args)
         run_call_server(run, call, args);
         return;
     }
-    tool_executor_submit(engine_options(run->engine)->executor,
-                         &(struct tool_call_spec){
-                             .handler = call->use->handler,
-                             .channel = run->calls.channel,
-                             .position = call->channel_position,
-                             .call_id = call->id,
-                             .tenant = &run->tenant,
-                             .run = run->row.id,
-                             .thread = run->row.thread_id,
-                             .args = args,
-                             .config = call->use->entry,
-                             .files = visible_files(run, call->use),
-                             .context = run->context,
-                             .skills = run->settings.skills,
-                             .variables = run_variable_access_of(run, call->use->handler),
-                             /* What was approved is what references had become. */
-                             .resolved = call->resolved || *call->approval.id,
-                         });
+    tool_executor_submit(
+        engine_options(run->engine)->executor,
+        &(struct tool_call_spec){
+            .handler = call->use->handler,
+            .channel = run->calls.channel,
+            .position = call->channel_position,
+            .call_id = call->id,
+            .tenant = &run->tenant,
+            .run = run->row.id,
+            .thread = run->row.thread_id,
+            .args = args,
+            .config = call->use->entry,
+            .files = files_of(run, call->use),
+            .context = run->context,
+            .skills = run->settings.skills,
+            .variables = run_variable_access_of(run, call->use->handler),
+            /* The arguments that were approved had their references resolved. */
+            .resolved = call->resolved || *call->approval.id,
+        });
 }
 
 static void start_call(struct run *run, struct call *call)
@@ -189,6 +216,8 @@ static void start_call(struct run *run, struct call *call)
         refuse_call(run, call, &err);
         return;
     }
+    /* Counted before its arguments are checked: a model that repeats a wrong call must reach
+     * the limit. */
     if (!(call->begun ? chain_admit_begun(&run->chain) : chain_admit(&run->chain))) {
         leave_call(run, call);
         return;
@@ -202,10 +231,11 @@ static void start_call(struct run *run, struct call *call)
     if (allowed)
         execute(run, call, args);
     else
-        refuse_unasked(run, call);
+        refuse_unapproved(run, call);
 }
 
-/* An earlier residency has begun it: it may have had its effect. */
+/* A call that an earlier residency had begun. It may have had its effect, so only a call
+ * that is refused, or whose tool may repeat it, starts as usual. */
 static void resume_call(struct run *run, struct call *call)
 {
     struct err err;
@@ -216,7 +246,7 @@ static void resume_call(struct run *run, struct call *call)
         return;
     }
     if (!chain_admit_begun(&run->chain)) {
-        leave_call(run, call); /* it had not begun, because it may not */
+        leave_call(run, call); /* its row was written before the limit was checked */
         return;
     }
     call_move(call, CALL_EV_ADMIT);
@@ -231,7 +261,7 @@ static bool is_parallel(const struct run *run)
     return !run->settings.serial_calls;
 }
 
-/* All at once, or one after another when the request says so. */
+/* Starts all calls whose turn it is: the rest of them, or the next one if they are serial. */
 static void start_calls(struct run *run)
 {
     for (unsigned i = 0; i < run->calls.count; i++) {
@@ -254,7 +284,7 @@ static void start_committed_calls(struct run *run)
     run_collect_output(run);
 }
 
-/* What may have an effect is in the store before it has one. */
+/* Notes the next calls as running, and starts them when that is committed. */
 static void start_next_calls(struct run *run)
 {
     unsigned next = run->calls.started;
@@ -269,6 +299,7 @@ static void start_next_calls(struct run *run)
     run_after_commit(run, start_committed_calls);
 }
 
+/* Numbers the calls that are due, in the model's order. Without any, there is no channel. */
 static void open_channel(struct run *run)
 {
     AUTO_FREE bool *hidden = mem_new_array(bool, run->calls.count);
@@ -306,20 +337,13 @@ void run_stop_execution(struct run *run)
 {
     if (!run->calls.channel)
         return;
-    engine_hang_up(run);
+    engine_stop_wakeups(run);
     run_stop_server_calls(run);
     tool_channel_close(run->calls.channel);
     tool_channel_release(TAKE(run->calls.channel));
 }
 
-/* ---- What comes back ---- */
-
-/* Without parallel calls the next one waits for this one's end. */
-static void start_what_waited(struct run *run)
-{
-    if (run->calls.started < run->calls.due && run->calls.started == run->calls.ended)
-        start_next_calls(run);
-}
+/* ---- Output ---- */
 
 void run_collect_output(struct run *run)
 {
@@ -328,8 +352,10 @@ void run_collect_output(struct run *run)
     run_collect_offload(run);
     while (run->calls.channel && tool_channel_take(run->calls.channel, &output)) {
         run_take_output(run, &output);
-        if (output.kind == TOOL_OUTPUT_END)
-            start_what_waited(run);
+        /* Serial calls: the next one starts when all that had started have ended. */
+        if (output.kind == TOOL_OUTPUT_END && run->calls.started < run->calls.due &&
+            run->calls.started == run->calls.ended)
+            start_next_calls(run);
         tool_output_clear(&output);
     }
     if (run->calls.channel && tool_channel_finished(run->calls.channel)) {

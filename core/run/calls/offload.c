@@ -1,9 +1,19 @@
 /*
- * Work elsewhere, its results back on the loop: see offload.h.
+ * Work on tool workers, its results back on the loop.
  *
- * It stands on the tool executor and its output channel instead of a pool of its own. Both have
- * what such work needs: turns between runs, deadlines, and a closed channel that lets late workers
- * go. The price is a channel for each offload, which is small beside a round trip to the store.
+ *   run_offload() --> channel --> run_offload_job() --> executor --> worker: handler
+ *                                                                       |
+ *   done() <-- take() <-- run_collect_offload() <-- wake-up <-- stage, END in the channel
+ *
+ * An offload uses the tool executor and its output channel, and no pool of its own. Both have
+ * what such work needs: runs take turns, a job has a deadline, and a closed channel lets late
+ * workers go. The price is a channel for each offload, which is small beside a round trip to
+ * the store.
+ *
+ * A job may end after its run was cancelled, or even freed. It knows only its channel, which it
+ * holds, and which is closed by then. So no result can reach a run that does not want it.
+ *
+ * Nothing of an offload is stored. After a crash the stage that began it begins it again.
  */
 
 #include "core/run/calls/offload.h"
@@ -18,7 +28,7 @@
 struct offload {
     struct tool_channel *channel;
     unsigned jobs;
-    json_t **fields; /* the last stage of each */
+    json_t **fields; /* of the last stage of each job */
     offload_take *take;
     void (*done)(struct run *run);
 };
@@ -78,6 +88,7 @@ void run_collect_offload(struct run *run)
     }
     if (!tool_channel_finished(offload->channel))
         return;
+    /* Freed first: `done` may begin the next offload, or end the run. */
     done = offload->done;
     run_stop_offload(run);
     done(run);
@@ -89,7 +100,7 @@ void run_stop_offload(struct run *run)
 
     if (!offload)
         return;
-    engine_hang_up(run);
+    engine_stop_wakeups(run);
     tool_channel_close(offload->channel);
     tool_channel_release(offload->channel);
     for (unsigned i = 0; i < offload->jobs; i++)

@@ -1,6 +1,27 @@
 /*
- * Calls of an earlier residency: after a crash, or when a client has answered. Their rows say how far
- * each had come. The events that led there are replayed, and the calls walk the stages again.
+ * Calls of an earlier residency: after a crash, or when a client has answered.
+ *
+ * The store knows four states of a call (enum call_state), memory knows many more
+ * (call_status.h). A restored call begins as proposed, or open if it is the client's, and the
+ * events that led to its row are replayed through call_move(). So the table in core/domain
+ * stays the only place that knows which status may follow another, and the chain counts the
+ * calls of this turn again.
+ *
+ *   row            the call becomes
+ *   waiting        proposed: it passes all stages
+ *   running        proposed, and `begun`: execute.c decides whether it may run again
+ *   done           its end: succeeded, failed, refused or skipped, as its output says
+ *   client, done   answered
+ *
+ * Then the stages are walked from the beginning. Each skips the calls that have passed it.
+ *
+ * The history is read for one thing only: whether the item of a call, or of its answer, was
+ * stored. A crash can come between two writes, and what is missing is then made again.
+ *
+ * After a pause the run comes back with the client's answers (run_take_answers()). They become
+ * items at once. Calls that waited for an approval wait a little longer, until the run knows
+ * its tools again: their rows are kept, and run_continue() resumes them when all tools are
+ * listed.
  */
 
 #include "core/run/calls/run_calls.h"
@@ -14,9 +35,9 @@
 #include "core/run/approval/run_results.h"
 #include "core/run/calls/run_variables.h"
 
-/* ---- What the history has of them ---- */
+/* ---- Items of the history ---- */
 
-/* Models use an id again: it is the call of this turn. */
+/* The turn counts, too: some models use the same call ids again in every turn. */
 static bool is_of_call(const struct run *run, const struct item_row *item,
                        const struct call_row *row)
 {
@@ -33,7 +54,7 @@ static const struct item_row *find_item(const struct run *run, const struct call
     return NULL;
 }
 
-/* Its output has become an item before a crash. */
+/* The client's output was stored as an item before a crash. */
 static bool was_answered(const struct run *run, const struct call_row *row)
 {
     for (size_t i = run->history_count; i-- > 0;) {
@@ -46,14 +67,16 @@ static bool was_answered(const struct run *run, const struct call_row *row)
 
 /* ---- Calls ---- */
 
-/* One that a limit has stopped says so, and so does one that was refused; any other was executed. */
+/* Replays how a call ended, from its stored output (put_result() in run_output.c). It names
+ * a limit that stopped the call, or says that it was refused; otherwise the tool was
+ * executed. */
 static void take_end(struct run *run, struct call *call, const json_t *stored)
 {
     enum chain_stop stop = chain_reason_parse(json_get_string(stored, "reason", NULL));
     bool refused = json_get_bool(stored, "refused", false);
     bool failed = refused || json_object_get(stored, "error");
 
-    if (stop != CHAIN_GOES_ON) {
+    if (stop != CHAIN_CONTINUES) {
         run->chain.stop = stop;
         call_move(call, CALL_EV_LIMIT);
         call_move(call, CALL_EV_FAIL);
@@ -69,7 +92,6 @@ static void take_end(struct run *run, struct call *call, const json_t *stored)
     call_move(call, failed ? CALL_EV_FAIL : CALL_EV_SUCCEED);
 }
 
-/* A call of the client's that was answered is done with. */
 static struct call *restore_call(struct run *run, const struct call_row *row)
 {
     struct call *call = run_add_call(run, row->call_id, row->tool ? row->tool : "");
@@ -81,6 +103,8 @@ static struct call *restore_call(struct run *run, const struct call_row *row)
     call->resolved = resolved_call_restore(row->resolved);
     call->extra = row->extra ? json_parse_own(row->extra) : NULL;
     call->begun = row->state != CALL_WAITING;
+    /* The row says who executes the call, not the tools that the run has now: the client may
+     * have the call already, or it never got it because of its arguments. */
     if (row->client != call_is_clients(call))
         call_move(call, row->client ? CALL_EV_HAND_OVER : CALL_EV_TAKE_BACK);
     if (row->client && row->state == CALL_DONE)
@@ -91,12 +115,15 @@ static struct call *restore_call(struct run *run, const struct call_row *row)
     stored = json_parse_own(row->output ? row->output : "{}");
     take_end(run, call, stored);
     run_restore_withheld(call, stored);
+    /* A final call gets its item after all calls of the turn have ended: that may be
+     * missing. */
     if (call->final && call->status != CALL_SKIPPED && !find_item(run, row))
-        run_end_final_call_again(run, call, stored);
+        run_restore_final_call(run, call, stored);
     return call;
 }
 
-/* Goes on with a turn whose calls were asked for before this server had the run. */
+/* Continues a turn whose model has answered in an earlier residency: the model is not requested
+ * again. */
 void run_resume_calls(struct run *run, const struct call_row *rows, size_t count)
 {
     run_clear_calls(run);
@@ -107,32 +134,17 @@ void run_resume_calls(struct run *run, const struct call_row *rows, size_t count
     run_walk_stages(run);
 }
 
-/* ---- What the client has answered ---- */
-
-static bool has_question(const struct call_row *rows, size_t count)
-{
-    for (size_t i = 0; i < count; i++) {
-        if (run_is_question(&rows[i]))
-            return true;
-    }
-    return false;
-}
-
-/* What the answers were about goes on once the tools are known. */
-static void keep_rows(struct run *run, const struct call_row *rows, size_t count)
-{
-    run->calls.answered = mem_new_array(struct call_row, count);
-    run->calls.answered_count = count;
-    for (size_t i = 0; i < count; i++)
-        call_row_copy(&run->calls.answered[i], &rows[i]);
-}
+/* ---- Answers of the client ---- */
 
 void run_take_answers(struct run *run, const struct call_row *rows, size_t count)
 {
+    bool has_question = false;
+
     for (size_t i = 0; i < count; i++) {
         const struct item_row *asked = find_item(run, &rows[i]);
         struct item *item;
 
+        has_question |= run_is_question(&rows[i]);
         if (!rows[i].client || rows[i].state != CALL_DONE || run_is_question(&rows[i]) ||
             was_answered(run, &rows[i]))
             continue;
@@ -146,15 +158,22 @@ void run_take_answers(struct run *run, const struct call_row *rows, size_t count
         run_store_silently(run, item, ITEM_COMPLETED);
     }
     run->turn.choice_spent = true;
-    if (has_question(rows, count)) {
-        keep_rows(run, rows, count);
+    if (has_question) {
+        /* The calls that were approved need their tools, which are not listed yet:
+         * run_continue(). */
+        run->calls.answered = mem_new_array(struct call_row, count);
+        run->calls.answered_count = count;
+        for (size_t i = 0; i < count; i++)
+            call_row_copy(&run->calls.answered[i], &rows[i]);
         return;
     }
     run_close_step(run, STEP_COMPLETED);
     run_end_turn(run);
 }
 
-void run_go_on(struct run *run)
+/* The tools are listed. The answered calls continue, or the calls that a response took over
+ * from the one before, or the model gets its next turn. */
+void run_continue(struct run *run)
 {
     struct call_row *rows = TAKE(run->calls.answered);
     size_t count = run->calls.answered_count;
@@ -163,6 +182,6 @@ void run_go_on(struct run *run)
     if (rows)
         run_resume_calls(run, rows, count);
     else if (run->row.turn || !run_take_decisions(run))
-        run_ask_model(run);
+        run_begin_turn(run);
     call_rows_free(rows, count);
 }

@@ -1,6 +1,27 @@
 /*
- * Calls as the model makes them. The client's are shown as they come, and left to it; ours wait for
- * their turn.
+ * Calls as the model makes them.
+ *
+ * The pieces of a model's answer build the calls: run_begin_call(), run_add_arguments(),
+ * run_end_call(). Who executes a call is known from its name, so from its first piece:
+ *
+ *   the client's function      shown while the model writes: its arguments are emitted as they
+ *                              come
+ *   another tool of the client shown when it is complete, because its item is made from all
+ *                              arguments; a custom tool's input is read out of the JSON and
+ *                              emitted as it comes
+ *   a server-side tool         not shown yet: its item opens when its tool has output
+ *                              (run_output.c)
+ *
+ * The client's calls are shown early because clients expect OpenAI's stream, in which a
+ * function's arguments arrive token by token. Server-side calls wait, because they can still
+ * need an approval, and their items must appear in the order in which their tools speak.
+ *
+ * A name that the model was not offered makes a call without a tool. It passes the stages like
+ * the others and ends with "not found", so the model can correct itself. The run does not fail
+ * for it.
+ *
+ * The row of a call is written by each stage that changes what recovery must know
+ * (run_note_call()).
  */
 
 #include "core/run/calls/run_calls.h"
@@ -45,7 +66,8 @@ void run_clear_calls(struct run *run)
     run->calls.due = run->calls.started = run->calls.ended = 0;
 }
 
-/* What the model was not offered is not there. */
+/* NULL if the model was not offered the tool in this turn: tool_choice may hide tools that the
+ * run has. */
 static const struct tool_use *find_offered(const struct run *run, const char *name)
 {
     const struct tool_use *use = tool_set_find(&run->tools, name);
@@ -77,15 +99,16 @@ struct call *run_add_call(struct run *run, const char *id, const char *name)
     return call;
 }
 
-/* A function's arguments are shown while the model writes them, and so is the input of a custom
- * tool; what other definition-only tools show is made from the whole. */
-static bool is_live(const struct call *call)
+/* A plain function of the client. Other tools of the client have an announce(), which makes
+ * their item from the complete arguments. */
+static bool streams_arguments(const struct call *call)
 {
     return call_is_clients(call) && !call->use->handler->announce;
 }
 
-/* What the model calls it is another's name: a namespace or a server stands before it. */
-static bool goes_by_own_name(const struct call *call)
+/* The item shows the tool's own name, and not the model's: that one begins with a namespace
+ * or the label of a remote server. */
+static bool shows_own_name(const struct call *call)
 {
     return call_is_clients(call) || (call->use && call->use->remote);
 }
@@ -95,9 +118,11 @@ struct item *run_new_call_item(struct run *run, struct call *call, enum item_typ
     struct item *item = run_new_item(run, type);
 
     item->row.turn = run->calls.turn;
-    item->row.model_index = (int)(call - run->calls.list) + 1000; /* after the turn's text */
+    /* Behind the text of the turn, in the order of the model. The model's own items count from
+     * 0. */
+    item->row.model_index = (int)(call - run->calls.list) + 1000;
     (void)snprintf(item->row.call_id, sizeof(item->row.call_id), "%s", call->id);
-    item->name = mem_strdup(goes_by_own_name(call) ? call->use->own : call->name);
+    item->name = mem_strdup(shows_own_name(call) ? call->use->own : call->name);
     if (call->use && call->use->remote)
         item_note(item, "function", call->name);
     if (call->use && call->use->label)
@@ -116,7 +141,7 @@ struct item *run_new_call_item(struct run *run, struct call *call, enum item_typ
     return item;
 }
 
-/* The fields of an announcement become the item's, beside what it has already. */
+/* Adds the fields of an announcement to those that the item has. */
 static void set_fields(struct item *item, json_t *fields)
 {
     if (!item->fields)
@@ -135,8 +160,9 @@ static void open_announced(struct run *run, struct call *call, json_t *fields)
     run_open_item(run, item);
 }
 
-/* A tool that opens with an input, whatever the arguments will be, can be followed. */
-static void open_input(struct run *run, struct call *call)
+/* Opens the item of a custom tool before its arguments are known. announce() says from empty
+ * arguments whether the item begins with an "input", which can then be streamed. */
+static void open_with_input(struct run *run, struct call *call)
 {
     struct tool_announcement shown = {0};
 
@@ -153,10 +179,10 @@ void run_begin_call(struct run *run, const char *id, const char *name)
 
     run->calls.turn = run->row.turn;
     run_close_item(run, ITEM_COMPLETED);
-    if (is_live(call))
+    if (streams_arguments(call))
         run_open_item(run, run_new_call_item(run, call, ITEM_FUNCTION_CALL));
     else if (call_is_clients(call))
-        open_input(run, call);
+        open_with_input(run, call);
 }
 
 void run_emit_arguments(struct run *run, struct item *item, const char *text, size_t length)
@@ -167,7 +193,7 @@ void run_emit_arguments(struct run *run, struct item *item, const char *text, si
                  .kind = RUN_EVENT_ARGUMENTS, .item = item, .text = text, .length = length});
 }
 
-static void tell_input(struct run *run, struct call *call, const char *text, size_t length)
+static void emit_input(struct run *run, struct call *call, const char *text, size_t length)
 {
     AUTO_BUF input = {0};
 
@@ -183,10 +209,10 @@ void run_add_arguments(struct run *run, unsigned position, const char *text, siz
     buf_add(&call->arguments, text, length);
     if (!call->item || call->item != run->items.open)
         return;
-    if (is_live(call))
+    if (streams_arguments(call))
         run_emit_arguments(run, call->item, text, length);
     else
-        tell_input(run, call, text, length);
+        emit_input(run, call, text, length);
 }
 
 void run_emit_arguments_done(struct run *run, struct item *item)
@@ -194,20 +220,10 @@ void run_emit_arguments_done(struct run *run, struct item *item)
     run_emit(run, &(struct run_event){.kind = RUN_EVENT_ARGUMENTS_DONE, .item = item});
 }
 
-static void show_announced(struct run *run, struct call *call,
-                           const struct tool_announcement *shown)
-{
-    open_announced(run, call, shown->opening ? shown->opening : shown->fields);
-    if (shown->opening) {
-        set_fields(call->item, shown->fields);
-        run_emit_arguments_done(run, call->item);
-    }
-    run_close_item(run, ITEM_COMPLETED);
-}
-
-/* What of the input was not told while it came. Arguments that turn out to mean something else
- * than was told mean what was told. */
-static void tell_rest_of_input(struct run *run, struct call *call)
+/* Emits what is left of the input. announce() reads the complete arguments, input_text the
+ * pieces; the two can disagree, for example about a repeated key. Then the emitted text
+ * stands, because the client has it. */
+static void emit_rest_of_input(struct run *run, struct call *call)
 {
     const char *arguments = call->arguments.data ? call->arguments.data : "";
     const struct buf *so_far = &call->item->arguments;
@@ -225,18 +241,25 @@ static void tell_rest_of_input(struct run *run, struct call *call)
     json_decref(shown.opening);
 }
 
-/* What the client is shown of a call that is not a plain function's. One that makes no sense is
- * not the client's to execute: the model is told. */
+/* Shows a complete call of the client that is no plain function. If announce() cannot read
+ * the arguments, the client never sees the call: the server takes it back, and the model
+ * receives the error. */
 static void announce(struct run *run, struct call *call)
 {
     const char *arguments = call->arguments.data ? call->arguments.data : "";
     struct tool_announcement shown = {0};
 
     run_close_item(run, ITEM_COMPLETED);
-    if (call->use->handler->announce(call->use->own, arguments, &shown, NULL))
+    if (call->use->handler->announce(call->use->own, arguments, &shown, NULL)) {
         call_move(call, CALL_EV_TAKE_BACK);
-    else
-        show_announced(run, call, &shown);
+    } else {
+        open_announced(run, call, shown.opening ? shown.opening : shown.fields);
+        if (shown.opening) {
+            set_fields(call->item, shown.fields);
+            run_emit_arguments_done(run, call->item);
+        }
+        run_close_item(run, ITEM_COMPLETED);
+    }
     json_decref(shown.fields);
     json_decref(shown.opening);
 }
@@ -266,10 +289,10 @@ void run_end_call(struct run *run, unsigned position)
     struct call *call = &run->calls.list[position];
 
     if (call->item && call->item == run->items.open) {
-        if (!is_live(call))
-            tell_rest_of_input(run, call);
+        if (!streams_arguments(call))
+            emit_rest_of_input(run, call);
         else if (!call->arguments.length)
-            run_add_arguments(run, position, "{}", 2); /* none: clients parse them */
+            run_add_arguments(run, position, "{}", 2); /* clients parse them as JSON */
         run_emit_arguments_done(run, call->item);
         run_close_item(run, ITEM_COMPLETED);
     } else if (call_is_clients(call) && !call->item) {

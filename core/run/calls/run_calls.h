@@ -5,62 +5,76 @@
 #include "core/run/turn/run.h"
 
 /*
- * run_calls.h -- what the files about a turn's calls share. Everything on the run's loop.
+ * run_calls.h -- what the files about a turn's calls share.
  *
- *   run_calls.c      calls as the model makes them, and what the client sees of its own
- *   stages.c         the list of stages that calls pass through
- *   execute.c        calls that are due, to their tools
- *   run_output.c     what they say, as items and text
+ *   run_calls.c      calls as the model makes them, and how the client's are shown
+ *   stages.c         the list of stages that calls pass
+ *   execute.c        hands calls that are due to their tools
+ *   run_output.c     turns the output of tools into items and text
  *   restore.c        calls of an earlier residency
- *   run_list.c       the tools of a group, listed
+ *
+ * What the rest of a run needs of calls is declared in core/run/turn/call.h. All functions are
+ * called on the run's loop.
  */
 
 /* ---- run_calls.c ---- */
 
-/* A call of the turn that is being made. Valid until the next one is added. */
+/* Adds a call to the turn. The id and name are copied. The pointer is valid until the next
+ * call is added: the array may move. */
 struct call *run_add_call(struct run *run, const char *id, const char *name);
 
-/* The item that shows a call; not told yet. */
+/* Makes the item that shows a call. Nothing is emitted yet. The call refers to it from now
+ * on. */
 struct item *run_new_call_item(struct run *run, struct call *call, enum item_type type);
+
+/* Emits a piece of the call's arguments, and their end. */
 void run_emit_arguments(struct run *run, struct item *item, const char *text, size_t length);
 void run_emit_arguments_done(struct run *run, struct item *item);
 
-/* Its row goes with the next write; `output` is JSON, or NULL. */
+/* Puts the call's row into the next write. `output` is JSON, or NULL. Rows are stored for
+ * resumable runs only: no other run is restored. */
 void run_note_call(struct run *run, const struct call *call, enum call_state state,
                    const char *output);
 
 /* ---- execute.c ---- */
 
-/* Whether a call of ours could run, and its arguments (a new reference). What is wrong with it is
- * told to the model. Schemas of remote servers are checked here, on the loop, where everybody waits
- * for them: those of a turn have REMOTE_CHECK_MS together. A call that it does not suffice for is
- * not made, now or later in the turn. */
+/* Milliseconds for checking arguments of remote tools, for all calls of a turn together.
+ * Their schemas come from strangers and are checked on the loop, where every run of it
+ * waits. A call for which the time does not suffice is not executed. */
 #define REMOTE_CHECK_MS 50
+
+/* Checks that a server-side call can be executed, and returns its arguments, a new
+ * reference, with references resolved and defaults filled in. The error is for the model: no
+ * such tool, arguments that do not fit. May be called by every stage. */
 enum err_code run_prepare_call(struct run *run, const struct call *call, json_t **ret_args,
                                struct err *err) MUST_CHECK;
 
-/* The stage of that name: what is due is executed. */
+/* The stage in which calls that are due are executed. */
 enum stage_step run_execute_calls(struct run *run);
-/* Nobody waits for what is executed. */
+
+/* Closes the channel and cancels remote calls. Tools that still run can notice that, and
+ * their output is dropped. */
 void run_stop_execution(struct run *run);
 
 /* ---- stages.c ---- */
 
-/* The turn's calls are known: they are stored, and pass the stages. */
+/* All calls of the turn are known: notes their rows and walks the stages. */
 void run_start_calls(struct run *run);
 
 /* ---- run_output.c ---- */
 
-/* One output of the channel. The caller clears it. */
+/* Takes one output of the channel. The caller clears it. */
 void run_take_output(struct run *run, const struct tool_output *output);
 
-/* The calls whose output became the message are recorded behind it. */
+/* Shows the calls of final tools, behind the message that their output became. */
 void run_show_final_calls(struct run *run);
 
-/* It had ended before the crash; only its record is missing. `stored` is what its row says. */
-void run_end_final_call_again(struct run *run, struct call *call, const json_t *stored);
+/* Restores a call of a final tool that had ended before a crash and has no item yet.
+ * `stored` is the output of its row. */
+void run_restore_final_call(struct run *run, struct call *call, const json_t *stored);
 
-/* "in_progress", "completed" ... of a hosted item. `fields` are borrowed; NULL for none. */
+/* Emits a stage of a call's item: "in_progress", "searching", "completed" ... `fields` are
+ * borrowed; or NULL. */
 void run_emit_stage(struct run *run, struct item *item, const char *stage, json_t *fields);
 
 #endif

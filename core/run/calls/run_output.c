@@ -1,6 +1,33 @@
 /*
- * What our tools say, as it comes out of the channel: stages, deltas and results of items, or the
- * text of the answer.
+ * The output of tools, as it comes out of the channel: items, their events, or the text of the
+ * answer.
+ *
+ * Each output of a worker passes run_take_output() on the loop. What becomes of it depends on
+ * the call:
+ *
+ *   an ordinary call  its item opens with its first output, grows by stages, deltas and
+ *                     metadata, and closes with its END. The channel lets one call speak at a
+ *                     time (the floor), so one item is open at a time, as OpenAI's streams have
+ *                     it.
+ *   a hidden call     is stored as a hidden item. Nothing is emitted.
+ *   a final call      its text streams as a part of a message, because it is the answer. Its
+ *                     item follows behind the message, when all calls of the turn have ended
+ *                     (run_show_final_calls()).
+ *
+ * The END of a call decides three texts, and they differ:
+ *
+ *   whole   what the tool returned, or why it returned nothing
+ *   shown   what the model receives and the item has: cut to a limit, with a hint where the
+ *           rest is
+ *   kept    the whole as a variable, which the model can read in pieces (run_variables.h)
+ *
+ * Texts that are not the tool's (a refusal, a limit) and answers of final tools are never cut
+ * to the model's limit: they are short, or the client is their reader.
+ *
+ * The item, the variable and the row of the call go into the same write. So after a crash
+ * either the call has its end and everything that belongs to it, or it is still "running"
+ * (execute.c). A final call is the exception: its item comes later, so its row has what the
+ * item needs (note_final()).
  */
 
 #include "core/domain/withheld.h"
@@ -22,13 +49,15 @@
 #include "core/tool/cut.h"
 #include "core/tool/tool_item.h"
 
-/* Bytes of a message that a tool may say. */
+/* Bytes of text that are kept of a call, in its item and as an answer. */
 #define OUTPUT_KEPT_LIMIT ((size_t)1 << 20)
 
-/* How often what a tool notes about its call is told at most. */
+/* Between two metadata events of a call. */
 #define METADATA_INTERVAL_NS (100 * NS_PER_MS)
 
-/* The item of a hosted tool's call, before the tool has said anything. */
+/* ---- Output before the end ---- */
+
+/* The item of a hosted tool, with the fields that it has before the first output. */
 static struct item *new_hosted_item(struct run *run, struct call *call,
                                     const struct tool_item *look)
 {
@@ -50,11 +79,12 @@ void run_emit_stage(struct run *run, struct item *item, const char *stage, json_
                       .kind = RUN_EVENT_STAGE, .item = item, .name = stage, .fields = fields});
 }
 
-/* The call has the floor: its item opens, its arguments as one delta. */
+/* The call has the floor, so its item opens. The arguments are known by now and are emitted as
+ * one delta. */
 static void show_call(struct run *run, struct call *call)
 {
-    bool ours = call->use && !tool_use_is_clients(call->use);
-    const struct tool_item *look = ours ? call->use->handler->item : NULL;
+    bool here = call->use && !tool_use_is_clients(call->use);
+    const struct tool_item *look = here ? call->use->handler->item : NULL;
     struct item *item;
 
     run_close_item(run, ITEM_COMPLETED);
@@ -67,8 +97,8 @@ static void show_call(struct run *run, struct call *call)
     run_emit_arguments_done(run, item);
 }
 
-/* A final tool's text is the answer: it streams as a message, one part per call. */
-static void want_final_message(struct run *run, struct call *call)
+/* Opens the message that the texts of final calls become, and a part of it for this call. */
+static void open_final_message(struct run *run, struct call *call)
 {
     if (call->message && run->items.open == call->message && call->message->part_open)
         return;
@@ -77,26 +107,26 @@ static void want_final_message(struct run *run, struct call *call)
 
         run_close_item(run, ITEM_COMPLETED);
         message = run_new_item(run, ITEM_MESSAGE);
-        message->row.turn =
-            run->calls.turn + 1; /* said after the calls, whatever the order shown */
+        /* The model reads the answer after the calls, so it is of the next turn, though
+         * clients see it before them. */
+        message->row.turn = run->calls.turn + 1;
         run_open_item(run, message);
     }
     run_open_part(run, PART_TEXT);
     call->message = run->items.open;
 }
 
-static void take_tool_text(struct run *run, struct call *call, const struct tool_output *output)
+static void take_text(struct run *run, struct call *call, const struct tool_output *output)
 {
     if (call->said.length + output->length <= OUTPUT_KEPT_LIMIT)
         buf_add(&call->said, output->text, output->length);
     if (!call->final || !output->length)
         return;
-    want_final_message(run, call);
+    open_final_message(run, call);
     run_add_text(run, output->text, output->length);
 }
 
-static void take_tool_stage(struct run *run, struct call *call,
-                            const struct tool_output *output)
+static void take_stage(struct run *run, struct call *call, const struct tool_output *output)
 {
     if (!call->item || call->item != run->items.open)
         return;
@@ -104,9 +134,8 @@ static void take_tool_stage(struct run *run, struct call *call,
     run_emit_stage(run, call->item, output->name, output->fields);
 }
 
-/* A field of the item grows: the item will show the whole when it closes. */
-static void take_tool_delta(struct run *run, struct call *call,
-                            const struct tool_output *output)
+/* A field of the item grows. The item has the whole field when it closes. */
+static void take_delta(struct run *run, struct call *call, const struct tool_output *output)
 {
     struct item *item = call->item;
 
@@ -120,7 +149,9 @@ static void take_tool_delta(struct run *run, struct call *call,
                                       .length = output->length});
 }
 
-/* Key by key, the last value counts. What is too much in one piece is not taken. */
+/* Merges metadata into the item: for each key the last value counts. A piece that is too
+ * large is ignored. If the sum becomes too large, all is dropped, and the next piece begins
+ * anew. */
 static void note_metadata(struct item *item, const json_t *fields)
 {
     json_t *all = json_object_get(item->metadata, "metadata");
@@ -136,12 +167,12 @@ static void note_metadata(struct item *item, const json_t *fields)
     }
     json_object_update(all, (json_t *)(uintptr_t)fields);
     if (json_dumpb(all, NULL, 0, JSON_COMPACT) > TOOL_METADATA_LIMIT)
-        json_object_del(item->metadata, "metadata"); /* begins anew */
+        json_object_del(item->metadata, "metadata");
 }
 
-/* The last state comes with the item in any case, so one that follows too soon is only noted. */
-static void take_tool_metadata(struct run *run, struct call *call,
-                               const struct tool_output *output)
+/* A change that follows the last event too soon is noted without an event: the item has it
+ * when it closes. */
+static void take_metadata(struct run *run, struct call *call, const struct tool_output *output)
 {
     uint64_t now = clock_mono_ns();
     struct item *item = call->item;
@@ -158,7 +189,9 @@ static void take_tool_metadata(struct run *run, struct call *call,
                       .kind = RUN_EVENT_METADATA, .item = item, .fields = item->metadata});
 }
 
-/* How much the model is shown of it. */
+/* ---- The texts of a call that has ended ---- */
+
+/* How much of the result the model sees. */
 static struct cut_rule rule_of(const struct run *run, const struct call *call)
 {
     const struct tool_handler *handler = call->use ? call->use->handler : NULL;
@@ -168,14 +201,16 @@ static struct cut_rule rule_of(const struct run *run, const struct call *call)
     struct cut_rule rule;
 
     if (json_parse(written, strlen(written), &args, NULL))
-        args = NULL; /* then that is what the text is about */
+        args = NULL; /* no JSON: the text is the error about that, and has the default limit */
     rule = cut_rule(&run->settings, args, limit);
+    /* An error is not kept in a variable, so what is cut off would be lost to the model. */
     if (call_has_failed(call) && rule.limit < CUT_DEFAULT_LIMIT)
-        rule.limit = CUT_DEFAULT_LIMIT; /* why is not to be had elsewhere */
+        rule.limit = CUT_DEFAULT_LIMIT;
     return rule;
 }
 
-/* What the model is shown of it, and where it finds the rest. The caller frees. */
+/* Cuts the result for the model, keeps the whole in a variable, and adds the hint where it
+ * is. The caller frees. */
 static char *shown_text(struct run *run, struct call *call, const char *text)
 {
     const struct tool_handler *handler = call->use ? call->use->handler : NULL;
@@ -191,31 +226,26 @@ static char *shown_text(struct run *run, struct call *call, const char *text)
     return hinted ? hinted : TAKE(cut);
 }
 
-/* As much of it as a message may have. The caller frees. */
-static char *kept_text(const char *text)
-{
-    return mem_strndup(text, utf8_fit(text, OUTPUT_KEPT_LIMIT));
-}
-
-/* The model is told why, instead of what it gave. */
+/* A person has refused the call or its result: the model receives the reason instead of the
+ * result. */
 static bool is_rejected(const struct call *call)
 {
     return call->status == CALL_REJECTED || call_result_is_rejected(call);
 }
 
-/* So says the tool: nothing came of it, and the model is told why. */
+/* The tool itself says that it did not do it, and why. That is neither output nor error. */
 static bool is_undone(const struct call *call)
 {
     return call->outcome == TOOL_REJECTED || call->outcome == TOOL_CANCELLED;
 }
 
-/* Not cut: the client reads it, not the model. */
+/* The text is the answer of the run: the client reads it. */
 static bool is_answer(const struct call *call)
 {
     return call->final && !call->hidden && call->status == CALL_SUCCEEDED;
 }
 
-/* What a call gave, as text. The caller frees. */
+/* The whole text of a call, unless a person has refused it. The caller frees. */
 static char *output_text(const struct run *run, const struct call *call,
                          const struct tool_output *output)
 {
@@ -229,6 +259,7 @@ static char *output_text(const struct run *run, const struct call *call,
         return chain_cancelled(call->why);
     if (output->rc && !output->result.count)
         return mem_strdup(output->error.text);
+    /* A tool may emit its text in pieces and return nothing. */
     whole = tool_result_text(&output->result);
     if (!*whole && call->said.length) {
         free(whole);
@@ -237,7 +268,7 @@ static char *output_text(const struct run *run, const struct call *call,
     return TAKE(whole);
 }
 
-/* Fields of a hosted item that its result fills in. */
+/* Lets a hosted tool fill in the fields of its item. */
 static void fill_hosted(struct item *item, const struct call *call,
                         const struct tool_output *output)
 {
@@ -251,13 +282,15 @@ static void fill_hosted(struct item *item, const struct call *call,
     item->look->fill(item->fields, args, &output->result);
 }
 
-/* It is told when all calls have ended: what it said is the answer, or is not. */
-static bool ends_later(const struct call *call)
+/* ---- The row of a call that has ended ---- */
+
+/* The item of a final call is shown after all calls of the turn have ended. */
+static bool is_shown_later(const struct call *call)
 {
     return call->final && !call->hidden && call->status != CALL_SKIPPED;
 }
 
-/* What its item will say when all calls have ended, if that is after a crash. */
+/* What the item of a final call needs after a crash, for run_restore_final_call(). */
 static void note_final(const struct call *call, json_t *output)
 {
     json_t *end = json_build(
@@ -274,8 +307,8 @@ static void note_final(const struct call *call, json_t *output)
     json_set(output, "final", end);
 }
 
-/* A result in the store: {"output":...} or {"error":...}, and why it was not executed. `was` is the
- * status before its end. */
+/* Stores the result: {"output": ...} or {"error": ...}, and why the call was not executed.
+ * restore.c reads it. `was` is the status before the end. */
 static void put_result(struct run *run, const struct call *call, enum call_status was,
                        const char *text)
 {
@@ -286,39 +319,19 @@ static void put_result(struct run *run, const struct call *call, enum call_statu
         json_set_string(output, "reason", chain_reason(run->chain.stop));
     else if (was != CALL_ADMITTED && was != CALL_EXECUTING)
         json_set_bool(output, "refused", true);
-    if (ends_later(call))
+    if (is_shown_later(call))
         note_final(call, output);
     run_note_withheld(call, output);
     json = json_text(output);
 
     run_note_call(run, call, CALL_DONE, json);
     if (run_is_resumable(run) && !run->publishing.frames.count)
-        run->writing.urgent = true; /* nobody is told yet, but it has happened */
+        run->writing.urgent = true; /* no frame asks for a write, but the effect has happened */
 }
 
-static void note_truncated(struct item *item)
-{
-    if (!item->metadata)
-        item->metadata = json_object();
-    json_set_bool(item->metadata, "is_truncated", true);
-}
+/* ---- Notes of the item, its object `runnel` ---- */
 
-/* It was not the tool that failed, but the way to it. */
-static void note_fault(struct item *item, json_t *fault)
-{
-    if (!item->fields)
-        item->fields = json_object();
-    json_object_set(item->fields, "error", fault);
-}
-
-/* Where it went wrong, if it did: a tool that there is not has no such place. */
-static void note_phase(struct item *item, const struct call *call)
-{
-    if (call->status == CALL_FAILED && call->use)
-        item_note(item, "error_phase", chain_phase_name(call->phase));
-}
-
-/* In a few words what was done, and what the tool notes. */
+/* What the tool says about its work: a title for people, and metadata. */
 static void note_description(struct item *item, const struct tool_result *result)
 {
     if (result->title)
@@ -336,8 +349,8 @@ static const char *status_name(const struct call *call)
     return tool_status_name(call->outcome ? call->outcome : TOOL_ERROR);
 }
 
-/* What the client is told of the result beside its text: in one word how it went, in a few what
- * was done, what the tool notes, and what is no text. */
+/* The result beside its text: status, phase of an error, title, metadata, and parts that are
+ * not text. A hosted tool has fields of its own for these. */
 static void note_result(struct item *item, const struct call *call,
                         const struct tool_output *output)
 {
@@ -347,7 +360,8 @@ static void note_result(struct item *item, const struct call *call,
     if (item->tool_type)
         return;
     item_note(item, "status", status_name(call));
-    note_phase(item, call);
+    if (call->status == CALL_FAILED && call->use)
+        item_note(item, "error_phase", chain_phase_name(call->phase));
     note_description(item, result);
     attachments = tool_result_attachments(result);
     if (attachments)
@@ -361,7 +375,8 @@ static enum item_status status_of(const struct call *call)
     return call_has_failed(call) ? ITEM_FAILED : ITEM_COMPLETED;
 }
 
-/* In which round it was executed, and from when to when; or why it was not. */
+/* The round in which it was executed, its start and end in milliseconds; or why it was not
+ * executed. */
 static void note_course(const struct run *run, struct item *item, const struct call *call)
 {
     if (!item->metadata)
@@ -371,13 +386,14 @@ static void note_course(const struct run *run, struct item *item, const struct c
         return;
     }
     json_set_int(item->metadata, "round", (json_int_t)run->chain.all_rounds + 1);
-    if (!call->ended_at) /* before a crash: nobody remembers */
+    if (!call->ended_at) /* it ended before a crash: the times are lost */
         return;
     json_set_int(item->metadata, "start", call->started_at / 1000);
     json_set_int(item->metadata, "end", call->ended_at / 1000);
 }
 
-/* Of a response that is not stored they are gone when somebody could read this. */
+/* The names of its variables. Those of a response that is not stored live as long as the run
+ * does, so they are not named. */
 static void note_variables(const struct run *run, struct item *item, const struct call *call)
 {
     if (run->variables)
@@ -388,8 +404,19 @@ static void note_variables(const struct run *run, struct item *item, const struc
              json_build("{s:s, s:s}", "result", call->kept->result, "args", call->kept->args));
 }
 
-/* It did not run, or the model is not told what it gave: neither output nor error, but what the model was
- * told. */
+/* Whose group formats the call in a chain's log: see chain_log.h. */
+static void note_group(struct item *item, const struct call *call)
+{
+    const struct tool_handler *handler = call->use ? call->use->handler : NULL;
+
+    if (handler && (handler->compress_args || handler->compress_result))
+        item_note(item, "group", handler->group);
+}
+
+/* ---- The item of a call that has ended ---- */
+
+/* A person has refused the call or its result. The item has neither output nor error: its
+ * notes say what the model received. */
 static void close_rejected(struct run *run, struct call *call, const char *text)
 {
     bool ran = call_result_is_rejected(call);
@@ -406,7 +433,7 @@ static void close_rejected(struct run *run, struct call *call, const char *text)
     run_close_item(run, ITEM_INCOMPLETE);
 }
 
-/* Neither output nor error, but what the model is told. */
+/* The tool did nothing. Neither output nor error either, but what the model received. */
 static void note_undone(const struct run *run, struct item *item, const struct call *call,
                         const char *text)
 {
@@ -420,15 +447,6 @@ static void note_undone(const struct run *run, struct item *item, const struct c
     note_course(run, item, call);
     if (call->withheld)
         withheld_mark(item->metadata);
-}
-
-/* Whose words a log of the call takes: see chain_log.h. */
-static void note_group(struct item *item, const struct call *call)
-{
-    const struct tool_handler *handler = call->use ? call->use->handler : NULL;
-
-    if (handler && (handler->compress_args || handler->compress_result))
-        item_note(item, "group", handler->group);
 }
 
 static void close_call(struct run *run, struct call *call, const struct tool_output *output,
@@ -460,9 +478,14 @@ static void close_call(struct run *run, struct call *call, const struct tool_out
     else if (item->look)
         fill_hosted(item, call, output);
     if (call->truncated)
-        note_truncated(item);
-    if (call->fault)
-        note_fault(item, call->fault);
+        json_set_bool(item->metadata, "is_truncated", true);
+    /* The way to a remote tool has failed, not the tool: OpenAI's item has an object for
+     * that. */
+    if (call->fault) {
+        if (!item->fields)
+            item->fields = json_object();
+        json_object_set(item->fields, "error", call->fault);
+    }
     note_result(item, call, output);
     if (call->kept)
         note_variables(run, item, call);
@@ -496,11 +519,14 @@ static void store_hidden_call(struct run *run, struct call *call, const char *te
     run_store_silently(run, item, status_of(call));
 }
 
-/* Its item follows when all calls have ended: run_show_final_calls(). */
+/* ---- Final calls ---- */
+
+/* Keeps the text and the order of a final call for run_show_final_calls(). Of a failed call
+ * the text is the error: what it had emitted before is in the message. */
 static void keep_final_call(struct run *run, struct call *call, const char *text)
 {
     if (call_has_failed(call))
-        buf_clear(&call->said); /* the message has it; the call has why */
+        buf_clear(&call->said);
     if (!call->said.length)
         buf_add_text(&call->said, text);
     run->calls.final_order =
@@ -511,28 +537,20 @@ static void keep_final_call(struct run *run, struct call *call, const char *text
 static void end_final_call(struct run *run, struct call *call, const char *text)
 {
     if (call->status == CALL_SUCCEEDED && !call->message && *text) {
-        want_final_message(run, call);
+        open_final_message(run, call);
         run_add_text(run, text, strlen(text));
     }
     if (call->message && run->items.open == call->message) {
         run_close_part(run);
-        run_store_open_item(run); /* as far as it goes it is whole */
+        run_store_open_item(run); /* this part is complete, also if a crash follows */
     }
     keep_final_call(run, call, text);
 }
 
-/* What somebody had allowed once is not looked up again: the call has been made. */
-static void restore_grant(struct call *call, const char *grant_id)
-{
-    if (!*grant_id)
-        return;
-    call->recall = mem_new(struct recall);
-    (void)snprintf(call->recall->grant_id, sizeof(call->recall->grant_id), "%s", grant_id);
-}
-
-void run_end_final_call_again(struct run *run, struct call *call, const json_t *stored)
+void run_restore_final_call(struct run *run, struct call *call, const json_t *stored)
 {
     const json_t *end = json_object_get(stored, "final");
+    const char *grant_id = json_get_string(end, "grant_id", "");
 
     call->outcome = tool_status_parse(json_get_string(end, "status", ""));
     call->why = mem_strdup(json_get_string(end, "why", NULL));
@@ -542,34 +560,17 @@ void run_end_final_call_again(struct run *run, struct call *call, const json_t *
     call->started_at = json_get_int(end, "start", 0);
     call->ended_at = json_get_int(end, "end", 0);
     call->reason = mem_strdup(json_get_string(end, "rejected", NULL));
-    restore_grant(call, json_get_string(end, "grant_id", ""));
+    if (*grant_id) { /* only for the item: a call that has ended is not looked up again */
+        call->recall = mem_new(struct recall);
+        (void)snprintf(call->recall->grant_id, sizeof(call->recall->grant_id), "%s", grant_id);
+    }
     keep_final_call(run, call,
                     json_get_string(stored, call_has_failed(call) ? "error" : "output", ""));
 }
 
-/* A final tool's call that was not executed is shown like any other. */
-static void show_and_close(struct run *run, struct call *call, const struct tool_output *output,
-                           const char *text)
-{
-    if (!call->item)
-        show_call(run, call);
-    close_call(run, call, output, text);
-}
+/* ---- The end of a call ---- */
 
-static void take_status(struct call *call, const struct tool_output *output)
-{
-    call->outcome = output->result.status;
-    if (is_undone(call))
-        call->why = mem_strdup(output->error.text);
-}
-
-/* Nothing is cut off, and nothing kept beside it. */
-static bool is_whole(const struct call *call)
-{
-    return is_answer(call) || is_rejected(call) || is_undone(call);
-}
-
-static void take_tool_end(struct run *run, struct call *call, const struct tool_output *output)
+static void take_end(struct run *run, struct call *call, const struct tool_output *output)
 {
     enum call_status was = call->status;
     AUTO_FREE char *whole = NULL;
@@ -578,20 +579,33 @@ static void take_tool_end(struct run *run, struct call *call, const struct tool_
     call_move(call, output->rc ? CALL_EV_FAIL : CALL_EV_SUCCEED);
     run->calls.ended++;
     call->ended_at = clock_wall_us();
-    take_status(call, output);
+    call->outcome = output->result.status;
+    if (is_undone(call))
+        call->why = mem_strdup(output->error.text);
     if (was == CALL_EXECUTING)
         run_check_result(run, call);
+
+    /* The whole text; then what of it is shown. A withheld result is cut now, too: the
+     * person approves what the model will receive. */
     whole = is_rejected(call) ? run_refusal_text(call) : output_text(run, call, output);
-    text = is_whole(call) ? kept_text(whole) : shown_text(run, call, whole);
+    if (is_answer(call) || is_rejected(call) || is_undone(call))
+        text = mem_strndup(whole, utf8_fit(whole, OUTPUT_KEPT_LIMIT));
+    else
+        text = shown_text(run, call, whole);
     if (call->withheld)
         run_freeze_result(call, text);
-    if (call->hidden)
+
+    if (call->hidden) {
         store_hidden_call(run, call, text);
-    else if (ends_later(call))
+    } else if (is_shown_later(call)) {
         end_final_call(run, call, text);
-    else
-        show_and_close(run, call, output, text);
-    put_result(run, call, was, ends_later(call) && call->said.length ? call->said.data : text);
+    } else {
+        if (!call->item) /* of a final tool, and not executed: it is no answer */
+            show_call(run, call);
+        close_call(run, call, output, text);
+    }
+    put_result(run, call, was,
+               is_shown_later(call) && call->said.length ? call->said.data : text);
 }
 
 static struct call *call_at(struct run *run, unsigned channel_position)
@@ -612,11 +626,11 @@ void run_take_output(struct run *run, const struct tool_output *output)
     if (!call->hidden && !call->final && !call->item)
         show_call(run, call);
     switch (output->kind) {
-    case TOOL_OUTPUT_TEXT: take_tool_text(run, call, output); break;
-    case TOOL_OUTPUT_STAGE: take_tool_stage(run, call, output); break;
-    case TOOL_OUTPUT_DELTA: take_tool_delta(run, call, output); break;
-    case TOOL_OUTPUT_METADATA: take_tool_metadata(run, call, output); break;
-    case TOOL_OUTPUT_END: take_tool_end(run, call, output); break;
+    case TOOL_OUTPUT_TEXT: take_text(run, call, output); break;
+    case TOOL_OUTPUT_STAGE: take_stage(run, call, output); break;
+    case TOOL_OUTPUT_DELTA: take_delta(run, call, output); break;
+    case TOOL_OUTPUT_METADATA: take_metadata(run, call, output); break;
+    case TOOL_OUTPUT_END: take_end(run, call, output); break;
     }
 }
 

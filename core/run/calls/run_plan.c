@@ -1,3 +1,22 @@
+/*
+ * Plans of calls: a tool reads its arguments, and says what it needs permission for.
+ *
+ * The plan is a stage of its own, before any question. The alternative, a tool that asks while
+ * it runs, would hold a worker until a person answers, perhaps for days, and would lose the
+ * half-done call in a crash. So plan() has no effects, and run() is called when everything is
+ * allowed.
+ *
+ * It runs after references are resolved, because a permission can be about a path or a command
+ * that a variable has. It runs on a worker, because it may look at files.
+ *
+ * A call that was approved is not planned again: the person has seen what its plan said, and a
+ * second plan could want more. A plan that fails ends its call with the error. The other calls
+ * go on.
+ *
+ * Plans are not stored. After a crash they are made again, but for calls that had begun and
+ * will not be repeated.
+ */
+
 #include "core/run/calls/run_plan.h"
 
 #include <assert.h>
@@ -27,8 +46,8 @@ const json_t *call_permission(const struct call *call)
 
 /* ---- To the workers, and back ---- */
 
-/* The arguments, when there is something to plan. What was approved was planned, and what began is past
- * planning, unless it is done again. New reference. */
+/* The arguments of a call that needs a plan, a new reference; else NULL. A call whose
+ * arguments do not fit needs none: execute.c reports that. */
 static json_t *args_to_plan(struct run *run, const struct call *call)
 {
     json_t *args = NULL;

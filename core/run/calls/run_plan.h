@@ -5,28 +5,32 @@
 #include "core/run/turn/run.h"
 
 /*
- * run_plan.h -- tools that say what they are about to do before they do it; on the run's loop.
+ * run_plan.h -- tools that say what they are about to do before they do it.
  *
- * A tool with a plan() may find in its arguments what somebody has to allow: a place outside of what it
- * may touch, a command that changes something. It plans on a tool worker, after references were resolved
- * and before anybody is asked anything, and without any effect. What it asks for then becomes the
- * question about its call, of kind "permission": one answer allows the call and what it asks for.
+ * A tool with a plan() (tool.h) may find in its arguments something that needs a permission: a
+ * path outside its directory, a command that changes something. The plan is made on a tool
+ * worker, after references are resolved and before any question is asked, and has no effects.
+ * If it needs a permission that no grant allows, the question about the call has the kind
+ * "permission": one answer allows both the call and the permission.
+ *
+ * All functions are called on the run's loop.
  */
 
+/* Owned by its call. */
 struct call_plan {
-    json_t
-        *permission; /* {"type", "patterns", "title", "metadata"}; NULL: nothing is asked for */
-    struct err *error; /* why the call is not made: told to the model; or NULL */
-    json_t *args;      /* as they were checked; until the worker has them */
-    bool waiting;      /* for its worker */
-    unsigned job;      /* of the offload, meanwhile */
+    json_t *permission; /* {"type", "patterns", "title", "metadata"}; NULL: none is needed */
+    struct err *error;  /* why the call is not executed, for the model; or NULL */
+    json_t *args;       /* checked; until the worker has them */
+    bool waiting;       /* for its worker */
+    unsigned job;       /* of the offload, while it waits */
 };
 void call_plan_free(struct call_plan *plan);
 
-/* The stage that has calls planned which are due and can be. */
+/* The stage that plans the calls that are due and whose tool has a plan(). */
 enum stage_step run_plan_calls(struct run *run);
 
-/* What a call asks for that nobody has allowed; NULL for nothing. */
+/* The permission that the call still needs: borrowed. NULL if its plan needs none, or if
+ * grants allow it (run_grants.h). */
 const json_t *call_permission(const struct call *call);
 
 #endif

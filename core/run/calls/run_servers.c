@@ -1,3 +1,31 @@
+/*
+ * The remote MCP servers of a run.
+ *
+ *   request --> run_open_servers(): lists that the conversation has
+ *           --> run_list_servers(): the others, over the network --> first turn
+ *   call    --> run_call_server(): session --> progress, result --> channel --> run_output.c
+ *
+ * A list is an item of the conversation (mcp_list_tools), as in OpenAI's API. So it costs one
+ * request in a conversation and not one in each turn, the client sees what the model was
+ * offered, and the same list comes again after a crash. The mark of a list says what it was
+ * made for: another URL or another choice of tools needs another list. A list without a mark
+ * came from the client, which OpenAI's API allows. It does not count for a server that the
+ * operator has named: the client could claim that a tool is read-only, and a policy may depend
+ * on that.
+ *
+ * A run of the Assistants API has no such item. Its list is stored as a hidden item of the run,
+ * so that every residency of the run offers the same tools.
+ *
+ * Secrets of a request (`authorization`, `headers`) are in memory only, see tool_secrets.h. A
+ * residency after a crash or a pause has lost them, and its calls of that server fail with a
+ * sentence that says so. Calling without them would be worse: the server might act for another
+ * user.
+ *
+ * A remote call uses the output channel like a tool of this server, so everything after it is
+ * the same. It has no flags (tool_entries.c): whatever a server says of its tools, a call that
+ * may have been executed is never sent again.
+ */
+
 #include "core/run/calls/run_servers.h"
 
 #include <assert.h>
@@ -21,32 +49,32 @@
 struct run_server {
     struct run *run;
     const struct tool_server *server;
-    const json_t *secrets; /* borrowed from the run's; NULL for none */
-    struct mcp_session *session;
-    struct mcp_question *listing;
-    struct item *item; /* that shows the list */
-    json_t *tools;     /* listed now */
-    char *error;       /* why they are not */
-    bool known;        /* listed in the conversation before, or shown now */
+    const json_t *secrets;        /* borrowed from the run; NULL: none */
+    struct mcp_session *session;  /* NULL until the first question */
+    struct mcp_question *listing; /* NULL: no list is under way */
+    struct item *item;            /* the item that shows the list */
+    json_t *tools;                /* as listed in this residency */
+    char *error;                  /* why the server was not listed; or NULL */
+    bool known;                   /* its list is settled: found in the conversation, or shown */
 };
 
-/* A call on its way. */
+/* A call that is under way. */
 struct server_call {
     struct server_call *next;
     struct run *run;
-    unsigned index; /* among the turn's calls */
+    unsigned index; /* of the call in the turn; the array of calls may move */
     struct mcp_question *question;
 };
 
 /* ---- Sessions ---- */
 
-/* Its secrets came with a request that is over. */
-static bool is_bereft(const struct run_server *server)
+/* The request had secrets for the server, and this residency does not have them. */
+static bool lost_secrets(const struct run_server *server)
 {
     return !server->secrets && tool_had_secrets(server->server->entry);
 }
 
-static char *bereft_text(const struct run_server *server)
+static char *lost_secrets_text(const struct run_server *server)
 {
     return mem_printf(
         "MCP server '%s' cannot be used any more: its 'authorization' and 'headers' "
@@ -79,7 +107,8 @@ static struct mcp_session *session_of(struct run_server *server)
     return server->session;
 }
 
-/* Where a server of the operator's is, is nobody's business: what the network says names it. */
+/* Clients must not learn where a server is that the operator has named. Errors of the
+ * network contain its address, so they are cut. */
 static const char *fault_text(const struct run_server *server, const struct mcp_answer *answer)
 {
     static const char unreachable[] = "cannot be reached";
@@ -91,18 +120,19 @@ static const char *fault_text(const struct run_server *server, const struct mcp_
 
 /* ---- What the conversation knows ---- */
 
-/* What the request wants beside the tools. */
-static const json_t *wishes_of(const struct run_server *server)
+/* The extras that the request wants beside the tools: resources, prompts. */
+static const json_t *extras_of(const struct run_server *server)
 {
     return mcp_extras_wanted(server->server->entry);
 }
 
-static const char *mark_of_wish(const struct run_server *server, const char *wish)
+static const char *mark_of_extra(const struct run_server *server, const char *extra)
 {
-    return mcp_extra_is_wanted(wishes_of(server), wish) ? wish : "";
+    return mcp_extra_is_wanted(extras_of(server), extra) ? extra : "";
 }
 
-/* Which list it is: another URL, other allowed tools or wishes make another list. */
+/* Identifies a list: another URL, other allowed tools or other extras make another one. The
+ * caller frees. */
 static char *mark_of(const struct run_server *server)
 {
     const json_t *allowed = json_object_get(server->server->entry, "allowed_tools");
@@ -111,10 +141,11 @@ static char *mark_of(const struct run_server *server)
     AUTO_FREE char *operators = named ? json_text(named->allowed_tools) : mem_strdup("");
 
     return mem_printf("%s %s%s%s%s", server->server->url, text, operators,
-                      mark_of_wish(server, "resources"), mark_of_wish(server, "prompts"));
+                      mark_of_extra(server, "resources"), mark_of_extra(server, "prompts"));
 }
 
-/* What the operator lets a request use, and what of that the request wants. New reference. */
+/* The tools that the operator allows, and of these the ones that the request allows. New
+ * reference. */
 static json_t *allowed_of(const struct run_server *server, const json_t *tools)
 {
     const struct mcp_named *named = server->server->named;
@@ -123,8 +154,8 @@ static json_t *allowed_of(const struct run_server *server, const json_t *tools)
     return mcp_tools_allowed(some, json_object_get(server->server->entry, "allowed_tools"));
 }
 
-/* A list that the client has brought along has no mark; it does not count where the operator says what
- * may be used, because that may depend on what a list says of its tools. */
+/* The item is a complete list of this server. One without a mark must come from the client,
+ * and is not accepted for a server that the operator has named. */
 static bool is_list_of(const struct run_server *server, const struct item_row *item,
                        const json_t *body, const char *mark)
 {
@@ -138,7 +169,7 @@ static bool is_list_of(const struct run_server *server, const struct item_row *i
            item->status != ITEM_IN_PROGRESS;
 }
 
-/* After this call the server has said that its list is another now. */
+/* The item is a call during which the server has reported that its list has changed. */
 static bool is_change_of(const struct run_server *server, const struct item_row *item)
 {
     json_auto_t *body = NULL;
@@ -158,6 +189,8 @@ static void add_tools(struct run_server *server, const json_t *tools)
     server->known = true;
 }
 
+/* From the newest item back: the first list counts, and a report of a change before it means
+ * that there is no valid one. */
 static void find_list(struct run_server *server)
 {
     const struct run *run = server->run;
@@ -201,7 +234,7 @@ void run_open_servers(struct run *run)
 
 /* ---- Listing ---- */
 
-/* What the others find in the conversation. */
+/* An item that is_list_of() recognises later. */
 static struct item *new_list_item(struct run_server *server)
 {
     struct item *item = run_new_item(server->run, ITEM_MCP_LIST_TOOLS);
@@ -212,7 +245,7 @@ static struct item *new_list_item(struct run_server *server)
     return item;
 }
 
-/* Assistants have no such item: it is kept for the stays that follow. */
+/* For later residencies of a thread's run. */
 static void keep_list(struct run_server *server)
 {
     struct item *item = new_list_item(server);
@@ -241,7 +274,8 @@ static void close_list(struct run_server *server)
     run_close_item(server->run, server->error ? ITEM_FAILED : ITEM_COMPLETED);
 }
 
-/* False when the run has come to its end by it. */
+/* Shows or keeps a list that has arrived, and adds its tools. False: the run has failed because
+ * of it. */
 static bool settle_list(struct run_server *server)
 {
     struct run *run = server->run;
@@ -260,7 +294,8 @@ static bool settle_list(struct run_server *server)
     return true;
 }
 
-/* One list at a time, in the order of the request, as far as they have come. */
+/* Only one item of a stream is open at a time, and the order of lists must not depend on the
+ * network. So lists are shown in the order of the request, as far as they have arrived. */
 static void show_lists(struct run *run)
 {
     void (*then)(struct run *);
@@ -283,7 +318,7 @@ static json_t *listed_of(const struct run_server *server, const json_t *result)
 {
     json_t *tools = json_object_get(result, "tools");
 
-    mcp_extra_add(tools, json_object_get(result, "capabilities"), wishes_of(server));
+    mcp_extra_add(tools, json_object_get(result, "capabilities"), extras_of(server));
     return allowed_of(server, tools);
 }
 
@@ -310,8 +345,8 @@ void run_list_servers(struct run *run, void (*then)(struct run *run))
 
         if (server->known)
             continue;
-        if (is_bereft(server))
-            server->error = bereft_text(server);
+        if (lost_secrets(server))
+            server->error = lost_secrets_text(server);
         else
             server->listing = mcp_session_list(session_of(server), take_list, server);
     }
@@ -334,11 +369,11 @@ static void put_end(struct run *run, const struct call *call, struct tool_output
 {
     output->kind = TOOL_OUTPUT_END;
     output->rc = output->error.code;
-    /* Closed: then nobody wants to hear it. */
+    /* ERR_CANCELLED when the channel is closed: nothing reads the output then. */
     (void)!tool_channel_put(run->calls.channel, call->channel_position, output);
 }
 
-/* What the item shows as its error, in OpenAI's words. */
+/* The error of the item, with the types that OpenAI's API has. */
 static void note_fault(struct call *call, const struct mcp_answer *answer, const char *text)
 {
     bool http = answer->fault != MCP_FAULT_PROTOCOL;
@@ -349,6 +384,9 @@ static void note_fault(struct call *call, const struct mcp_answer *answer, const
     json_set_string(call->fault, "message", text);
 }
 
+/* There are three ways to fail: the server was not reached or did not speak the protocol,
+ * its result cannot be read, or the tool itself reports an error. Only the first two are
+ * faults of the item. */
 static void put_answer(struct run *run, struct call *call, const struct mcp_answer *answer)
 {
     struct tool_output output = {0};
@@ -399,7 +437,7 @@ static void add_number(json_t *metadata, const json_t *params, const char *key)
         json_set(metadata, key, json_copy(value));
 }
 
-/* Live, like what a handler of ours notes while it works. */
+/* Progress becomes live metadata of the call, like tool_call_metadata() of a handler. */
 static void take_progress(void *arg, const json_t *params)
 {
     const struct server_call *call = arg;
@@ -422,8 +460,8 @@ void run_call_server(struct run *run, struct call *call, const json_t *args)
     struct run_server *server = server_of(run, call);
     struct server_call *open;
 
-    if (is_bereft(server)) {
-        AUTO_FREE char *text = bereft_text(server);
+    if (lost_secrets(server)) {
+        AUTO_FREE char *text = lost_secrets_text(server);
         struct tool_output output = {0};
 
         err_set(&output.error, ERR_UNAUTHORIZED, "%s", text);

@@ -1,3 +1,26 @@
+/*
+ * Variables and the calls of a turn: references before execution, results after it.
+ *
+ * Before: the model may write $VAR_REF{{name}} in the arguments instead of a long text
+ * (var_ref.h). A stage sends all calls with references to workers at once, because variables
+ * are in the store and a loop does not wait for it. The resolved arguments are what every later
+ * stage reads, what a person approves, and what is executed. They are stored in the row of the
+ * call: after a crash the variable may have changed, and the call must be the one that was
+ * shown.
+ *
+ * Variables that this turn needs may be unwritten: an answer or a result of the turn before. So
+ * the stage begins after the next write (run_after_write()), also if a call has no reference
+ * but its tool reads variables.
+ *
+ * After: the whole result of a call becomes a variable, and so do its arguments. The model sees
+ * a cut text and a hint with the variable's name (run_keep_result()). They go into the write
+ * that has the call's end, so a name that the model has read always exists.
+ *
+ * Where variables are: in the store, under the thread or the response; for a response that is
+ * not stored, in the memory of the run, within a budget for all such responses. Handlers see no
+ * difference: they get a struct variable_access with one of two tables of functions.
+ */
+
 #include "core/run/calls/run_variables.h"
 
 #include <assert.h>
@@ -19,13 +42,13 @@
 #include "core/tool/cut.h"
 #include "core/tool/rules.h"
 
-/* Names that a model is told when there is no variable of the name it wrote. */
+/* Names of variables in the error about a reference to a missing one, and their bytes. */
 #define AVAILABLE_LIMIT 40
 #define AVAILABLE_BYTES 700
 
-#define ARGS_INDENT 2 /* of arguments that are kept */
+#define ARGS_INDENT 2 /* of the arguments in their variable: the model reads them by lines */
 
-/* ---- Where they are ---- */
+/* ---- Where variables are ---- */
 
 static enum err_code stored_get(const struct variable_access *access,
                                 const struct tenant *tenant, const char *name,
@@ -85,40 +108,8 @@ static const struct variable_ops memory_ops = {
     .skill = read_skill,
 };
 
-/* Of all responses that are not stored. It outlives workers that nobody waits for any more. */
-static struct variable_budget budget = VARIABLE_BUDGET(VARIABLE_MEMORY_LIMIT);
-
-enum err_code engine_admit_variables(const struct tenant *tenant, struct run_start *start,
-                                     struct err *err)
-{
-    const struct run_row *row = &start->load.run;
-
-    if (row->flags & RUN_STORED || !start->variable_count)
-        return ERR_OK;
-    start->memory = variable_memory_new(&budget, tenant);
-    return variable_memory_fill(start->memory, start->variables, start->variable_count, err);
-}
-
-void run_open_variables(struct run *run, struct run_start *start)
-{
-    if (start->memory)
-        run->variables = TAKE(start->memory);
-    else if (!(run->row.flags & RUN_STORED))
-        run->variables = variable_memory_new(&budget, &run->tenant);
-    else
-        for (size_t i = 0; i < start->variable_count; i++)
-            (void)run_put_variable(run, &start->variables[i]);
-    variables_free(TAKE(start->variables), start->variable_count);
-}
-
-const char *run_variable_scope(const struct run *run)
-{
-    if (run->variables)
-        return "";
-    return *run->row.thread_id ? run->row.thread_id : run->row.id;
-}
-
-/* Those of the history, which grows by what is said to the run meanwhile. */
+/* The long messages that the model sees as variables. Made again when the past of the
+ * history has grown, for example by a message that steered the run. */
 static struct message_cache *messages_of(struct run *run)
 {
     const struct long_message_rule rule = long_message_rule(&run->settings, &run->tools);
@@ -183,7 +174,7 @@ struct resolved_call *resolved_call_restore(const char *text)
 
 /* ---- On a worker ---- */
 
-/* Behind so many others. */
+/* Appends names of long messages behind `count` other names, up to AVAILABLE_LIMIT. */
 static void add_messages(const struct variable_access *access, size_t count, struct buf *names)
 {
     for (size_t n = 0; count + n < AVAILABLE_LIMIT; n++) {
@@ -195,6 +186,8 @@ static void add_messages(const struct variable_access *access, size_t count, str
     }
 }
 
+/* Appends the names of existing variables to the error: a model often misspells a name, and
+ * can correct it without another call. */
 static void add_available(const struct tool_call *call, const struct variable_access *access,
                           struct err *err)
 {
@@ -238,7 +231,8 @@ static enum err_code find_variable(void *arg, const char *name, struct variable 
     return rc;
 }
 
-/* The tree is handed on whole, and its text beside it: making that costs time, too. */
+/* The handler of the offload. The text of the arguments is made here, too, because that
+ * takes time for large values and would block the loop. */
 static enum err_code resolve(struct tool_call *call, struct tool_result *ret_result,
                              struct err *err)
 {
@@ -266,24 +260,27 @@ static const struct tool_handler resolver = {
 
 /* ---- To the workers, and back ---- */
 
-/* The arguments, when there is something to resolve in them. New reference. */
+/* The arguments of a call with references to resolve, a new reference; else NULL. */
 static json_t *references_in(const struct call *call)
 {
     json_t *args = NULL;
 
     if (*call->approval.id)
         return NULL; /* what was approved is executed as it was shown */
+    /* A search of the text comes first: most arguments have no reference and need not be
+     * parsed. */
     if (!call_is_due(call) || call->resolved || !call->use || tool_use_is_clients(call->use) ||
         !call->arguments.length || !var_ref_may_be_in(call->arguments.data))
         return NULL;
     if (json_parse(call->arguments.data, call->arguments.length, &args, NULL))
-        return NULL; /* the model will be told */
+        return NULL; /* run_prepare_call() reports it */
     if (json_is_object(args) && var_ref_is_in(args))
         return args;
     json_decref(args);
     return NULL;
 }
 
+/* The tool reads variables itself, so what was written before must be committed. */
 static bool reads_variables(const struct call *call)
 {
     return call_is_due(call) && call->use && call->use->handler->flags & TOOL_VARIABLES;
@@ -311,6 +308,7 @@ static void take_resolved(struct run *run, unsigned job, const struct offload_re
     resolved->text = mem_strdup(json_get_string(result->fields, "text", NULL));
 }
 
+/* Everything so far is committed. Without references there was nothing else to wait for. */
 static void start_resolving(struct run *run)
 {
     unsigned count = 0;
@@ -365,7 +363,8 @@ enum stage_step run_resolve_calls(struct run *run)
 
 /* ---- Results ---- */
 
-/* Groups are what is ours to tell of; what is hidden stays so, and an answer is a message. */
+/* Results of groups and remote servers are kept. Not those of hidden calls, which stay
+ * hidden, and not the answer of a final tool, which is a message. */
 static bool is_kept(const struct call *call)
 {
     return call->use && call->use->label && call->item && call->status == CALL_SUCCEEDED &&
@@ -386,7 +385,8 @@ static struct variable new_variable(const char *name, enum variable_type type,
     return variable;
 }
 
-/* What is withheld from the model is in no variable that it could read. */
+/* The variable of a withheld result is created with its approval: the model could read it.
+ * False if there is no room. */
 static bool put_result(struct run *run, struct call *call, const char *whole,
                        const char *description)
 {
@@ -422,12 +422,13 @@ static json_t *executed_args(const struct call *call)
     return args;
 }
 
-/* To a whole result nothing is added for a reader that only came along: applications that know
- * nothing of variables read it, too. */
+/* The text with a hint at its variable, or NULL. If the tool that reads variables was only
+ * implied (tool_set.h), a result that is shown whole gets no hint: the request did not
+ * choose variables, and its results should be what it expects. */
 static char *hinted(const struct run *run, const struct call *call, const char *whole,
                     const char *text, const struct cut_shown *shown)
 {
-    const struct tool_use *reader = tool_set_find(&run->tools, "ReadVar");
+    const struct tool_use *reader = tool_set_find_reader(&run->tools);
     const struct variable_hint hint = {.name = call->kept->result,
                                        .length = variable_length(whole),
                                        .lost = variable_lost(whole),
@@ -456,7 +457,7 @@ char *run_keep_result(struct run *run, struct call *call, const char *whole, con
     args = executed_args(call);
     description = variable_describe_call(call->name, args);
     if (!put_result(run, call, whole, description)) {
-        free(TAKE(call->kept)); /* so nobody is told where to find it */
+        free(TAKE(call->kept)); /* no room: no hint, and the item names no variables */
         return NULL;
     }
     put_args(run, call, args);

@@ -1,14 +1,23 @@
 /*
  * The stages of a turn's calls, and what follows the last one.
  *
- * Calls of a turn go through the stages together: whoever is asked for an approval sees what would
- * be executed, and a client hears of all calls at once. The alternative, each call on its own way,
- * would start the quick ones earlier, but a question about the third call would come while the
- * first one already runs, and the order in the stream would depend on the store.
+ * All calls of a turn pass a stage together. So a person who approves a call sees what would be
+ * executed, with every reference resolved, and a client gets the questions about all calls at
+ * once. The alternative, each call at its own pace, would start the quick ones earlier. But
+ * then a question about the third call could come while the first one already runs, and the
+ * order of the stream would depend on how fast the store answers.
  *
- * A stage that waits keeps nothing on a stack: its place is run->calls.stage, its progress is in the calls,
- * and what matters after a crash is in the rows of the calls. Recovery therefore restores the calls
- * (restore.c) and walks the same list again.
+ * A stage that waits has nothing on a stack. Its position is run->calls.stage, its progress is
+ * in the calls, and what matters after a crash is in the rows of the calls. So recovery only
+ * restores the calls (restore.c) and walks the list again. The same walk continues a run after
+ * a pause or a hold.
+ *
+ * What must hold: a stage may run again for a call that has passed it, and must then change
+ * nothing. Each stage tests for what it leaves behind: call->resolved, call->plan,
+ * call->recall, the status.
+ *
+ * At most one stage waits at any time, because the list is one position. run_stop_tools() ends
+ * whatever it waits for, so no callback comes for a run that was cancelled or has expired.
  */
 
 #include "core/run/calls/stages.h"
@@ -24,7 +33,7 @@
 #include "core/run/calls/run_servers.h"
 #include "core/run/calls/run_variables.h"
 
-/* ---- What stands at the end of the list ---- */
+/* ---- The short stages ---- */
 
 static bool waits_for_client(const struct run *run)
 {
@@ -35,7 +44,7 @@ static bool waits_for_client(const struct run *run)
     return false;
 }
 
-/* Every call of the turn was a final tool's, and none failed: the answer has been given. */
+/* All calls of the turn were final and succeeded, so their output is the answer. */
 static bool answered_by_tools(const struct run *run)
 {
     for (unsigned i = 0; i < run->calls.count; i++) {
@@ -58,7 +67,7 @@ static enum stage_step ask_results(struct run *run)
     return STAGE_PASSED;
 }
 
-/* The turn is over, or the run pauses for its client. */
+/* The last stage. The run pauses for its client, ends, or begins the next turn. */
 static enum stage_step end_calls(struct run *run)
 {
     bool client;
@@ -67,8 +76,8 @@ static enum stage_step end_calls(struct run *run)
     run_show_approvals(run);
     client = waits_for_client(run);
     if (client && run_is_assistants(run)) {
-        /* With approvals among them the same round goes on when they are answered: its calls are
-         * restored then, and counted. */
+        /* With open questions the round is not over. It continues when they are answered,
+         * and restore.c counts its calls then. */
         if (!run_has_questions(run))
             chain_end_round(&run->chain);
         run_require_action(run);
@@ -76,12 +85,14 @@ static enum stage_step end_calls(struct run *run)
     }
     chain_end_round(&run->chain);
     run_close_step(run, STEP_COMPLETED);
+    /* A response does not pause: it ends with its calls open, and the next request continues
+     * it. */
     if (client || run_has_questions(run) || answered_by_tools(run)) {
         run_finish(run);
         return STAGE_PASSED;
     }
     run_end_turn(run);
-    run_ask_model(run);
+    run_begin_turn(run);
     return STAGE_PASSED;
 }
 
@@ -90,10 +101,10 @@ static enum stage_step end_calls(struct run *run)
 static enum stage_step (*const stages[])(struct run *run) = {
     run_resolve_calls, /* references in arguments become values */
     run_plan_calls,    /* tools say what they are about to do */
-    run_recall_grants, /* earlier answers are looked up */
-    ask_approvals,     /* what a person must approve is set aside */
-    run_execute_calls, /* what is due is executed, or told why not */
-    ask_results,       /* results that a person must see first are withheld */
+    run_recall_grants, /* remembered answers are looked up */
+    ask_approvals,     /* calls that need an approval are set aside */
+    run_execute_calls, /* the others are executed, or end with the reason why not */
+    ask_results,       /* withheld results get their questions */
     run_hold_calls,    /* a response that may hold waits for the answers, then walks again */
     end_calls,
 };
@@ -106,14 +117,17 @@ void run_walk_stages(struct run *run)
 
 void run_pass_stage(struct run *run)
 {
-    /* A stage may pass at once, or from inside its own beginning: its number is taken before. */
+    /* What a stage waits for may happen before it returns: everything is committed already,
+     * or all calls are refused. Then the stage calls this function from inside the loop
+     * below, the rest of the list is walked there, and it returns STAGE_WAITS. So the
+     * position moves before the call. */
     while (run->calls.stage < COUNT_OF(stages)) {
         if (stages[run->calls.stage++](run) == STAGE_WAITS)
             return;
     }
 }
 
-/* ---- Its beginning and its end ---- */
+/* ---- The beginning and the end of a walk ---- */
 
 void run_start_calls(struct run *run)
 {
@@ -123,8 +137,9 @@ void run_start_calls(struct run *run)
     run_walk_stages(run);
 }
 
-/* A model that was asked for an answer without tools, and calls some all the same, gets none of them
- * executed. What it said besides is the answer; without that the response is incomplete. */
+/* The last turn of a chain offers no tools (chain.h). If the model calls some anyway, none
+ * is executed here. Its text is the answer, and without text the response is incomplete. A
+ * client's call was shown as the model made it, so the client may execute it as usual. */
 void run_dispatch_tools(struct run *run)
 {
     if (!run->turn.last_answer || waits_for_client(run))

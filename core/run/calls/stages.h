@@ -4,23 +4,26 @@
 #include "core/run/turn/run.h"
 
 /*
- * stages.h -- what the calls of a turn pass through, from the model's request to its next turn.
+ * stages.h -- the stages that the calls of a turn pass, from the model's answer to its next
+ * turn.
  *
- * There is one list of stages (stages.c), and three ways to begin it: the model has just asked for
- * the calls, a client has answered approvals, or another owner has died. A stage looks at each call
- * and leaves alone what it has nothing to do with, so a call that has come further is not done
- * twice. On the run's loop.
+ * There is one list of stages (stages.c). It is walked when the model has made the calls, when
+ * a client has answered approvals, and when this node has recovered the run of another owner.
+ * Each stage looks at each call and skips those that it has nothing to do for. So no stage is
+ * applied to a call twice, whatever walk it is.
+ *
+ * All functions are called on the run's loop.
  */
 
 enum stage_step {
-    STAGE_PASSED, /* the next stage begins */
-    STAGE_WAITS,  /* for the store, a worker or a person: then run_pass_stage() */
+    STAGE_PASSED, /* the next stage begins at once */
+    STAGE_WAITS,  /* for the store, a worker or a person, and then calls run_pass_stage() */
 };
 
-/* Walks the list from its beginning. */
+/* Walks the list from the first stage, until a stage waits. */
 void run_walk_stages(struct run *run);
 
-/* What the current stage waited for has happened. */
+/* Ends the current stage, and walks on with the next one. */
 void run_pass_stage(struct run *run);
 
 #endif

@@ -1,10 +1,29 @@
+/*
+ * `tool_choice`: resolved against the tools of the run.
+ *
+ * An upstream knows functions only. So a choice of anything else is translated: one tool
+ * becomes the function that stands for it, a server without a tool becomes "required" with only
+ * its tools offered, and allowed_tools becomes its mode, again with only those offered. The
+ * narrowing is done by tool_choice_offers(), which builds the list for the model, and checks
+ * the model's calls against it (run_calls.c): a model may call a tool that it saw in an earlier
+ * turn.
+ *
+ * With "none" nothing may be called, but the tools are sent all the same (tool_set_offer()).
+ * The list stands at the beginning of the prompt, and an upstream's cache is lost when it
+ * changes.
+ *
+ * The tools of a remote server may not be listed yet when the request is checked. Its choice is
+ * accepted then (tool_set_awaits()), and left out for the upstream if the server turns out to
+ * have no such tool.
+ */
+
 #include "core/run/catalog/tool_choice.h"
 
 #include <string.h>
 
 #include "core/base/json.h"
 
-/* The name that a tool_choice singles out, in either API's words; NULL when it names none. */
+/* The name in a choice of one tool, as either API writes it; NULL: it has no name. */
 static const char *chosen_name(const json_t *choice)
 {
     const char *name = json_get_string(choice, "name", NULL);
@@ -12,7 +31,7 @@ static const char *chosen_name(const json_t *choice)
     return name ? name : json_get_string(json_object_get(choice, "function"), "name", NULL);
 }
 
-/* Some have another name there. */
+/* Some types have another name in a tool_choice. */
 static bool is_of_type(const struct tool_use *use, const char *type)
 {
     const char *alias = use->handler->alias;
@@ -20,8 +39,8 @@ static bool is_of_type(const struct tool_use *use, const char *type)
     return strcmp(type, use->type) == 0 || (alias && strcmp(type, alias) == 0);
 }
 
-/* Whether one tool of a choice, or of its allowed_tools, is this one: by type, and by its name,
- * its namespace or its server's label where those are given. */
+/* An entry of a choice, or of its allowed_tools, means this tool: by its type, and by the
+ * name, namespace or server label if the entry has one. */
 static bool means(const json_t *choice, const struct tool_use *use)
 {
     const char *name = chosen_name(choice);
@@ -42,7 +61,7 @@ static bool is_allowed_tools(const json_t *choice)
     return strcmp(json_get_string(choice, "type", ""), "allowed_tools") == 0;
 }
 
-/* Any tool of one server. */
+/* Any tool of a server. */
 static bool is_any_of_server(const json_t *choice)
 {
     return strcmp(json_get_string(choice, "type", ""), "mcp") == 0 && !chosen_name(choice);
@@ -69,8 +88,10 @@ static bool is_allowed(const json_t *choice, const struct tool_use *use)
     return false;
 }
 
-/* With any of those that it comes along with, unless the model has to call one of some. */
-static bool comes_along(const struct tool_set *set, const json_t *choice)
+/* Implied tools (the readers of variables) are offered if the choice offers any tool that
+ * they serve. Not if the model must call one of some tools: then it could call the reader
+ * instead. */
+static bool offers_implied(const struct tool_set *set, const json_t *choice)
 {
     if (is_any_of_server(choice) ||
         strcmp(json_get_string(choice, "mode", "auto"), "auto") != 0)
@@ -88,7 +109,7 @@ bool tool_choice_offers(const struct tool_set *set, const json_t *choice,
                         const struct tool_use *use)
 {
     if (use->implied)
-        return comes_along(set, choice);
+        return offers_implied(set, choice);
     if (use->deferred && set->searched)
         return false;
     if (json_is_string(choice))
@@ -150,10 +171,10 @@ const json_t *tool_choice_standing(const json_t *choice)
     return is_none(choice) || is_allowed_tools(choice) ? choice : NULL;
 }
 
-/* "auto" is what an upstream does by itself. */
-static json_t *upstream_word(const char *word)
+/* "auto" is the default of every upstream. */
+static json_t *upstream_keyword(const char *keyword)
 {
-    return strcmp(word, "auto") == 0 ? NULL : json_string(word);
+    return strcmp(keyword, "auto") == 0 ? NULL : json_string(keyword);
 }
 
 json_t *tool_choice_upstream(const struct tool_set *set, const json_t *choice)
@@ -161,13 +182,13 @@ json_t *tool_choice_upstream(const struct tool_set *set, const json_t *choice)
     const struct tool_use *use;
 
     if (!set->count && set->server_count)
-        return NULL; /* the servers that were to have tools have none */
+        return NULL; /* its servers have no tools, and OpenAI refuses a choice without tools */
     if (json_is_string(choice))
-        return upstream_word(json_string_value(choice));
+        return upstream_keyword(json_string_value(choice));
     if (!json_is_object(choice))
         return NULL;
     if (is_allowed_tools(choice))
-        return upstream_word(json_get_string(choice, "mode", "auto"));
+        return upstream_keyword(json_get_string(choice, "mode", "auto"));
     use = find_meant(set, choice);
     if (!use && tool_set_awaits(set, choice))
         return NULL;

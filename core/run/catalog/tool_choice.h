@@ -8,28 +8,33 @@
 #include "core/run/catalog/tool_set.h"
 
 /*
- * tool_choice.h -- which of its tools a model may or must call.
+ * tool_choice.h -- `tool_choice` of a request: which of its tools a model may or must call.
  *
- * A tool_choice is a word (none, auto, required), one tool ({"type":"function","name":"f"}, a
- * server's, or whatever goes by its type), or a list of those that are allowed. Both APIs write
- * them alike, but for the name of a function. NULL is auto.
+ * A choice is a keyword (none, auto, required), one tool ({"type":"function","name":"f"}, all
+ * tools of a server, or a type), or a list of allowed tools. Both APIs have the same forms, but
+ * for the name of a function. NULL means auto. What a model must call is enforced by the
+ * upstream. What it may call is enforced here: a call of a tool that was not offered ends with
+ * "not found".
  *
- * Must is for the model's server to enforce, may is for us: what was not offered is not called.
+ * Pure functions: any thread.
  */
 
-/* Whether it can be met: "Tool choice 'f' not found in 'tools' parameter." */
+/* Checks that the tools of the choice exist. ERR_INVALID, param tool_choice: "Tool choice
+ * 'f' not found in 'tools' parameter." */
 enum err_code tool_choice_check(const struct tool_set *set, const json_t *choice,
                                 struct err *err) MUST_CHECK;
 
-/* Whether the model may call the tool: it is not deferred, and not left out by the choice. */
+/* True if the model may call the tool: it is not deferred, and the choice allows it. */
 bool tool_choice_offers(const struct tool_set *set, const json_t *choice,
                         const struct tool_use *use);
 
-/* What remains of a choice once the model has called something: which tools are allowed, and that
- * none is. Borrowed; NULL when nothing does. */
+/* What of a choice still counts after the first turn with calls: "none" and allowed tools.
+ * Borrowed; NULL if nothing does. A choice that forces a call would otherwise force one in
+ * every turn, for ever. */
 const json_t *tool_choice_standing(const json_t *choice);
 
-/* tool_choice for the upstream; NULL means leave it out. New reference. */
+/* The choice as the upstream gets it, in the form of the Chat API. New reference; NULL: leave
+ * it out. */
 json_t *tool_choice_upstream(const struct tool_set *set, const json_t *choice);
 
 #endif

@@ -1,3 +1,26 @@
+/*
+ * The entries of a request's `tools`, resolved one by one into uses.
+ *
+ *   type "mcp"        a group of this server ("builtin:<group>"), a URL, or a server that the
+ *                     operator has named
+ *   type "namespace"  its members
+ *   any other type    definition-only: the client executes it
+ *
+ * After the entries come the groups that are on without an entry, as if the request had one for
+ * each; then the implied tools; and later the tools that items of the conversation or remote
+ * servers bring.
+ *
+ * An entry that cannot be resolved refuses the request, with the parameter and a sentence that
+ * says what to change. Dropping it would be worse: the model would work without a tool, and no
+ * one would know. Entries of items are another matter. They may come from another server or an
+ * older version, long after the request that made them, so what cannot be resolved there is
+ * skipped.
+ *
+ * Names in policies are checked, too (allowed_tools, require_approval, permissions). A misspelt
+ * name there would leave a tool open that the request wants to close. The tools of a remote
+ * server are not known when the request is checked, so its names are accepted as they are.
+ */
+
 #include "core/run/catalog/tool_set.h"
 
 #include <stdio.h>
@@ -11,13 +34,8 @@
 #include "core/mcp/mcp_tools.h"
 #include "core/net/egress.h"
 #include "core/run/catalog/tool_set_internal.h"
+#include "core/tool/override.h"
 #include "core/tool/registry.h"
-#include "core/tool/wish.h"
-
-/*
- * What the entries of a request come to, one by one: tools of the client, of groups, of servers; and
- * what comes in without an entry, because a group is named or an item brought it.
- */
 
 #define BUILTIN "builtin:"
 
@@ -28,7 +46,9 @@ const json_t *tool_entry_function(const json_t *entry)
     return json_is_object(inner) ? inner : entry;
 }
 
-/* The names in `allowed_tools`: a list, or a filter that has one. */
+/* ---- Tools of groups ---- */
+
+/* `allowed_tools` is a list of names, or a filter with such a list. */
 static const json_t *allowed_names(const json_t *entry)
 {
     const json_t *allowed = json_object_get(entry, "allowed_tools");
@@ -54,16 +74,16 @@ static bool is_allowed(const json_t *entry, const struct tool_handler *handler)
 
 static bool is_turned_off(const struct tool_set *set, const struct tool_handler *handler)
 {
-    return wishes_disable(set->groups, handler->group) ||
-           wishes_disable_tool(set->groups, handler->group, handler->name);
+    return overrides_disable(set->groups, handler->group) ||
+           overrides_disable_tool(set->groups, handler->group, handler->name);
 }
 
-/* Nobody asked for it, and what was asked for has its name. */
-static bool gives_way(const struct tool_set *set, const struct tool_handler *handler,
-                      size_t index)
+/* The group is on by default only, and a tool of the request has the name: the request wins,
+ * and is not refused because of a group that it does not mention. */
+static bool yields(const struct tool_set *set, const struct tool_handler *handler, size_t index)
 {
     return index == json_array_size(json_array_get(set->tools, 0)) &&
-           !wishes_find(set->settings->tool_groups, handler->group) &&
+           !overrides_find(set->settings->tool_groups, handler->group) &&
            tool_set_find(set, handler->name);
 }
 
@@ -83,7 +103,7 @@ static enum err_code add_members(struct tool_set *set, json_t *entry, size_t ind
         enum err_code rc;
 
         if (!is_allowed(entry, handler) || is_turned_off(set, handler) ||
-            gives_way(set, handler, index))
+            yields(set, handler, index))
             continue;
         rc = tool_set_add(set, &use, index, err);
         if (rc)
@@ -92,14 +112,14 @@ static enum err_code add_members(struct tool_set *set, json_t *entry, size_t ind
     return ERR_OK;
 }
 
-/* ---- Tools of servers ---- */
+/* ---- Tools of MCP entries ---- */
 
 static bool is_builtin(const char *url)
 {
     return strncmp(url, BUILTIN, strlen(BUILTIN)) == 0;
 }
 
-/* Tools that there are: a name with a typing error would leave one without a question. */
+/* All names must be tools of the group. */
 static enum err_code check_named(const char *group, const json_t *names, const char *param,
                                  struct err *err)
 {
@@ -115,12 +135,12 @@ static enum err_code check_named(const char *group, const json_t *names, const c
     return ERR_OK;
 }
 
-static const json_t *names_of(const json_t *require, const char *word)
+static const json_t *names_of(const json_t *require, const char *key)
 {
-    return json_object_get(json_object_get(require, word), "tool_names");
+    return json_object_get(json_object_get(require, key), "tool_names");
 }
 
-/* Which tools a remote server has is not known yet. */
+/* Checks the names in `require_approval` of a group. */
 static enum err_code check_approval(const char *url, const json_t *require, const char *param,
                                     struct err *err)
 {
@@ -198,9 +218,9 @@ static enum err_code add_url(struct tool_set *set, json_t *entry, size_t index, 
     return add_server(set, entry, index, NULL, err);
 }
 
-/* What the operator has not said a server of theirs is told is not for requests to say. */
-static enum err_code check_plain(const json_t *entry, size_t index, const char *name,
-                                 struct err *err)
+/* The operator configures what a named server is sent. A request must not replace the token. */
+static enum err_code check_no_secrets(const json_t *entry, size_t index, const char *name,
+                                      struct err *err)
 {
     static const char *const keys[] = {"authorization", "headers"};
     char param[64];
@@ -217,28 +237,30 @@ static enum err_code check_plain(const json_t *entry, size_t index, const char *
     return ERR_OK;
 }
 
-/* Whoever names the server reads with the operator's token: what they may read the operator says. */
-static enum err_code check_wishes(const json_t *entry, size_t index,
+/* Resources and prompts are read with the operator's token, so only the operator can allow
+ * them. */
+static enum err_code check_extras(const json_t *entry, size_t index,
                                   const struct mcp_named *named, struct err *err)
 {
-    const json_t *wishes = mcp_extras_wanted(entry);
-    const char *wish = NULL;
+    const json_t *wanted = mcp_extras_wanted(entry);
+    const char *refused = NULL;
     char param[64];
 
-    if (mcp_extra_is_wanted(wishes, "resources") && !named->resources)
-        wish = "resources";
-    else if (mcp_extra_is_wanted(wishes, "prompts") && !named->prompts)
-        wish = "prompts";
-    if (!wish)
+    if (mcp_extra_is_wanted(wanted, "resources") && !named->resources)
+        refused = "resources";
+    else if (mcp_extra_is_wanted(wanted, "prompts") && !named->prompts)
+        refused = "prompts";
+    if (!refused)
         return ERR_OK;
-    (void)snprintf(param, sizeof(param), "tools[%zu].runnel.%s", index, wish);
+    (void)snprintf(param, sizeof(param), "tools[%zu].runnel.%s", index, refused);
     return err_refuse(
         err, ERR_INVALID, REASON_BAD_VALUE, param,
         "Invalid '%s': the operator of this server does not offer the %s of the MCP "
         "server '%.64s'.",
-        param, wish, named->name);
+        param, refused, named->name);
 }
 
+/* A server that the operator has named: by connector_id, else by its label. */
 static enum err_code add_named(struct tool_set *set, json_t *entry, size_t index,
                                struct err *err)
 {
@@ -257,9 +279,9 @@ static enum err_code add_named(struct tool_set *set, json_t *entry, size_t index
         return err_refuse(err, ERR_INVALID, REASON_BAD_VALUE, param,
                           "Invalid '%s': there is no MCP server '%.64s' on this server.", param,
                           name);
-    rc = check_plain(entry, index, name, err);
+    rc = check_no_secrets(entry, index, name, err);
     if (!rc)
-        rc = check_wishes(entry, index, named, err);
+        rc = check_extras(entry, index, named, err);
     return rc ? rc : add_server(set, entry, index, named, err);
 }
 
@@ -281,8 +303,9 @@ static enum err_code add_mcp(struct tool_set *set, json_t *entry, size_t index, 
     return url ? add_url(set, entry, index, err) : add_named(set, entry, index, err);
 }
 
-/* Whatever the server says of a tool being harmless: a call that may have been executed is never
- * repeated, so it carries no flags. */
+/* Takes `name`. The handler has no flags, whatever the server says of its tool: with
+ * TOOL_IDEMPOTENT a call could be executed twice, because a stranger says that it is
+ * harmless. */
 static struct remote_tool *new_remote(const json_t *tool, char *name)
 {
     struct remote_tool *remote = mem_new(struct remote_tool);
@@ -323,8 +346,8 @@ void tool_set_add_remote(struct tool_set *set, const struct tool_server *server,
 
 /* ---- Tools of the client ---- */
 
-/* A type that has no handler is one that OpenAI executes and this server does not: what is no type at all
- * was refused with the request. */
+/* A type without a handler is one that OpenAI executes and this server does not. Types that
+ * do not exist were refused before, when the request was read. */
 static enum err_code add_definition(struct tool_set *set, json_t *entry, const char *space,
                                     size_t index, struct err *err)
 {
@@ -433,7 +456,7 @@ static bool has_entry(const json_t *tools, const char *url)
     return false;
 }
 
-/* As if the request had an entry for it. */
+/* Adds the group as if the request had an entry for it, unless it has one. */
 static enum err_code add_named_group(struct tool_set *set, const json_t *tools, json_t *made,
                                      const char *group, struct err *err)
 {
@@ -448,18 +471,19 @@ static enum err_code add_named_group(struct tool_set *set, const json_t *tools, 
     return add_members(set, entry, json_array_size(tools), err);
 }
 
-/* A wish may still be one that turns it off, which its members know. */
+/* The group has to be looked at. True also if the request names it only to turn it off, or some
+ * of its tools: add_members() skips what is off. */
 static bool is_on(const struct tool_set *set, const char *name)
 {
     const struct tool_group *group = tool_registry_group(name);
 
-    return wishes_find(set->settings->tool_groups, name) || wishes_enable(set->groups, name) ||
-           tool_registry_is_on(name) ||
+    return overrides_find(set->settings->tool_groups, name) ||
+           overrides_enable(set->groups, name) || tool_registry_is_on(name) ||
            (group && group->entries && json_array_size(group->entries(set->settings)));
 }
 
-/* In the registry's order, whatever the order of the names: equal wishes, equal requests. A name
- * that is not there any more offers nothing. */
+/* In the order of the registry and not of the names: equal overrides make equal requests to
+ * the upstream, whose cache then hits. A name whose group no longer exists offers nothing. */
 enum err_code tool_entries_add_groups(struct tool_set *set, const json_t *tools,
                                       struct err *err)
 {
@@ -480,7 +504,7 @@ enum err_code tool_entries_add_groups(struct tool_set *set, const json_t *tools,
     return ERR_OK;
 }
 
-/* ---- What comes along with the server's tools ---- */
+/* ---- Implied tools ---- */
 
 static bool has_server_side(const struct tool_set *set)
 {
@@ -490,8 +514,8 @@ static bool has_server_side(const struct tool_set *set)
     return set->server_count > 0;
 }
 
-/* False: there is no room. */
-static bool add_along(struct tool_set *set, const struct tool_group *group, const char *name)
+/* False if the set is full. */
+static bool add_implied(struct tool_set *set, const struct tool_group *group, const char *name)
 {
     const struct tool_handler *handler = tool_registry_find(group->name, name);
     struct tool_use use = {
@@ -502,9 +526,9 @@ static bool add_along(struct tool_set *set, const struct tool_group *group, cons
     return tool_set_add(set, &use, 0, NULL) == ERR_OK;
 }
 
-/* Results are kept in variables, so a model that has tools can read them, unless the readers are turned
- * off or there is no room. */
-void tool_entries_add_along(struct tool_set *set)
+/* Results of server-side tools are kept in variables. The readers of variables are offered
+ * with them, unless an override turns them off or the set is full. */
+void tool_entries_add_implied(struct tool_set *set)
 {
     const struct tool_group *group;
 
@@ -512,12 +536,13 @@ void tool_entries_add_along(struct tool_set *set)
         return;
     for (size_t n = 0; (group = tool_registry_described(n)); n++)
         for (size_t i = 0; group->along && group->along[i]; i++)
-            if (!add_along(set, group, group->along[i]))
+            if (!add_implied(set, group, group->along[i]))
                 return;
 }
 
 /* ---- Permissions ---- */
 
+/* The mcp entry with this label; or NULL. */
 static const json_t *find_labelled(const struct tool_set *set, const char *label)
 {
     size_t i, n;
@@ -535,7 +560,7 @@ static const json_t *find_labelled(const struct tool_set *set, const char *label
     return NULL;
 }
 
-/* Which tools a remote server has is not known yet. */
+/* The entry has the tool. True for a remote server: its tools are not known yet. */
 static bool is_tool_of(const json_t *entry, const char *tool)
 {
     const char *url = json_get_string(entry, "server_url", "");
@@ -576,9 +601,10 @@ enum err_code tool_set_check_permissions(const struct tool_set *set, struct err 
     return ERR_OK;
 }
 
-/* ---- Tools that come with items ---- */
+/* ---- Tools that items bring ---- */
 
-/* Servers come with requests only. */
+/* Items bring no servers: only a request decides which servers may receive data of the
+ * model. */
 static bool is_server(const json_t *entry)
 {
     return strcmp(json_get_string(entry, "type", ""), "mcp") == 0 &&
@@ -596,8 +622,8 @@ static void load_entry(struct tool_set *set, json_t *entry)
             set->uses[i].deferred = false;
 }
 
-/* What is there already is taken out first, so that it may come in again: loaded, and as it was
- * described last. */
+/* Removes a tool that an item brings again, so that it is added as described last, and not
+ * deferred. */
 static void forget(struct tool_set *set, const char *space, const char *own)
 {
     for (size_t i = 0; i < set->count; i++) {
@@ -648,7 +674,8 @@ static size_t count_members(const json_t *tools)
     return members;
 }
 
-/* The first of the newest items whose tools are not too many together. */
+/* From the newest item back: the first item of those whose tools fit into TOOL_SET_LIMIT
+ * together. */
 static size_t load_start(const struct item_row *items, size_t count)
 {
     size_t members = 0;
@@ -678,5 +705,5 @@ void tool_set_load_items(struct tool_set *set, const struct item_row *items, siz
         json_array_foreach (tools, n, entry)
             replace_entry(set, entry);
     }
-    tool_entries_add_along(set);
+    tool_entries_add_implied(set);
 }

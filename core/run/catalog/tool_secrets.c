@@ -1,3 +1,15 @@
+/*
+ * Secrets of tools, taken apart from what is stored.
+ *
+ * The tools of a request are stored with the run and shown to clients again. So its secrets are
+ * removed before that, when the request is read, and travel beside the tools in a tree of their
+ * own. The position of the entry links the two.
+ *
+ * The alternative is to store secrets encrypted. OpenAI does not keep them either: clients send
+ * them with every request. So a run that continues in another residency has lost them, and
+ * run_servers.c says so in the output of its calls.
+ */
+
 #include "core/run/catalog/tool_secrets.h"
 
 #include <stdint.h>

@@ -5,23 +5,25 @@
 #include <stdbool.h>
 
 /*
- * tool_secrets.h -- what only the servers of a request's tools may see: `authorization` and
- * `headers` of mcp entries.
+ * tool_secrets.h -- the secrets of a request's tools: `authorization` and `headers` of mcp
+ * entries. Only the MCP server of the entry may see them.
  *
- * They are for the stay of the run that they came with, in memory. What is stored has a mark in
- * their place, so that whoever goes on without them can say why.
+ * Secrets stay in memory, for the residency of the run that came with them. Stored tools have a
+ * mark instead. So a later residency, which does not have the secrets, can say why it cannot
+ * reach the server.
  *
  * Pure functions: any thread.
  */
 
-/* The entries' secrets, [{"authorization", "headers"} or null, ...], by their places in `tools`, as
- * a tree of its own. New reference; NULL when there are none. */
+/* The secrets of all entries: [{"authorization", "headers"} or null, ...], in the order of
+ * `tools`. A deep copy, new reference. NULL if no entry has secrets. */
 json_t *tool_secrets_of(const json_t *tools);
 
-/* The tools without them, entries that had some marked. New reference. */
+/* The tools without their secrets, and with the mark in entries that had some. New
+ * reference; entries are copied one level deep. */
 json_t *tool_secrets_strip(const json_t *tools);
 
-/* The mark, which is shown to nobody. */
+/* The mark: a key of stored entries. No client sees it. */
 #define TOOL_SECRETS_MARK "had_secrets"
 bool tool_had_secrets(const json_t *tool);
 

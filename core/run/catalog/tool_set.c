@@ -1,3 +1,27 @@
+/*
+ * The tools of one request: a list of uses, and answers about it.
+ *
+ *   tools, tool_groups --> tool_entries.c --> uses --> tool_set_offer(): for the model
+ *                                                  --> tool_set_find(): who executes a call
+ *                                                  --> tool_set_listing(): mcp_list_tools items
+ *
+ * A use is one tool in one run: the handler, which is constant, with the entry of the request,
+ * the name that the model calls, and what init() made for this run. The rest of the engine sees
+ * uses only. It never asks whether a tool is a client's function, a member of a group or on a
+ * remote server, except where its call is executed.
+ *
+ * Every run makes its own set, also after a crash, from its snapshot. A set shared between runs
+ * of one assistant would save that work. But remote tools, loaded tools and init() differ from
+ * run to run, and the set needs no lock as it is.
+ *
+ * Names are unique, so a call's name decides alone. A list of up to TOOL_SET_LIMIT is searched
+ * linearly: a turn makes few calls, and most requests have a handful of tools.
+ *
+ * The order of the list is the order of the request, then of the registry, never of the network
+ * or a hash table. The list begins every prompt, and an upstream's cache hits only if it is the
+ * same each time.
+ */
+
 #include "core/run/catalog/tool_set.h"
 
 #include <stdint.h>
@@ -9,11 +33,11 @@
 #include "core/mcp/mcp_tools.h"
 #include "core/run/catalog/tool_choice.h"
 #include "core/run/catalog/tool_set_internal.h"
+#include "core/tool/override.h"
 #include "core/tool/registry.h"
 #include "core/tool/rules.h"
-#include "core/tool/wish.h"
 
-/* An entry that the request does not have stands for a group that it names. */
+/* The parameter of the request that an error about this use names. */
 static void name_place(const struct tool_set *set, const struct tool_use *use, size_t index,
                        char *ret_param, size_t size)
 {
@@ -35,7 +59,7 @@ void tool_use_clear(struct tool_use *use)
     json_decref(use->made);
 }
 
-/* False: in this context there is no such tool. */
+/* False: init() says that this run does not have the tool. */
 static bool init_use(const struct tool_set *set, struct tool_use *use)
 {
     const struct tool_context context = {.entry = use->entry, .settings = set->settings};
@@ -46,8 +70,9 @@ static bool init_use(const struct tool_set *set, struct tool_use *use)
     return use->made != NULL;
 }
 
-/* Whoever names a tool that has come along is told nothing of that. */
-static void make_way(struct tool_set *set, const char *name)
+/* A tool of the request replaces an implied one of the same name: the request does not know
+ * of that, and must not be refused because of it. */
+static void drop_implied(struct tool_set *set, const char *name)
 {
     for (size_t i = 0; i < set->count; i++) {
         if (!set->uses[i].implied || strcmp(set->uses[i].name, name) != 0)
@@ -63,7 +88,7 @@ enum err_code tool_set_add(struct tool_set *set, struct tool_use *use, size_t in
 {
     char param[128];
 
-    make_way(set, use->name);
+    drop_implied(set, use->name);
     name_place(set, use, index, param, sizeof(param));
     if (tool_set_find(set, use->name))
         return err_refuse(err, ERR_INVALID, REASON_BAD_VALUE, param,
@@ -88,7 +113,7 @@ enum err_code tool_set_add(struct tool_set *set, struct tool_use *use, size_t in
     return ERR_OK;
 }
 
-/* ---- What the model is told of groups ---- */
+/* ---- Text for the model about groups and servers ---- */
 
 static bool offers(const struct tool_set *set, const struct tool_handler *handler)
 {
@@ -98,7 +123,8 @@ static bool offers(const struct tool_set *set, const struct tool_handler *handle
     return false;
 }
 
-/* What the run brings for a group's tools. */
+/* What the request brings for the tools of a group, for example skills. Borrowed; NULL:
+ * nothing. */
 static const json_t *entries_of(const struct tool_set *set, const char *name)
 {
     const struct tool_group *group = tool_registry_group(name);
@@ -120,6 +146,7 @@ static const char **offered_names(const struct tool_set *set, const char *group)
     return names;
 }
 
+/* Implied tools alone need no text about groups. */
 static bool has_groups(const struct tool_set *set)
 {
     for (size_t i = 0; i < set->count; i++)
@@ -155,7 +182,7 @@ static char *make_group_rules(const struct tool_set *set, enum language language
     return text;
 }
 
-/* By the request, else by the operator. */
+/* The description of a server: the request's, else the operator's. */
 static const char *description_of(const json_t *entry)
 {
     const char *own = json_get_string(entry, "server_description", NULL);
@@ -169,7 +196,8 @@ static const char *description_of(const json_t *entry)
     return named ? named->description : NULL;
 }
 
-/* What servers are for, in the order of the request. The caller frees. */
+/* The text about remote servers, in the order of the request. Descriptions come from
+ * strangers, so they are cleaned (mcp_tools.h). The caller frees. */
 static char *describe_servers(const json_t *tools, enum language language)
 {
     struct rules_server *servers =
@@ -210,7 +238,7 @@ enum err_code tool_set_init(struct tool_set *set, json_t *tools,
     *set = (struct tool_set){
         .tools = json_array(),
         .settings = settings,
-        .groups = wishes_merge(settings->project_tool_groups, settings->tool_groups)};
+        .groups = overrides_merge(settings->project_tool_groups, settings->tool_groups)};
     rc = tool_entries_add(set, tools, err);
     if (!rc)
         rc = tool_entries_add_groups(set, tools, err);
@@ -218,7 +246,7 @@ enum err_code tool_set_init(struct tool_set *set, json_t *tools,
         tool_set_clear(set);
         return rc;
     }
-    tool_entries_add_along(set);
+    tool_entries_add_implied(set);
     set->rules = make_rules(set, tools, settings->language);
     return ERR_OK;
 }
@@ -235,7 +263,7 @@ void tool_set_clear(struct tool_set *set)
     *set = (struct tool_set){0};
 }
 
-/* ---- Asking ---- */
+/* ---- Finding ---- */
 
 char *tool_set_spaced_name(const char *space, const char *own)
 {
@@ -246,6 +274,15 @@ const struct tool_use *tool_set_find(const struct tool_set *set, const char *nam
 {
     for (size_t i = 0; i < set->count; i++) {
         if (strcmp(set->uses[i].name, name) == 0)
+            return &set->uses[i];
+    }
+    return NULL;
+}
+
+const struct tool_use *tool_set_find_reader(const struct tool_set *set)
+{
+    for (size_t i = 0; i < set->count; i++) {
+        if (set->uses[i].handler->flags & TOOL_READER)
             return &set->uses[i];
     }
     return NULL;
@@ -292,6 +329,8 @@ bool tool_use_is_clients(const struct tool_use *use)
     return !use->handler->run && !use->remote;
 }
 
+/* ---- What the model and the client see ---- */
+
 const char *tool_use_description(const struct tool_use *use)
 {
     const char *own = use->handler->description ? use->handler->description : "";
@@ -306,7 +345,8 @@ json_t *tool_use_parameters(const struct tool_use *use)
     return made ? json_incref(made) : json_parse_own(use->handler->parameters);
 }
 
-/* The function as the client has described it. */
+/* The function as the client wrote it: description, parameters and `strict` are passed on
+ * unchanged. */
 static json_t *given_function(const struct tool_use *use)
 {
     const json_t *given = tool_entry_function(use->entry);
@@ -322,7 +362,7 @@ static json_t *given_function(const struct tool_use *use)
     return function;
 }
 
-/* The function as the model is offered it. */
+/* A tool in the form of the Chat API. */
 static json_t *offer_one(const struct tool_use *use)
 {
     json_t *function;
@@ -337,8 +377,9 @@ static json_t *offer_one(const struct tool_use *use)
     return json_build("{s:s, s:o}", "type", "function", "function", function);
 }
 
-/* With tool_choice "none" the tools are shown to the model all the same: it may have called them
- * before, and the beginning of what it reads stays as it was. */
+/* With tool_choice "none" the tools are sent all the same: the model may have called them
+ * before, and the beginning of the prompt must not change. Implied tools come last, so that
+ * they can come and go without moving the others. */
 json_t *tool_set_offer(const struct tool_set *set, const json_t *choice)
 {
     json_t *offered = json_array();
@@ -376,22 +417,13 @@ json_t *tool_extras(const struct tool_handler *handler)
     return extras;
 }
 
-/* What OpenAI's listing has no words for. */
-static void note_listed(json_t *tool, const struct tool_handler *handler)
-{
-    json_t *extras = tool_extras(handler);
-
-    if (json_object_size(extras))
-        json_object_set(tool, "runnel", extras);
-    json_decref(extras);
-}
-
 json_t *tool_set_listing(const struct tool_set *set, const char *label)
 {
     json_t *tools = json_array();
 
     for (size_t i = 0; i < set->count; i++) {
         const struct tool_use *use = &set->uses[i];
+        json_auto_t *extras = NULL;
         json_t *tool;
 
         if (!use->label || strcmp(use->label, label) != 0 || use->implied ||
@@ -402,7 +434,9 @@ json_t *tool_set_listing(const struct tool_set *set, const char *label)
         if (use->read_only)
             json_set(tool, "annotations", json_build("{s:b}", "readOnlyHint", true));
         json_set(tool, "input_schema", tool_use_parameters(use));
-        note_listed(tool, use->handler);
+        extras = tool_extras(use->handler);
+        if (json_object_size(extras)) /* OpenAI's listing has no fields for these */
+            json_object_set(tool, "runnel", extras);
         json_array_append_new(tools, tool);
     }
     return tools;

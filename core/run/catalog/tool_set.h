@@ -11,60 +11,69 @@
 /*
  * tool_set.h -- the tools of one request, resolved: who executes what the model may call.
  *
- * Made from the `tools` of the request and its `runnel.tool_groups`. A tool is the client's (function, custom, local_shell,
- * shell, apply_patch, computer, a client's tool_search: definition-only) or ours (a member of a
- * group, offered through an mcp entry whose server_url is "builtin:<group>", or because tool_groups
- * names the group), or a remote server's: an mcp entry with a URL of the web, whose tools come in when
- * the server has listed them (run_servers.h), each under a name that begins with the server's label.
- * The model sees all of them as functions. A member of a namespace is one whose name begins with the
- * namespace's.
+ * A set is made from the `tools` of the request and its `runnel.tool_groups`. The model sees
+ * every tool as a function. There are three kinds:
  *
- * An mcp entry without a URL is for a server that the operator has named (mcp_named.h): by its
- * connector_id, else by its label. What it is told is the operator's to say.
+ *   the client's     definition-only: function, custom, local_shell, shell, apply_patch,
+ *                    computer, and a tool_search that the client executes
+ *   the server's     members of a group. Offered by an mcp entry with the server_url
+ *                    "builtin:<group>", or because the group is on
+ *   a remote one's   of an mcp entry with another URL, or with the name of a server that the
+ *                    operator has configured (mcp_named.h), by connector_id or by label. They
+ *                    are added when the server has listed them (run_servers.h), and their names
+ *                    begin with the server's label
  *
- * tool_groups is {"<group>": {"enabled": true, "tools": {"<tool>": true}}}, or true or false for a
- * group. Groups are off until they are named, the tools of a group on until they are named. What it
- * turns off is off, also where an mcp entry would offer it. Groups that the operator has turned on, or
- * the settings of project and user (tool_settings.h), are on until they are named, and a tool of theirs
- * gives way to one of that name that the request brings. What those settings turn off is off unless
- * tool_groups turns it on.
+ * The name of a member of a namespace begins with the namespace. For a server that the operator
+ * has named, the operator decides what is sent to it, and requests bring no secrets.
  *
- * ReadVar and ListVars come along with any tool that is executed here or by a remote server: results
- * are kept in variables. They are offered as soon as one of those is, and not with the client's alone,
- * whose requests stay what they would be elsewhere.
+ * Which groups are on. tool_groups is {"<group>": {"enabled": true, "tools": {"<tool>":
+ * true}}}, or true or false for a group. A group is off until it is named, and its tools are on
+ * until they are named. What tool_groups turns off is off, also for an mcp entry. A group that
+ * the operator or the settings of project and user (tool_settings.h) have turned on is on until
+ * the request names it, and its tools give way to tools of the same name that the request
+ * brings. What those settings turn off stays off unless tool_groups turns it on.
  *
- * A tool with defer_loading waits for the client's tool_search to load it. Without such a search
- * there is nothing to wait for, and it is offered like any other.
+ * ReadVar and ListVars are implied by every tool that is executed here or on a remote server,
+ * because results are kept in variables. A request with the client's tools alone does not get
+ * them: it is the same as at OpenAI.
+ *
+ * A tool with defer_loading is hidden until the client's tool_search loads it. Without such a
+ * search it is offered like any other.
+ *
+ * A set belongs to one run or request and has no lock: one thread at a time. Functions with a
+ * const set only read it.
  */
 
-/* The function that a run of a thread calls to ask for an approval (run_approvals.h). It is reserved: no
- * tool of a request may have this name. */
+/* The reserved function with which a thread's run asks for approvals (run_approvals.h). A
+ * request may not have a tool of this name. */
 #define RUN_APPROVAL_FUNCTION "runnel_approval"
 
-/* What a model is offered at most. Looking for a tool goes through all of them. */
+/* Tools of a set, members of groups and namespaces included. Searches are linear. */
 #define TOOL_SET_LIMIT ((size_t)1024)
 
 struct mcp_extra;
 
+/* One tool of the set. Texts are borrowed from the request, its handler or the fields marked as
+ * owned. */
 struct tool_use {
-    const char *name;                   /* what the model calls it */
-    const char *own;                    /* what the client calls it: differs in a namespace */
-    const char *space;                  /* the namespace, or NULL */
-    const char *type;                   /* of the entry: "function", "custom", "mcp" ... */
-    const char *label;                  /* server_label of an mcp entry, or NULL */
-    json_t *entry;                      /* of `tools`; borrowed from the request; or NULL */
+    const char *name;                   /* in the model's calls; unique in the set */
+    const char *own;                    /* without the prefix of a namespace or server */
+    const char *space;                  /* its namespace; or NULL */
+    const char *type;                   /* of its entry: "function", "custom", "mcp" ... */
+    const char *label;                  /* server_label of an mcp entry; NULL: another entry */
+    json_t *entry;                      /* of `tools`, borrowed; NULL: implied */
     const struct tool_handler *handler; /* never NULL */
-    char *made_name;                    /* owned: `name`, where it stands in no entry */
-    json_t *made;                  /* owned: what init() has made of it; NULL without one */
-    const struct mcp_named *named; /* of a server of the operator's; NULL otherwise */
-    struct remote_tool *remote;    /* owned: of a remote server; NULL otherwise */
-    const struct mcp_extra *extra; /* of a remote server, no tool of its own; or NULL */
-    bool read_only;                /* its handler or server says that it changes nothing */
-    bool deferred;
-    bool implied; /* comes along with others: no entry, and not listed */
+    char *made_name;                    /* owned: `name`, if it had to be composed; or NULL */
+    json_t *made;                  /* owned: what init() returned; NULL: it has no init() */
+    const struct mcp_named *named; /* the operator's server that has it; or NULL */
+    struct remote_tool *remote;    /* owned: of a remote server; or NULL */
+    const struct mcp_extra *extra; /* a resource or prompt offered as a tool; or NULL */
+    bool read_only;                /* it changes nothing, as its handler or server says */
+    bool deferred;                 /* hidden until the client's tool_search loads it */
+    bool implied;                  /* offered along with others, and not listed */
 };
 
-/* A remote MCP server of the request. */
+/* A remote MCP server of the request. Borrows from the request and the configuration. */
 struct tool_server {
     const char *label;
     const char *url;
@@ -74,74 +83,84 @@ struct tool_server {
 };
 
 struct tool_set {
-    json_t *tools; /* arrays of tools: the request's, and those that came with items */
+    json_t *tools; /* arrays of entries: the request's first, then those of items and groups */
     struct tool_use *uses;
     size_t count;
     struct tool_server *servers;
     size_t server_count;
-    bool searched;                       /* the client loads what is deferred */
+    bool searched;                       /* the client has a tool_search for deferred tools */
     const struct run_settings *settings; /* borrowed */
-    json_t *
-        groups; /* which groups are on: the request's over those of project and user; or NULL */
-    char *rules; /* what the model is told about the groups that are offered (rules.h) */
+    json_t *groups; /* overrides of project, user and request, merged; or NULL */
+    char *rules;    /* text for the model about the offered groups and servers (rules.h) */
 };
 
-/* Resolves `tools` (an array, or NULL: of the settings, or with the secrets that those have not) and the
- * groups that the settings turn on. Both stay borrowed until tool_set_clear(). The request is refused (ERR_INVALID, param tools[i]...) for
- * a type that nobody here executes yet, an unknown group, a name twice. */
+/* Resolves `tools` (an array, or NULL) and the groups that the settings turn on. `tools` are
+ * those of the settings, or the same with their secrets. Both stay borrowed until
+ * tool_set_clear(). ERR_INVALID, with the param tools[i]..., for a type that this server
+ * does not execute, an unknown group, or a name that is there twice; then the set is
+ * cleared. */
 enum err_code tool_set_init(struct tool_set *set, json_t *tools,
                             const struct run_settings *settings, struct err *err) MUST_CHECK;
 void tool_set_clear(struct tool_set *set);
 
-/* Every line of the settings' permissions names a tool, "label/tool", or all tools of a label.
- * ERR_INVALID otherwise: a typing error must not leave a tool without a question. */
+/* Checks that every line of the settings' permissions names a tool ("label/tool") or all
+ * tools of a label. ERR_INVALID otherwise: with a misspelt name, a tool would run without
+ * the approval that the request wants. */
 enum err_code tool_set_check_permissions(const struct tool_set *set,
                                          struct err *err) MUST_CHECK;
 
-/* Adds the tools that came with items of the conversation: tool_search_output, additional_tools.
- * One that is there already is loaded now; what nobody here executes is passed over, and so are the
- * oldest of more than TOOL_SET_LIMIT. */
+/* Adds the tools that items of the conversation bring: tool_search_output, additional_tools.
+ * A tool that the set has is replaced, and is no longer deferred. Tools that this server
+ * cannot offer are skipped, and so are the oldest items when there are more than
+ * TOOL_SET_LIMIT tools. */
 struct item_row;
 void tool_set_load_items(struct tool_set *set, const struct item_row *items, size_t count);
 
-/* Adds what a remote server has listed: {"name", "description", "input_schema"} each, as
- * mcp_tools.h makes them; `tools` stays borrowed. What there is no room for, or has a name that is
- * taken, is passed over. */
+/* Adds the tools that a remote server has listed: {"name", "description", "input_schema"}
+ * each, as mcp_tools.h makes them. `tools` is borrowed for the call. Tools without a schema,
+ * with a name that is taken, or beyond TOOL_SET_LIMIT are skipped. */
 void tool_set_add_remote(struct tool_set *set, const struct tool_server *server, json_t *tools);
 
-/* The choice is for tools of a remote server that may not have listed them yet. */
+/* True if the choice can be met by a tool of a remote server that has not been listed yet. */
 bool tool_set_awaits(const struct tool_set *set, const json_t *choice);
 
+/* The tool with the name in a model's call; or NULL. Pointers to uses are valid until tools are
+ * added. */
 const struct tool_use *tool_set_find(const struct tool_set *set, const char *name);
 
-/* The tool of that label, by what its server calls it. */
+/* The tool with which the model reads a variable by its name (TOOL_READER); NULL if the set has none. */
+const struct tool_use *tool_set_find_reader(const struct tool_set *set);
+
+/* The tool of a label (or of a type, for entries without one) by its own name; or NULL. */
 const struct tool_use *tool_set_find_labelled(const struct tool_set *set, const char *label,
                                               const char *own);
 
-/* Whether a server of that label is there, of which tools may not be known yet. */
+/* True if the request has a remote server with this label, listed or not. */
 bool tool_set_has_server(const struct tool_set *set, const char *label);
 
-/* What the model calls a member of a namespace. The caller frees. */
+/* The name of a member of a namespace, as the model calls it. The caller frees. */
 char *tool_set_spaced_name(const char *space, const char *own);
 
-/* True when the client executes it. */
+/* True if the client executes the tool. */
 bool tool_use_is_clients(const struct tool_use *use);
 
-/* What the tool is told to be for this run: as its handler has it, or as init() has made it. Borrowed,
- * never NULL; a new reference. Not for functions of the client's, which are as they are written. */
+/* The description (borrowed, never NULL) and the schema (a new reference) of a tool in this
+ * run: the handler's, or what its init() returned. Not for the client's functions, whose
+ * entries have them. */
 const char *tool_use_description(const struct tool_use *use);
 json_t *tool_use_parameters(const struct tool_use *use);
 
-/* The functions that the model is offered: a Chat Completions `tools` array, in the order of the
- * request; NULL when there are none. `choice` is the request's tool_choice: allowed_tools narrow the
- * list. New reference. */
+/* The functions that the model is offered: a Chat Completions `tools` array, in the order of
+ * the request. NULL if there is no tool. `choice` is the request's tool_choice:
+ * allowed_tools narrow the list. New reference. */
 json_t *tool_set_offer(const struct tool_set *set, const json_t *choice);
 
-/* What a handler says about itself for people: {"returns","tags"}, each where there is something to
- * say. New reference. */
+/* The details of a handler for people: {"returns","tags"}, each if the handler has it. New
+ * reference. */
 json_t *tool_extras(const struct tool_handler *handler);
 
-/* The tools of one mcp entry as an mcp_list_tools item shows them. New reference. */
+/* The tools of one mcp entry, as an mcp_list_tools item shows them: without hidden and
+ * implied tools. New reference. */
 json_t *tool_set_listing(const struct tool_set *set, const char *label);
 
 #endif

@@ -4,11 +4,12 @@
 #include "core/run/catalog/tool_set.h"
 
 /*
- * tool_set_internal.h -- between the set (tool_set.c), which says what is offered, and the entries of a
- * request (tool_entries.c), which fill it.
+ * tool_set_internal.h -- shared by the set (tool_set.c), which answers what is offered, and the
+ * entries of a request (tool_entries.c), which fill it. For these two files only.
  */
 
-/* A tool of a remote server: its handler says what it is, and is never run. */
+/* A tool of a remote server. Its handler only describes it: run() is NULL, and run_servers.c
+ * executes it. */
 struct remote_tool {
     struct tool_handler handler;
     char *name; /* the server's */
@@ -18,22 +19,24 @@ struct remote_tool {
 
 void tool_use_clear(struct tool_use *use);
 
-/* Takes the use, for the entry of that index, or, past the last, for a group that is named. One that is
- * refused stays the caller's. */
+/* Adds the use and takes what it owns. `index` is its entry in `tools`, for errors; the
+ * number of entries stands for a group that was named without one. On an error the caller
+ * still owns the use. */
 enum err_code tool_set_add(struct tool_set *set, struct tool_use *use, size_t index,
                            struct err *err) MUST_CHECK;
 
-/* Responses has the function's fields in the entry itself, Assistants one level down. */
+/* The object with name, description and parameters of a function. Responses has them in the
+ * entry itself, Assistants one level down. */
 const json_t *tool_entry_function(const json_t *entry);
 
-/* All that `tools` brings (an array, or NULL). */
+/* Adds the tools of all entries (an array, or NULL). */
 enum err_code tool_entries_add(struct tool_set *set, json_t *tools, struct err *err) MUST_CHECK;
 
-/* Behind it the groups that are on without an entry. */
+/* Then the groups that are on and have no entry. */
 enum err_code tool_entries_add_groups(struct tool_set *set, const json_t *tools,
                                       struct err *err) MUST_CHECK;
 
-/* What comes along with the server's tools. */
-void tool_entries_add_along(struct tool_set *set);
+/* Then the implied tools, if the set has a server-side tool. */
+void tool_entries_add_implied(struct tool_set *set);
 
 #endif

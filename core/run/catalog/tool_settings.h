@@ -4,20 +4,23 @@
 #include <jansson.h>
 
 /*
- * tool_settings.h -- what a project, and a user within it, say of tools: which are on, and who is asked
- * about them. {"tool_groups": wishes (wish.h), "permissions": a set (permission.h)}, both optional.
+ * tool_settings.h -- settings of a project, and of a user within it, about tools: which groups
+ * are on, and which calls need an approval. {"tool_groups": overrides (override.h),
+ * "permissions": a set (permission.h)}, both optional.
  *
- * They stand behind the operator's configuration and before assistant, thread and request. A group is
- * on by them where they enable it; whoever comes after may say otherwise. Permissions only tighten
- * what the operator allows, and nobody who comes after loosens them: they go by group and tool, not by
- * the label that a request gives to a group.
+ * They come after the operator's configuration, and before assistant, thread and request. A
+ * later level may turn a group on or off again. A permission only tightens: no later level
+ * loosens it. Permissions name a group and a tool, and not the label that a request gives the
+ * group.
  *
- * A run has them as they were when it was made, in its settings (core/domain/run_settings.h).
+ * A run uses the settings as they were when it was created: they are in its snapshot
+ * (core/domain/run_settings.h).
  *
- * Pure functions.
+ * Pure functions: any thread.
  */
 
-/* The project's, with the user's over them. Either may be NULL. New reference; NULL when both are. */
+/* The project's settings with the user's on top. Either may be NULL. New reference; NULL if
+ * both are. */
 json_t *tool_settings_merge(const json_t *project, const json_t *user);
 
 #endif

@@ -11,7 +11,7 @@ const char *call_output_id(const struct item_row *call)
     return *call->call_id ? call->call_id : call->id;
 }
 
-/* From the end, so that what is known is what comes next. */
+/* Goes from the end to the beginning, so that `next` has, for each id, the output that comes next. */
 size_t *call_outputs_find(const struct item_row *const *items, size_t first, size_t end)
 {
     size_t *places = mem_new_array(size_t, end - first + 1);

@@ -8,15 +8,17 @@
 /*
  * call_outputs.h -- which item answers which call.
  *
- * Models use an id again in a later turn: the answer to a call is the next output with its id, and no
- * other. All of them are found in one pass, so that a long history is not searched for each of its calls.
+ * Some models use an id again in a later turn. So the answer to a call is the next output with its id, and
+ * no other. All outputs are found in one pass: searching the history for each call would take time
+ * that grows with its square.
  */
 
-/* The id by which a call is answered: its own, where the model gave it none. Borrowed. */
+/* The id by which a call is answered: its call_id or, for a call without one, the id of its item.
+ * Borrowed. */
 const char *call_output_id(const struct item_row *call);
 
-/* For each of items[first..end) the place of the output that answers it, or `end`: for the item at i, at
- * [i - first]. Pure; the caller frees. */
+/* For each of items[first..end) the index of the output that answers it, or `end`. The element for
+ * items[i] is [i - first]. Pure: any thread. The caller frees. */
 size_t *call_outputs_find(const struct item_row *const *items, size_t first, size_t end);
 
 #endif

@@ -1,3 +1,28 @@
+/*
+ * chain.c -- limits for a model that could call tools for ever, and an ending that a user can read.
+ *
+ * A model in a loop of tools costs money and time, and nobody watches. So the server counts. There are
+ * two counts, because they catch two things. Rounds in a row catch a loop without a person in it. They
+ * start again when the client answers a call, since the client then decides that the run continues.
+ * Calls catch a model that makes hundreds of calls in one turn, and they never start again.
+ *
+ * Simply ending the run at a limit would leave the user with tool calls and no sentence. So the model gets
+ * one more turn, in which it cannot call. The calls that were not executed get an output that says so,
+ * because an upstream refuses a call without an output. The prompt of the last turn has the role "user": some
+ * servers accept a system message only at the beginning. The prompt is made anew for each request and
+ * never stored, because the next run of the thread must not read it.
+ *
+ * Where the counts live: in this struct while the run is in memory, and in the notes of the run's usage
+ * when it is stored. Those notes carry the totals. `rounds` is not among them: a new residency begins
+ * with a new row of rounds, because the client answered, unless the run was claimed: after a crash, or
+ * from a node that drains. Then core/run/turn/run_new.c counts the rounds in the run's stored items.
+ *
+ * A round that waits for its client is the hard case. Its server-side calls were executed and counted,
+ * and the run may end now, so they must be in the stored totals. When the client answers, all calls of
+ * the round are restored and counted again. `paused_calls` is what must be taken out before that, so
+ * that a round that pauses three times counts once.
+ */
+
 #include "core/run/context/chain.h"
 
 #include <stdlib.h>
@@ -11,10 +36,10 @@
 
 /* clang-format off */
 static const struct {
-    const char *reason; /* as clients and the model see it */
-    const char *what;
+    const char *reason; /* public: clients and the model read it */
+    const char *what;   /* the same, within a sentence */
 } stops[] = {
-    [CHAIN_GOES_ON] = {NULL,                     NULL},
+    [CHAIN_CONTINUES] = {NULL,                     NULL},
     [CHAIN_ROUNDS]  = {"max_rounds_reached",     "max rounds limit"},
     [CHAIN_CALLS]   = {"max_calls_reached",      "max calls limit"},
     [CHAIN_SILENT]  = {"final_answer_requested", "the request for a final answer"},
@@ -39,12 +64,6 @@ static void take_notes(struct chain *chain, const json_t *notes)
     }
 }
 
-/* Of two limits the narrower one counts. */
-static int64_t narrower(int64_t a, int64_t b)
-{
-    return a < b ? a : b;
-}
-
 void chain_init(struct chain *chain, const struct run_settings *settings, const char *usage)
 {
     json_auto_t *tokens = json_parse_own(usage);
@@ -59,8 +78,8 @@ void chain_set_limits(struct chain *chain, unsigned max_rounds, unsigned max_cal
 {
     if (!chain->max_rounds)
         chain->max_rounds = max_rounds;
-    if (max_calls)
-        chain->max_calls = narrower(chain->max_calls, max_calls);
+    if (max_calls && max_calls < chain->max_calls)
+        chain->max_calls = max_calls;
 }
 
 void chain_clear(struct chain *chain)
@@ -69,7 +88,7 @@ void chain_clear(struct chain *chain)
     chain->turn_count = 0;
 }
 
-/* ---- Going on ---- */
+/* ---- Counting ---- */
 
 bool chain_admit_begun(struct chain *chain)
 {
@@ -101,7 +120,7 @@ void chain_reopen_round(struct chain *chain)
     chain->paused_calls = 0;
 }
 
-/* Of a round in which nothing was executed nothing is counted. */
+/* A turn in which nothing was executed is no round: all its calls were the client's, or refused. */
 void chain_end_round(struct chain *chain)
 {
     if (!chain->round_calls)
@@ -120,7 +139,7 @@ void chain_add_turn(struct chain *chain, int turn, const struct model_usage *usa
         (struct chain_turn){.turn = turn, .input = usage->input, .output = usage->output};
 }
 
-/* ---- What is said ---- */
+/* ---- Names, and texts for the model ---- */
 
 const char *chain_reason(enum chain_stop stop)
 {
@@ -133,13 +152,13 @@ enum chain_stop chain_reason_parse(const char *reason)
         if (reason && stops[i].reason && strcmp(stops[i].reason, reason) == 0)
             return (enum chain_stop)i;
     }
-    return CHAIN_GOES_ON;
+    return CHAIN_CONTINUES;
 }
 
 const char *chain_phase_name(enum chain_phase phase)
 {
     static const char *const names[] = {
-        [CHAIN_WENT_WELL] = NULL,
+        [CHAIN_NO_FAILURE] = NULL,
         [CHAIN_PARSE_ARGUMENTS] = "parse_arguments",
         [CHAIN_TOOL_EXECUTION] = "tool_execution",
         [CHAIN_LLM_RESPONSE] = "llm_response",
@@ -175,7 +194,7 @@ static const char silent_zh[] = "[SYSTEM] 工具调用已完成。请根据工�
 static const char limit_en[] = "[SYSTEM] The limit of %lld %s was reached, and no more tools "
                                "can be called. Answer the user "
                                "now: say that the work is not complete, sum up what was found "
-                               "so far and what it tells, and "
+                               "so far and what it means, and "
                                "suggest the next steps.";
 static const char limit_zh[] =
     "[SYSTEM] 已达到 %lld "
@@ -192,7 +211,7 @@ static char *limit_text(const struct chain *chain)
     return mem_printf(limit_en, limit, rounds ? "rounds of tool calls" : "tool calls");
 }
 
-json_t *chain_last_word(const struct chain *chain)
+json_t *chain_final_prompt(const struct chain *chain)
 {
     AUTO_FREE char *text =
         chain->stop == CHAIN_SILENT
@@ -202,12 +221,13 @@ json_t *chain_last_word(const struct chain *chain)
     return json_build("{s:s, s:s}", "role", "user", "content", text);
 }
 
-/* ---- Kept beside the tokens ---- */
+/* ---- Stored with the run's usage ---- */
 
 void chain_note(const struct chain *chain, json_t *tokens)
 {
     json_t *notes, *turns;
 
+    /* Most runs call no tool: their usage stays as OpenAI's API has it. */
     if (!chain->all_calls && !chain->failed)
         return;
     notes = notes_make(tokens);

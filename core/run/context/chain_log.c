@@ -1,3 +1,34 @@
+/*
+ * chain_log.c -- from items to a text that a model reads instead of old tool calls.
+ *
+ * A conversation with tools consists mostly of results that nobody needs any more: pages, listings,
+ * tables. Sending them again in every turn fills the context. Compact history sends for a finished turn
+ * which tools were called, with what, whether that worked, and how the result began. The hint names the
+ * variables in which whole results can still be read. Unlike a summary, the text needs no request to a
+ * model.
+ *
+ *   items ─▶ render_items: answer by answer ─▶ render_answer ─┬─▶ messages ──────────▶ flow
+ *                                                             └─▶ chain_past_read ─┬─▶ flow: a block
+ *                                                                                  └─▶ hint: a line
+ *
+ * The text goes to the model as a message of the assistant. That has two dangers.
+ *
+ * The model may imitate it: it writes a block instead of calling a tool, and believes that the tool ran.
+ * The end of the hint warns of that. Whether the warning suffices depends on the model.
+ *
+ * Others may forge it: a user, a fetched page or a model writes a block, and the model believes in a call
+ * that never was. So every text that passes here, but for the server's own, goes through add_neutral().
+ * It looks for the beginnings of marks without regard to case and blanks, because a model reads
+ * "[ tool execution LOG ]" as the same thing. It changes nothing else, since the text may be code. A block
+ * is fenced with one back-tick more than any fence inside it: a result cannot end its own block.
+ *
+ * The text must be the same each time it is rendered: it is part of a prompt, and upstreams cache prompts
+ * by their beginning. Hence no times, no random names, and calls in the order in which the model made
+ * them, not in the order in which they ended.
+ *
+ * The form of a block (marks, icons, lengths) is fixed by the vectors in tests/unit/vectors.
+ */
+
 #include "core/run/context/chain_log.h"
 
 #include <stdbool.h>
@@ -15,15 +46,15 @@
 #include "core/run/context/past_calls.h"
 #include "core/tool/registry.h"
 
-/* Blanks that may stand inside a forged mark. */
+/* Blanks inside a forged mark that are skipped, all together. */
 #define BLANKS_LIMIT 8
 
-/* Characters of the arguments `id` and `path`, which are of no use in part. */
+/* Characters of the arguments `id` and `path`: a part of these would name something else. */
 #define NAME_LIMIT 200
 
-/* ---- Marks that are ours ---- */
+/* ---- The marks of the server ---- */
 
-/* Without blanks: they do not help who writes them differently. */
+/* In lower case and without blanks, as is_mark() compares them. */
 static const char *const marks[] = {"[toolexecutionlog]", "<system-context", "</system-context",
                                     "<!--toolcalllog"};
 
@@ -60,7 +91,7 @@ static bool begins_mark(const char *text)
     return false;
 }
 
-/* A backslash takes a mark's meaning away, in Markdown as well. */
+/* A backslash before a mark, which in Markdown, too, makes it plain text. */
 static void add_neutral(struct buf *out, const char *text)
 {
     while (*text) {
@@ -120,10 +151,10 @@ static json_t *short_value(const json_t *value, size_t limit)
     return copy;
 }
 
-/* In one line, and not too much of it. The caller frees. */
-static char *line_of(const char *said)
+/* As one line, cut. The caller frees. */
+static char *line_of(const char *text)
 {
-    AUTO_FREE char *line = shortened(said, CHAIN_LOG_PREVIEW);
+    AUTO_FREE char *line = shortened(text, CHAIN_LOG_PREVIEW);
 
     for (char *at = line; *at; at++) {
         if (is_blank(*at))
@@ -132,14 +163,14 @@ static char *line_of(const char *said)
     return TAKE(line);
 }
 
-/* In the tool's words; NULL when it has none. The caller frees. */
+/* As the handler shortens them; NULL when it does not. The caller frees. */
 static char *compressed_args(const struct chain_call *call, const json_t *args)
 {
-    AUTO_FREE char *said = NULL;
+    AUTO_FREE char *text = NULL;
 
     if (call->tool && call->tool->compress_args && json_is_object(args))
-        said = call->tool->compress_args(args);
-    return said ? line_of(said) : NULL;
+        text = call->tool->compress_args(args);
+    return text ? line_of(text) : NULL;
 }
 
 /* The arguments in one line. The caller frees. */
@@ -179,7 +210,8 @@ static void add_trimmed(struct buf *out, const char *text)
     trim_end(out);
 }
 
-/* The text without <!-- comments -->. The caller frees. */
+/* The text without <!-- comments -->: the server adds its hints about variables to results in that
+ * form, and they are not part of the result. The caller frees. */
 static char *without_comments(const char *text)
 {
     AUTO_BUF out = {0};
@@ -197,7 +229,8 @@ static char *without_comments(const char *text)
     return buf_take(&out);
 }
 
-/* In the tool's words; NULL when it has none. It is not told what we have added. The caller frees. */
+/* As the handler shortens the result; NULL when it does not. The handler gets the result as it made it,
+ * without what the server added. The caller frees. */
 static char *compressed_result(const struct chain_call *call)
 {
     AUTO_FREE char *plain = NULL;
@@ -210,8 +243,8 @@ static char *compressed_result(const struct chain_call *call)
 
 static void add_preview(struct buf *out, const struct chain_call *call)
 {
-    AUTO_FREE char *said = compressed_result(call);
-    AUTO_FREE char *cut = shortened(said ? said : call->data, CHAIN_LOG_PREVIEW);
+    AUTO_FREE char *compressed = compressed_result(call);
+    AUTO_FREE char *cut = shortened(compressed ? compressed : call->data, CHAIN_LOG_PREVIEW);
     AUTO_FREE char *plain = without_comments(cut);
     AUTO_BUF preview = {0};
 
@@ -226,7 +259,7 @@ static void add_preview(struct buf *out, const struct chain_call *call)
 static const struct {
     const char *status;
     const char *shown;
-    bool error; /* follows */
+    bool error; /* the error's text follows */
 } statuses[] = {
     {"success",            "✓ Success",    false},
     {"error",              "✗ Failed: ",   true},
@@ -290,7 +323,8 @@ static void add_inside(struct buf *out, const struct chain_call *call)
     }
 }
 
-/* A name that a model made up may be anything; ours are words. */
+/* A name that the model made up may be anything, even several lines. Names of real tools have neither
+ * blanks nor back-ticks. */
 static void add_name(struct buf *out, const char *name)
 {
     AUTO_FREE char *line = mem_strdup(name);
@@ -354,7 +388,7 @@ static void hint_call(struct buf *out, const struct chain_call *call)
     buf_add_text(out, names[0] || names[1] ? ")\n" : "\n");
 }
 
-/* ---- Calls of the past ---- */
+/* ---- Calls, read from their items ---- */
 
 static bool is_status(const char *word)
 {
@@ -365,20 +399,20 @@ static bool is_status(const char *word)
     return false;
 }
 
-/* What the client answered, as text. The caller frees; NULL for nothing. */
-static char *answered_text(const struct item_row *output, const json_t *body)
+/* The client's output as text; NULL if missing. The caller frees. */
+static char *client_text(const struct item_row *output, const json_t *body)
 {
-    json_auto_t *said =
+    json_auto_t *content =
         body ? past_output(output->type, item_status_name(output->status), body) : NULL;
     AUTO_BUF text = {0};
     size_t i;
     json_t *part;
 
-    if (json_absent(said))
+    if (json_absent(content))
         return NULL;
-    if (json_is_string(said))
-        return mem_strdup(json_string_value(said));
-    json_array_foreach (said, i, part) {
+    if (json_is_string(content))
+        return mem_strdup(json_string_value(content));
+    json_array_foreach (content, i, part) {
         if (text.length)
             buf_add_text(&text, "\n\n");
         buf_add_text(&text, json_get_string(part, "text", "[a picture or file]"));
@@ -393,7 +427,8 @@ static bool is_readable(const char *arguments)
     return !*arguments || json_parse(arguments, strlen(arguments), &args, NULL) == ERR_OK;
 }
 
-/* The text of an error that says so. */
+/* An unknown tool fails with the status "error". Only the text of the error says why: it is that of
+ * core/run/calls/execute.c. */
 static bool says_not_found(const struct chain_call *call)
 {
     AUTO_FREE char *text = mem_printf("Tool %s not found", call->name);
@@ -401,7 +436,7 @@ static bool says_not_found(const struct chain_call *call)
     return call->error && strcmp(call->error, text) == 0;
 }
 
-/* What the server itself noted. */
+/* Reads what the server noted in the item when it ended the call. */
 static void read_notes(struct chain_call *call, const json_t *notes)
 {
     const json_t *variables = json_object_get(notes, "variables");
@@ -428,7 +463,7 @@ static const char *default_error(const struct chain_call *call)
 }
 
 static void read_status(struct chain_call *call, const struct item_row *item,
-                        const json_t *body, const char *said)
+                        const json_t *body, const char *output)
 {
     call->status = item->status == ITEM_FAILED ? "error" : "success";
     read_notes(call, notes_of(body));
@@ -437,15 +472,16 @@ static void read_status(struct chain_call *call, const struct item_row *item,
         call->result_variable = NULL;
     }
     if (strcmp(call->status, "success") == 0)
-        call->data = said;
+        call->data = output;
     else if (strcmp(call->status, "error") == 0 || strcmp(call->status, "not_found") == 0)
-        call->error = said;
+        call->error = output;
     if (strcmp(call->status, "error") == 0 && says_not_found(call))
         call->status = "not_found";
     call->error = default_error(call);
 }
 
-/* Only whoever executed the call writes its group down. */
+/* The group is noted only by the server that executed the call. Without it a client's tool of the same
+ * name would be shortened by this server's handler. */
 static const struct tool_handler *tool_of(const struct chain_call *call, const json_t *body)
 {
     const char *group = json_get_string(notes_of(body), "group", NULL);
@@ -466,10 +502,12 @@ bool chain_past_read(struct chain_past *past, const struct item_row *item, const
         return false;
     past->texts[0] = past_call_name(item->type, body);
     past->texts[1] = past_call_arguments(item->type, body);
-    past->texts[2] = client ? answered_text(output, output_body) : NULL;
+    past->texts[2] = client ? client_text(output, output_body) : NULL;
     call->name = past->texts[0];
     call->arguments = past->texts[1];
     call->tool = tool_of(call, body);
+    /* A client's call has ended when it was answered. A server-side call has ended when its item or its
+     * notes say so. */
     if (client ? !past->texts[2]
                : item->status != ITEM_COMPLETED && item->status != ITEM_FAILED &&
                      !is_status(noted))
@@ -486,20 +524,21 @@ void chain_past_clear(struct chain_past *past)
 
 /* ---- A stretch of items ---- */
 
-struct telling {
-    struct chain_text *text; /* or, instead, somebody who wants the calls alone: */
+/* Building state. Exactly one of `text` and `each` is set. */
+struct rendering {
+    struct chain_text *text;
     chain_call_fn *each;
     void *arg;
     const struct item_row *const *items;
     const json_t *bodies;
     size_t first, end;
-    const size_t *outputs; /* that answer what lies between */
+    const size_t *outputs; /* call_outputs_find() of [first, end) */
     const struct long_message_rule *rule;
 };
 
-static const json_t *body_at(const struct telling *telling, size_t at)
+static const json_t *body_at(const struct rendering *rendering, size_t at)
 {
-    return json_array_get(telling->bodies, at);
+    return json_array_get(rendering->bodies, at);
 }
 
 static bool same_turn(const struct item_row *a, const struct item_row *b)
@@ -516,28 +555,28 @@ static void log_call(struct chain_text *text, const struct chain_call *call)
     buf_add_char(&text->flow, '\n');
 }
 
-static void tell_call(struct telling *telling, size_t at)
+static void render_call(struct rendering *rendering, size_t at)
 {
-    size_t answer = telling->outputs[at - telling->first];
-    bool answered = answer < telling->end;
+    size_t answer = rendering->outputs[at - rendering->first];
+    bool answered = answer < rendering->end;
     struct chain_past past;
 
-    if (chain_past_read(&past, telling->items[at], body_at(telling, at),
-                        answered ? telling->items[answer] : NULL,
-                        answered ? body_at(telling, answer) : NULL)) {
-        if (telling->each)
-            telling->each(telling->arg, at, &past.call);
+    if (chain_past_read(&past, rendering->items[at], body_at(rendering, at),
+                        answered ? rendering->items[answer] : NULL,
+                        answered ? body_at(rendering, answer) : NULL)) {
+        if (rendering->each)
+            rendering->each(rendering->arg, at, &past.call);
         else
-            log_call(telling->text, &past.call);
+            log_call(rendering->text, &past.call);
     }
     chain_past_clear(&past);
 }
 
-static void tell_text(struct telling *telling, size_t at, const char *text)
+static void render_text(struct rendering *rendering, size_t at, const char *text)
 {
-    struct buf *flow = &telling->text->flow;
-    bool in_part = telling->rule && telling->items[at]->answered;
-    AUTO_FREE char *shown = in_part ? long_message_shown(telling->rule, text) : NULL;
+    struct buf *flow = &rendering->text->flow;
+    bool in_part = rendering->rule && rendering->items[at]->answered;
+    AUTO_FREE char *shown = in_part ? long_message_shown(rendering->rule, text) : NULL;
     size_t before = flow->length;
 
     if (shown)
@@ -548,14 +587,14 @@ static void tell_text(struct telling *telling, size_t at, const char *text)
         buf_add_text(flow, "\n\n");
 }
 
-static void tell_message(struct telling *telling, size_t at)
+static void render_message(struct rendering *rendering, size_t at)
 {
-    json_auto_t *texts = context_texts(json_object_get(body_at(telling, at), "content"));
+    json_auto_t *texts = context_texts(json_object_get(body_at(rendering, at), "content"));
     size_t i;
     json_t *text;
 
     json_array_foreach (texts, i, text)
-        tell_text(telling, at, json_string_value(text));
+        render_text(rendering, at, json_string_value(text));
 }
 
 struct place {
@@ -571,56 +610,57 @@ static int by_order(const void *a, const void *b)
     return left->order < right->order ? -1 : left->order > right->order;
 }
 
-/* One answer of the model: what it said, then its calls in the order in which it made them. */
-static void tell_answer(struct telling *telling, size_t first, size_t end)
+/* One answer of the model: its text, then its calls in the order in which it made them. Concurrent calls
+ * may be stored in another order. Calls that a client sent keep their places. */
+static void render_answer(struct rendering *rendering, size_t first, size_t end)
 {
     AUTO_FREE struct place *calls = mem_new_array(struct place, end - first);
     size_t count = 0;
 
     for (size_t i = first; i < end; i++) {
-        const struct item_row *item = telling->items[i];
+        const struct item_row *item = rendering->items[i];
 
-        if (item->type == ITEM_MESSAGE && telling->text)
-            tell_message(telling, i);
-        else if (past_is_call(item->type, body_at(telling, i)))
+        if (item->type == ITEM_MESSAGE && rendering->text)
+            render_message(rendering, i);
+        else if (past_is_call(item->type, body_at(rendering, i)))
             calls[count++] =
                 (struct place){.at = i, .order = item->input ? (int)i : item->model_index};
     }
     qsort(calls, count, sizeof(*calls), by_order);
     for (size_t i = 0; i < count; i++)
-        tell_call(telling, calls[i].at);
+        render_call(rendering, calls[i].at);
 }
 
-static void tell(struct telling *telling)
+static void render_items(struct rendering *rendering)
 {
-    const struct item_row *const *items = telling->items;
-    AUTO_FREE size_t *outputs = call_outputs_find(items, telling->first, telling->end);
-    size_t first = telling->first;
+    const struct item_row *const *items = rendering->items;
+    AUTO_FREE size_t *outputs = call_outputs_find(items, rendering->first, rendering->end);
+    size_t first = rendering->first;
 
-    telling->outputs = outputs;
-    while (first < telling->end) {
+    rendering->outputs = outputs;
+    while (first < rendering->end) {
         size_t next = first + 1;
 
-        while (next < telling->end && same_turn(items[first], items[next]))
+        while (next < rendering->end && same_turn(items[first], items[next]))
             next++;
-        tell_answer(telling, first, next);
+        render_answer(rendering, first, next);
         first = next;
     }
 }
 
-void chain_text_tell(struct chain_text *ret_text, const struct item_row *const *items,
-                     const json_t *bodies, size_t first, size_t end,
-                     const struct long_message_rule *rule)
+void chain_text_render(struct chain_text *ret_text, const struct item_row *const *items,
+                       const json_t *bodies, size_t first, size_t end,
+                       const struct long_message_rule *rule)
 {
-    struct telling telling = {.text = ret_text,
-                              .items = items,
-                              .bodies = bodies,
-                              .first = first,
-                              .end = end,
-                              .rule = rule};
+    struct rendering rendering = {.text = ret_text,
+                                  .items = items,
+                                  .bodies = bodies,
+                                  .first = first,
+                                  .end = end,
+                                  .rule = rule};
 
     memset(ret_text, 0, sizeof(*ret_text));
-    tell(&telling);
+    render_items(&rendering);
     trim_end(&ret_text->flow);
     if (ret_text->calls)
         buf_add_text(&ret_text->hint, hint_end);
@@ -629,10 +669,10 @@ void chain_text_tell(struct chain_text *ret_text, const struct item_row *const *
 void chain_each_call(const struct item_row *const *items, const json_t *bodies, size_t first,
                      size_t end, chain_call_fn *each, void *arg)
 {
-    struct telling telling = {
+    struct rendering rendering = {
         .each = each, .arg = arg, .items = items, .bodies = bodies, .first = first, .end = end};
 
-    tell(&telling);
+    render_items(&rendering);
 }
 
 void chain_text_clear(struct chain_text *text)

@@ -10,11 +10,12 @@
 #include "core/tool/tool.h"
 
 /*
- * chain_log.h -- a chain of tool calls as text: what compact history tells the model of turns that are
- * over, and what people read in a chain's result.
+ * chain_log.h -- tool calls of finished turns as text: for the model in compact history, and for people
+ * in the object that a chain is shown as.
  *
- * Two texts. The hint names the calls and the variables that still hold what they gave; it is for the
- * model only. The flow is what was said, with a block for each call where it happened:
+ * A stretch of items becomes two texts. The hint lists the calls and the variables that hold their
+ * arguments and results; only the model reads it. The flow is the text of the messages, with a block for
+ * each call at the place of the call:
  *
  *   **[Tool Execution Log]**: <tool>
  *   ```accesslog
@@ -24,63 +25,68 @@
  *   <the beginning of the result>
  *   ```
  *
- * These marks are ours alone. Where a model, a user or a result writes them, chain_log_neutral() takes
- * their meaning away; and the fence of a block is longer than any inside of it.
+ * Only the server writes these marks. Where a model, a user or a result contains them,
+ * chain_log_neutral() puts a backslash before them. The fence of a block is longer than any inside it.
  *
- * Computed from items, never stored. What a tool of ours says of its calls in fewer words (compress_args,
- * compress_result) stands in place of arguments and result. Any thread.
+ * Both texts are computed from items and never stored. A handler may shorten its own calls
+ * (compress_args and compress_result in tool.h); its text then replaces arguments or result.
+ *
+ * Pure functions: any thread.
  */
 
-/* Characters of a text argument, and of a result, that a block shows; and of what a tool says itself of
- * either, the latter. */
+/* Characters of a text argument, and of a result, that a block shows. What a handler makes of either is
+ * cut to the second. */
 #define CHAIN_LOG_ARGUMENT 50
 #define CHAIN_LOG_PREVIEW  200
 
-/* One call. Texts are borrowed; NULL where there is none. */
+/* One call, to be logged. Texts are borrowed; NULL if missing. */
 struct chain_call {
     const char *name;
     const char *arguments; /* as the model wrote them */
-    const char *status; /* success, error, execution_rejected, result_rejected or not_found */
-    const char *data;   /* what the model was told, of a success */
-    const char *error;
+    const char *status;    /* "success", "error", "execution_rejected", "result_rejected",
+                            * "not_found" ...: the table in chain_log.c */
+    const char *data;      /* of a success: the output, as the model read it */
+    const char *error;     /* of any other status */
     const char *reject_reason;
-    const char *args_variable; /* names */
-    const char *result_variable;
-    const struct tool_handler *tool; /* of this server; NULL: somebody else's, or it is gone */
+    const char *args_variable;       /* name of the variable with the arguments */
+    const char *result_variable;     /* name of the variable with the result */
+    const struct tool_handler *tool; /* of this server; NULL: another's tool, or one removed */
 };
 
-/* Adds the block of a call. */
+/* Adds the block of a call to `out`. */
 void chain_log_block(const struct chain_call *call, struct buf *out);
 
-/* Text in which our marks mean nothing. The caller frees. */
+/* A copy of the text in which the marks of a log have lost their meaning. The caller frees. */
 char *chain_log_neutral(const char *text);
 
-/* A call as its item tells it. What it points to lives as long as this; chain_past_clear() releases. */
+/* A call, read from its stored item. `call` points into `texts`, into the item and into the bodies;
+ * chain_past_clear() releases the texts. */
 struct chain_past {
     struct chain_call call;
-    char *texts[3];
+    char *texts[3]; /* owned: name, arguments, the client's output */
 };
-/* `output` is the item with the client's answer, `bodies` are those of both, parsed; NULL for none.
- * False when there is nothing to log: it was not executed, its arguments were no JSON, or it has no
- * output yet. */
+/* `body` is the item's, parsed. `output` is the item with the client's output and `output_body` its
+ * body; both NULL if missing. False when there is nothing to log: the call was not executed, its
+ * arguments were no JSON, or it has no output yet. chain_past_clear() is due in any case. */
 bool chain_past_read(struct chain_past *past, const struct item_row *item, const json_t *body,
                      const struct item_row *output, const json_t *output_body);
 void chain_past_clear(struct chain_past *past);
 
-/* What a stretch of items comes to. */
+/* The two texts of a stretch of items. chain_text_clear() releases them. */
 struct chain_text {
-    struct buf hint; /* empty without calls */
+    struct buf hint; /* empty if no call was logged */
     struct buf flow;
-    size_t calls;
+    size_t calls; /* that were logged */
 };
-/* `bodies` is the array of the items' parsed bodies; items[first..end) are told, messages as `rule` says:
- * NULL for whole. */
-void chain_text_tell(struct chain_text *ret_text, const struct item_row *const *items,
-                     const json_t *bodies, size_t first, size_t end,
-                     const struct long_message_rule *rule);
+/* Renders items[first..end). `bodies` is the array of the parsed bodies of all items. Long messages
+ * that were answered are cut by `rule`; NULL: they are rendered whole. */
+void chain_text_render(struct chain_text *ret_text, const struct item_row *const *items,
+                       const json_t *bodies, size_t first, size_t end,
+                       const struct long_message_rule *rule);
 void chain_text_clear(struct chain_text *text);
 
-/* The calls that the text logs, in its order. `at` is the place of the call's item. */
+/* Calls `each` for every call that the flow logs, in the flow's order. `at` is the index of the call's
+ * item; `call` is valid during the callback. */
 typedef void chain_call_fn(void *arg, size_t at, const struct chain_call *call);
 void chain_each_call(const struct item_row *const *items, const json_t *bodies, size_t first,
                      size_t end, chain_call_fn *each, void *arg);

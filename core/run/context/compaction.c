@@ -1,3 +1,29 @@
+/*
+ * compaction.c -- what a compaction keeps, and how it travels through a client.
+ *
+ * The summary is written by the model, and a model forgets. So what must not be lost is not left to it.
+ * Rules (system and developer messages) are kept word for word in any case. The user's messages are kept
+ * from the newest back, as far as the tokens allow. The tail is kept as well: calls whose outputs the
+ * model has not answered yet would make no sense in a summary, and an upstream refuses an output
+ * without its call.
+ *
+ *   context_request() ─▶ compaction_add_prompt() ─▶ model ─▶ summary ─▶ compaction_content()
+ *                                                                             │
+ *               store: in the notes, in the clear ◀── the item ◀── compaction_body(): sealed
+ *               client: encrypted_content, which it sends back ─▶ compaction_open() ─▶ notes
+ *
+ * A compaction may be compacted again. Its `keep` is then kept on, while its summary and tail are part of
+ * what the model summarises. So a message of the user survives several compactions, as far as the budget
+ * allows.
+ *
+ * The content is sealed for its project, because the client carries it: an item that was altered, or
+ * belongs to another project, is refused. OpenAI's API has the same opaque field, so clients need no
+ * change.
+ *
+ * The messages are stored in the form of Chat Completions, although items have the form of the
+ * Responses API: they are made to be sent, and sending needs no second translation.
+ */
+
 #include "core/run/context/compaction.h"
 
 #include <string.h>
@@ -12,11 +38,12 @@
 
 #define NOTE "compaction"
 
-static const char wish[] =
+static const char summary_prompt[] =
     "The conversation has become too long and will be replaced by your summary of it. Write "
     "down all that is needed to go on as if nothing had been lost: what the user wants, with "
     "all "
-    "wishes and constraints; what was done, decided and found out, with names, numbers, paths, "
+    "requests and constraints; what was done, decided and found out, with names, numbers, "
+    "paths, "
     "identifiers and results as they are; what is not done yet, and the next step. The user's "
     "own "
     "messages are kept: do not repeat them. Answer with the summary alone.";
@@ -24,7 +51,7 @@ static const char wish[] =
 static const char opening[] = "This is a summary of the conversation up to here, which was "
                               "shortened:\n\n";
 
-void compaction_ask(json_t *request)
+void compaction_add_prompt(json_t *request)
 {
     static const char *const shapes[] = {"response_format", "max_completion_tokens",
                                          "max_tokens",      "logprobs",
@@ -33,10 +60,10 @@ void compaction_ask(json_t *request)
     for (size_t i = 0; i < COUNT_OF(shapes); i++)
         json_object_del(request, shapes[i]);
     json_array_append_new(json_object_get(request, "messages"),
-                          json_build("{s:s, s:s}", "role", "user", "content", wish));
+                          json_build("{s:s, s:s}", "role", "user", "content", summary_prompt));
 }
 
-/* ---- What an item stands for ---- */
+/* ---- Reading an item ---- */
 
 static bool is_compaction(const struct item_row *item)
 {
@@ -55,7 +82,7 @@ bool compaction_is_whole(const struct item_row *item)
     return json_get_bool(content_of(body), "whole", false);
 }
 
-void compaction_tell(const json_t *body, json_t *messages)
+void compaction_add_messages(const json_t *body, json_t *messages)
 {
     const json_t *content = content_of(body);
     AUTO_FREE char *summary =
@@ -71,15 +98,10 @@ void compaction_tell(const json_t *body, json_t *messages)
 
 /* ---- Making one ---- */
 
-static bool is_message(const struct item_row *item)
+/* A message to the model: the user's, or a rule. */
+static bool is_input_message(const struct item_row *item)
 {
-    return item->type == ITEM_MESSAGE;
-}
-
-/* Said by somebody else than the model. */
-static bool is_said_to_it(const struct item_row *item)
-{
-    return is_message(item) && strcmp(item->role, "assistant") != 0;
+    return item->type == ITEM_MESSAGE && strcmp(item->role, "assistant") != 0;
 }
 
 static bool *mark_tail(const struct compaction *compaction)
@@ -104,7 +126,8 @@ static json_t *tail_messages(const struct compaction *compaction, const bool *ta
     return context_messages(NULL, items, count);
 }
 
-/* What an earlier compaction has kept is kept on; of a part, the client holds the messages. */
+/* Adds to `keep` what the item has to keep: what an earlier compaction kept, or the item itself. A part
+ * keeps no messages, because the client holds them. */
 static void keep_of(const struct compaction *compaction, const struct item_row *item,
                     json_t *keep)
 {
@@ -114,7 +137,7 @@ static void keep_of(const struct compaction *compaction, const struct item_row *
     if (is_compaction(item)) {
         body = json_parse_own(item->body);
         json_array_extend(keep, json_object_get(content_of(body), "keep"));
-    } else if (is_said_to_it(item) && compaction->kind == COMPACTION_WHOLE) {
+    } else if (is_input_message(item) && compaction->kind == COMPACTION_WHOLE) {
         messages = context_messages(NULL, &item, 1);
         json_array_extend(keep, messages);
     }
@@ -125,7 +148,9 @@ static bool is_rule(const json_t *message)
     return strcmp(json_get_string(message, "role", ""), "user") != 0;
 }
 
-/* Rules, and the newest of the rest. */
+/* All rules, and the newest of the other messages, as many as fit. Rules take room, too. The search does
+ * not end at the first message that does not fit, because rules may come before it. No older message is
+ * kept then, as the room stays negative: what is kept of the user has no gap. */
 static json_t *newest(const struct compaction *compaction, const json_t *keep)
 {
     json_t *kept = json_array();
@@ -170,7 +195,7 @@ json_t *compaction_body(const struct seal *seal, const struct tenant *tenant,
     return json_build("{s:s}", "encrypted_content", sealed);
 }
 
-/* ---- What a client has sent ---- */
+/* ---- Items that a client sends ---- */
 
 static enum err_code refuse(const char *sealed, struct err *err)
 {

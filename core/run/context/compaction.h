@@ -13,25 +13,26 @@
 #include "core/model/model.h"
 
 /*
- * compaction.h -- a long context, made short: what the user said, and a summary of the rest.
+ * compaction.h -- the item that replaces a long context: the user's messages, and a summary of the rest.
  *
- * A compaction item carries, sealed, what stands in the place of what it was made of:
+ * A compaction item carries, sealed (core/base/seal.h), what is sent instead of that context:
  *
- *   keep     messages of the user and rules, word for word
- *   summary  what else there was, told by the model
- *   tail     the last exchange with tools, which is not over, and new input: word for word
+ *   keep     the user's messages and rules, word for word, as Chat Completions messages
+ *   summary  a text about everything else, written by the model; sent as a message of the user
+ *   tail     the last exchange with tools, which is not finished, and new input: messages, word for word
  *
- * as messages of Chat Completions. There are two kinds. One that a response made by itself is the
- * whole context up to there: whatever lies before it is not looked at any more. One that was asked
- * for (POST /responses/compact) is a part of a context that the client holds: it comes with the
- * messages to keep beside it, and has only the summary.
+ * There are two kinds. A whole compaction was made by a response itself. It replaces the context up to
+ * its place: no item before it is sent any more. A part was made by POST /responses/compact. The client
+ * holds that context and sends the messages to keep beside the item, so a part has only the summary.
  *
- * In the store the content of an item is noted in the clear as well, as everything else is, so
- * that only what a client sends must be opened.
+ * In the store the content is also noted in the clear (in the item's notes, notes.h), like all other
+ * content. So only items that a client sends must be opened.
+ *
+ * No I/O, no state: any thread.
  */
 
-/* Of messages that are kept word for word, the newest: tokens at most, in an item that is the whole
- * context. */
+/* Tokens, at most, of the user's messages that a whole compaction keeps. The newest are kept; rules are
+ * kept in any case. */
 #define COMPACTION_KEEP_TOKENS 20000
 
 enum compaction_kind {
@@ -39,35 +40,39 @@ enum compaction_kind {
     COMPACTION_PART,
 };
 
-/* Which of the items the new one stands for, and how. */
+/* What a new compaction item replaces, and how. All borrowed. */
 struct compaction {
     enum compaction_kind kind;
-    const struct tokenizer *tokenizer;
-    int64_t keep_tokens;
-    const char *run_id;
+    const struct tokenizer *tokenizer; /* NULL: tokens are estimated */
+    int64_t keep_tokens;               /* COMPACTION_KEEP_TOKENS, or less for a small context */
+    const char *run_id;                /* of the run that makes the item */
     const struct item_row *const *items;
     size_t count;
 };
 
-/* What the model is asked: `request` (of context_request()) with the wish for a summary behind it,
- * and without what shapes an answer. Changes the request. */
-void compaction_ask(json_t *request);
+/* Turns `request`, made by context_request(), into a request for a summary: appends the prompt and
+ * removes the members that shape an answer, such as response_format. */
+void compaction_add_prompt(json_t *request);
 
-/* What is sealed: takes the summary's text. New reference. */
+/* The content of the new item: these three, and which kind it is. `summary` is the model's text.
+ * New reference. */
 json_t *compaction_content(const struct compaction *compaction, const char *summary);
 
-/* An item's body: encrypted_content. The note of its content goes under "runnel". New reference. */
+/* The item's public body, with the content sealed as encrypted_content. The caller notes the content in
+ * the clear. New reference. */
 json_t *compaction_body(const struct seal *seal, const struct tenant *tenant,
                         const json_t *content);
 
-/* The messages that a compaction item's body stands for, appended to `messages`. */
-void compaction_tell(const json_t *body, json_t *messages);
+/* Appends the messages that a compaction item stands for to `messages`. `body` is the item's, with the
+ * note of its content; without that note nothing is appended. */
+void compaction_add_messages(const json_t *body, json_t *messages);
 
-/* Whether what lies before the item does not count any more. */
+/* True for a whole compaction: items before it are not sent. */
 bool compaction_is_whole(const struct item_row *item);
 
-/* Opens the compaction items among these, which a client has sent. ERR_INVALID when one was altered,
- * or is not of this project: "The encrypted content ... could not be verified. ..." */
+/* Opens the compaction items among the items that a client has sent, and notes their content in their
+ * bodies. ERR_INVALID when one was altered or belongs to another project: "The encrypted content ...
+ * could not be verified. ..." Earlier items may have been changed then. */
 enum err_code compaction_open(const struct seal *seal, const struct tenant *tenant,
                               struct item_row *items, size_t count, struct err *err) MUST_CHECK;
 

@@ -1,3 +1,32 @@
+/*
+ * context.c -- from items to messages.
+ *
+ * Items are stored as the Responses API has them, one thing each: a text, a call, an output. A Chat
+ * Completions request wants them folded: an assistant's message with its text and all its calls, then
+ * one message for each output, in the order of the calls. The folding is done for every request, from
+ * the stored items. Keeping the messages between turns would be faster. But then there would be two
+ * histories, which differ after a crash, a branch or a compaction.
+ *
+ *   items ─▶ read_items: order, leave out what was cut off, find outputs
+ *              └─▶ add_all ─┬─▶ add_past    a finished stretch, as text       (compact form only)
+ *                           └─▶ add_item ─┬─▶ add_input    a message of the user or a rule
+ *                                         ├─▶ add_answer   an answer: reasoning, text, calls, outputs
+ *                                         └─▶ compaction_add_messages
+ *
+ * Chat Completions is the form also for upstreams that speak the Responses API: context_responses.c
+ * translates the finished request. So masks, token counts and compactions know one form only.
+ *
+ * Three things must hold, because upstreams refuse the request otherwise:
+ *
+ * - Each call is followed by exactly one output. A call without one gets a placeholder.
+ * - Outputs follow the message with their calls, with nothing between them. So an output is looked up
+ *   from its call, and items that are outputs are skipped.
+ * - A tool's output is text. Its pictures and files go into a message of the user after all outputs.
+ *
+ * And one thing for the sake of cost: the same items give the same messages, from turn to turn and on any
+ * node, because upstreams cache prompts by their beginning.
+ */
+
 #include "core/run/context/context.h"
 
 #include <stdlib.h>
@@ -19,7 +48,7 @@ static bool is_output(const struct item_row *item)
     return item_type_is_output(item->type);
 }
 
-/* ---- Content: parts of the Responses vocabulary as the Chat API's ---- */
+/* ---- Content: parts of the Responses API as parts of the Chat API ---- */
 
 static json_t *text_part(const char *text)
 {
@@ -85,7 +114,7 @@ static json_t *joined_text(const json_t *parts)
     return json_stringn_nocheck(text.data ? text.data : "", text.length);
 }
 
-/* A string when it is all text, which every server understands; else a list of parts. */
+/* A string when all parts are text, because not every server reads a list; otherwise a list of parts. */
 static json_t *chat_content(const json_t *content)
 {
     json_auto_t *parts = json_array();
@@ -106,7 +135,8 @@ static json_t *chat_content(const json_t *content)
 
 /* ---- Calls ---- */
 
-/* What its upstream has attached to it. Others would refuse what they do not know. */
+/* Adds what an upstream attached to the call, if the request goes to that upstream: Gemini refuses a call
+ * without its thought signature. Other upstreams refuse members that they do not know. */
 static void give_back_extra(json_t *call, const json_t *body, const char *upstream)
 {
     const json_t *extra = json_object_get(notes_of(body), "extra_content");
@@ -133,46 +163,47 @@ static bool is_call(const struct item_row *item, const json_t *body)
     return past_is_call(item->type, body);
 }
 
-/* ---- The conversation ---- */
+/* ---- The messages ---- */
 
-/* Building state: the messages so far, and the assistant message that calls are gathered in. */
-struct story {
+/* Building state: the items, and the messages so far. */
+struct prompt {
     json_t *messages;
     json_t *bodies; /* parsed bodies of all items, in order */
     const struct item_row *const *items;
     size_t count;
-    size_t *outputs; /* where the calls were answered */
+    size_t *outputs; /* for each item the index of the output that answers it, or `count` */
     unsigned flags;
-    const char *upstream; /* whom it is told; NULL: nobody */
+    const char *upstream; /* that gets the request; NULL: unknown */
     struct long_message_rule rule;
 };
 
-/* The caller frees. */
-static char *heard_text(const struct story *story, size_t at, const char *text)
+/* A text of the conversation as it is sent: cut by the rule, or with the marks of logs made harmless. The
+ * caller frees. */
+static char *sent_text(const struct prompt *prompt, size_t at, const char *text)
 {
-    char *shown = story->items[at]->answered ? long_message_shown(&story->rule, text) : NULL;
+    char *shown = prompt->items[at]->answered ? long_message_shown(&prompt->rule, text) : NULL;
 
     return shown ? shown : chain_log_neutral(text);
 }
 
-/* In compact form, and where messages are cut, nobody but us writes the marks of logs. Takes the content
- * of the item at `at`: a string, or parts. */
-static json_t *heard(const struct story *story, size_t at, json_t *content)
+/* The content of the item at `at` as it is sent. In compact form, and where messages are cut, only the
+ * server may write marks; otherwise texts are sent as they are. Takes `content`: a string, or parts. */
+static json_t *sent_content(const struct prompt *prompt, size_t at, json_t *content)
 {
     AUTO_FREE char *text = NULL;
     size_t i;
     json_t *part;
 
-    if (!(story->flags & CONTEXT_COMPACT) && !story->rule.limit)
+    if (!(prompt->flags & CONTEXT_COMPACT) && !prompt->rule.limit)
         return content;
     if (json_is_string(content)) {
-        text = heard_text(story, at, json_string_value(content));
+        text = sent_text(prompt, at, json_string_value(content));
         json_decref(content);
         return json_string_nocheck(text);
     }
     json_array_foreach (content, i, part) {
-        const char *said = json_get_string(part, "text", NULL);
-        AUTO_FREE char *plain = said ? heard_text(story, at, said) : NULL;
+        const char *given = json_get_string(part, "text", NULL);
+        AUTO_FREE char *plain = given ? sent_text(prompt, at, given) : NULL;
 
         if (plain)
             json_set_string(part, "text", plain);
@@ -180,9 +211,9 @@ static json_t *heard(const struct story *story, size_t at, json_t *content)
     return content;
 }
 
-static void add_message(struct story *story, const char *role, json_t *content)
+static void add_message(struct prompt *prompt, const char *role, json_t *content)
 {
-    json_array_append_new(story->messages,
+    json_array_append_new(prompt->messages,
                           json_build("{s:s, s:o}", "role", role, "content", content));
 }
 
@@ -191,34 +222,36 @@ static const char *chat_role(const char *role)
     return strcmp(role, "developer") == 0 ? "system" : role;
 }
 
-/* What the client answered to the call at `at`. New reference, or NULL. */
-static json_t *given_output(const struct story *story, size_t at)
+/* The client's output of the call at `at`. New reference, or NULL. */
+static json_t *client_output(const struct prompt *prompt, size_t at)
 {
-    size_t answer = story->outputs[at];
+    size_t answer = prompt->outputs[at];
     const struct item_row *item;
 
-    if (answer == story->count)
+    if (answer == prompt->count)
         return NULL;
-    item = story->items[answer];
+    item = prompt->items[answer];
     return past_output(item->type, item_status_name(item->status),
-                       json_array_get(story->bodies, answer));
+                       json_array_get(prompt->bodies, answer));
 }
 
-static json_t *output_of(const struct story *story, size_t at)
+/* The output of the call at `at`, wherever it is: in the call's own item, in an item of the client, or
+ * nowhere. */
+static json_t *output_of(const struct prompt *prompt, size_t at)
 {
     static const char never[] = "{\"status\":\"incomplete\",\"message\":\"This call has no "
                                 "output: it was not executed.\"}";
     const char *own =
-        past_own_output(story->items[at]->type, json_array_get(story->bodies, at));
-    json_auto_t *given = own ? NULL : given_output(story, at);
+        past_own_output(prompt->items[at]->type, json_array_get(prompt->bodies, at));
+    json_auto_t *given = own ? NULL : client_output(prompt, at);
 
     if (own)
         return json_string_nocheck(own);
     return given ? chat_content(given) : json_string(never);
 }
 
-/* In Chat Completions a tool answers with text; pictures and files are the user's to show, so they
- * go into `shown`, behind a line that says whose they are. Returns what is left; takes `parts`. */
+/* In Chat Completions the output of a tool is text, and only a user's message has pictures and files. So
+ * these go into `shown`, behind a line that names their call. Returns the text; takes `parts`. */
 static json_t *keep_text(const char *id, json_t *parts, json_t *shown)
 {
     AUTO_FREE char *line = mem_printf("Output of the call %s:", id);
@@ -235,18 +268,18 @@ static json_t *keep_text(const char *id, json_t *parts, json_t *shown)
     return joined_text(texts);
 }
 
-static void add_output(struct story *story, size_t at, json_t *shown)
+static void add_output(struct prompt *prompt, size_t at, json_t *shown)
 {
-    const char *id = call_output_id(story->items[at]);
-    json_t *output = output_of(story, at);
+    const char *id = call_output_id(prompt->items[at]);
+    json_t *output = output_of(prompt, at);
 
     if (json_is_array(output))
         output = keep_text(id, output, shown);
-    json_array_append_new(story->messages, json_build("{s:s, s:s, s:o}", "role", "tool",
-                                                      "tool_call_id", id, "content", output));
+    json_array_append_new(prompt->messages, json_build("{s:s, s:s, s:o}", "role", "tool",
+                                                       "tool_call_id", id, "content", output));
 }
 
-/* Two items belong to one answer of the model: same run and turn, or neighbours in the input. */
+/* Two neighbours belong to one answer of the model: they are of one run and turn, or both were input. */
 static bool same_turn(const struct item_row *a, const struct item_row *b)
 {
     return a->input == b->input && a->turn == b->turn && strcmp(a->run_id, b->run_id) == 0;
@@ -262,7 +295,7 @@ static int by_model_index(const void *a, const void *b)
 
 /* Adds the calls items[first..end) as tool_calls of `message`, in the model's order, and then
  * their outputs. */
-static void add_calls(struct story *story, size_t first, size_t end, json_t *message)
+static void add_calls(struct prompt *prompt, size_t first, size_t end, json_t *message)
 {
     size_t count = end - first;
     AUTO_FREE size_t(*keys)[2] = mem_zeroed(count, sizeof(*keys));
@@ -272,28 +305,29 @@ static void add_calls(struct story *story, size_t first, size_t end, json_t *mes
     json_t *list = json_array();
 
     for (size_t i = first; i < end; i++) {
-        if (!is_call(story->items[i], json_array_get(story->bodies, i)))
+        if (!is_call(prompt->items[i], json_array_get(prompt->bodies, i)))
             continue;
         keys[calls][0] = i;
-        /* Calls that were sent stand in their order, and may have come with several requests. */
-        keys[calls][1] = story->items[i]->input ? i : (size_t)story->items[i]->model_index;
+        /* A model_index counts within one request. Calls that clients sent may come from several
+         * requests, so they keep their places. */
+        keys[calls][1] = prompt->items[i]->input ? i : (size_t)prompt->items[i]->model_index;
         order[calls] = keys[calls];
         calls++;
     }
     qsort(order, calls, sizeof(*order), by_model_index);
     for (size_t i = 0; i < calls; i++)
-        json_array_append_new(list, chat_call(story->items[order[i][0]],
-                                              json_array_get(story->bodies, order[i][0]),
-                                              story->upstream));
+        json_array_append_new(list, chat_call(prompt->items[order[i][0]],
+                                              json_array_get(prompt->bodies, order[i][0]),
+                                              prompt->upstream));
     json_set(message, "tool_calls", list);
-    json_array_append(story->messages, message);
+    json_array_append(prompt->messages, message);
     for (size_t i = 0; i < calls; i++)
-        add_output(story, order[i][0], shown);
+        add_output(prompt, order[i][0], shown);
     if (json_array_size(shown))
-        add_message(story, "user", json_incref(shown));
+        add_message(prompt, "user", json_incref(shown));
 }
 
-/* Sealed as its upstream did it, notes of ours included. */
+/* Adds an item of reasoning to the answer's message, with its notes, which name its upstream. */
 static void keep_reasoning(json_t *message, const struct item_row *item, json_t *body)
 {
     json_t *list = json_object_get(message, "reasoning_items");
@@ -307,71 +341,71 @@ static void keep_reasoning(json_t *message, const struct item_row *item, json_t 
 }
 
 /* One answer of the model: text, calls, or both. Returns the index after it. */
-static size_t add_answer(struct story *story, size_t first)
+static size_t add_answer(struct prompt *prompt, size_t first)
 {
-    const struct item_row *head = story->items[first];
+    const struct item_row *head = prompt->items[first];
     json_auto_t *message = json_build("{s:s, s:n}", "role", "assistant", "content");
     size_t end = first;
     bool calls = false;
 
-    while (end < story->count && same_turn(head, story->items[end])) {
-        const struct item_row *item = story->items[end];
-        json_t *body = json_array_get(story->bodies, end);
+    while (end < prompt->count && same_turn(head, prompt->items[end])) {
+        const struct item_row *item = prompt->items[end];
+        json_t *body = json_array_get(prompt->bodies, end);
         bool is_text = item->type == ITEM_MESSAGE && strcmp(item->role, "assistant") == 0;
 
         if (is_text && (calls || !json_is_null(json_object_get(message, "content"))))
-            break; /* a second message: an answer of its own */
+            break; /* a second message, or one after calls, begins an answer of its own */
         if (is_text)
             json_set(message, "content",
-                     heard(story, end, chat_content(json_object_get(body, "content"))));
+                     sent_content(prompt, end, chat_content(json_object_get(body, "content"))));
         else if (is_call(item, body))
             calls = true;
         else if (item->type != ITEM_REASONING && item->type != ITEM_MCP_LIST_TOOLS &&
                  !(calls && !item->input && is_output(item)))
             break;
-        if (item->type == ITEM_REASONING && story->flags & CONTEXT_REASONING)
+        if (item->type == ITEM_REASONING && prompt->flags & CONTEXT_REASONING)
             keep_reasoning(message, item, body);
         end++;
     }
     if (calls)
-        add_calls(story, first, end, message);
+        add_calls(prompt, first, end, message);
     else if (!json_is_null(json_object_get(message, "content")))
-        json_array_append(story->messages, message);
+        json_array_append(prompt->messages, message);
     return end > first ? end : first + 1;
 }
 
-/* What the user says; what the operator says is his to write as he likes. */
-static void add_told(struct story *story, size_t at, const json_t *content)
+/* A message of the user, or a rule. Rules come from the application, which may write marks. */
+static void add_input(struct prompt *prompt, size_t at, const json_t *content)
 {
-    const struct item_row *item = story->items[at];
+    const struct item_row *item = prompt->items[at];
     json_t *text = chat_content(content);
 
     if (strcmp(item->role, "user") == 0)
-        text = heard(story, at, text);
-    add_message(story, chat_role(item->role), text);
+        text = sent_content(prompt, at, text);
+    add_message(prompt, chat_role(item->role), text);
 }
 
-static size_t add_item(struct story *story, size_t i)
+static size_t add_item(struct prompt *prompt, size_t i)
 {
-    const struct item_row *item = story->items[i];
-    json_t *body = json_array_get(story->bodies, i);
+    const struct item_row *item = prompt->items[i];
+    json_t *body = json_array_get(prompt->bodies, i);
 
     if (item->type == ITEM_MESSAGE && strcmp(item->role, "assistant") != 0) {
-        add_told(story, i, json_object_get(body, "content"));
+        add_input(prompt, i, json_object_get(body, "content"));
         return i + 1;
     }
     if (is_output(item))
-        return i + 1;
+        return i + 1; /* add_calls() has sent it with its call, or it has no call */
     if (item->type == ITEM_COMPACTION) {
-        compaction_tell(body, story->messages);
+        compaction_add_messages(body, prompt->messages);
         return i + 1;
     }
-    return add_answer(story, i);
+    return add_answer(prompt, i);
 }
 
-/* ---- Turns that are over, in compact form ---- */
+/* ---- Finished turns, in compact form ---- */
 
-/* Ends what came before it. */
+/* Ends the stretch before it, and is sent as it is. */
 static bool is_divide(const struct item_row *item)
 {
     return item->type == ITEM_COMPACTION ||
@@ -383,8 +417,8 @@ static bool is_users(const struct item_row *item)
     return item->type == ITEM_MESSAGE && strcmp(item->role, "user") == 0;
 }
 
-/* What a client sends beside the user's words. */
-static bool is_said(const struct item_row *item)
+/* A client may have sent it in one request with the user's message. */
+static bool is_new_input(const struct item_row *item)
 {
     return is_divide(item) || (item->input && is_output(item));
 }
@@ -402,9 +436,11 @@ size_t context_past(const struct item_row *const *items, size_t count)
 
     while (users && !is_users(items[users - 1]))
         users--;
-    for (begin = users; begin && is_said(items[begin - 1]); begin--)
+    /* Outputs around the user's last message are new: the model must read them whole, and with their
+     * calls. Then the turn that made these calls is not finished. */
+    for (begin = users; begin && is_new_input(items[begin - 1]); begin--)
         ;
-    for (end = users; end < count && is_said(items[end]); end++)
+    for (end = users; end < count && is_new_input(items[end]); end++)
         ;
     if (!has_output(items, begin, end))
         return users;
@@ -420,61 +456,57 @@ size_t context_stretch(const struct item_row *const *items, size_t first, size_t
     return first;
 }
 
-/* What was made between two messages, in one. Returns the index after it; or `first`, when it is
- * better told as it was: no calls. */
-static size_t add_past(struct story *story, size_t first)
+/* Sends the stretch that begins at `first` as one message, and returns its end. Without calls there is
+ * nothing to shorten: then it sends nothing and returns `first`. */
+static size_t add_past(struct prompt *prompt, size_t first)
 {
     struct chain_text text;
     size_t end = first;
 
-    while (end < story->count && !is_divide(story->items[end]))
+    while (end < prompt->count && !is_divide(prompt->items[end]))
         end++;
     if (end == first)
         return first;
-    chain_text_tell(&text, story->items, story->bodies, first, end, &story->rule);
+    chain_text_render(&text, prompt->items, prompt->bodies, first, end, &prompt->rule);
     if (text.calls) {
         buf_add(&text.hint, text.flow.data, text.flow.length);
-        add_message(story, "assistant", json_stringn_nocheck(text.hint.data, text.hint.length));
+        add_message(prompt, "assistant",
+                    json_stringn_nocheck(text.hint.data, text.hint.length));
         first = end;
     }
     chain_text_clear(&text);
     return first;
 }
 
-static size_t add_next(struct story *story, size_t i, size_t past)
-{
-    size_t next = i < past ? add_past(story, i) : i;
-
-    return next > i ? next : add_item(story, i);
-}
-
-/* A crash cut it in the middle: the turn was asked again, and this is not what it answered. */
+/* A crash cut the item off. Its turn was then requested again, and the new answer replaces it. */
 static bool was_cut(const json_t *body)
 {
     return json_get_bool(notes_of(body), "cut", false);
 }
 
-/* A call of the client's in an answer that broke off there: its arguments may be half, and nobody can
- * have executed it. Who has answered it all the same means it. */
+/* A client's call whose answer broke off within it. Its arguments may be incomplete, so it is left out,
+ * unless the client has answered it all the same. */
 static bool is_unfinished(const struct item_row *call)
 {
     return call->status == ITEM_INCOMPLETE && item_type_is_client_call(call->type);
 }
 
-/* `later` was sent in one request with `message`, after it, and answers what came before both. */
+/* `later` was sent in one request with `message`, after it, and is the output of a call before both. */
 static bool answers_before(const struct item_row *later, const struct item_row *message)
 {
     return later->input && is_output(later) && message->input && is_divide(message) &&
            message->type == ITEM_MESSAGE && strcmp(message->run_id, later->run_id) == 0;
 }
 
-/* `later` is of a turn whose answer was shown before it: what final tools said. */
-static bool was_asked_before(const struct item_row *later, const struct item_row *shown)
+/* `later` belongs to an earlier turn than `shown`: the message that a final tool's output becomes counts as
+ * the next turn, but is shown before the item of its call. */
+static bool is_of_earlier_turn(const struct item_row *later, const struct item_row *shown)
 {
     return !later->input && !shown->input && shown->turn > later->turn &&
            strcmp(shown->run_id, later->run_id) == 0;
 }
 
+/* An insertion sort: nearly all items are in order already, and the others move a few places. */
 void context_order(const struct item_row **items, size_t count)
 {
     for (size_t i = 1; i < count; i++) {
@@ -482,15 +514,15 @@ void context_order(const struct item_row **items, size_t count)
         size_t at = i;
 
         while (at &&
-               (was_asked_before(item, items[at - 1]) || answers_before(item, items[at - 1])))
+               (is_of_earlier_turn(item, items[at - 1]) || answers_before(item, items[at - 1])))
             at--;
         memmove(items + at + 1, items + at, (i - at) * sizeof(items[0]));
         items[at] = item;
     }
 }
 
-/* `kept` has room for all. */
-static void read_items(struct story *story, const struct item_row *const *items, size_t count,
+/* Fills `items`, `bodies` and `outputs` of the prompt. `kept` has room for all. */
+static void read_items(struct prompt *prompt, const struct item_row *const *items, size_t count,
                        const struct item_row **kept)
 {
     AUTO_FREE size_t *outputs = NULL;
@@ -506,17 +538,20 @@ static void read_items(struct story *story, const struct item_row *const *items,
             json_decref(body);
             continue;
         }
-        kept[story->count++] = kept[i];
-        json_array_append_new(story->bodies, body);
+        kept[prompt->count++] = kept[i];
+        json_array_append_new(prompt->bodies, body);
     }
-    story->outputs = call_outputs_find(kept, 0, story->count);
+    prompt->outputs = call_outputs_find(kept, 0, prompt->count);
 }
 
-/* Up to `past` items are told as turns that are over. */
-static void tell_all(struct story *story, size_t past)
+/* The first `past` items belong to finished turns. */
+static void add_all(struct prompt *prompt, size_t past)
 {
-    for (size_t i = 0; i < story->count;)
-        i = add_next(story, i, past);
+    for (size_t i = 0; i < prompt->count;) {
+        size_t next = i < past ? add_past(prompt, i) : i;
+
+        i = next > i ? next : add_item(prompt, i);
+    }
 }
 
 json_t *context_past_messages(const struct item_row *const *items, size_t count,
@@ -524,16 +559,16 @@ json_t *context_past_messages(const struct item_row *const *items, size_t count,
 {
     AUTO_FREE const struct item_row **kept = mem_zeroed(count, sizeof(*kept));
     json_auto_t *bodies = json_array();
-    struct story story = {.messages = json_array(),
-                          .bodies = bodies,
-                          .items = kept,
-                          .flags = CONTEXT_COMPACT,
-                          .rule = *rule};
+    struct prompt prompt = {.messages = json_array(),
+                            .bodies = bodies,
+                            .items = kept,
+                            .flags = CONTEXT_COMPACT,
+                            .rule = *rule};
 
-    read_items(&story, items, count, kept);
-    tell_all(&story, story.count);
-    free(story.outputs);
-    return story.messages;
+    read_items(&prompt, items, count, kept);
+    add_all(&prompt, prompt.count);
+    free(prompt.outputs);
+    return prompt.messages;
 }
 
 static json_t *make_messages(const char *instructions, const struct item_row *const *items,
@@ -542,19 +577,19 @@ static json_t *make_messages(const char *instructions, const struct item_row *co
 {
     AUTO_FREE const struct item_row **kept = mem_zeroed(count, sizeof(*kept));
     json_auto_t *bodies = json_array();
-    struct story story = {.messages = json_array(),
-                          .bodies = bodies,
-                          .items = kept,
-                          .flags = flags,
-                          .upstream = upstream,
-                          .rule = rule};
+    struct prompt prompt = {.messages = json_array(),
+                            .bodies = bodies,
+                            .items = kept,
+                            .flags = flags,
+                            .upstream = upstream,
+                            .rule = rule};
 
     if (instructions && *instructions)
-        add_message(&story, "system", json_string_nocheck(instructions));
-    read_items(&story, items, count, kept);
-    tell_all(&story, flags & CONTEXT_COMPACT ? context_past(kept, story.count) : 0);
-    free(story.outputs);
-    return story.messages;
+        add_message(&prompt, "system", json_string_nocheck(instructions));
+    read_items(&prompt, items, count, kept);
+    add_all(&prompt, flags & CONTEXT_COMPACT ? context_past(kept, prompt.count) : 0);
+    free(prompt.outputs);
+    return prompt.messages;
 }
 
 json_t *context_messages(const char *instructions, const struct item_row *const *items,
@@ -570,14 +605,14 @@ json_t *context_content(const json_t *content)
 
 json_t *context_texts(const json_t *content)
 {
-    json_auto_t *told = chat_content(content);
+    json_auto_t *sent = chat_content(content);
     json_t *texts = json_array();
     size_t i;
     json_t *part;
 
-    if (json_is_string(told))
-        json_array_append(texts, told);
-    json_array_foreach (told, i, part) {
+    if (json_is_string(sent))
+        json_array_append(texts, sent);
+    json_array_foreach (sent, i, part) {
         json_t *text = json_object_get(part, "text");
 
         if (text)
@@ -607,7 +642,9 @@ size_t context_start(const struct item_row *const *items, size_t count, int last
 
 /* ---- The request ---- */
 
-/* text.format or response_format as the Chat API's response_format; NULL to leave it out. */
+/* The settings' format as the Chat API's response_format. A run's response_format is sent as it is. In a
+ * response's text.format the members of a schema lie beside its type. NULL to leave it out: text is the
+ * default. */
 static json_t *chat_format(const json_t *format)
 {
     const char *type = json_get_string(format, "type", "text");
@@ -635,6 +672,7 @@ bool context_is_compact(const struct run_settings *settings, enum run_history fa
            RUN_HISTORY_COMPACT;
 }
 
+/* An absent member means the upstream's default. */
 static void add_text(json_t *request, const char *key, const char *text)
 {
     if (text)
@@ -673,6 +711,8 @@ static void add_tools(json_t *request, const struct run_settings *settings,
     json_t *upstream_choice = NULL;
     json_t *offered;
 
+    /* The tools are offered although the last answer may call none: a request without them would have
+     * another beginning, and some upstreams refuse calls in the history of a request without tools. */
     if (flags & CONTEXT_CHOICE_SPENT)
         choice = tool_choice_standing(choice);
     offered = tool_set_offer(tools, choice);
@@ -689,7 +729,7 @@ static void add_tools(json_t *request, const struct run_settings *settings,
         json_set_bool(request, "parallel_tool_calls", false);
 }
 
-/* What a prompt template says, in front of everything. */
+/* The messages of a prompt template go before everything else. */
 static void put_first(json_t *messages, const json_t *instructions)
 {
     size_t i;
@@ -703,8 +743,7 @@ static void put_first(json_t *messages, const json_t *instructions)
                                          chat_content(json_object_get(item, "content"))));
 }
 
-/* Behind the instructions stands what the model is told about the tools of the server. The caller
- * frees. */
+/* The application's instructions, and behind them the server's rules about its tools. The caller frees. */
 static char *all_instructions(const struct run_settings *settings, const struct tool_set *tools)
 {
     const char *own = settings->instructions;
@@ -722,6 +761,7 @@ json_t *context_request(const char *run_id, const struct run_settings *settings,
     struct long_message_rule rule = long_message_rule(settings, tools);
     json_t *request;
 
+    /* A hint that says which tool to call makes no sense where none may be called. */
     rule.idle = flags & CONTEXT_LAST_ANSWER;
     request = json_build("{s:s, s:o}", "model", settings->model, "messages",
                          make_messages(instructions, count ? items + start : items,

@@ -1,3 +1,32 @@
+/*
+ * context_fit.c -- counting tokens once, and leaving out what does not fit.
+ *
+ * Counting is slow: about a second for 10 MiB. Counting everything anew for each of T turns over N items
+ * takes T * N, on a loop that must never block. So costs are noted in the rows, which
+ * stay in memory between turns. The worker that accepts a response counts its history. A run's loop counts
+ * only what is not noted yet, such as the few items that a turn adds.
+ *
+ * A note is good only while it describes what is sent. For an item by itself that is simple: its body
+ * does not change. A condensed stretch is more difficult. It is one message made of several items, and
+ * its text depends on which items are in it, and on how long messages are cut. So the first row notes
+ * the cost together with the number of items and the rule (the joint_ fields of struct item_cost), and
+ * every row notes its place in the stretch.
+ * When an item was left out, or the user's next message has made the stretch longer, something does not
+ * agree, and it is counted again (is_noted). Nothing must be invalidated by hand.
+ *
+ * Tokens are needed for truncation and compaction, bytes for max_prompt_tokens (budget.c). Rendering a
+ * stretch is cheap beside tokenising it, so bytes are noted with both measures, and tokens as -1 when
+ * nobody asked for them.
+ *
+ * Leaving out goes from the oldest item on, because a conversation refers to its end. A call and its
+ * output are left out together, since an upstream refuses one without the other. A condensed stretch has
+ * its whole cost in its first item, and 0 in the others. That is right because leaving out stops only
+ * before a message of the user, which ends every stretch: none is left out in part.
+ *
+ * Sending everything and waiting for the error context_length_exceeded would need no counting. But each
+ * attempt would upload the whole prompt, and the error does not say how much is too much.
+ */
+
 #include "core/run/context/context_fit.h"
 
 #include <string.h>
@@ -23,12 +52,13 @@ bool context_is_counted(const struct model_upstream *upstream,
     return is_truncated(upstream, settings) || settings->compacts;
 }
 
-/* Of messages, or tools. */
+/* The bytes of a list of messages or tools. */
 static size_t length_of(const json_t *list)
 {
     return json_array_size(list) ? json_dumpb(list, NULL, 0, JSON_COMPACT) : 0;
 }
 
+/* An output by itself makes no message, so it is counted as the content of one. */
 static int64_t cost_of_output(const struct tokenizer *tokenizer, const struct item_row *item)
 {
     json_auto_t *body = json_parse_own(item->body);
@@ -64,7 +94,7 @@ static json_t *frame_of(const struct context *context)
                            NULL);
 }
 
-/* Everything but the items. */
+/* A request without items costs what is sent beside them. */
 static int64_t cost_of_frame(const struct context *context)
 {
     json_auto_t *request = NULL;
@@ -111,7 +141,7 @@ size_t context_weight(const char *json)
     return weight;
 }
 
-/* ---- What is told as one message ---- */
+/* ---- Condensed items ---- */
 
 static size_t weight_of(const json_t *messages)
 {
@@ -122,97 +152,100 @@ static size_t weight_of(const json_t *messages)
 
 enum { CUT_HEAD_ONLY = 1 << 0, CUT_CHINESE = 1 << 1 };
 
+/* How messages are cut beyond the limit's number, as a number that can be compared. */
 static unsigned cut_of(const struct long_message_rule *rule)
 {
     return (rule->cut.head_only ? CUT_HEAD_ONLY : 0) |
            (rule->cut.language == LANGUAGE_CHINESE ? CUT_CHINESE : 0);
 }
 
-struct context_telling context_telling(const struct context *context,
-                                       const struct item_row *const *items, size_t count)
+struct context_condensing context_condensing(const struct context *context,
+                                             const struct item_row *const *items, size_t count)
 {
-    struct context_telling telling = {.rule =
-                                          long_message_rule(context->settings, context->tools)};
+    struct context_condensing condensing = {
+        .rule = long_message_rule(context->settings, context->tools)};
 
     if (context->compact)
-        telling.past = context_past(items, count);
-    return telling;
+        condensing.past = context_past(items, count);
+    return condensing;
 }
 
-size_t context_told_end(const struct context_telling *telling,
-                        const struct item_row *const *items, size_t at)
+size_t context_condensed_end(const struct context_condensing *condensing,
+                             const struct item_row *const *items, size_t at)
 {
-    size_t end = context_stretch(items, at, telling->past);
+    size_t end = context_stretch(items, at, condensing->past);
 
     if (end > at)
         return end;
-    return at + long_message_may_be(&telling->rule, items[at]);
+    return at + long_message_may_be(&condensing->rule, items[at]);
 }
 
-/* Noted of all of them together, while they are together, none has changed, and messages are cut as they
- * were. */
-static bool is_noted(const struct context_telling *telling, const struct item_row *const *items,
-                     size_t count, enum context_measure measure)
+/* True if the note of the stretch still describes it: the same items, and messages cut in the same way. A
+ * row whose body changed has had its note set to zero, and with it its place. */
+static bool is_noted(const struct context_condensing *condensing,
+                     const struct item_row *const *items, size_t count,
+                     enum context_measure measure)
 {
     const struct item_cost *noted = &items[0]->cost;
 
-    if (noted->told_count != count || noted->told_limit != telling->rule.limit ||
-        noted->told_cut != cut_of(&telling->rule))
+    if (noted->joint_count != count || noted->joint_limit != condensing->rule.limit ||
+        noted->joint_cut != cut_of(&condensing->rule))
         return false;
     for (size_t i = 0; i < count; i++) {
         if (items[i]->cost.place != i + 1)
             return false;
     }
-    return measure == CONTEXT_BYTES || noted->told_tokens >= 0;
+    return measure == CONTEXT_BYTES || noted->joint_tokens >= 0;
 }
 
-static void note_stretch(const struct context *context, const struct context_telling *telling,
+static void note_stretch(const struct context *context,
+                         const struct context_condensing *condensing,
                          enum context_measure measure, struct item_row *rows,
                          const struct item_row *const *items, size_t count)
 {
     json_auto_t *messages = NULL;
 
-    if (is_noted(telling, items, count, measure))
+    if (is_noted(condensing, items, count, measure))
         return;
-    messages = context_past_messages(items, count, &telling->rule);
+    messages = context_past_messages(items, count, &condensing->rule);
     for (size_t i = 0; i < count; i++)
         rows[i].cost.place = (unsigned)i + 1;
-    rows[0].cost.told_count = (unsigned)count;
-    rows[0].cost.told_limit = telling->rule.limit;
-    rows[0].cost.told_cut = cut_of(&telling->rule);
-    rows[0].cost.told_bytes = weight_of(messages);
-    rows[0].cost.told_tokens =
+    rows[0].cost.joint_count = (unsigned)count;
+    rows[0].cost.joint_limit = condensing->rule.limit;
+    rows[0].cost.joint_cut = cut_of(&condensing->rule);
+    rows[0].cost.joint_bytes = weight_of(messages);
+    rows[0].cost.joint_tokens =
         measure == CONTEXT_TOKENS
             ? tokenizer_count_messages(context->upstream->tokenizer, messages)
             : -1;
 }
 
 static int64_t cost_of_stretch(const struct tokenizer *tokenizer,
-                               const struct context_telling *telling,
+                               const struct context_condensing *condensing,
                                const struct item_row *const *items, size_t count)
 {
     json_auto_t *messages = NULL;
 
-    if (is_noted(telling, items, count, CONTEXT_TOKENS))
-        return items[0]->cost.told_tokens;
-    messages = context_past_messages(items, count, &telling->rule);
+    if (is_noted(condensing, items, count, CONTEXT_TOKENS))
+        return items[0]->cost.joint_tokens;
+    messages = context_past_messages(items, count, &condensing->rule);
     return tokenizer_count_messages(tokenizer, messages);
 }
 
-size_t context_told_bytes(const struct context_telling *telling,
-                          const struct item_row *const *items, size_t first, size_t end)
+size_t context_condensed_bytes(const struct context_condensing *condensing,
+                               const struct item_row *const *items, size_t first, size_t end)
 {
     json_auto_t *messages = NULL;
 
-    if (is_noted(telling, items + first, end - first, CONTEXT_BYTES))
-        return items[first]->cost.told_bytes;
-    messages = context_past_messages(items + first, end - first, &telling->rule);
+    if (is_noted(condensing, items + first, end - first, CONTEXT_BYTES))
+        return items[first]->cost.joint_bytes;
+    messages = context_past_messages(items + first, end - first, &condensing->rule);
     return weight_of(messages);
 }
 
 /* ---- Items ---- */
 
-/* What is sent of them begins here. */
+/* Where the items begin that may be sent. */
 static size_t first_of(const struct context *context, const struct item_row *const *items,
                        size_t count)
 {
@@ -227,16 +260,16 @@ void context_count(const struct context *context, enum context_measure measure,
                    struct item_row *rows, size_t count)
 {
     AUTO_FREE const struct item_row **items = mem_new_array(const struct item_row *, count + 1);
-    struct context_telling telling;
+    struct context_condensing condensing;
 
     for (size_t i = 0; i < count; i++)
         items[i] = &rows[i];
-    telling = context_telling(context, items, count);
+    condensing = context_condensing(context, items, count);
     for (size_t i = first_of(context, items, count); i < count;) {
-        size_t end = context_told_end(&telling, items, i);
+        size_t end = context_condensed_end(&condensing, items, i);
 
         if (end > i)
-            note_stretch(context, &telling, measure, rows + i, items + i, end - i);
+            note_stretch(context, &condensing, measure, rows + i, items + i, end - i);
         else if (measure == CONTEXT_TOKENS)
             context_count_item(context->upstream->tokenizer, &rows[i]);
         i = end > i ? end : i + 1;
@@ -253,19 +286,19 @@ void context_count_each(const struct context *context, struct item_row *rows, si
         context_count_item(context->upstream->tokenizer, &rows[i]);
 }
 
-/* What each item costs. In compact form the first of a stretch costs what the stretch does: none of it
- * stays without the others. A long message costs what is shown of it. The caller frees. */
+/* What each item costs. The first item of a condensed stretch has the cost of the stretch, and the others
+ * have 0. The caller frees. */
 static int64_t *costs_of(const struct context *context, const struct item_row *const *items,
                          size_t count)
 {
     const struct tokenizer *tokenizer = context->upstream->tokenizer;
-    const struct context_telling telling = context_telling(context, items, count);
+    const struct context_condensing condensing = context_condensing(context, items, count);
     int64_t *costs = mem_new_array(int64_t, count + 1);
 
     for (size_t i = 0; i < count;) {
-        size_t end = context_told_end(&telling, items, i);
+        size_t end = context_condensed_end(&condensing, items, i);
 
-        costs[i] = end > i ? cost_of_stretch(tokenizer, &telling, items + i, end - i)
+        costs[i] = end > i ? cost_of_stretch(tokenizer, &condensing, items + i, end - i)
                            : context_cost(tokenizer, items[i]);
         i = end > i ? end : i + 1;
     }
@@ -300,7 +333,7 @@ size_t context_window(const struct item_row *const *items, size_t count)
     return 0;
 }
 
-/* ---- The newest ---- */
+/* ---- What must be sent word for word ---- */
 
 static bool is_made_by(const struct item_row *item, const char *run_id)
 {
@@ -325,20 +358,21 @@ static void mark_turn(const struct item_row *const *items, size_t count, const c
         marks[i] |= is_made_by(items[i], run_id) && items[i]->turn == turn;
 }
 
-/* Messages that the model has not said, and outputs. */
+/* From the end: messages of the user, rules and outputs that came with the run's request. */
 static void mark_new_input(const struct item_row *const *items, size_t count,
                            const char *run_id, bool *marks)
 {
     for (size_t i = count; i-- > 0;) {
-        bool said_to_it = *items[i]->role && strcmp(items[i]->role, "assistant") != 0;
+        bool is_input = *items[i]->role && strcmp(items[i]->role, "assistant") != 0;
 
         if (strcmp(items[i]->run_id, run_id) != 0 ||
-            (!said_to_it && !context_is_output(items[i])))
+            (!is_input && !context_is_output(items[i])))
             return;
         marks[i] = true;
     }
 }
 
+/* From the end, because ids are used again in later turns: an output belongs to the last call before it. */
 static void mark_calls(const struct item_row *const *items, size_t count, bool *marks)
 {
     json_auto_t *wanted = json_object();
@@ -376,15 +410,15 @@ static void leave_out(const struct item_row **items, size_t *count, size_t end)
 
 #define NO_PARTNER SIZE_MAX
 
-/* Building state: which items go. */
+/* Building state: which items are left out. */
 struct fitting {
     const struct item_row **items;
     size_t count;
-    size_t *partner; /* of a call: its output; of an output: its call */
-    bool *stays;
-    bool *goes;
+    size_t *partner; /* of a call: its output; of an output: its call; or NO_PARTNER */
+    bool *stays;     /* must not be left out */
+    bool *goes;      /* is left out */
     const int64_t *costs;
-    int64_t excess;
+    int64_t excess; /* tokens that are too many */
 };
 
 /* An output belongs to the last call before it that has its id and no output yet. */
@@ -433,6 +467,8 @@ static void let_go(struct fitting *fitting, size_t i)
     fitting->excess -= fitting->costs[i];
 }
 
+/* Leaves out the oldest items. Once the rest fits, it continues to the next message of the user: the rest
+ * must not begin with an answer to something that is missing. */
 static void choose(struct fitting *fitting)
 {
     for (size_t i = 0; i < fitting->count; i++) {
@@ -457,7 +493,8 @@ static void keep_the_rest(struct fitting *fitting, size_t *ret_count)
     *ret_count = kept;
 }
 
-/* Tokens that the prompt may have. */
+/* Tokens that the prompt may have. At least half of the context is the prompt's, also when the request
+ * reserves more for the answer. */
 static int64_t room_for(const struct context *context)
 {
     int64_t all = context->upstream->context_tokens;

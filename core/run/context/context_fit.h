@@ -12,102 +12,108 @@
 #include "core/run/context/long_messages.h"
 
 /*
- * context_fit.h -- how much of a context a model is shown: from the last compaction on, and no more
- * than it can read.
+ * context_fit.h -- how much of a context is sent: from the last compaction on, and no more than the model
+ * can read.
  *
- * What an item costs in tokens is counted once and noted in its row (item_row.cost), by whoever
- * may take the time for it. A sum over items is a little too large: what stands between them is
- * counted for each, as if it were a message of its own. In compact history all of a turn that is over
- * costs what its log does, however much its calls have given. A picture is long, and costs little: its
- * bytes count as CONTEXT_IMAGE_BYTES.
+ * The tokens of an item are counted once and noted in its row (item_row.cost). Counting a long history
+ * takes seconds, so the worker that accepts a response counts it, before the items reach a loop. A sum
+ * over items is a little too high, because each counts as a message of its own.
+ *
+ * Items that are sent in another form than they are stored in are called condensed: a stretch of finished
+ * turns that compact history sends as one message, and a long message that is cut. Condensed items
+ * cost what is sent for them. A picture is long and costs little: its bytes count as CONTEXT_IMAGE_BYTES.
+ *
+ * Functions that take `const struct item_row` only read the rows: any thread. The others write the notes:
+ * the thread that owns the rows.
  */
 
-/* The part of a context's tokens that is left for the answer, where the request says nothing. */
+/* The part of the model's context that is reserved for the answer, if the request has no limit for it. */
 #define CONTEXT_ANSWER_SHARE 8
 
-/* What an image weighs, however long its data are: so many tokens, and bytes for each. */
+/* What an image costs, however long its data are: so many tokens, and so many bytes for each token. */
 #define CONTEXT_IMAGE_TOKENS    1000
 #define CONTEXT_BYTES_PER_TOKEN 3
 #define CONTEXT_IMAGE_BYTES     ((size_t)CONTEXT_IMAGE_TOKENS * CONTEXT_BYTES_PER_TOKEN)
 
-/* Whether a run will want to know what this request's items cost. */
+/* True if a run of this request must know what its items cost in tokens: it truncates or compacts. */
 bool context_is_counted(const struct model_upstream *upstream,
                         const struct run_settings *settings);
 
-/* Notes what the item costs, unless that was done before. */
+/* Notes the tokens of an item as it is stored, unless they are noted. */
 void context_count_item(const struct tokenizer *tokenizer, struct item_row *item);
-/* What it costs, noted or not. */
+/* The same number, without noting it. */
 int64_t context_cost(const struct tokenizer *tokenizer, const struct item_row *item);
 
-/* What goes up with the items: instructions, rules and tools. 0: not known yet. Whoever changes the tools
- * zeroes it. */
+/* The cost of what is sent beside the items: instructions, rules and tools. 0: not counted yet. Code that
+ * changes the tools of a run sets it to zero. */
 struct context_frame {
     int64_t tokens;
     size_t bytes;
 };
 
-/* What a request costs: its items, and all that goes up with them. */
+/* What the cost of a request depends on, beside its items. All borrowed. */
 struct context {
     const struct model_upstream *upstream;
     const char *run_id;
     const struct run_settings *settings;
     const struct tool_set *tools;
-    bool compact;                /* turns that are over are sent in compact form */
-    struct context_frame *frame; /* where that is noted; NULL: nowhere */
+    bool compact;                /* finished turns are sent in compact form */
+    struct context_frame *frame; /* where the frame's cost is noted; NULL: nowhere */
 };
 
 enum context_measure {
-    CONTEXT_TOKENS, /* of everything */
-    CONTEXT_BYTES,  /* of what is told otherwise than it is stored, only: rows tell their own */
+    CONTEXT_TOKENS, /* of all items */
+    CONTEXT_BYTES,  /* of condensed items only: others weigh as much as their bodies */
 };
 
-/* Notes what the items cost that the context begins with, where it was not done before: all that is told
- * as one message together. */
+/* Notes the cost of all items that may be sent, unless it is noted. `rows` is a whole history, in its
+ * order. The cost of a condensed stretch is noted in its first row. */
 void context_count(const struct context *context, enum context_measure measure,
                    struct item_row *rows, size_t count);
 
-/* The same for each of them by itself, however they are told: as a compaction reads them. */
+/* Notes the tokens of each item as it is stored: a compaction is made of items in full form. */
 void context_count_each(const struct context *context, struct item_row *rows, size_t count);
 
+/* The tokens of a request with these items, and of all that is sent beside them. */
 int64_t context_total(const struct context *context, const struct item_row *const *items,
                       size_t count);
 
-/* What of these items is told otherwise than it is stored. */
-struct context_telling {
-    size_t past;                   /* before it turns are over, in compact history */
-    struct long_message_rule rule; /* by which those that were answered are cut */
+/* Which of the items are condensed. */
+struct context_condensing {
+    size_t past;                   /* items of finished turns, in compact history */
+    struct long_message_rule rule; /* how long messages are cut */
 };
-struct context_telling context_telling(const struct context *context,
-                                       const struct item_row *const *items, size_t count);
-/* Where that ends which is told as one message from `at` on: a stretch of compact history, or a message
- * that is cut. `at`, when what lies there is told as it is. */
-size_t context_told_end(const struct context_telling *telling,
-                        const struct item_row *const *items, size_t at);
+struct context_condensing context_condensing(const struct context *context,
+                                             const struct item_row *const *items, size_t count);
+/* The end of the condensed stretch that begins at `at`: of compact history, or a message that may be cut.
+ * `at`, if the item there is sent as it is stored. */
+size_t context_condensed_end(const struct context_condensing *condensing,
+                             const struct item_row *const *items, size_t at);
 
-/* Bytes of JSON as they count: all, and of a picture's data no more than CONTEXT_IMAGE_BYTES. */
+/* The weight of a JSON text: its bytes, but no more than CONTEXT_IMAGE_BYTES for a picture's data. */
 size_t context_weight(const char *json);
 
-/* How long the frame is, and the message that items[first..end) are told as; noted or not. */
+/* The bytes of the frame, and of the message that the condensed items[first..end) are sent as. Uses what is
+ * noted. */
 size_t context_frame_bytes(const struct context *context);
-size_t context_told_bytes(const struct context_telling *telling,
-                          const struct item_row *const *items, size_t first, size_t end);
+size_t context_condensed_bytes(const struct context_condensing *condensing,
+                               const struct item_row *const *items, size_t first, size_t end);
 
-/* Index of the first item that counts: what a compaction stands for, and what came before it, is
- * left out. */
+/* The index of the last whole compaction, where the sent items begin; 0 without one. */
 size_t context_window(const struct item_row *const *items, size_t count);
 
-/* Sets the marks of what must be seen word for word, and leaves the others alone: what the run's last
- * turn made or, before it has made anything, the new input at the end; and the calls whose outputs
- * are among it. */
+/* Sets the marks of the items that the model must read word for word: what the run's last turn made or,
+ * before the first turn, the new input at the end; and the calls whose outputs are among these. Leaves
+ * other marks alone. */
 void context_mark_newest(const struct item_row *const *items, size_t count, const char *run_id,
                          bool *marks);
 
 /*
- * Cuts the list down to what the model is shown, in its order: to the window; and where the request says
- * truncation auto and the model's context is known, leaves out the oldest items until the rest fits
- * beside the answer. Always stay: system and developer messages, the user's last message, and what
- * context_mark_newest() marks. A call never goes without its output. What is left begins with a
- * message of the user where it can.
+ * Reduces the list to what is sent, and puts it in order. It begins at the window. With truncation auto,
+ * and if the size of the model's context is known, the oldest items are left out until the rest fits. The
+ * answer must fit as well. System and developer messages, the user's last message and what
+ * context_mark_newest() marks always stay. A call is never left out without its output, nor an output
+ * without its call. What is left begins with a message of the user if possible.
  */
 void context_fit(const struct context *context, const struct item_row **items, size_t *count);
 

@@ -1,3 +1,26 @@
+/*
+ * context_responses.c -- a Chat Completions request, translated into one of the Responses API.
+ *
+ * There are two dialects of upstreams, and items could be translated into either directly. But then
+ * every rule about contexts would be written twice: placeholders, compact form, cut messages, pictures of
+ * tools. Masks and token counts would need both forms. So context.c makes one form, and this file
+ * translates it, message by message. What it gets are messages with whole answers, so the
+ * translation is local: a message becomes a few items, and no item depends on a later one.
+ *
+ * Going through Chat Completions would lose three things. They are carried along:
+ *
+ * - Reasoning: context.c hangs the items of reasoning on the answer's message (`reasoning_items`), where
+ *   only this file looks. An upstream that reasons in secret needs its own sealed text back, or the model
+ *   starts thinking from nothing after each tool call. Only the upstream that sealed a text can read it,
+ *   and others answer with an error, so the notes of the item name the upstream.
+ * - Custom tools take text, not JSON. To everything before they are functions with one argument, `input`.
+ *   The tool set knows which names are custom.
+ * - Whether the reasoning is to be summarised: it is read from the settings.
+ *
+ * Requests are sent with "store": false, because this server has the history. Sampling parameters that
+ * the Responses API lacks are not in the table passed_on, and so are not sent.
+ */
+
 #include "core/run/context/context_responses.h"
 
 #include <string.h>
@@ -39,7 +62,7 @@ static json_t *input_part(json_t *part)
     return json_incref(part);
 }
 
-/* A string stays one. */
+/* A string is valid content in both APIs. */
 static json_t *input_content(json_t *content)
 {
     json_t *parts;
@@ -54,7 +77,7 @@ static json_t *input_content(json_t *content)
     return parts;
 }
 
-/* What the model said. The content of an answer is text, in one string or in parts. */
+/* The content of an answer. It is text, in one string or in parts, and needs another type than input. */
 static json_t *output_content(const json_t *content)
 {
     json_t *parts = json_array();
@@ -79,7 +102,7 @@ struct input {
     json_t *items;
     const struct tool_set *tools;
     const char *upstream;
-    json_t *custom; /* ids of the calls of custom tools */
+    json_t *custom; /* a set: the ids whose last call was one of a custom tool */
 };
 
 static bool is_custom(const struct tool_use *use)
@@ -87,8 +110,8 @@ static bool is_custom(const struct tool_use *use)
     return use && use->handler->flags & TOOL_FREE_TEXT;
 }
 
-/* Sealed by this upstream, or sent by a client that knows what it does. */
-static bool is_ours_to_send(const struct input *input, const json_t *reasoning)
+/* Sealed by this upstream, or sent by a client without a note, which means it for this model. */
+static bool may_be_sent(const struct input *input, const json_t *reasoning)
 {
     const json_t *notes = notes_of(reasoning);
     const char *maker = json_get_string(notes, "upstream", NULL);
@@ -105,7 +128,7 @@ static void add_reasoning(struct input *input, const json_t *reasoning)
     json_t *content = json_object_get(reasoning, "content");
     json_t *item;
 
-    if (!is_ours_to_send(input, reasoning) || (!sealed && !json_array_size(content)))
+    if (!may_be_sent(input, reasoning) || (!sealed && !json_array_size(content)))
         return;
     item =
         json_build("{s:s, s:s, s:o}", "type", "reasoning", "id",
@@ -118,7 +141,7 @@ static void add_reasoning(struct input *input, const json_t *reasoning)
     json_array_append_new(input->items, item);
 }
 
-static void add_said(struct input *input, const json_t *message)
+static void add_text_of_answer(struct input *input, const json_t *message)
 {
     const json_t *content = json_object_get(message, "content");
 
@@ -146,7 +169,7 @@ static void add_call(struct input *input, const json_t *call)
                                          json_get_string(given, "input", "")));
         return;
     }
-    json_object_del(input->custom, id);
+    json_object_del(input->custom, id); /* ids may be used again, by another tool */
     json_array_append_new(input->items,
                           json_build("{s:s, s:s, s:s, s:s, s:s}", "type", "function_call",
                                      "call_id", id, "name", name, "arguments", arguments,
@@ -160,7 +183,7 @@ static void add_answer(struct input *input, const json_t *message)
 
     json_array_foreach (json_object_get(message, "reasoning_items"), i, value)
         add_reasoning(input, value);
-    add_said(input, message);
+    add_text_of_answer(input, message);
     json_array_foreach (json_object_get(message, "tool_calls"), i, value)
         add_call(input, value);
 }
@@ -222,7 +245,7 @@ static json_t *custom_tool(const struct tool_use *use)
     return tool;
 }
 
-/* Here a function is strict unless it says that it is not. */
+/* In the Responses API a function is strict by default, in Chat Completions it is not. */
 static json_t *function_tool(json_t *function)
 {
     json_t *tool = json_build("{s:s, s:n, s:b}", "type", "function", "parameters", "strict", 0);
@@ -278,7 +301,7 @@ static const struct {
 };
 /* clang-format on */
 
-/* The members of a schema stand beside its type. */
+/* The Responses API has the members of a schema beside its type, not in an object of their own. */
 static json_t *text_format(const json_t *format)
 {
     json_t *flat = json_copy((json_t *)(uintptr_t)format);
@@ -306,8 +329,8 @@ static void add_text(json_t *request, const json_t *chat)
     json_decref(text);
 }
 
-static void add_reasoning_wishes(json_t *request, const json_t *chat,
-                                 const struct run_settings *settings)
+static void add_reasoning_settings(json_t *request, const json_t *chat,
+                                   const struct run_settings *settings)
 {
     json_t *effort = json_object_get(chat, "reasoning_effort");
     json_t *reasoning = json_object();
@@ -345,12 +368,12 @@ json_t *context_responses(const json_t *chat, const struct run_settings *setting
     }
     json_set(request, "input", input_items(json_object_get(chat, "messages"), tools, upstream));
     json_set_bool(request, "store", false);
-    /* Models that reason have no probabilities to show, and those that have refuse to be asked for
-     * their reasoning. */
+    /* The usual include asks for sealed reasoning (core/model/model.c). Models that reason have no log
+     * probabilities, and models that have them refuse a request for sealed reasoning. */
     if (json_object_get(chat, "logprobs"))
         json_set(request, "include", json_build("[s]", "message.output_text.logprobs"));
     add_text(request, chat);
-    add_reasoning_wishes(request, chat, settings);
+    add_reasoning_settings(request, chat, settings);
     add_tools(request, chat, tools);
     return request;
 }

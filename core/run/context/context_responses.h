@@ -7,15 +7,18 @@
 #include "core/run/catalog/tool_set.h"
 
 /*
- * context_responses.h -- what the model is told, for upstreams that speak the Responses API.
+ * context_responses.h -- the request for upstreams that speak the Responses API.
  *
- * It is the request for Chat Completions in other words, so that what goes into a context is
- * decided in one place. Three things go up that the other API has no words for: reasoning as its
- * upstream sealed it, custom tools as such, and the wish for a summary of the reasoning.
+ * It is made from the finished Chat Completions request, so that one place decides what goes into a
+ * context. Three things are added that Chat Completions cannot say: reasoning as its upstream sealed
+ * it, custom tools as custom tools, and whether the reasoning is to be summarised.
+ *
+ * A pure function: any thread.
  */
 
-/* `chat` is what context_request() made with CONTEXT_REASONING; `upstream` the name of whom it is
- * for: reasoning that another has sealed is left out. New reference. */
+/* `chat` is a request that context_request() made with CONTEXT_REASONING. `upstream` is the name of the
+ * upstream that will get it: reasoning that another upstream sealed is left out. Both are borrowed.
+ * New reference. */
 json_t *context_responses(const json_t *chat, const struct run_settings *settings,
                           const struct tool_set *tools, const char *upstream);
 

@@ -1,3 +1,27 @@
+/*
+ * long_messages.c -- which messages are cut, and what stands in their place.
+ *
+ * A user pastes a log of 100 KiB and has a question about it. The model has to read it once, to answer. In
+ * every later turn it costs its tokens again, mostly for nothing. So an answered message is sent with its
+ * beginning and its end, and a note names a variable. With ReadVar the model reads whatever part it
+ * needs.
+ *
+ * The variable is not stored. Its name is made of the text (message_cache_name), and the run makes the
+ * variables from the history that it has loaded anyway. So there is nothing to evict, and a branch of a
+ * conversation has the variables of its own messages.
+ *
+ * The difficult question is which messages were answered, as three places must agree: the count of
+ * tokens, the request, and the variables of the run. Each sees another list: the first the whole
+ * history, the second what truncation has left of it. Each once decided for itself, and a message was
+ * sent whole that had been counted as cut. So it is decided once, over the whole history, and the rows
+ * carry the answer.
+ *
+ * Cutting must not change from turn to turn, or no prompt cache would hold. A message that is new while its
+ * run works is sent whole in all turns of that run, and cut in the next run: the mark comes with the next
+ * message of the user. The last turn has a shorter note, but whether a cut pays is decided with the
+ * longer one. So the last turn cuts the same messages.
+ */
+
 #include "core/run/context/long_messages.h"
 
 #include <string.h>
@@ -11,14 +35,14 @@
 
 /* ---- The rule ---- */
 
-/* Whether a choice was obeyed already makes no difference: what is shown stays the same in a run. */
+/* Whether the model is offered the reader of variables. A forced tool_choice that was obeyed already makes no
+ * difference, as what is sent stays the same in a run. */
 static bool is_readable(const struct run_settings *settings, const struct tool_set *tools)
 {
     const json_t *choice = tool_choice_standing(settings->tool_choice);
-    const struct tool_use *reader = tool_set_find(tools, "ReadVar");
+    const struct tool_use *reader = tool_set_find_reader(tools);
 
-    return reader && reader->handler->flags & TOOL_VARIABLES &&
-           tool_choice_offers(tools, choice, reader);
+    return reader && tool_choice_offers(tools, choice, reader);
 }
 
 struct long_message_rule long_message_rule(const struct run_settings *settings,
@@ -50,6 +74,7 @@ size_t long_message_past(const struct item_row *const *items, size_t count)
 {
     while (count && !is_of(items[count - 1], "user"))
         count--;
+    /* The user may have sent several messages in a row, and the application rules among them. */
     while (count && is_message(items[count - 1]) && !is_of(items[count - 1], "assistant"))
         count--;
     return count;
@@ -67,7 +92,7 @@ void long_messages_mark(struct item_row *rows, size_t count)
         rows[i].answered = true;
 }
 
-/* As JSON a text has no fewer bytes than it has characters. */
+/* A text has no fewer bytes in JSON than it has characters, so a short body has no long text. */
 bool long_message_may_be(const struct long_message_rule *rule, const struct item_row *item)
 {
     return rule->limit && item->answered && (is_of(item, "user") || is_of(item, "assistant")) &&
@@ -79,9 +104,9 @@ static bool is_long(const struct long_message_rule *rule, const char *text)
     return rule->limit && *utf8_at(text, rule->limit);
 }
 
-/* ---- What is shown ---- */
+/* ---- What is sent ---- */
 
-/* Where the rest can be read. The caller frees. */
+/* The note behind a cut text: which variable has the whole, and how to read on. The caller frees. */
 static char *note_of(const struct long_message_rule *rule, const char *text,
                      const struct cut_shown *shown, bool idle)
 {
@@ -99,7 +124,7 @@ static char *note_of(const struct long_message_rule *rule, const char *text,
     return variable_hint_text(&hint);
 }
 
-/* Whether it pays does not depend on who can call what. */
+/* Whether a cut pays is decided with the note of a turn that may call tools: see the top. */
 char *long_message_shown(const struct long_message_rule *rule, const char *text)
 {
     AUTO_FREE char *cut = NULL, *plain = NULL, *note = NULL, *last = NULL;
@@ -116,7 +141,7 @@ char *long_message_shown(const struct long_message_rule *rule, const char *text)
     return mem_printf("%s%s", plain, last ? last : note);
 }
 
-/* ---- What is kept for reading ---- */
+/* ---- The variables ---- */
 
 static void gather(const struct long_message_rule *rule, const struct item_row *item,
                    struct message_cache *cache)
@@ -134,7 +159,7 @@ static void gather(const struct long_message_rule *rule, const struct item_row *
     }
 }
 
-/* Where the newest begin of which so much is kept. */
+/* The index of the first item that is kept: from there on, no more than LONG_MESSAGES_KEPT. */
 static size_t first_kept(const struct long_message_rule *rule,
                          const struct item_row *const *items, size_t count)
 {

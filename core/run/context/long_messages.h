@@ -12,56 +12,60 @@
 #include "core/tool/cut.h"
 
 /*
- * long_messages.h -- long messages of the history, of which the model is shown only the ends.
+ * long_messages.h -- long messages of the history, of which the model reads only the beginning and the
+ * end.
  *
- * A request may want it with runnel.message_cache: {"max_chars": N}. A text of the user or the assistant
- * with more characters is shown as results are that are too long, head and tail, and a note names the
- * variable that has all of it (message_cache.h). That is for what the model has answered: what it has not
- * it is shown word for word, and so is what rules say, and what a compaction has kept.
+ * A request turns it on with runnel.message_cache: {"max_chars": N}. A text of the user or the assistant
+ * with more than N characters is cut like the long result of a tool (core/tool/cut.h). A note names the
+ * variable with the whole text (core/memory/message_cache.h). Only messages that were answered are cut. A
+ * new message is sent whole, and so are rules, and what a compaction has kept. A text that would not
+ * become shorter, counting the note, is sent whole as well.
  *
- * Which those are is decided once, over a history from which nothing has been left out, and marked in its
- * rows: who counts, tells or keeps a message looks at the mark alone.
+ * Which messages were answered is decided once, over the whole history, and marked in the rows
+ * (item_row.answered). Code that counts, sends or keeps messages reads only the mark.
  *
- * A text that would become no shorter by it, note and all, is shown whole.
+ * What is sent depends on the text and the request alone, so it stays the same from turn to turn. The one
+ * exception is the last turn of a run, which may call no tool: its notes do not suggest a call. The
+ * marks of a note are the server's; chain_log_neutral() makes them harmless in all other text.
  *
- * What is shown depends on the text and the request alone, so that it stays the same from turn to turn:
- * only the last answer of a run that may call nothing any more is asked for without hints to call.
- * Nobody but us writes the marks of such a note: chain_log_neutral() takes their meaning away in all that
- * was said.
+ * Functions that take `const struct item_row` only read the rows: any thread. long_messages_mark() is
+ * called by the thread that owns the rows.
  */
 
-/* What N may be. No request is longer than the latter. */
+/* The limits of N, in characters. No request has a longer message than the second. */
 #define LONG_MESSAGE_LEAST 256
 #define LONG_MESSAGE_MOST  ((json_int_t)10 << 20)
 
-/* Bytes of messages that a run keeps for reading, of longer histories the newest. */
+/* Bytes of messages that a run keeps in memory for ReadVar. Of a longer history the newest are kept. */
 #define LONG_MESSAGES_KEPT ((size_t)64 << 20)
 
-/* How the request wants it; limit 0: not at all. */
+/* How messages are cut. */
 struct long_message_rule {
-    size_t limit; /* N */
-    struct cut_rule cut;
-    bool idle; /* nothing can be called any more: the notes do not tell how to read on */
+    size_t limit;        /* N; 0: no message is cut */
+    struct cut_rule cut; /* its limit is N as well */
+    bool idle;           /* no tool may be called: notes do not say how to read on */
 };
 
-/* Nothing is cut for a model that is not offered ReadVar: it could not read the rest. */
+/* The rule of a request. Nothing is cut for a model that is not offered a tool that reads variables,
+ * because it could not read the rest. */
 struct long_message_rule long_message_rule(const struct run_settings *settings,
                                            const struct tool_set *tools);
 
-/* How many of the items, from the first on, come before the user's messages that wait for an answer, or
- * have got it by the items at the end. */
+/* The number of items before the user's last messages. These are new: they have no answer yet, or the items
+ * after them are that answer. */
 size_t long_message_past(const struct item_row *const *items, size_t count);
-/* Marks those among the rows, the first of which are all that there is of a history. The mark of a message
- * stays: what was answered never waits again. */
+/* Marks the items before the new messages as answered. `rows` must begin with the first item of the
+ * history. A mark is never taken back. */
 void long_messages_mark(struct item_row *rows, size_t count);
 
-/* It was answered, and is a message whose text may be longer than the rule allows. False is certain. */
+/* False: the item is certainly not cut. True: it is an answered message that is perhaps cut. Quick. */
 bool long_message_may_be(const struct long_message_rule *rule, const struct item_row *item);
 
-/* What the model is shown of a text that was answered; NULL: all of it. The caller frees. */
+/* An answered text as it is sent, with its note; NULL: the whole text is sent. The caller frees. */
 char *long_message_shown(const struct long_message_rule *rule, const char *text);
 
-/* The texts of the items that are shown in part, at most LONG_MESSAGES_KEPT. The caller releases. */
+/* The whole texts of the messages that are cut, at most LONG_MESSAGES_KEPT bytes of items. The caller
+ * releases. */
 struct message_cache *long_messages_gather(const struct long_message_rule *rule,
                                            const struct item_row *const *items, size_t count);
 

@@ -1,3 +1,16 @@
+/*
+ * past_calls.c -- the way back from items to functions.
+ *
+ * A call goes out to the client in a form of its own, and comes back from the store, or from the client,
+ * in that form: a shell_call has an action with commands, and no name or arguments. The model must read a
+ * call of the function that it was offered, or it would learn to call in the wrong form. Each handler
+ * therefore brings both ways in its tool_item. What this file does itself holds for all of them.
+ *
+ * Members are looked up in two places. An item shows clients what OpenAI's API has, and a hosted call
+ * shows neither name nor arguments. What the model wrote is then in the item's notes, the object `runnel`
+ * (core/domain/notes.h). Items of other servers have no such notes.
+ */
+
 #include "core/run/context/past_calls.h"
 
 #include <string.h>
@@ -9,15 +22,15 @@
 #include "core/run/catalog/tool_set.h"
 #include "core/tool/registry.h"
 
-/* How the tool of such a call has it; NULL: as everybody. */
-static const struct tool_item *look_of(enum item_type type)
+/* What the tool of such a call says about its items; NULL: they are as of any function. */
+static const struct tool_item *item_of(enum item_type type)
 {
     return tool_registry_item(item_type_name(type));
 }
 
 /* ---- Calls ---- */
 
-/* A member of a call. Calls of hosted tools keep what the model said and heard under "runnel". */
+/* A member of a call's item. Hosted calls have it in their notes. */
 static const char *call_text(const json_t *body, const char *key)
 {
     const char *text = json_get_string(body, key, NULL);
@@ -27,27 +40,27 @@ static const char *call_text(const json_t *body, const char *key)
 
 bool past_is_call(enum item_type type, const json_t *body)
 {
-    const struct tool_item *look;
+    const struct tool_item *item;
 
     if (!item_type_is_call(type))
         return false;
     if (item_type_kind(type) == ITEM_KIND_HOSTED_CALL)
         return json_object_get(notes_of(body), "arguments") != NULL;
-    look = look_of(type);
-    return !look || !look->is_call || look->is_call(body);
+    item = item_of(type);
+    return !item || !item->is_call || item->is_call(body);
 }
 
-/* Without a name of its own, a call goes by its type. */
+/* A call whose item has no name is called by its type, without "_call". */
 char *past_call_name(enum item_type type, const json_t *body)
 {
-    const struct tool_item *look = look_of(type);
+    const struct tool_item *item = item_of(type);
     const char *space = json_get_string(body, "namespace", NULL);
     const char *offered = json_get_string(notes_of(body), "function", NULL);
     const char *name = offered ? offered : call_text(body, "name");
     const char *type_name = item_type_name(type);
 
-    if (look && look->name)
-        return mem_strdup(look->name(body));
+    if (item && item->name)
+        return mem_strdup(item->name(body));
     if (name)
         return space ? tool_set_spaced_name(space, name) : mem_strdup(name);
     return *type_name ? mem_strndup(type_name, strlen(type_name) - strlen("_call"))
@@ -56,8 +69,8 @@ char *past_call_name(enum item_type type, const json_t *body)
 
 char *past_call_arguments(enum item_type type, const json_t *body)
 {
-    const struct tool_item *look = look_of(type);
-    json_auto_t *made = look && look->arguments ? look->arguments(body) : NULL;
+    const struct tool_item *item = item_of(type);
+    json_auto_t *made = item && item->arguments ? item->arguments(body) : NULL;
     const char *text = call_text(body, "arguments");
 
     if (made)
@@ -69,10 +82,10 @@ char *past_call_arguments(enum item_type type, const json_t *body)
 
 json_t *past_output(enum item_type type, const char *status, const json_t *body)
 {
-    const struct tool_item *look = look_of(item_type_answers(type));
+    const struct tool_item *item = item_of(item_type_answers(type));
 
-    if (look && look->output)
-        return look->output(body, status);
+    if (item && item->output)
+        return item->output(body, status);
     return json_incref(json_object_get(body, "output"));
 }
 
@@ -82,9 +95,10 @@ const char *past_own_output(enum item_type type, const json_t *body)
     const json_t *error = json_object_get(body, "error");
     const char *output = json_get_string(body, "output", NULL);
 
+    /* A result that no person has approved yet must not reach the model: withheld.h. */
     if (withheld_is(body))
-        return withheld_told(body);
-    if (type != ITEM_MCP_CALL) {
+        return withheld_placeholder(body);
+    if (type != ITEM_MCP_CALL) { /* a hosted call; a client's call has no such notes */
         output = json_get_string(hosted, "output", NULL);
         return output ? output : json_get_string(hosted, "error", NULL);
     }
@@ -94,5 +108,6 @@ const char *past_own_output(enum item_type type, const json_t *body)
         json_get_string(json_array_get(json_object_get(error, "content"), 0), "text", NULL);
     if (!output)
         output = json_get_string(error, "message", NULL);
-    return output ? output : json_get_string(hosted, "output", NULL); /* it was rejected */
+    return output ? output
+                  : json_get_string(hosted, "output", NULL); /* a rejected call has it there */
 }

@@ -19,6 +19,9 @@
  * held here, whether there is a slot. Each has a lock of its own (below, held_leases.c,
  * slots.c).
  *
+ * After a crash nothing of this is left, and nothing needs to be: rows, log and lease say what
+ * another node needs to continue the run (recover.c).
+ *
  * Decided against: a lock for each run and a pool of threads. libcurl, sockets and timers
  * belong to a thread, and their callbacks would have to take that lock for every piece of text.
  * And against moving runs between loops to balance them: ids spread well enough, and a run that
@@ -36,7 +39,10 @@
 #include "core/run/approval/run_hold.h"
 #include "core/run/engine/engine_internal.h"
 
-/* ---- Tables ---- */
+/* ---- Where a run is ---- */
+
+/* Loop and bucket come from different bits of one hash. With the same bits, each of four loops would
+ * use every fourth bucket only. */
 
 struct engine_loop *engine_home(struct engine *engine, const char *run_id)
 {
@@ -109,12 +115,13 @@ void engine_free(struct engine *engine)
 {
     if (!engine)
         return;
-    /* Writes that came back after the loops had ended: their runs are left to others. */
+    /* Tasks that were posted after the loops had ended, such as writes that came back: they run
+     * here, so that their runs are freed. Other nodes claim those runs. */
     for (unsigned i = 0; i < engine->loop_count; i++)
         loop_finish(engine->loops[i].loop);
     for (unsigned i = 0; i < engine->loop_count; i++) {
         loop_free(engine->loops[i].loop);
-        bells_clear(&engine->loops[i].bells);
+        run_wakeups_clear(&engine->loops[i].wakeups);
         webhook_posts_clear(&engine->loops[i].posts);
     }
     held_leases_free(engine->leases);
@@ -160,7 +167,7 @@ void engine_post_question(struct run *run, const json_t *question)
     const struct approval_webhook *webhook = engine_webhook(run->engine, &run->tenant);
 
     if (webhook)
-        (void)approval_webhook_tell(&run->home->posts, webhook, question);
+        (void)approval_webhook_send(&run->home->posts, webhook, question);
 }
 
 bool engine_is_draining(const struct engine *engine)
@@ -168,19 +175,19 @@ bool engine_is_draining(const struct engine *engine)
     return atomic_load(&engine->draining);
 }
 
-/* ---- Bells, and waiting for a run to come ---- */
+/* ---- Wake-ups, and waiting for a run to come ---- */
 
 struct tool_channel *engine_channel(struct run *run, unsigned calls, const bool *hidden,
                                     size_t capacity)
 {
-    run->bell = bells_take(&run->home->bells, run);
-    return tool_channel_new(calls, hidden, capacity, bell_ring, run->bell);
+    run->wakeup = run_wakeups_take(&run->home->wakeups, run);
+    return tool_channel_new(calls, hidden, capacity, run_wakeup_send, run->wakeup);
 }
 
-void engine_hang_up(struct run *run)
+void engine_stop_wakeups(struct run *run)
 {
-    if (run->bell)
-        bells_put(&run->home->bells, TAKE(run->bell));
+    if (run->wakeup)
+        run_wakeups_put(&run->home->wakeups, TAKE(run->wakeup));
 }
 
 void engine_wait_for_run(struct engine *engine, struct engine_waiter *waiter)
@@ -213,7 +220,8 @@ void engine_lease_add(struct engine *engine, const struct run *run)
     struct engine_lease lease = {.fence = run->writing.fence};
 
     memcpy(lease.run_id, run->row.id, ID_SIZE);
-    /* Its questions may be of its first write. */
+    /* A response gets its lease with its first write, which may be the one that stores its approval
+     * requests. Then it is held already. */
     held_leases_add(engine->leases, &run->tenant, &lease, run->calls.hold != NULL);
 }
 
@@ -222,6 +230,8 @@ void engine_lease_drop(struct engine *engine, const struct run *run)
     held_leases_drop(engine->leases, run->row.id);
 }
 
+/* The keeper polls the store for decisions about the runs in this list: a notification of the node
+ * that stored one may get lost. */
 bool engine_hold_add(struct engine *engine, const struct run *run)
 {
     if (!slots_hold(engine->slots, &run->tenant))
@@ -233,7 +243,7 @@ bool engine_hold_add(struct engine *engine, const struct run *run)
 void engine_hold_drop(struct engine *engine, const struct run *run)
 {
     held_leases_set_waiting(engine->leases, run->row.id, false);
-    slots_go_on(engine->slots, &run->tenant);
+    slots_unhold(engine->slots, &run->tenant);
 }
 
 size_t engine_holding(struct engine *engine, struct engine_holder **ret_holders)
@@ -251,9 +261,9 @@ size_t engine_leases(struct engine *engine, struct engine_lease **ret_leases)
 enum message_kind {
     MESSAGE_CANCEL,
     MESSAGE_LEASE_LOST,
-    MESSAGE_LOOK,
-    MESSAGE_FOLLOWED,
-    MESSAGE_WAKE, /* for those who wait for the run */
+    MESSAGE_DECIDED,  /* an approval request of the run has a decision */
+    MESSAGE_FOLLOWED, /* at another node */
+    MESSAGE_WAKE,     /* for the waiters of the run */
 };
 
 struct message {
@@ -261,33 +271,34 @@ struct message {
     struct engine_loop *home;
     enum message_kind kind;
     char run_id[ID_LIMIT + 1];
-    char node[ID_SIZE]; /* that follows it */
-    int64_t fence;      /* of the lease that was lost */
+    char node[ID_SIZE]; /* MESSAGE_FOLLOWED: the node that follows the run */
+    int64_t fence;      /* MESSAGE_LEASE_LOST: of the lease */
     enum engine_woken why;
 };
 
-/* A write that is on its way carries the fence, and will tell: it may be the very one that gave
- * the lease back. */
+/* The keeper saw the table of leases some time ago. The run may have returned under another fence
+ * since. Or its write is under way, which may be the very one that gives the lease back: then its
+ * result decides (write_done() in run_write.c), because it carries the fence. */
 static void lose_lease(struct run *run, int64_t fence)
 {
     if (run->writing.fence == fence && !run->writing.write)
         run_abandon(run);
 }
 
-static void tell_run(struct run *run, const struct message *message)
+static void deliver(struct run *run, const struct message *message)
 {
     if (message->kind == MESSAGE_CANCEL)
         run_cancel(run);
     else if (message->kind == MESSAGE_LEASE_LOST)
         lose_lease(run, message->fence);
-    else if (message->kind == MESSAGE_LOOK)
-        run_hold_look(run);
+    else if (message->kind == MESSAGE_DECIDED)
+        run_hold_check(run);
     else
         run_add_peer(run, message->node);
     run_pump(run);
 }
 
-static void message_heard(struct loop_task *task)
+static void receive_message(struct loop_task *task)
 {
     struct message *message = CONTAINER_OF(task, struct message, task);
     struct run *run = engine_find_here(message->home, message->run_id);
@@ -295,7 +306,7 @@ static void message_heard(struct loop_task *task)
     if (message->kind == MESSAGE_WAKE)
         waiters_wake(&message->home->waiters, message->run_id, message->why);
     else if (run)
-        tell_run(run, message);
+        deliver(run, message);
     free(message);
 }
 
@@ -304,7 +315,7 @@ static struct message *message_new(struct engine *engine, const char *run_id,
 {
     struct message *message = mem_new(struct message);
 
-    message->task.run = message_heard;
+    message->task.run = receive_message;
     message->home = engine_home(engine, run_id);
     message->kind = kind;
     (void)snprintf(message->run_id, sizeof(message->run_id), "%s", run_id);
@@ -321,12 +332,12 @@ void engine_cancel(struct engine *engine, const char *run_id)
     send_message(message_new(engine, run_id, MESSAGE_CANCEL));
 }
 
-bool engine_look(struct engine *engine, const char *run_id)
+bool engine_check_approvals(struct engine *engine, const char *run_id)
 {
     bool here = held_leases_has(engine->leases, run_id);
 
     if (here)
-        send_message(message_new(engine, run_id, MESSAGE_LOOK));
+        send_message(message_new(engine, run_id, MESSAGE_DECIDED));
     return here;
 }
 
@@ -354,8 +365,9 @@ void engine_wake(struct engine *engine, const char *run_id, enum engine_woken wh
     send_message(message);
 }
 
-/* A sink may find its client gone in the middle of what the run is telling it: the run hears of
- * it in the loop's next round. */
+/* The client of a sink is gone. The sink may notice while the run is emitting to it, so the run learns
+ * of it in the next round of the loop. The run may have ended by then, hence the id. The sink
+ * may have been closed: its pointer is only compared with those in the run's list. */
 struct goodbye {
     struct loop_task task;
     struct engine_loop *home;
@@ -363,7 +375,7 @@ struct goodbye {
     struct sink *sink;
 };
 
-static void goodbye_heard(struct loop_task *task)
+static void receive_goodbye(struct loop_task *task)
 {
     struct goodbye *goodbye = CONTAINER_OF(task, struct goodbye, task);
     struct run *run = engine_find_here(goodbye->home, goodbye->run_id);
@@ -380,30 +392,30 @@ void engine_sink_gone(struct sink *sink, void *arg)
     struct run *run = arg;
     struct goodbye *goodbye = mem_new(struct goodbye);
 
-    goodbye->task.run = goodbye_heard;
+    goodbye->task.run = receive_goodbye;
     goodbye->home = run->home;
     memcpy(goodbye->run_id, run->row.id, ID_SIZE);
     goodbye->sink = sink;
     loop_post(run->loop, &goodbye->task);
 }
 
-/* ---- Messages to all ---- */
+/* ---- Messages to all runs ---- */
 
 struct broadcast {
     struct loop_task task;
     struct engine_loop *home;
-    void (*tell)(struct run *run);
-    enum engine_woken why; /* for those who wait */
+    void (*take)(struct run *run);
+    enum engine_woken why; /* for the waiters */
 };
 
-static void broadcast_heard(struct loop_task *task)
+static void receive_broadcast(struct loop_task *task)
 {
     struct broadcast *broadcast = CONTAINER_OF(task, struct broadcast, task);
 
     for (size_t i = 0; i < TABLE_SIZE; i++) {
         for (struct run *run = broadcast->home->table[i], *next; run; run = next) {
-            next = run->next;
-            broadcast->tell(run);
+            next = run->next; /* run_pump() may take the run out of the table */
+            broadcast->take(run);
             run_pump(run);
         }
     }
@@ -411,33 +423,35 @@ static void broadcast_heard(struct loop_task *task)
     free(broadcast);
 }
 
-static void tell_all(struct engine *engine, void (*tell)(struct run *run),
-                     enum engine_woken why)
+static void broadcast(struct engine *engine, void (*take)(struct run *run),
+                      enum engine_woken why)
 {
     for (unsigned i = 0; i < engine->loop_count; i++) {
-        struct broadcast *broadcast = mem_new(struct broadcast);
+        struct broadcast *message = mem_new(struct broadcast);
 
-        broadcast->task.run = broadcast_heard;
-        broadcast->home = &engine->loops[i];
-        broadcast->tell = tell;
-        broadcast->why = why;
-        loop_post(engine->loops[i].loop, &broadcast->task);
+        message->task.run = receive_broadcast;
+        message->home = &engine->loops[i];
+        message->take = take;
+        message->why = why;
+        loop_post(engine->loops[i].loop, &message->task);
     }
 }
 
-static void tell_nothing(struct run *run)
+static void do_nothing(struct run *run)
 {
     (void)run;
 }
 
 void engine_wake_all(struct engine *engine, enum engine_woken why)
 {
-    tell_all(engine, tell_nothing, why);
+    broadcast(engine, do_nothing, why);
 }
 
-/* ---- The end of the server: there is nothing more to wait for on this node ---- */
+/* ---- The end of the server. Waiters are woken: nothing more will come to this node ---- */
 
-static void wish_drain(struct run *run)
+/* Only noted here. A resumable run is released before its next turn (run_model.c), when nothing of it
+ * is open: its next owner begins with a whole turn, and repeats nothing. */
+static void request_drain(struct run *run)
 {
     run->drain_wanted = true;
     run_hold_leave(run);
@@ -445,8 +459,9 @@ static void wish_drain(struct run *run)
 
 void engine_drain(struct engine *engine)
 {
+    /* First the flag, then the message: a run that arrives in between reads the flag. */
     atomic_store(&engine->draining, true);
-    tell_all(engine, wish_drain, WOKEN_ARRIVED);
+    broadcast(engine, request_drain, WOKEN_ARRIVED);
 }
 
 static void end_now(struct run *run)
@@ -457,14 +472,16 @@ static void end_now(struct run *run)
         run_release(run);
         return;
     }
-    run_begin_to_end(run);
+    /* No other node can continue it. A run that waits for a slot begins, so that its client is sent a
+     * response that failed, and no empty stream. */
+    run_prepare_end(run);
     if (run->life == RUN_ALIVE)
         run_fail(run, "server_error", "The server is shutting down.");
 }
 
 void engine_abandon(struct engine *engine)
 {
-    tell_all(engine, end_now, WOKEN_ARRIVED);
+    broadcast(engine, end_now, WOKEN_ARRIVED);
 }
 
 void engine_stats(struct engine *engine, struct engine_stats *ret_stats)

@@ -1,24 +1,51 @@
 /*
- * How runs come to their loops and leave them: what may come, who waits for a slot or for the end of
- * its own last stay, and what is given back when one goes.
+ * How runs come to their loops and leave them.
+ *
+ * One time in the memory of a loop is a residency. It goes like this:
+ *
+ *   engine_run()     any thread: counts the run as live, and posts an arrival to its loop
+ *   arrived()        the run is made and entered into the table; from here on messages find it
+ *   find_slot()      it has a slot, or waits in the queue of slots.c
+ *   engine_begin()   it has a slot: run_arrive() (turn/run.c) does the first step
+ *   engine_forget()  its last write is done, or it was dropped: out of the table, the lease entry and
+ *                    the timers
+ *   free_later()     in the loop's next round: the slot is given back, the run is freed
+ *
+ * A run that waits for a slot is a run already. It can be cancelled, expire, be followed and be
+ * released. What it came with stays in its arrival until it begins. A run that is to end before it has
+ * a slot begins all the same (run_prepare_end()), so that each run is announced before it ends.
+ *
+ * Freed in the next round, not at once: engine_forget() is called from within the run's own callbacks,
+ * which still touch the run afterwards. And a slot that was given to it at the same moment is a task
+ * of the run's in the inbox. It runs before free_later(), because an inbox keeps its order.
+ *
+ * Two residencies of one run may touch. A client sees in the database that the run waits, and answers
+ * before the loop has been notified of that very commit. Then the new arrival waits behind the old
+ * run and is admitted by engine_forget(). If the old run believes that it is alive, its lease had run
+ * out and this node claimed it again: the old residency is void, and is dropped.
+ *
+ * What must hold: a loop has at most one run of an id; each engine_run() is counted live exactly once
+ * and uncounted once, in free_later(); the slot goes back exactly once.
+ *
+ * Rejected: refusing runs for which no slot is free. Clients would have to retry in a loop, and a
+ * queue that takes turns between projects is fairer than luck. Only beyond a limit of waiting runs
+ * are requests refused (engine_admit()).
  */
 
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/base/json.h"
 #include "core/base/mem.h"
-#include "core/memory/variable_memory.h"
 #include "core/run/engine/engine_internal.h"
 
-static bool is_laden(struct engine *engine)
+static bool has_loaded_too_much(struct engine *engine)
 {
-    bool laden;
+    bool too_much;
 
     lock_acquire(&engine->lock);
-    laden = engine->options.byte_limit && engine->stats.bytes >= engine->options.byte_limit;
+    too_much = engine->options.byte_limit && engine->stats.bytes >= engine->options.byte_limit;
     lock_release(&engine->lock);
-    return laden;
+    return too_much;
 }
 
 static size_t text_size(const char *text)
@@ -26,8 +53,9 @@ static size_t text_size(const char *text)
     return text ? strlen(text) : 0;
 }
 
-/* Of what a run keeps for as long as it lives: what it has loaded. What it makes has limits of its
- * own. */
+/* Bytes of text that the run keeps for its whole residency. Only what it has loaded counts: what it
+ * makes has limits of its own. It is measured once, before the run is handed over, so that the sum is
+ * the same when it is subtracted. */
 static size_t load_size(const struct run_start *start)
 {
     const struct run_load *load = &start->load;
@@ -40,26 +68,15 @@ static size_t load_size(const struct run_start *start)
     return size;
 }
 
-void run_start_clear(struct run_start *start)
-{
-    run_load_clear(&start->load);
-    run_settings_clear(&start->settings);
-    json_decref(TAKE(start->context));
-    json_decref(TAKE(start->secrets));
-    variable_memory_release(TAKE(start->memory));
-    variables_free(TAKE(start->variables), start->variable_count);
-    start->variable_count = 0;
-}
-
 enum err_code engine_admit(struct engine *engine, struct err *err)
 {
     if (engine_is_draining(engine))
         return err_refuse(err, ERR_STORE, REASON_UNSET, NULL,
                           "The server is shutting down. Please retry your request.");
-    if (slots_line_full(engine->slots))
+    if (slots_queue_full(engine->slots))
         return err_refuse(err, ERR_LIMIT, REASON_BUSY, NULL,
                           "Too many runs wait on this server. Please retry in a few seconds.");
-    if (is_laden(engine))
+    if (has_loaded_too_much(engine))
         return err_refuse(err, ERR_LIMIT, REASON_BUSY, NULL,
                           "The conversations that this server works on are too much at once. "
                           "Please retry in a few seconds.");
@@ -72,7 +89,7 @@ struct arrival {
     struct run_start start;
     size_t bytes;
     struct thread_row thread;
-    struct arrival *next; /* behind it, for a run whose last stay is not over */
+    struct arrival *next; /* the arrival behind it, when the run's last residency is not over */
 };
 
 static void add_run(struct engine_loop *home, struct run *run)
@@ -99,15 +116,15 @@ static void add_sink(struct run *run, struct sink *sink)
     run->publishing.sinks = sink;
 }
 
-/* A run may come again before its last stay is over: its client saw in the database that it
- * waits, and answered, before we heard that this was written. Or the lease ran out while the
- * database was away, and is ours again: then the last stay is void. */
+/* True: the arrival was put behind the residency before it (see above). */
 static bool must_wait(struct arrival *arrival)
 {
     const char *run_id = arrival->start.load.run.id;
     struct run *before = engine_find_here(arrival->home, run_id);
     struct arrival **at;
 
+    /* The old residency does not know that its lease was lost. It may have a write under way, whose
+     * fence is too old to change anything: then it leaves the table when that write comes back. */
     if (before && before->life == RUN_ALIVE) {
         run_abandon(before);
         run_pump(before);
@@ -121,6 +138,7 @@ static bool must_wait(struct arrival *arrival)
     return true;
 }
 
+/* Posted again, not run: the first of them makes a run, behind which the others wait once more. */
 static void admit_successors(struct run *run)
 {
     while (run->successors) {
@@ -152,11 +170,12 @@ static void slot_came(struct loop_task *task)
 
     run->has_slot = true;
     if (run->life != RUN_ALIVE)
-        return; /* it ended while it waited; the slot goes with it */
+        return; /* it ended while it waited; free_later() gives the slot back */
     engine_begin(run);
     run_pump(run);
 }
 
+/* On any thread, under the lock of the slots: only posts. */
 static void slot_found(struct slot_waiter *waiter)
 {
     struct run *run = CONTAINER_OF(waiter, struct run, slot);
@@ -173,7 +192,7 @@ static bool find_slot(struct run *run)
     return run->has_slot;
 }
 
-/* Those that are only to be ended. */
+/* The run was claimed only to be ended: cancelled, or expired while it waited for its client. */
 static bool needs_no_slot(const struct run *run)
 {
     return run->row.status == RUN_CANCELLING || run->row.status == RUN_REQUIRES_ACTION;
@@ -194,7 +213,7 @@ static void arrived(struct loop_task *task)
     run->drain_wanted = engine_is_draining(run->engine);
     add_sink(run, arrival->start.sink);
     waiters_wake(&arrival->home->waiters, run->row.id, WOKEN_ARRIVED);
-    run_watch_expiry(run);
+    run_watch_expiry(run); /* time passes in the queue as well */
     if (needs_no_slot(run) || find_slot(run)) {
         engine_begin(run);
         run_pump(run);
@@ -223,6 +242,8 @@ void engine_run(struct engine *engine, struct run_start *start)
     start->variable_count = 0;
     start->sink = NULL;
 
+    /* Before the task is posted: it could otherwise end, and be uncounted, before it was counted, and
+     * engine_wait_idle() would miss it on its way. */
     lock_acquire(&engine->lock);
     engine->stats.live++;
     engine->stats.bytes += arrival->bytes;
@@ -243,7 +264,7 @@ static void count_end(struct engine *engine, const struct run *run)
     lock_release(&engine->lock);
 }
 
-/* It was dropped before it had begun. */
+/* A run that never began still has what it came with. */
 static void drop_arrival(struct run *run)
 {
     if (!run->arriving)
@@ -279,8 +300,8 @@ void engine_forget(struct run *run)
     if (run->writing.fence)
         engine_lease_drop(run->engine, run);
     if (!run->has_slot && run->slot.ready)
-        (void)slots_leave(run->engine->slots, &run->slot); /* if it has one by now, slot_came()
-                                                            * runs before free_later() */
+        /* False: it was given a slot a moment ago, and slot_came() runs before free_later(). */
+        (void)slots_leave(run->engine->slots, &run->slot);
     run->later.run = free_later;
     loop_post(run->loop, &run->later);
     admit_successors(run);

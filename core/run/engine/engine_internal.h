@@ -10,21 +10,24 @@
 #include "core/run/engine/held_leases.h"
 #include "core/run/engine/slots.h"
 #include "core/run/engine/waiters.h"
-#include "core/run/turn/bells.h"
 #include "core/run/turn/run.h"
+#include "core/run/turn/run_wakeups.h"
 
 /*
- * engine_internal.h -- the loops and the runs on each; for engine.c and engine_arrivals.c.
+ * engine_internal.h -- the loops and the runs on each; for engine.c and engine_arrivals.c only.
+ *
+ * The rest of core/run reaches its engine through core/run/turn/home.h.
  */
 
+/* Buckets of a loop's table of runs. */
 #define TABLE_SIZE ((size_t)1024)
 
-/* The runs of one loop; the loop's thread only. */
+/* The runs of one loop. The loop's thread only. */
 struct engine_loop {
     struct engine *engine;
     struct loop *loop;
     struct run *table[TABLE_SIZE];
-    struct bells bells;
+    struct run_wakeups wakeups;
     struct waiters waiters;
     struct webhook_posts posts;
 };
@@ -39,15 +42,18 @@ struct engine {
     struct slots *slots;
     struct held_leases *leases;
     struct lock lock;
-    pthread_cond_t idle; /* guarded by lock, as the next: */
-    struct engine_stats stats;
+    pthread_cond_t idle;       /* broadcast when no run is live */
+    struct engine_stats stats; /* guarded by lock */
 };
 
+/* The loop on which a run is, or would be. Any thread. */
 struct engine_loop *engine_home(struct engine *engine, const char *run_id);
-struct run **engine_slot(struct engine_loop *home, const char *run_id); /* of its table */
+/* The bucket of the loop's table in which a run is, or would be. On that loop. */
+struct run **engine_slot(struct engine_loop *home, const char *run_id);
+/* NULL: the run is not in memory here. On that loop. */
 struct run *engine_find_here(struct engine_loop *home, const char *run_id);
 
-/* For struct sink: the client of a run is gone. */
+/* The `gone` of the sinks of a run, with the run as argument. On the run's loop. */
 void engine_sink_gone(struct sink *sink, void *run);
 
 #endif

@@ -1,12 +1,12 @@
 /*
- * A stream that joins a run again: what was said from the log, then live.
+ * A stream that joins a run again: first its past from the log, then live.
  *
  * A follower is a sink that passes frames on to its client's sink. It is in one of three
  * places:
  *
- *   reading   it has asked for the next piece of the log
+ *   reading   it has requested the next piece of the log
  *   joined    it is among the sinks of its run, and the run sends to it
- *   waiting   the run is on another node, so only the log can have more: a timer and a wake-up look again
+ *   waiting   the run is on another node: a timer or a wake-up makes it read the log again
  *
  * Without a gap or a duplicate. Frames are numbered, and the follower knows the number of the
  * next frame that its client needs. A frame of a resumable run is committed before it is
@@ -43,11 +43,11 @@
 
 #define READ_LIMIT ((size_t)64 << 10)
 
-/* How often the log of a run that is elsewhere is looked at: at first, and after a while. */
+/* Between two polls of the log of a run on another node: the first time, and at most. */
 #define WAIT_FIRST_NS (50 * NS_PER_MS)
 #define WAIT_LAST_NS  (1000 * NS_PER_MS)
-/* When its owner tells us of more: only in case that something gets lost. */
-#define WAIT_TOLD_NS (5 * NS_PER_SECOND)
+/* While its owner notifies this node: only in case a notification gets lost. */
+#define WAIT_NOTIFIED_NS (5 * NS_PER_SECOND)
 
 struct follower {
     struct sink sink; /* among the sinks of the run, once it has caught up */
@@ -59,12 +59,12 @@ struct follower {
     int64_t next; /* number of the next frame for the client */
     uint64_t wait_ns;
     uint64_t ask_owner_ns; /* when to ask the owner (again); 0: it was not asked yet */
-    bool told;             /* the owner has answered */
-    bool again;            /* something happened while we were reading */
+    bool notified;         /* the owner has answered: it notifies this node */
+    bool again;            /* a wake-up came during the read: read once more */
     bool reading;
     bool joined;
-    bool left;  /* the client has */
-    bool heard; /* and that was taken in: whatever is still under way releases the follower */
+    bool left;     /* the client has; the message that says so is posted */
+    bool received; /* that message has arrived: the read under way releases the follower */
     struct log_read read;
     struct loop_timer timer;
     struct engine_waiter waiter;
@@ -139,7 +139,7 @@ static void release(struct follower *follower)
     free(follower);
 }
 
-/* A client that leaves in the middle of this has posted leave(), which releases the follower. */
+/* The client may leave from within events(). Then leave() is posted, and releases the follower. */
 static void end_stream(struct follower *follower)
 {
     const char *end = follower->face->stream_end;
@@ -151,14 +151,14 @@ static void end_stream(struct follower *follower)
 
 /* ---- From the run ---- */
 
-static void ask_log(struct follower *follower);
+static void read_more(struct follower *follower);
 
 static void take_events(struct sink *sink, const char *frames, size_t length)
 {
     pass_on(follower_of(sink), frames, length);
 }
 
-/* The run has ended here: all of it was passed on. */
+/* The run has ended on this loop, and every frame was passed on. */
 static void take_close(struct sink *sink)
 {
     struct follower *follower = follower_of(sink);
@@ -168,13 +168,15 @@ static void take_close(struct sink *sink)
         end_stream(follower);
 }
 
+/* The run has left this loop: for its client, for another node, or because its lease was lost. The log
+ * has whatever follows. */
 static void take_pause(struct sink *sink)
 {
     struct follower *follower = follower_of(sink);
 
     follower->joined = false;
     if (!follower->left)
-        ask_log(follower);
+        read_more(follower);
 }
 
 static const struct sink_ops follower_ops = {
@@ -185,10 +187,11 @@ static const struct sink_ops follower_ops = {
 
 /* ---- From the log ---- */
 
-static void ask_log(struct follower *follower)
+static void read_more(struct follower *follower)
 {
     follower->reading = true;
     follower->again = false;
+    /* A notification during the read must not be lost: the piece may have been read before it. */
     if (follower->ask_owner_ns && !follower->waiter.link)
         engine_wait_for_run(follower->engine, &follower->waiter);
     follower->read.first_seq = follower->next;
@@ -196,57 +199,59 @@ static void ask_log(struct follower *follower)
     log_reader_ask(engine_options(follower->engine)->log_reader, &follower->read);
 }
 
-static void look_again(struct follower *follower)
+/* Out of a wait. */
+static void read_again(struct follower *follower)
 {
     stop_waiting(follower);
-    ask_log(follower);
+    read_more(follower);
 }
 
-/* The owner has nothing to say, or is none any more. */
+/* An owner that had answered and is silent now may have died: it is asked again at once. */
 static void wait_over(struct loop_timer *timer)
 {
     struct follower *follower = CONTAINER_OF(timer, struct follower, timer);
 
-    if (follower->told) {
-        follower->told = false;
+    if (follower->notified) {
+        follower->notified = false;
         follower->ask_owner_ns = loop_now(follower->loop);
     }
-    look_again(follower);
+    read_again(follower);
 }
 
 static void woken(struct engine_waiter *waiter, enum engine_woken why)
 {
     struct follower *follower = CONTAINER_OF(waiter, struct follower, waiter);
 
-    follower->told = why == WOKEN_MORE;
+    follower->notified = why == WOKEN_MORE;
     follower->wait_ns = 0;
     if (why == WOKEN_MOVED)
         follower->ask_owner_ns = loop_now(follower->loop);
     if (!follower->reading) {
-        look_again(follower);
+        read_again(follower);
         return;
     }
     follower->again = true;
     engine_wait_for_run(follower->engine, waiter);
 }
 
-/* It may be one that does not answer. */
+/* An owner that has not answered is asked again after WAIT_LAST_NS: it may be dead, or not have
+ * received the hint. One that has is asked before it forgets this node (run_peers.c). */
 static void ask_owner(struct follower *follower)
 {
     uint64_t now = loop_now(follower->loop);
 
     if (now < follower->ask_owner_ns)
         return;
-    follower->ask_owner_ns = now + (follower->told ? FOLLOW_AGAIN_NS : WAIT_LAST_NS);
+    follower->ask_owner_ns = now + (follower->notified ? FOLLOW_AGAIN_NS : WAIT_LAST_NS);
     store_wake_followed(engine_options(follower->engine)->store, &follower->read.tenant,
                         follower->read.run_id);
 }
 
-/* While nobody tells us what happens on other nodes, we look, less and less often. */
-static void wait_a_moment(struct follower *follower)
+/* The run is on another node, or the store did not answer. */
+static void wait_for_more(struct follower *follower)
 {
     if (engine_is_draining(follower->engine)) {
-        release(follower); /* without an end: the client goes on at another node */
+        release(follower); /* without an end: the client joins again at another node */
         return;
     }
     ask_owner(follower);
@@ -255,11 +260,12 @@ static void wait_a_moment(struct follower *follower)
         follower->wait_ns = WAIT_LAST_NS;
     loop_timer_start(follower->loop, &follower->timer,
                      loop_now(follower->loop) +
-                         (follower->told ? WAIT_TOLD_NS : follower->wait_ns));
+                         (follower->notified ? WAIT_NOTIFIED_NS : follower->wait_ns));
     if (!follower->waiter.link)
         engine_wait_for_run(follower->engine, &follower->waiter);
 }
 
+/* From here to the next frame nothing happens on this loop, so no frame is missed. */
 static void join(struct follower *follower, struct run *run)
 {
     stop_waiting(follower);
@@ -269,7 +275,9 @@ static void join(struct follower *follower, struct run *run)
     run->publishing.sinks = &follower->sink;
 }
 
-/* Nothing more in the log: has the run ended, is it here, or somewhere else? */
+/* The log has nothing more. The status was read before the frames, so a final status means that all
+ * frames were read. A run that is here and has published more than was read is read again, because
+ * the read came before that commit. */
 static void caught_up(struct follower *follower)
 {
     struct run *run = engine_find(follower->engine, follower->read.run_id);
@@ -281,9 +289,9 @@ static void caught_up(struct follower *follower)
     else if (run && run->publishing.published <= follower->next)
         join(follower, run);
     else if (run || follower->again)
-        ask_log(follower);
+        read_more(follower);
     else
-        wait_a_moment(follower);
+        wait_for_more(follower);
 }
 
 static void read_done(struct loop_task *task)
@@ -294,17 +302,17 @@ static void read_done(struct loop_task *task)
 
     follower->reading = false;
     if (follower->left) {
-        if (follower->heard)
+        if (follower->received)
             release(follower);
         return;
     }
     if (read->rc && read->rc != ERR_STORE) {
-        release(follower); /* deleted */
+        release(follower); /* the run was deleted */
         return;
     }
     if (read->rc) {
-        follower->told = false;
-        wait_a_moment(follower);
+        follower->notified = false;
+        wait_for_more(follower);
         return;
     }
     if (!read->length) {
@@ -313,18 +321,18 @@ static void read_done(struct loop_task *task)
     }
     follower->wait_ns = 0;
     pass_on(follower, frames, read->length);
-    ask_log(follower);
+    read_more(follower);
 }
 
 /* ---- Coming and going ---- */
 
-/* The client has left, and we are in nobody's middle any more. */
+/* The client has left. This is a task of its own, so no call of the sink is under way. */
 static void leave(struct loop_task *task)
 {
     struct follower *follower = CONTAINER_OF(task, struct follower, leave);
     struct run *run = engine_find(follower->engine, follower->read.run_id);
 
-    follower->heard = true;
+    follower->received = true;
     if (follower->reading)
         return; /* released when the read comes back */
     if (follower->joined && run)
@@ -349,7 +357,7 @@ static void started(struct loop_task *task)
     struct follower *follower = CONTAINER_OF(task, struct follower, start);
 
     if (!follower->left)
-        ask_log(follower);
+        read_more(follower);
 }
 
 void engine_follow(struct engine *engine, const struct follow *follow)

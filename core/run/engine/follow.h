@@ -8,23 +8,22 @@
 #include "core/run/engine/engine.h"
 
 /*
- * follow.h -- listening to a run again: what was said from the log, then live.
+ * follow.h -- a stream that joins a run again: first its past from the log, then live.
  *
- * A follower first reads the log from where its client left off, piece by piece, then joins the
- * run on its loop without a gap or a duplicate: it joins only when what it has read is all that
- * the run has published, and frames it has seen already are not sent again. A run that is not on
- * this node is followed through the log alone: its owner is asked to say when there is more, and the
- * log is looked at from time to time all the same.
+ * A follower reads the log from the frame that its client wants next, piece by piece. Once it has read
+ * all that the run has published, it joins the run on its loop, without a gap and without a duplicate.
+ * A run on another node is followed through the log alone. Its owner is asked to notify this node when
+ * the log grows, and the log is polled in case a notification gets lost.
  *
- * Each frame is the bytes that everybody else was sent.
+ * Only resumable runs have a log. Each frame is the same bytes that every other client was sent.
  */
 
-/* Whoever follows a run that is at work elsewhere asks its owner so often to be told of more. */
+/* A follower of a run on another node asks the owner again after this time. */
 #define FOLLOW_AGAIN_NS (10 * NS_PER_SECOND)
 
 enum follow_flags {
     FOLLOW_NUMBERED = 1 << 0, /* an "id: N" line before each frame */
-    FOLLOW_WAITING = 1 << 1,  /* stays through requires_action, until the run has ended */
+    FOLLOW_WAITING = 1 << 1,  /* until the run has ended, also through requires_action */
 };
 
 struct follow {
@@ -32,12 +31,14 @@ struct follow {
     const struct tenant *tenant; /* borrowed for the call */
     const char *thread_id;       /* "" for a response */
     const char *run_id;
-    int64_t first_seq; /* the first frame wanted */
+    int64_t first_seq; /* number of the first frame that the client wants */
     unsigned flags;    /* enum follow_flags */
     struct sink *sink; /* made for engine_loop(run_id); taken */
 };
 
-/* Any thread. The run was seen to exist; when it is gone meanwhile, the stream just ends. */
+/* Any thread; copies what it needs. The caller has seen that the run exists. If it is deleted
+ * meanwhile, the sink is closed without the end of a stream. The sink is also closed so when this node
+ * drains: the client joins again elsewhere. */
 void engine_follow(struct engine *engine, const struct follow *follow);
 
 #endif

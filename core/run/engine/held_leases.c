@@ -4,7 +4,7 @@
  * A run is touched by its loop only. But the keeper must renew all leases of the node in one
  * statement, from its own thread, and endpoints ask whether a run is here. So the little that
  * they need is copied into a table behind a lock: the id, the fence, and whether the run waits
- * for answers. A loop enters a run when it arrives, and removes it when it forgets it.
+ * for approvals. A loop enters a run when it arrives, and removes it when it forgets it.
  *
  * The copy may be a moment late, and that is harmless. Renewing the lease of a run that has
  * just ended changes nothing: its row is gone, or has another fence. A run that was entered
@@ -12,8 +12,11 @@
  * when the keeper reports a lease as lost, its message carries the fence, so the loop drops the
  * run only if it still has that very lease.
  *
- * Runs that wait for answers are counted. The keeper looks for them at each renewal, and nearly
- * always there are none.
+ * Runs that wait for approvals are counted. The keeper asks for them at each renewal, nearly always
+ * there are zero, and then the table is not read.
+ *
+ * After a crash the table is gone with the runs. The rows in the database still name this boot as the
+ * owner, and other nodes claim them when the leases expire.
  *
  * Decided against: asking every loop by message and collecting the answers. One busy loop would
  * delay the renewal of all leases, until other nodes take over runs that are well.
@@ -69,7 +72,7 @@ void held_leases_free(struct held_leases *held)
     free(held);
 }
 
-/* Where it is, or would be. */
+/* The pointer to the lease in the table; it points to NULL if the run has none. */
 static struct lease **slot_locked(struct held_leases *held, const char *run_id)
     REQUIRES(held->lock)
 {

@@ -40,34 +40,35 @@
 #include "core/run/approval/run_approvals.h"
 #include "core/run/turn/run.h"
 
-/* Deaths of servers that a run may live through. */
+/* Deaths of owners that a run may survive. */
 #define ATTEMPT_LIMIT 5
 
 /* Pieces of the log that are read at once. */
 #define LOG_PIECE ((size_t)1 << 20)
 
-/* ---- Before the loop has it: what was said, from the log ---- */
+/* ---- Before the loop has it: what clients were sent, from the log ---- */
 
-struct listener {
+/* The text of one item, put together from the events of the log. */
+struct excerpt {
     const struct face *face;
     const struct item_row *item;
-    json_int_t index; /* the face's */
+    json_int_t index; /* see add_delta() in face.h */
     struct buf text;
 };
 
-static bool hear(void *arg, const char *name, const char *data, size_t length)
+static bool add_event(void *arg, const char *name, const char *data, size_t length)
 {
-    struct listener *listener = arg;
+    struct excerpt *excerpt = arg;
     json_auto_t *event = NULL;
 
     (void)name;
     if (json_parse(data, length, &event, NULL) == ERR_OK)
-        listener->face->add_delta(event, listener->item, &listener->index, &listener->text);
+        excerpt->face->add_delta(event, excerpt->item, &excerpt->index, &excerpt->text);
     return true;
 }
 
 static enum err_code read_log(struct store *store, const struct run_row *run,
-                              struct listener *listener, struct err *err)
+                              struct excerpt *excerpt, struct err *err)
 {
     const struct tenant tenant = tenant_of_project(run->project);
     struct sse_parser parser = {.limit = SIZE_MAX};
@@ -82,13 +83,13 @@ static enum err_code read_log(struct store *store, const struct run_row *run,
                                &next, err);
         if (rc || !length)
             break;
-        rc = sse_parser_feed(&parser, frames, length, hear, listener);
+        rc = sse_parser_feed(&parser, frames, length, add_event, excerpt);
     } while (!rc);
     sse_parser_clear(&parser);
     return rc;
 }
 
-/* Marks a body as not part of what the model will be told. */
+/* Marks a body as left out of what the model is sent. */
 static json_t *mark_cut(json_t *body)
 {
     json_t *notes = notes_make(body);
@@ -97,8 +98,8 @@ static json_t *mark_cut(json_t *body)
     return notes;
 }
 
-/* The field of a call that was told piece by piece. */
-static const char *told_field(const json_t *body)
+/* The field of a call that is streamed piece by piece. */
+static const char *streamed_field(const json_t *body)
 {
     static const char *const fields[] = {"arguments", "input", "code"};
 
@@ -109,9 +110,9 @@ static const char *told_field(const json_t *body)
     return NULL;
 }
 
-/* All that was heard of it are parts that had ended, which were stored with it: nothing was cut
+/* The log has of the item only parts that had ended, and those are stored in its row: nothing is missing
  * but its end. */
-static bool is_whole(const json_t *body, const struct listener *listener)
+static bool is_whole(const json_t *body, const struct excerpt *excerpt)
 {
     AUTO_BUF stored = {0};
     size_t i;
@@ -119,31 +120,31 @@ static bool is_whole(const json_t *body, const struct listener *listener)
 
     json_array_foreach (json_object_get(body, "content"), i, part)
         buf_add_text(&stored, json_get_string(part, "text", ""));
-    return stored.length && stored.length == listener->text.length &&
-           memcmp(stored.data, listener->text.data, stored.length) == 0;
+    return stored.length && stored.length == excerpt->text.length &&
+           memcmp(stored.data, excerpt->text.data, stored.length) == 0;
 }
 
-/* The body of an item that was cut: its shape, as stored when it opened, and what was heard. */
-static char *cut_body(const struct item_row *item, const struct listener *listener)
+/* The body of an item that was cut: its shape, as stored when it opened, and the text of the log. */
+static char *cut_body(const struct item_row *item, const struct excerpt *excerpt)
 {
-    const char *heard = listener->text.data ? listener->text.data : "";
+    const char *text = excerpt->text.data ? excerpt->text.data : "";
     json_auto_t *body = json_parse_own(item->body);
-    const char *field = told_field(body);
+    const char *field = streamed_field(body);
 
-    if (is_whole(body, listener))
+    if (is_whole(body, excerpt))
         return mem_strdup(item->body);
     if (item->type == ITEM_MESSAGE)
         json_set(body, "content",
-                 json_build("[{s:s, s:s, s:[], s:[]}]", "type", "output_text", "text", heard,
+                 json_build("[{s:s, s:s, s:[], s:[]}]", "type", "output_text", "text", text,
                             "annotations", "logprobs"));
-    else if (item->type == ITEM_REASONING && listener->index >= 0)
+    else if (item->type == ITEM_REASONING && excerpt->index >= 0)
         json_set(body, "summary",
-                 json_build("[{s:s, s:s}]", "type", "summary_text", "text", heard));
+                 json_build("[{s:s, s:s}]", "type", "summary_text", "text", text));
     else if (item->type == ITEM_REASONING)
         json_set(body, "content",
-                 json_build("[{s:s, s:s}]", "type", "reasoning_text", "text", heard));
+                 json_build("[{s:s, s:s}]", "type", "reasoning_text", "text", text));
     else if (field)
-        json_set_string(body, field, heard);
+        json_set_string(body, field, text);
     json_set_string(mark_cut(body), "incomplete_reason", "run_failed");
     return json_text(body);
 }
@@ -153,19 +154,19 @@ enum err_code recover_load(struct store *store, const struct face *face, struct 
 {
     for (size_t i = 0; i < load->item_count; i++) {
         struct item_row *item = &load->items[i];
-        struct listener listener = {.face = face, .item = item, .index = -1};
+        struct excerpt excerpt = {.face = face, .item = item, .index = -1};
         enum err_code rc;
 
         if (item->status != ITEM_IN_PROGRESS || strcmp(item->run_id, load->run.id) != 0)
             continue;
-        rc = read_log(store, &load->run, &listener, err);
+        rc = read_log(store, &load->run, &excerpt, err);
         if (!rc) {
-            char *body = cut_body(item, &listener);
+            char *body = cut_body(item, &excerpt);
 
             free(item->body);
             item->body = body;
         }
-        buf_clear(&listener.text);
+        buf_clear(&excerpt.text);
         if (rc)
             return rc;
     }
@@ -190,7 +191,8 @@ static bool was_cut(const struct item_row *row)
     return json_get_bool(notes_of(body), "cut", false);
 }
 
-/* The item opens again for a moment, with all that was heard of it, and is closed. */
+/* Emits the end of an item that the dead owner opened, with the text that recover_load() gave it.
+ * run->items does not know the item, so the event is made by hand. */
 static void close_cut_item(struct run *run, struct item_row *row)
 {
     struct item past;
@@ -205,7 +207,7 @@ static void close_cut_item(struct run *run, struct item_row *row)
     run_put_item(run, row);
 }
 
-/* Whole items of a turn that did not end are not part of what the model will be told. */
+/* A whole item of a turn that did not end: the model is not sent it, because it makes the turn anew. */
 static void set_aside(struct run *run, struct item_row *row)
 {
     json_auto_t *body = json_parse_own(row->body);
@@ -241,7 +243,7 @@ static void close_open_items(struct run *run)
     }
 }
 
-/* The client had answered, and the answers had not become items yet. */
+/* The client had submitted all outputs, and the dead owner had not made items of them. */
 static bool client_has_answered(const struct call_row *calls, size_t count)
 {
     bool any = false;
@@ -261,19 +263,21 @@ bool run_is_poison(const struct run *run)
 
 void run_recover(struct run *run, const struct call_row *calls, size_t call_count)
 {
-    bool asked = call_count && calls[0].turn == run->row.turn;
+    /* The rows are the calls of the last turn that made any. If that turn is not over, the model's
+     * part of it is complete, and only the calls are left to do. */
+    bool has_calls = call_count && calls[0].turn == run->row.turn;
 
     if (run->ending || run->row.status == RUN_CANCELLING || run_is_poison(run)) {
         close_open_items(run);
         return;
     }
-    if (asked && client_has_answered(calls, call_count)) {
+    if (has_calls && client_has_answered(calls, call_count)) {
         close_open_items(run);
         run_take_answers(run, calls, call_count);
         run_list_tools(run);
         return;
     }
-    if (asked) {
+    if (has_calls) {
         close_open_items(run);
         run_resume_calls(run, calls, call_count);
         return;
@@ -284,11 +288,11 @@ void run_recover(struct run *run, const struct call_row *calls, size_t call_coun
 
 /* ---- When the database does not take a write ---- */
 
-/* Whatever it was that it did not like, it was in here. */
+/* Takes out of an item every text that the database may have refused. */
 static void blank(struct item_row *row)
 {
     json_auto_t *body = json_parse_own(row->body);
-    const char *field = told_field(body);
+    const char *field = streamed_field(body);
 
     if (json_object_get(body, "content"))
         json_set(body, "content", json_array());
@@ -302,7 +306,8 @@ static void blank(struct item_row *row)
     row->status = ITEM_INCOMPLETE;
 }
 
-/* The input comes again by itself with a run that is made again. */
+/* A write that creates the run carries the input by itself (lend_input() in run_write.c), so that is
+ * not put again. Items of the refused write are put first and blanked with the others. */
 static void put_blank_items(struct run *run, const struct run_write *write)
 {
     for (size_t i = 0; i < write->item_count; i++) {
@@ -315,8 +320,8 @@ static void put_blank_items(struct run *run, const struct run_write *write)
     }
 }
 
-/* Frames that were not stored are not told, and their numbers are free again. */
-static void forget_untold(struct run *run, int64_t first)
+/* Frames that were not stored are not sent. The next frame gets the number `first`. */
+static void drop_unsent_frames(struct run *run, int64_t first)
 {
     frames_clear(&run->publishing.frames);
     run->publishing.pause_length = 0;
@@ -329,11 +334,12 @@ void run_take_refusal(struct run *run, const struct run_write *write)
                         ? write->log_first
                         : run->publishing.frames.next - (int64_t)run->publishing.frames.count;
 
-    forget_untold(run, first);
+    drop_unsent_frames(run, first);
     run_fail(run, "server_error", "The server could not store this run.");
-    /* What is closed now was perhaps never heard of: only the end is told. Its number comes behind
-     * those that have left. */
-    forget_untold(run, first < run->publishing.published ? run->publishing.published : first);
+    /* run_fail() has closed items that no client may know of. Those events are dropped, and only the end
+     * is emitted, with the number behind the frames that have been published. */
+    drop_unsent_frames(run,
+                       first < run->publishing.published ? run->publishing.published : first);
     run_emit(run, &(struct run_event){.kind = RUN_EVENT_STATUS});
     put_blank_items(run, write);
     for (struct step *step = run->items.steps; step; step = step->next)

@@ -6,11 +6,15 @@
 #include "core/store/tables/runs/runs.h"
 
 /*
- * recover.h -- making ready a run whose owner died, before its new loop gets it.
+ * recover.h -- makes a run ready whose owner died, before its new loop gets it.
+ *
+ * The second half happens on the loop: run_recover() in core/run/turn/home.h.
  */
 
-/* Reads from the log what was said of items that were still open. Blocks on the store; called by
- * whoever claimed the run (the keeper, an HTTP worker). */
+/* Completes the items of `load` that were open when the owner died: each gets the text that the log
+ * has of it, which is what clients can have received. Any thread that may block on the store: the
+ * keeper, or the HTTP worker whose cancel claimed the run. On a failure the items that were not
+ * reached keep their rows; the caller drops the load, and the run is claimed again later. */
 enum err_code recover_load(struct store *store, const struct face *face, struct run_load *load,
                            struct err *err) MUST_CHECK;
 

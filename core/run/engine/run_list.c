@@ -1,5 +1,14 @@
 /*
  * The tools of groups and of remote servers, listed once in a conversation.
+ *
+ * A list is an item (mcp_list_tools) of the response that first needs it. It shows the client what the
+ * model may call, and it is part of the history: the next response finds it there and lists nothing.
+ * So the model knows the same tools from turn to turn, and a remote server is asked once.
+ *
+ * Groups of this server are listed here, at once. Remote servers take time, and are listed by
+ * run_servers.c, which continues with the first turn when their lists have come. A run that was
+ * taken over or has been answered lists no groups again: its first residency did. A run of a thread
+ * never lists groups, because the Assistants API has no such item.
  */
 
 #include "core/run/calls/run_calls.h"
@@ -10,6 +19,8 @@
 #include "core/base/mem.h"
 #include "core/run/calls/run_servers.h"
 
+/* The label is looked for in the text of the body: decoding each list of a long history would cost more,
+ * and the body is compact JSON of this server's own. */
 static bool was_listed(const struct run *run, const char *label)
 {
     AUTO_FREE char *mark = mem_printf("\"server_label\":\"%s\"", label);
@@ -34,7 +45,7 @@ static void list_groups(struct run *run)
         if (!label || run->tools.uses[i].remote || run->tools.uses[i].implied ||
             (last && strcmp(last, label) == 0) || was_listed(run, label))
             continue;
-        last = label;
+        last = label; /* the uses of a group stand together */
         item = run_new_item(run, ITEM_MCP_LIST_TOOLS);
         item->fields = json_build("{s:s, s:[]}", "server_label", label, "tools");
         run_open_item(run, item);
@@ -49,5 +60,5 @@ void run_list_tools(struct run *run)
 {
     if (run->arrival == ARRIVAL_NEW && !run_is_assistants(run))
         list_groups(run);
-    run_list_servers(run, run_go_on);
+    run_list_servers(run, run_continue);
 }

@@ -1,3 +1,40 @@
+/*
+ * Who may work now: two limits, and a fair queue behind them.
+ *
+ * A slot is the right to be at work: to load tools, to request models, to execute calls. Without a
+ * limit a node would accept more runs than its memory and its upstreams can serve, and all of them
+ * would be slow at once. There is a limit for the node and one for each project.
+ *
+ * Two queues, one inside the other. Each project has a share: what it has at work, and its waiting
+ * runs in the order of arrival. Shares that have a waiting run, and may have one more at work, stand
+ * in a queue of shares. When a slot comes free, the share at the front gets it for its first run, and
+ * goes to the back. So projects take turns, whatever the lengths of their queues.
+ *
+ * A share whose project has reached its limit is not in the queue of shares. That is why serving never
+ * skips anything, and each operation takes constant time. place_locked() is the only function that
+ * decides whether a share belongs there. It is called after every change of `first` or `used`. New
+ * limits of a project take effect with its next such change.
+ *
+ * What must hold, whenever the lock is free:
+ *
+ *   - a share is in the queue if and only if it has a waiting run and is below its limit
+ *   - while the node is below its limit the queue is empty
+ *   - `used` of the slots is the sum of `used` of all shares, and `waiting` that of their runs
+ *   - a share without work, held runs and waiting runs does not exist
+ *
+ * The lock. Runs of all loops come here, and a slot that is given back on one loop may be for a run
+ * on another. So ready() is called by the thread that gives back, and only posts a task. It is called
+ * under the lock: a waiter that leaves at the same moment could otherwise be freed between being
+ * chosen and being called.
+ *
+ * Nothing here survives a crash. Runs that waited are claimed by other nodes like any other run, and
+ * wait there.
+ *
+ * Rejected: one queue in the order of arrival. A project that starts a thousand runs would delay the
+ * single run of every other. And weights for projects: nobody has asked for them, and turns are easy
+ * to explain.
+ */
+
 #include "core/run/engine/slots.h"
 
 #include <stdint.h>
@@ -9,17 +46,17 @@
 
 #define TABLE_SIZE ((size_t)256)
 
-/* What one project has at work, and who of it waits. */
+/* What one project has at work, and which of its runs wait. */
 struct share {
     char project[ID_SIZE];
     struct tenant_limits limits;
     size_t used;
-    size_t held; /* of these */
+    size_t held; /* of these, waiting for approvals in memory */
     struct slot_waiter *first, *last;
     struct share *next; /* in the table */
 
-    /* In line: somebody of it waits, and it may have one more. */
-    bool in_line;
+    /* In the queue of shares: a run of it waits, and it may have one more at work. */
+    bool queued;
     struct share *before, *behind;
 };
 
@@ -30,7 +67,7 @@ struct slots {
     size_t used;
     size_t waiting;
     struct share *shares[TABLE_SIZE];
-    struct share *front, *back; /* of the line */
+    struct share *front, *back; /* of the queue of shares */
 };
 
 struct slots *slots_new(const struct slots_limits *limits)
@@ -60,7 +97,7 @@ void slots_free(struct slots *slots)
 
 /* ---- Shares ---- */
 
-/* Where the project's share is, or would be. */
+/* The pointer to the project's share in the table; it points to NULL if the project has no share. */
 static struct share **share_slot_locked(struct slots *slots, const char project[ID_SIZE])
     REQUIRES(slots->lock)
 {
@@ -71,7 +108,8 @@ static struct share **share_slot_locked(struct slots *slots, const char project[
     return at;
 }
 
-/* The project's share; made when it has none. */
+/* The project's share, made if it has none. Callers that add nothing to it must drop it again
+ * (drop_if_idle_locked()), or projects that came once would stay in the table for ever. */
 static struct share *find_share_locked(struct slots *slots, const struct tenant *tenant)
     REQUIRES(slots->lock)
 {
@@ -106,36 +144,36 @@ static bool is_full(const struct share *share)
     return share->limits.runs && share->used >= share->limits.runs;
 }
 
-/* ---- The line of projects ---- */
+/* ---- The queue of shares ---- */
 
-static void join_line_locked(struct slots *slots, struct share *share) REQUIRES(slots->lock)
+static void joqueued_locked(struct slots *slots, struct share *share) REQUIRES(slots->lock)
 {
-    share->in_line = true;
+    share->queued = true;
     share->before = slots->back;
     share->behind = NULL;
     *(slots->back ? &slots->back->behind : &slots->front) = share;
     slots->back = share;
 }
 
-static void quit_line_locked(struct slots *slots, struct share *share) REQUIRES(slots->lock)
+static void leave_queue_locked(struct slots *slots, struct share *share) REQUIRES(slots->lock)
 {
-    share->in_line = false;
+    share->queued = false;
     *(share->before ? &share->before->behind : &slots->front) = share->behind;
     *(share->behind ? &share->behind->before : &slots->back) = share->before;
 }
 
-/* After anything that changes whether it belongs into the line. It keeps its place. */
+/* A share that is in the queue and belongs there keeps its place. */
 static void place_locked(struct slots *slots, struct share *share) REQUIRES(slots->lock)
 {
     bool belongs = share->first && !is_full(share);
 
-    if (belongs && !share->in_line)
-        join_line_locked(slots, share);
-    else if (!belongs && share->in_line)
-        quit_line_locked(slots, share);
+    if (belongs && !share->queued)
+        joqueued_locked(slots, share);
+    else if (!belongs && share->queued)
+        leave_queue_locked(slots, share);
 }
 
-/* ---- Those who wait ---- */
+/* ---- The waiting runs of a share ---- */
 
 static void add_waiter_locked(struct slots *slots, struct share *share,
                               struct slot_waiter *waiter) REQUIRES(slots->lock)
@@ -166,8 +204,9 @@ static void serve_locked(struct slots *slots) REQUIRES(slots->lock)
         remove_waiter_locked(slots, share, waiter);
         share->used++;
         slots->used++;
-        quit_line_locked(slots, share);
-        place_locked(slots, share); /* at the end, if it has more */
+        /* Out and in again: it goes to the back, and the next project is served first. */
+        leave_queue_locked(slots, share);
+        place_locked(slots, share);
         waiter->ready(waiter);
     }
 }
@@ -181,6 +220,7 @@ bool slots_take(struct slots *slots, struct slot_waiter *waiter)
 
     lock_acquire(&slots->lock);
     share = find_share_locked(slots, waiter->tenant);
+    /* A free slot means that no run waits for one that it may have, so no run is overtaken. */
     taken = !node_is_full_locked(slots) && !is_full(share);
     if (taken) {
         share->used++;
@@ -218,6 +258,8 @@ void slots_give(struct slots *slots, const struct tenant *tenant)
     share = find_share_locked(slots, tenant);
     slots->used--;
     share->used--;
+    /* The share may have been at its limit: first it returns to the queue, then the slot is handed
+     * to the front, which may be this share. */
     place_locked(slots, share);
     serve_locked(slots);
     drop_if_idle_locked(slots, share);
@@ -238,7 +280,7 @@ bool slots_hold(struct slots *slots, const struct tenant *tenant)
     return may;
 }
 
-void slots_go_on(struct slots *slots, const struct tenant *tenant)
+void slots_unhold(struct slots *slots, const struct tenant *tenant)
 {
     struct share *share;
 
@@ -249,12 +291,12 @@ void slots_go_on(struct slots *slots, const struct tenant *tenant)
     lock_release(&slots->lock);
 }
 
-bool slots_line_full(struct slots *slots)
+bool slots_queue_full(struct slots *slots)
 {
     bool full;
 
     lock_acquire(&slots->lock);
-    full = slots->limits.line && slots->waiting >= slots->limits.line;
+    full = slots->limits.queue && slots->waiting >= slots->limits.queue;
     lock_release(&slots->lock);
     return full;
 }

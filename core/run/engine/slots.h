@@ -5,56 +5,44 @@
 #include <stddef.h>
 
 #include "core/domain/tenant.h"
+#include "core/run/turn/slot_waiter.h"
 
 /*
- * slots.h -- how many runs may be at work at once, on this node and of one project; and who is next.
+ * slots.h -- how many runs are at work at once, on this node and for one project, and which is next.
  *
- * A run that finds no slot waits: the runs of a project in the order of arrival, and projects take
- * turns, so that one with thousands in line holds up nobody. Nor does one that has used up its own.
- * Nothing is refused before too many wait. Whatever the number, coming, leaving and ending look at
- * one run and one project.
+ * A run that finds no slot waits in a queue. The runs of one project wait in the order of arrival,
+ * and projects take turns: one with thousands of runs in the queue delays no other. Nor does a
+ * project that has reached its own limit. Each operation takes constant time, however many wait.
  *
- * A run that waits for people keeps its slot meanwhile; so only some of a project may. How many of a
- * project may do what says the tenant; of tenants of one project the last one counts.
+ * A run that waits for approvals in memory (a held run) keeps its slot meanwhile. So a project has a
+ * limit of held runs as well. The limits of a project are in its tenant. Two tenants of one project
+ * may differ: the limits that were passed last apply.
  *
- * Any thread may call.
+ * Any thread may call. Nothing here blocks.
  */
 
 struct slots;
 
-struct slots_limits { /* 0: no limit */
-    size_t node;
-    size_t line;
-};
+struct slots *slots_new(const struct slots_limits *limits); /* copies the limits */
+void slots_free(struct slots *slots);                       /* NULL is fine; no run may wait */
 
-struct slots *slots_new(const struct slots_limits *limits);
-void slots_free(struct slots *slots);
-
-/* Somebody who wants a slot. Zero it, fill in tenant and ready. */
-struct slot_waiter {
-    const struct tenant *tenant; /* lives as long as the waiter */
-    /* A slot is there, and is the waiter's. Called on whichever thread gave it back, under the lock
-     * of the slots: it may post a task and nothing else. */
-    void (*ready)(struct slot_waiter *waiter);
-    struct slot_waiter *before, *behind; /* the next ones of its project */
-    bool waiting;                        /* in line; guarded by the lock of the slots */
-};
-
-/* True when there is a slot now. False: ready() will be called. */
+/* True: the caller has a slot now. False: the waiter is in the queue, and ready() will be called. */
 bool slots_take(struct slots *slots, struct slot_waiter *waiter);
 
-/* Out of the line. False when the waiter was not in it (any more): then it has a slot, and ready()
- * has been called. */
+/* Takes the waiter out of the queue. False: it was not in the queue any more. Then ready() has been
+ * called, and the waiter has a slot to give back. */
 bool slots_leave(struct slots *slots, struct slot_waiter *waiter);
 
+/* Gives back a slot of the tenant's project, and hands it to the next run in the queue. */
 void slots_give(struct slots *slots, const struct tenant *tenant);
 
-/* The project's run that has a slot waits for people. False when as many do as may. */
+/* A run of the project that has a slot is about to be held. False: the project's limit of held runs
+ * is reached. */
 bool slots_hold(struct slots *slots, const struct tenant *tenant);
-/* It does not wait any more; before the slot is given back. */
-void slots_go_on(struct slots *slots, const struct tenant *tenant);
+/* The run is not held any more. Call it before the slot is given back. */
+void slots_unhold(struct slots *slots, const struct tenant *tenant);
 
-/* As many wait as may. */
-bool slots_line_full(struct slots *slots);
+/* Whether as many runs wait as the limit allows. New runs are refused then. */
+bool slots_queue_full(struct slots *slots);
 
 #endif

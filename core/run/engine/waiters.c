@@ -1,3 +1,13 @@
+/*
+ * A hash table of waiters, by the id of their run. Several may wait for one run.
+ *
+ * A waiter knows the pointer that points to it (`link`), so it leaves in constant time without knowing its
+ * table, and `link` says whether it waits at all.
+ *
+ * Waking calls code that may add waiters to the same bucket. So the waiters to be woken are first moved
+ * to a list of their own. What was added meanwhile waits for the next event.
+ */
+
 #include "core/run/engine/waiters.h"
 
 #include <string.h>
@@ -31,7 +41,7 @@ void waiter_drop(struct engine_waiter *waiter)
     waiter->link = NULL;
 }
 
-/* Those for that run, or all for NULL. Whoever is woken may wait again. */
+/* The waiters for that run, or all of the bucket for NULL. */
 static void wake_bucket(struct engine_waiter *first, const char *run_id, enum engine_woken why)
 {
     struct engine_waiter *woken = NULL;

@@ -6,25 +6,25 @@
 #include "core/base/err.h"
 
 /*
- * before_send.h -- what is done to the messages of a request before a model gets them: an operator's
- * hook, to take out what the model must not know, or to leave out what it need not.
+ * before_send.h -- an operator's hook, which sees the messages of a request before a model does. It may
+ * change them, to take out what the model must not know, or refuse them.
  *
- * A hook gets the messages of every request to a model, in the words of Chat Completions whatever its
- * upstream speaks: those of turns, of last answers and of summaries. What it does to them is for the
- * model only: nothing of it is stored, shown or counted. A hook has all the time that the run has,
- * because nobody waits for it, and a run that ends meanwhile no longer hears its answer.
+ * A hook gets the messages of every request to a model: of turns, of last answers and of compactions.
+ * They have the form of Chat Completions, whatever the upstream speaks. What the hook changes is for the
+ * model only: it is not stored, shown or counted. No thread waits for a hook, so it may take as long as
+ * the run has time. If the run ends meanwhile, the result is dropped.
  */
 
-/* Messages on their way. The hook's between look() and done(); then their sender's again. */
+/* The messages of one request. They are the hook's from look() until it calls done(). */
 struct outgoing {
-    json_t *messages;                        /* an array; nobody else holds a part of it */
-    enum err_code rc;                        /* why they must not be sent: then the run fails */
-    struct err why;                          /* for the log */
-    void (*done)(struct outgoing *outgoing); /* any thread, once */
+    json_t *messages; /* an array that shares no part with another thread */
+    enum err_code rc; /* ERR_OK, or why they must not be sent: then the run fails */
+    struct err why;   /* with rc: for the log. The client does not see it */
+    void (*done)(struct outgoing *outgoing); /* any thread; call it exactly once */
 };
 
 struct before_send {
-    /* On a loop: must not block. Calls done() now or later. */
+    /* Called on a run loop: must not block. Calls outgoing->done() now or later. */
     void (*look)(struct before_send *hook, struct outgoing *outgoing);
 };
 

@@ -20,20 +20,22 @@
 /*
  * call.h -- one tool call of a turn, while its run is in memory. On the run's loop.
  *
- * What happens to it is its status, and only call_move() changes that. The flags are facts: each is
- * set once, when it becomes known, and holds from then on.
+ * What has happened to a call is its status, and only call_move() changes it, by the table of
+ * domain/call_status.c. The flags are facts: each is set once, when it becomes known, and then holds.
+ *
+ * A call begins when the model begins to write it. It then passes the stages of core/run/calls, and is
+ * freed when the next turn begins. What is left of it is items.
  *
  * "Residency" is the time from when a loop takes the run up until the run ends, pauses or moves.
  */
 
 struct run;
 
-/* The approval that a person is asked for: before the call is executed. */
+/* The approval request about the call, before it is executed. */
 struct call_approval {
-    char id[ID_LIMIT +
-            1];  /* "": nobody was asked. What was shown under it is what is executed. */
-    bool anew;   /* the tool is not the one that was approved: it is asked again */
-    bool posted; /* the webhook has it */
+    char id[ID_LIMIT + 1]; /* "": none. The arguments that were shown with it are executed. */
+    bool anew;             /* the tool has changed since its approval: it is requested again */
+    bool posted;           /* the webhook has it */
 };
 
 struct call {
@@ -41,114 +43,120 @@ struct call {
     char *name;
     const struct tool_use *use; /* NULL when no such tool was offered */
     struct buf arguments;       /* as the model wrote them */
-    json_t *extra;              /* what its upstream wants back with it, see item.h; or NULL */
+    json_t *extra; /* what its upstream wants back with it, as in item.h; or NULL */
     enum call_status status;
 
     /* Facts. */
     bool hidden;
     bool final;
-    bool begun;        /* it was handed to its tool in an earlier residency */
-    bool lost;         /* it was approved in an earlier run, and nobody knows whether it ran */
-    bool truncated;    /* its result is too long for the model to see all of it */
-    bool list_changed; /* its MCP server has said that its list of tools has changed */
+    bool begun;     /* it was handed to its tool in an earlier residency */
+    bool lost;      /* it was approved in an earlier run, and may or may not have run there */
+    bool truncated; /* its result is too long for the model to see all of it */
+    bool
+        list_changed; /* its MCP server has reported during the call that its tools have changed */
 
     /* Before it runs. */
     struct resolved_call *resolved; /* run_variables.h; NULL: it has no references */
     struct call_plan *plan;         /* run_plan.h; NULL: it has none */
-    struct recall *recall;          /* run_grants.h: earlier answers that cover it; or NULL */
+    struct recall *recall;          /* run_grants.h: grants that cover it; or NULL */
     struct call_approval approval;
-    char *reason; /* why it was refused, or its result was; or NULL */
+    char *reason; /* why it, or its result, was rejected; or NULL */
 
     /* While it runs. */
     unsigned channel_position; /* of a call that the server executes */
-    int64_t started_at;        /* microseconds on the wall */
-    uint64_t noted_ns;         /* when its live metadata was emitted last; 0: never */
-    struct buf said;           /* text that its tool has emitted */
+    int64_t started_at;        /* wall clock, microseconds */
+    uint64_t
+        noted_ns; /* when its live metadata was emitted last, on the loop's clock; 0: never */
+    struct buf said; /* text that its tool has emitted */
 
     /* Its end. */
     int64_t ended_at;
-    enum tool_status outcome; /* in the words of the tool itself */
-    char *why;                /* and its reason, when it was rejected or cancelled; or NULL */
-    enum chain_phase phase;   /* where it failed, if it did */
+    enum tool_status outcome; /* as its tool reports it */
+    char *why; /* with an outcome of rejected or cancelled: the tool's reason; or NULL */
+    enum chain_phase phase; /* where it failed, if it did */
     json_t *fault; /* why a remote server gave no result, as its item shows it; or NULL */
     struct variable_names *kept; /* the variables of its result and arguments; NULL: none */
     struct withheld_result *withheld; /* run_results.h; NULL: the model sees its result */
 
     /* Where it is shown. */
     struct input_text input; /* of a custom tool: how far the arguments were read */
-    struct item *item;       /* once it is shown */
+    struct item *item;       /* NULL until it is shown */
     struct item *message;    /* of a final call: the message that carries its text */
 };
 
-/* The calls of a turn. What they pass through is in core/run/calls. */
+/* The calls of a turn. */
 struct run_calls {
     struct call *list; /* in the model's order */
     unsigned count;
-    int turn;                     /* the turn that asked for them */
-    unsigned stage;               /* the next one of stages.c */
-    struct offload *offload;      /* offload.h; NULL: nothing is looked up */
+    int turn;                     /* the turn that made them */
+    unsigned stage;               /* index of the next stage in stages.c */
+    struct offload *offload;      /* offload.h; NULL: no work is under way elsewhere */
     struct run_hold *hold;        /* run_hold.h; NULL: the run does not hold */
-    struct tool_channel *channel; /* of those that are executed; NULL: none is */
-    unsigned due;                 /* of them, by channel position */
+    struct tool_channel *channel; /* of the calls that are executed; NULL: none is */
+    unsigned due;                 /* calls of the channel; of these: */
     unsigned started, ended;
     unsigned *final_order; /* final calls, in the order in which they ended */
     unsigned final_count;
-    struct schema_budget checks; /* of arguments by schemas of strangers, in this turn */
-    struct call_row
-        *answered; /* approvals and what they are about, until the tools are known */
+    struct schema_budget checks; /* time left in this turn for checks against remote schemas */
+    /* Rows of answered approvals and their calls, until the tools are resolved. NULL: none. */
+    struct call_row *answered;
     size_t answered_count;
-    json_t *files; /* which tool type may see which; NULL until a tool runs */
+    json_t *files; /* the files that each type of tool may see; NULL until a tool runs */
 };
 
-/* The event must be possible in its status: anything else is our own mistake. */
+/* An event that is not possible in the call's status is a mistake of this server, and asserted. */
 void call_move(struct call *call, enum call_event event);
 
-/* The server has to bring it to its end, and nothing keeps it from that. */
+/* This server has to execute it, and nothing is in the way of that. */
 bool call_is_due(const struct call *call);
 
-/* The client executes it, or has. */
+/* The client executes it, or has executed it. */
 bool call_is_clients(const struct call *call);
 
-/* It is over, and its output is an error. */
+/* It has ended, and its output is an error. */
 bool call_has_failed(const struct call *call);
 
-/* It ran, and a person has refused the model its result. */
+/* It was executed, and a person has rejected its result: the model does not see it. */
 bool call_result_is_rejected(const struct call *call);
 
-/* One that may have run already may run again: that can do no harm. */
+/* After a crash, a call that may have been executed is executed again: a second time does no harm. */
 bool call_may_repeat(const struct call *call);
 
 /* ---- What a turn does with its calls: core/run/calls ---- */
 
-/* The model has asked for the calls of its turn. */
+/* The answer of the model is complete, and has calls: they pass the stages. */
 void run_dispatch_tools(struct run *run);
-/* The workers' wake-up. */
+/* Takes what tool workers have put into the run's channels. Called for a wake-up; the caller pumps. */
 void run_collect_output(struct run *run);
-/* Nothing of the calls happens any more. */
+/* Afterwards no call makes progress any more. Output that comes late is dropped. */
 void run_stop_tools(struct run *run);
+/* Continues the calls of an earlier residency, from their rows: after an approval or a crash. */
 void run_resume_calls(struct run *run, const struct call_row *rows, size_t count);
-/* The client has answered: its outputs become items, the step is done. */
+/* The client has answered. Its outputs become items, and the turn ends. If there are answers to approvals
+ * among the rows, copies of all rows are kept, and run_continue() continues their calls. */
 void run_take_answers(struct run *run, const struct call_row *rows, size_t count);
-/* The tools are known: the calls that the answers were about go on, or the model is asked. */
-void run_go_on(struct run *run);
+/* The tools are resolved and listed: continues the answered calls, or begins the next turn. */
+void run_continue(struct run *run);
 
 /* ---- run_calls.c: as the model makes them ---- */
 
+/* Frees all calls of the turn. Their items stay. */
 void run_clear_calls(struct run *run);
-/* The next call of the model begins. */
+/* The model begins its next call. id and name are copied. */
 void run_begin_call(struct run *run, const char *id, const char *name);
+/* `call` is the index in the model's order, here and below. */
 void run_add_arguments(struct run *run, unsigned call, const char *text, size_t length);
-/* What its upstream wants to have back with it. */
+/* What its upstream wants back with it. Copied. */
 void run_add_extra(struct run *run, unsigned call, const json_t *extra);
-/* Its arguments are complete: a client's call is shown, live or at once. */
+/* Its arguments are complete. A client's call that was not shown while it was written is shown now. */
 void run_end_call(struct run *run, unsigned call);
-/* A client's call is being shown while the model writes it. */
+/* The item of a client's call is open while the model writes it. */
 bool run_call_is_open(const struct run *run);
 
 /* ---- run_list.c ---- */
 
-/* The tools of groups and of remote servers, where the conversation has not listed them yet; then the
- * model is asked, at once or when the last server has answered. */
+/* Lists the tools of groups and of remote servers that the conversation has not listed yet. Then
+ * run_continue(): at once, or when the last server has answered. */
 void run_list_tools(struct run *run);
 
 #endif

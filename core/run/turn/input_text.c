@@ -1,3 +1,20 @@
+/*
+ * A state machine over bytes: one stage for each thing that may come next. The string is the only value
+ * that matters, so nothing is kept of the rest.
+ *
+ * The alternative was to parse the arguments so far with each piece, as a JSON parser can only do after
+ * some repair at the end. That costs the square of the length, and says nothing about which text is
+ * new.
+ *
+ * Escapes are the only difficulty: a piece may end inside one, and a character outside the BMP is a pair
+ * of them (RFC 8259, section 7). So the bytes of an escape wait in `pending` until it is complete. The
+ * longest is a pair, \uD83D\uDE00: twelve bytes.
+ *
+ * What was emitted cannot be taken back. So anything that a JSON parser would refuse ends the text there:
+ * half a pair, a control character, an unknown escape. U+0000 ends it, too, because texts of this server
+ * cannot contain it.
+ */
+
 #include "core/run/turn/input_text.h"
 
 #include <stdbool.h>
@@ -61,13 +78,14 @@ static bool is_low_half(int unit)
     return unit >= 0xDC00 && unit <= 0xDFFF;
 }
 
-/* Half a pair, and NUL, are characters of no text. */
+/* Six bytes of an escape have come, or more. False: it stands for no character. */
 static bool add_unicode(struct input_text *input, struct buf *out)
 {
     int first = unit_of(input->pending + 2);
     int second;
 
     if (is_high_half(first)) {
+        /* The other half has to follow: a backslash now, and its end at twelve bytes. */
         if (input->pending_length < 12)
             return input->pending_length < 7 || input->pending[6] == '\\';
         second = input->pending[7] == 'u' ? unit_of(input->pending + 8) : -1;
@@ -84,7 +102,7 @@ static bool add_unicode(struct input_text *input, struct buf *out)
     return true;
 }
 
-/* Another byte of an escape. False when it is none. */
+/* Another byte of an escape. False: this is not an escape of JSON. */
 static bool take_escape(struct input_text *input, char byte, struct buf *out)
 {
     static const char letters[] = "\"\\/bfnrt";
@@ -116,6 +134,7 @@ static enum input_stage take_text(struct input_text *input, char byte, struct bu
     return INPUT_TEXT;
 }
 
+/* The key is compared byte by byte: one that is written with escapes counts as another key. */
 static enum input_stage take_key(struct input_text *input, char byte)
 {
     if (byte != key[input->pending_length])

@@ -6,15 +6,18 @@
 #include "core/base/buf.h"
 
 /*
- * input_text.h -- what a custom tool is told, while the model is still writing it.
+ * input_text.h -- the input of a custom tool, read while the model still writes it.
  *
- * The model writes a function's arguments, {"input": "..."}; the client is to see the text inside,
- * piece by piece. This reads exactly that shape. Whatever else the model writes says nothing here,
- * and is made sense of when all of it has come.
+ * A model writes the input of a custom tool as arguments of a function: {"input": "..."}. The client is to
+ * see the text inside, piece by piece. This reader takes the arguments as they come and gives the text.
+ * It knows this shape only. Arguments of any other shape give no text from the place on where they
+ * differ; the caller parses them when they are complete.
+ *
+ * A value that belongs to its caller. No allocation, no thread.
  */
 
 enum input_stage {
-    INPUT_OBJECT, /* its brace is awaited */
+    INPUT_OBJECT, /* before its brace */
     INPUT_KEY,
     INPUT_COLON,
     INPUT_QUOTE,
@@ -22,13 +25,14 @@ enum input_stage {
     INPUT_OVER, /* the text has ended, or the shape is another */
 };
 
-struct input_text { /* zeroed: at the beginning */
+struct input_text { /* starts as zeros */
     enum input_stage stage;
-    char pending[16]; /* of a key or an escape that is not complete */
-    size_t pending_length;
+    char pending[16];      /* of an escape that is not complete */
+    size_t pending_length; /* of the escape, or of the key so far */
 };
 
-/* Adds to `out` what the next piece of the arguments says of the text. Pieces are UTF-8. */
+/* Appends to `out` the text in the next piece of the arguments. A piece is UTF-8 and may end anywhere,
+ * also inside an escape. */
 void input_text_feed(struct input_text *input, const char *piece, size_t length,
                      struct buf *out);
 

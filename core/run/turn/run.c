@@ -1,10 +1,33 @@
 /*
- * The life of a run in memory, from its arrival to its end, as one would tell it:
+ * The life of a run in memory, from its arrival to its end.
  *
- *   it arrives, is announced, and the model is asked (run_model.c);
- *   what the model asks for is done (stages.c), and the model asked again;
- *   it finishes, is truncated, fails, is cancelled, expires, or waits for its client;
- *   its last write is committed (run_write.c), its listeners are told, and it is forgotten.
+ *   run_arrive()          it is announced and its tools are resolved
+ *   run_begin_turn()      a turn of the model (run_model.c)
+ *   run_dispatch_tools()  the calls of the turn (calls/stages.c), then the next turn
+ *
+ * and then one of
+ *
+ *   run_finish(), run_truncate(), run_fail(), run_cancel(), run_expire()
+ *                         it ends: its last write is committed, its listeners receive the end
+ *   run_require_action()  it pauses for its client, whose answer begins another residency
+ *   run_release()         the server drains: another node continues it
+ *   run_abandon()         it is no longer this node's, because it was deleted or claimed elsewhere
+ *
+ * The status is what clients see and the store keeps. It moves through the table of
+ * domain/run_status.c only. `life` is about this residency: a pause and a release end it, too. Two
+ * ends may meet in one step, for example a timer and a failure of the model. The first one sets
+ * `life`, and all others find that the run is no longer alive.
+ *
+ * Every end has the same order. Work stops. What is open is closed as far as it came, so that clients
+ * see no item without an end. A barrier goes up. The status moves and is emitted behind the barrier.
+ * So a client that sees the end finds it in the store.
+ *
+ * An end that is not stored has not happened, because nothing has left: the database may refuse its
+ * write, or a cancel request may be stored before a pause is. Such an end is taken back, and the run
+ * goes another way (run_take_back_end(), run_take_back_pause()).
+ *
+ * After a crash another node claims the run, and it arrives there as ARRIVAL_CLAIMED: with the rows
+ * and the log that were committed (engine/recover.c).
  */
 
 #include "core/run/turn/run.h"
@@ -16,7 +39,6 @@
 #include "core/base/json.h"
 #include "core/base/log.h"
 #include "core/base/mem.h"
-#include "core/run/calls/run_servers.h"
 #include "core/run/catalog/tool_settings.h"
 
 bool run_is_resumable(const struct run *run)
@@ -29,26 +51,27 @@ bool run_is_assistants(const struct run *run)
     return run->row.face == FACE_ASSISTANTS;
 }
 
-/* ---- Telling ---- */
+/* ---- Events ---- */
 
-/* Events that are neither logged nor streamed would be rendered for nobody. */
-static bool is_told(const struct run *run)
+/* Frames of a run that is neither logged nor streamed would have no reader: they are not rendered. */
+static bool has_reader(const struct run *run)
 {
     return run_is_resumable(run) || run->row.flags & RUN_STREAMED;
 }
 
 void run_emit(struct run *run, const struct run_event *event)
 {
-    if (is_told(run))
+    if (has_reader(run))
         run->face->event(run, event, &run->publishing.frames);
 }
 
-static void tell_status(struct run *run)
+static void emit_status(struct run *run)
 {
     run_emit(run, &(struct run_event){.kind = RUN_EVENT_STATUS});
 }
 
-/* The only place where a status changes. */
+/* The only place where a status changes by something that happened. An event that the table does not
+ * allow in this status is a mistake of the engine. run_take_back_end() undoes such a change. */
 static void run_move(struct run *run, enum run_status_event event)
 {
     enum run_status next = run_status_next(run->row.status, event);
@@ -62,7 +85,8 @@ static void run_move(struct run *run, enum run_status_event event)
 
 /* ---- Arrival ---- */
 
-/* The wall-clock end of the run, on the monotonic clock. */
+/* The end of the run's time. It is stored as wall-clock time, which all nodes share. The timer needs
+ * the monotonic clock, which nobody sets. */
 static uint64_t expiry_moment(const struct run *run)
 {
     int64_t left = run->row.expires_at - clock_wall_us();
@@ -76,16 +100,16 @@ void run_watch_expiry(struct run *run)
         loop_timer_start(run->loop, &run->expiry, expiry_moment(run));
 }
 
-/* A response that is streamed is in the store before its first event; one that is not tells
- * nothing before its end, and is stored then. */
+/* A streamed response is in the store before its first event leaves: its client may use the id at
+ * once. A response that is not streamed sends nothing before its end, and is stored then. */
 static void announce_new(struct run *run)
 {
-    if (!run->writing.exists && is_told(run) && run->row.flags & RUN_STORED) {
+    if (!run->writing.exists && has_reader(run) && run->row.flags & RUN_STORED) {
         run_raise_barrier(run);
         run->writing.unwritten.row = true;
     }
     if (run->row.status == RUN_QUEUED)
-        tell_status(run);
+        emit_status(run);
 }
 
 static void start(struct run *run)
@@ -94,11 +118,11 @@ static void start(struct run *run)
         run_move(run, RUN_EV_START);
     if (!run->row.started_at)
         run->row.started_at = clock_wall_us();
-    tell_status(run);
+    emit_status(run);
 }
 
-/* The tools were checked when the request came; for Assistants, tools that nobody here executes
- * are accepted and kept, and fail the run that would need them. */
+/* The tools of a response were checked when its request came. An assistant may have tools that this
+ * server does not execute: they are accepted and kept, and fail a run that would need them. */
 static bool resolve_tools(struct run *run)
 {
     struct err err;
@@ -114,24 +138,17 @@ static bool resolve_tools(struct run *run)
     return false;
 }
 
-static void take_limits(struct run *run)
-{
-    const struct engine_options *options = engine_options(run->engine);
-
-    chain_set_limits(&run->chain, options->round_limit, options->call_limit);
-}
-
-/* It comes only to be ended. */
+/* Whether the run was taken up only to be ended: then it has ended here. */
 static bool ends_on_arrival(struct run *run)
 {
     if (run->row.status == RUN_CANCELLING) {
-        tell_status(run);
+        emit_status(run);
         run_recover(run, NULL, 0);
         run_cancel(run);
         return true;
     }
     if (run->row.status == RUN_REQUIRES_ACTION) {
-        run_expire(run); /* claimed only when its time is over */
+        run_expire(run); /* such a run is claimed only when its time is over */
         return true;
     }
     if (run->arrival == ARRIVAL_CLAIMED && run_is_poison(run)) {
@@ -145,17 +162,20 @@ static bool ends_on_arrival(struct run *run)
 
 void run_arrive(struct run *run, const struct call_row *calls, size_t call_count)
 {
-    take_limits(run);
+    const struct engine_options *options = engine_options(run->engine);
+
+    chain_set_limits(&run->chain, options->round_limit, options->call_limit);
     if (run->arrival == ARRIVAL_NEW)
         announce_new(run);
     if (ends_on_arrival(run))
         return;
     if (run->arrival == ARRIVAL_SUBMITTED) {
         run_take_answers(run, calls, call_count);
-        tell_status(run);
+        emit_status(run);
     }
     if (run->arrival == ARRIVAL_CLAIMED && run->row.status == RUN_QUEUED)
-        tell_status(run);
+        emit_status(run);
+    /* A run that was in progress when its owner died has been started and announced before. */
     if (run->arrival != ARRIVAL_CLAIMED || run->row.status == RUN_QUEUED)
         start(run);
     if (run->ending && run->arrival == ARRIVAL_CLAIMED)
@@ -175,8 +195,9 @@ void run_arrive(struct run *run, const struct call_row *calls, size_t call_count
 
 /* ---- The end ---- */
 
-/* A run that waited for a slot is announced before it ends; nobody is asked anything. */
-void run_begin_to_end(struct run *run)
+/* A run may end while it waits for a slot. Its client must see it begin first, so it arrives here,
+ * without a slot: `ending` keeps it from requesting a model or a tool. */
+void run_prepare_end(struct run *run)
 {
     run->ending = true;
     engine_begin(run);
@@ -190,7 +211,7 @@ static void stop_work(struct run *run)
     loop_timer_stop(run->loop, &run->expiry);
 }
 
-/* What is open is closed as far as it came. */
+/* The open item and step are closed as they are, and say why. */
 static void cut_short(struct run *run, const char *reason, enum step_status step_status)
 {
     stop_work(run);
@@ -208,8 +229,9 @@ static void store_usage(struct run *run)
     run->row.usage = json_text(tokens);
 }
 
-/* Whether what a final tool has said has this number already: the one behind its call's. What is older
- * than the turn that ends is not looked at. */
+/* Whether an item has this turn number already. A final tool's message has the number after its
+ * call's, so that it is ordered behind the call (calls/run_output.c). The search goes backwards, and
+ * stops at items that are older than the turn that ends. */
 static bool is_turn_taken(const struct run *run, int turn)
 {
     for (size_t i = run->items.count; i-- > 0;) {
@@ -227,7 +249,8 @@ static bool is_turn_taken(const struct run *run, int turn)
     return false;
 }
 
-/* As long as calls are open the turn is theirs: whoever takes the run up sees by it that they are. */
+/* The number moves only when all calls of the turn have ended. Another node that claims the run
+ * recognizes open calls by it: their rows have the run's own turn (engine/recover.c). */
 void run_end_turn(struct run *run)
 {
     run->row.turn++;
@@ -237,14 +260,14 @@ void run_end_turn(struct run *run)
     run->writing.unwritten.row = true;
 }
 
-/* The last thing that is told waits for the last thing that is written. */
+/* The status event leaves when everything of the run is committed, this end included. */
 static void end(struct run *run, enum run_status_event event)
 {
     run_raise_barrier(run);
     run_move(run, event);
     store_usage(run);
     free(TAKE(run->row.required_action));
-    tell_status(run);
+    emit_status(run);
     run->life = RUN_ENDED;
     run->writing.release = true;
 }
@@ -287,19 +310,20 @@ void run_fail(struct run *run, const char *code, const char *message)
     end(run, RUN_EV_FAIL);
 }
 
-/* A pause whose write is on its way hears of the wish when it comes back. */
+/* If the write of a pause is under way, the run is no longer alive here. The cancel request is in its
+ * row then, and the write brings it back (run_write.cancel_requested). */
 void run_cancel(struct run *run)
 {
     if (run->life == RUN_ENDED && run->publishing.pause_length)
         run_take_back_pause(run);
     if (run->life != RUN_ALIVE)
         return;
-    run_begin_to_end(run);
+    run_prepare_end(run);
     if (run->life != RUN_ALIVE)
         return;
     if (run->row.status != RUN_CANCELLING) {
         run_move(run, RUN_EV_CANCEL);
-        tell_status(run);
+        emit_status(run);
     }
     cut_short(run, "run_cancelled", STEP_CANCELLED);
     run->row.cancelled_at = clock_wall_us();
@@ -348,10 +372,10 @@ void run_require_action(struct run *run)
     run_move(run, RUN_EV_ASK);
     store_usage(run);
     run->row.required_action = json_text(action);
-    tell_status(run);
+    emit_status(run);
     run->publishing.pause_length =
         run->publishing.frames.bytes.length - run->publishing.frames.frame_start;
-    run->life = RUN_ENDED; /* for this stay: nothing waits in memory */
+    run->life = RUN_ENDED; /* only the residency: a paused run is not kept in memory */
     run->writing.release = true;
 }
 
@@ -364,7 +388,7 @@ void run_release(struct run *run)
     run->writing.urgent = true;
 }
 
-/* The lease is still ours, and nobody was told anything. */
+/* Allowed as long as this node has the lease and the pause was not published. */
 void run_take_back_pause(struct run *run)
 {
     assert(run->life == RUN_ENDED && run->row.status == RUN_REQUIRES_ACTION);
@@ -395,7 +419,7 @@ void run_abandon(struct run *run)
 {
     if (run->life == RUN_ABANDONED)
         return;
-    log_info("run %s: left to others", run->row.id);
+    log_info("run %s: abandoned", run->row.id);
     stop_work(run);
     run->life = RUN_ABANDONED;
     unwritten_clear(&run->writing.unwritten);

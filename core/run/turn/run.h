@@ -13,57 +13,48 @@
 #include "core/run/catalog/tool_set.h"
 #include "core/run/context/budget.h"
 #include "core/run/context/chain.h"
-#include "core/run/engine/engine.h"
-#include "core/run/engine/slots.h"
-#include "core/run/turn/bells.h"
 #include "core/run/turn/call.h"
 #include "core/run/turn/face.h"
 #include "core/run/turn/home.h"
 #include "core/run/turn/run_items.h"
 #include "core/run/turn/run_model.h"
+#include "core/run/turn/run_remote.h"
+#include "core/run/turn/run_start.h"
+#include "core/run/turn/run_wakeups.h"
 #include "core/run/turn/run_write.h"
+#include "core/run/turn/slot_waiter.h"
 #include "core/store/tables/runs/runs.h"
 
 /*
  * run.h -- a run while it is in memory; for core/run, and for the faces to read.
  *
- * Owned by one loop: every function here is called on that loop's thread only. A run is a state
- * machine without a thread: something happened (a chunk of the model, output of a tool, a
- * finished write, a timer, a message), a small step is taken, events are rendered, and
- * run_pump() writes and publishes what is due. Then the loop turns to other runs.
+ * A run is a state machine without a thread. It belongs to one loop, and every function here is called
+ * on that loop's thread only. Something happens: a piece of the model's answer, output of a tool, a
+ * finished write, a timer, a message. The run takes a small step, emits events, and run_pump() writes
+ * and publishes what is due. Then the loop serves the next run. No function waits.
  *
- * Its parts have owners: each struct below is changed by the files of its own header only, and the
- * others read it or call a function of that header.
+ * Its parts have owners. Each struct below is changed only by the files of the header that declares
+ * it. Other files read it, or call a function of that header.
  *
- * The request as accepted stands in row.config as text and, decoded, in `settings`.
+ * The request as accepted is row.config, as text; `settings` is the same, decoded.
  *
- * When it publishes what has happened (persist before publish): the rule is at the head of run_write.c.
+ * The rule for when the run stores and when it publishes is at the head of run_write.c.
  */
 
 struct engine_loop;
 
 enum run_life {
     RUN_ALIVE,
-    RUN_ENDED, /* final status reached, or paused for its client; waits for its last write */
-    RUN_ABANDONED, /* another owner's now, or deleted: it emits nothing more */
-};
-
-/* Remote MCP servers: core/run/calls/run_servers.h. */
-struct run_remote {
-    struct run_server *servers;
-    size_t count;
-    struct server_call *open_calls;
-    void (*after_listing)(struct run *run); /* continues when their lists have come */
-    json_t
-        *secrets; /* of the tools, by their places in the request; NULL: no secrets are known */
+    RUN_ENDED, /* it has its final status, or pauses, or is released; waits for its last write */
+    RUN_ABANDONED, /* it has another owner, or was deleted: it emits and stores nothing more */
 };
 
 struct run {
     struct run_row row;
-    struct tenant tenant; /* of the row and the settings; see core/domain/tenant.h */
+    struct tenant tenant; /* made from the row and the settings */
     struct run_settings settings;
-    json_t *context;          /* request context for handlers; NULL: there is no such context */
-    struct thread_row thread; /* made with the run; id "" otherwise */
+    json_t *context;          /* request context for handlers; NULL: the request has none */
+    struct thread_row thread; /* the thread that was created with the run; else its id is "" */
     enum run_arrival arrival;
     const struct face *face;
 
@@ -73,30 +64,30 @@ struct run {
     struct loop *loop;
     enum run_life life;
     struct loop_timer expiry;
-    struct arrival *arriving; /* waits for a slot: nothing was done or emitted yet */
+    struct arrival *arriving; /* set while it waits for a slot: nothing has happened yet */
     struct slot_waiter slot;
     struct loop_task slot_ready;
     bool has_slot;
-    struct bell *bell;      /* the wake-up of the channel that it waits for */
-    struct loop_task later; /* for what must not happen inside a callback of the run's own */
-    bool later_posted;
-    bool drain_wanted;
-    bool ending; /* taken up only to be ended */
-    bool without_model;
-    bool steered;               /* the client has more to say */
-    const char *end_reason;     /* why what is open is cut: "run_cancelled", "max_tokens" ... */
-    size_t bytes;               /* that it came with, as the engine counts them */
-    struct run *next;           /* bucket of the loop's table */
-    struct arrival *successors; /* its next residency, which has come already */
+    struct run_wakeup *wakeup; /* of the channel that it waits for; NULL: none */
+    struct loop_task later;    /* frees the run outside its own callbacks */
+    bool drain_wanted;  /* the server drains: a resumable run is released at its next turn */
+    bool ending;        /* it begins only to be ended: no model, no tools */
+    bool without_model; /* a response that only keeps its input */
+    bool steered;       /* the client has added input: the run ends at its next turn */
+    /* What cuts the items that are open at the end: "run_cancelled", "max_tokens" ... Constant. */
+    const char *end_reason;
+    size_t bytes;               /* of the texts that it came with, for the engine's limit */
+    struct run *next;           /* in its bucket of the loop's table */
+    struct arrival *successors; /* later residencies that have come already, in order */
 
-    /* What it knows: items of before, its tools, variables and long messages. */
-    struct item_row *history;
+    /* What it knows: earlier items, its tools, variables and long messages. */
+    struct item_row *history; /* oldest first: context, its input, what it has made before */
     size_t history_count;
     struct tool_set tools;
     struct run_remote remote;
     struct variable_memory *variables; /* held; NULL: its variables are in the store */
-    struct message_cache *messages;    /* held; made when a call may ask for them, */
-    size_t messages_past;              /* of so many items */
+    struct message_cache *messages;    /* held; made when a tool may read them. NULL: not yet */
+    size_t messages_past;              /* the number of items that `messages` was made from */
 
     /* What it does. */
     struct run_turn turn;
@@ -105,50 +96,69 @@ struct run {
     struct budget budget;
     struct run_items items;
 
-    /* What becomes of it. */
+    /* What leaves it. */
     struct run_writing writing;
     struct run_publishing publishing;
 };
 
 /* ---- run_new.c ---- */
 
-/* Takes what is in `start`. `limits` are its tenant's. */
+/* Takes the load, settings, context, secrets and variables out of `start`; its calls stay. `limits` are
+ * its tenant's; copied. The caller adds it to a loop, and then calls run_arrive(). */
 struct run *run_new(struct engine_loop *home, const struct tenant_limits *limits,
                     struct run_start *start);
 void run_free(struct run *run);
 
 /* ---- run.c: from arrival to end ---- */
 
-/* `calls` are those of its last turn. */
+/* The run begins. `calls` are the rows of its open calls, borrowed: of an answer, or of a crash. */
 void run_arrive(struct run *run, const struct call_row *calls, size_t call_count);
+/* Starts the timer of row.expires_at, if it is set. */
 void run_watch_expiry(struct run *run);
-void run_begin_to_end(struct run *run);
+/* Call it before one of the ends below if the run may still wait for a slot. */
+void run_prepare_end(struct run *run);
+
+/* The ends. Each stops the run's work, closes what is open and emits the status, which leaves once it is
+ * committed. A run that is not alive ignores the first three. The caller then calls run_pump(). */
 void run_cancel(struct run *run);
+/* Its time is over: a thread's run expires, a response fails. */
 void run_expire(struct run *run);
-/* `code` is one of OpenAI's words: server_error, rate_limit_exceeded, invalid_prompt ... or
- * RUN_NO_MODEL. */
+/* `code` is of OpenAI's error objects: server_error, rate_limit_exceeded, invalid_prompt ... or
+ * RUN_NO_MODEL. `message` is for the client. */
 void run_fail(struct run *run, const char *code, const char *message);
 void run_finish(struct run *run);
-void run_truncate(struct run *run,
-                  const char *reason); /* "max_output_tokens", "content_filter" */
+/* It ends as incomplete. `reason` goes into incomplete_details: "max_output_tokens", "content_filter",
+ * "steered" ... */
+void run_truncate(struct run *run, const char *reason);
+
+/* Pauses a thread's run until its client answers its open calls. */
 void run_require_action(struct run *run);
-/* One turn further; with the next write, which carries the tokens that it took. */
+/* The turn and its calls are over: the next write stores that, and the tokens that it used. */
 void run_end_turn(struct run *run);
+/* Drops the run here, without an event and without another write. */
 void run_abandon(struct run *run);
-/* An end that could not be stored, and so was not told, has not happened. False when the run is
- * better left to others. */
+/* Gives up the lease with the next write, so that another node continues the run. */
+void run_release(struct run *run);
+
+/* The database has refused the write of an end, so no client has seen it: the run is alive again. True
+ * also when it was alive all the time. False when it cannot fail instead: it was released, abandoned or
+ * cancelled. */
 bool run_take_back_end(struct run *run);
-/* Somebody wants the run to stop before it was stored that it waits: then it does not. */
+/* The run was to pause, and is to be cancelled: it is alive again. Only before the pause is published. */
 void run_take_back_pause(struct run *run);
-void run_release(struct run *run); /* for another node to go on */
-/* See engine_steer(). */
+
+/* As engine_steer(). */
 bool run_steer(struct run *run, const char *steer_id);
+/* The client of this sink has gone: closes the sink. A run that is not resumable is cancelled with its
+ * last one. */
 void run_listener_gone(struct run *run, struct sink *sink);
 
+/* Another node can continue it: a thread's run, or a background response. */
 bool run_is_resumable(const struct run *run);
+/* A run of the Assistants API, else a response. */
 bool run_is_assistants(const struct run *run);
 
-/* Tells the face. Fields not named are zero. */
+/* Renders the event as frames, by the run's face. Borrowed; members that are not named are zero. */
 void run_emit(struct run *run, const struct run_event *event);
 
 #endif

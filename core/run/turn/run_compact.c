@@ -1,9 +1,23 @@
 /*
- * Compaction: the model tells what the conversation was, and that takes its place. It is a turn like
- * another, only that nobody hears it: what comes of it is one item.
+ * Compaction: the model writes a summary of the conversation. Later requests send the summary instead,
+ * together with messages that are kept word for word (context/compaction.h).
  *
- * It happens before the model is asked, when the context has grown over the request's threshold, or
- * instead of asking, when the request wanted nothing else.
+ * A compaction is a turn of the model like any other, with a request, usage and an end. But its answer is
+ * not emitted. It is collected, and becomes one item. So most callbacks of the answer do nothing here.
+ *
+ * It happens before a request, when the context has reached the threshold of the run's request, or of
+ * its upstream. Or it is all that the run was made for (settings.compact). `turn.compacted` keeps a
+ * context that is still too long after a compaction from being compacted again and again.
+ *
+ * The summary is made from the whole context, as far as the model can read it. Limits of the request
+ * are lifted for it: after the compaction only the summary is left, so what it does not cover is lost
+ * for the conversation. Its tokens count in the run's usage, but do not use up the request's limits.
+ *
+ * After a crash there is either the whole item or nothing: an unfinished summary is in no row and in no
+ * frame. The next owner compacts anew.
+ *
+ * Rejected: to cut the oldest items instead. Requests that want that say so (truncation: auto), and
+ * context_fit() does it.
  */
 
 #include "core/run/turn/run.h"
@@ -16,22 +30,18 @@
 #include "core/run/context/context.h"
 #include "core/run/context/context_fit.h"
 
-/* Where the request names no threshold: this part of what the model can read. */
+/* Where the request names no threshold: four fifths of what the model can read. */
 #define THRESHOLD(context_tokens) ((context_tokens) / 10 * 8)
 
 /* ---- Whether ---- */
 
-static bool was_asked_for(const struct run *run)
+/* The run was made for the compaction alone. */
+static bool is_requested(const struct run *run)
 {
     return run->settings.compact != RUN_COMPACT_UNASKED;
 }
 
-static enum compaction_kind kind_of(const struct run *run)
-{
-    return run->settings.compact == RUN_COMPACT_WINDOW ? COMPACTION_PART : COMPACTION_WHOLE;
-}
-
-/* 0 for never. */
+/* In tokens; 0: never. */
 static int64_t threshold_of(const struct run *run)
 {
     int64_t threshold = run->settings.compact_threshold;
@@ -56,19 +66,21 @@ bool run_is_compact(const struct run *run)
     return context_is_compact(&run->settings, engine_options(run->engine)->history);
 }
 
-/* Than it is stored. */
-static bool is_told_otherwise(const struct context *context)
+/* Whether some items are sent shorter than they are stored, so that their rows do not say their length. */
+static bool shortens_items(const struct context *context)
 {
     return context->compact || long_message_rule(context->settings, context->tools).limit;
 }
 
-/* Turns that are over are all in the history. */
+/* Counting is not free, so it is done only for what will be used: in tokens if the context may be
+ * truncated or compacted, in bytes if a budget has to know the length of what is shortened. Only items of
+ * the history are shortened: it has all turns that are over. */
 void run_count_items(struct run *run)
 {
     const struct context context = run_context(run);
 
     if (!context_is_counted(run->turn.upstream, &run->settings)) {
-        if (is_told_otherwise(&context) && budget_limits_prompts(&run->budget))
+        if (shortens_items(&context) && budget_limits_prompts(&run->budget))
             context_count(&context, CONTEXT_BYTES, run->history, run->history_count);
         return;
     }
@@ -79,7 +91,8 @@ void run_count_items(struct run *run)
     }
 }
 
-/* There is something that would become shorter. */
+/* Some item would become shorter: it is neither new nor a compaction already. Without this, a long new
+ * message alone would be compacted before each request. */
 static bool is_worthwhile(const struct run *run, const struct item_row *const *items,
                           size_t count)
 {
@@ -100,8 +113,8 @@ bool run_must_compact(struct run *run)
     AUTO_FREE const struct item_row **items = NULL;
     size_t count, first;
 
-    if (run->turn.compacted || was_asked_for(run) || threshold <= 0)
-        return !run->turn.compacted && was_asked_for(run);
+    if (run->turn.compacted || is_requested(run) || threshold <= 0)
+        return !run->turn.compacted && is_requested(run);
     items = run_gather_items(run, &count);
     run_count_items(run);
     first = context_window(items, count);
@@ -110,8 +123,10 @@ bool run_must_compact(struct run *run)
            is_worthwhile(run, items + first, count - first);
 }
 
-/* ---- What comes of it ---- */
+/* ---- The item ---- */
 
+/* A threshold below twice COMPACTION_KEEP_TOKENS would be reached by the kept messages again. Then half
+ * of the threshold is kept. */
 static json_t *new_content(struct run *run)
 {
     size_t count;
@@ -120,7 +135,8 @@ static json_t *new_content(struct run *run)
     int64_t threshold = threshold_of(run);
     bool small = threshold && threshold / 2 < COMPACTION_KEEP_TOKENS;
     const struct compaction compaction = {
-        .kind = kind_of(run),
+        .kind =
+            run->settings.compact == RUN_COMPACT_WINDOW ? COMPACTION_PART : COMPACTION_WHOLE,
         .tokenizer = run->turn.upstream->tokenizer,
         .keep_tokens = small ? threshold / 2 : COMPACTION_KEEP_TOKENS,
         .run_id = run->row.id,
@@ -142,12 +158,12 @@ static void add_item(struct run *run)
     run_close_item(run, ITEM_COMPLETED);
 }
 
-/* The summary costs what it costs, but is not what the request's limits are about. */
+/* The tokens of the summary are used, but not from the request's limits: the limits grow by them. */
 static void count_usage(struct run *run, const struct model_usage *usage)
 {
     struct budget *budget = &run->budget;
 
-    budget->asking = 0;
+    budget->sent_weight = 0;
     budget_add(budget, usage);
     if (budget->prompt != INT64_MAX)
         budget->prompt += usage->input;
@@ -233,10 +249,10 @@ static void take_done(void *arg, enum model_finish finish, const struct model_us
         add_item(run);
         run->turn.compacted = true;
         run_end_turn(run);
-        if (was_asked_for(run))
+        if (is_requested(run))
             run_finish(run);
         else
-            run_ask_model(run);
+            run_begin_turn(run);
     }
     run_pump(run);
 }
@@ -263,7 +279,7 @@ static const struct model_events events = {
     .failed = take_failure,
 };
 
-/* All that there is, as far as the model can read it. */
+/* The whole context, as far as the model can read it. */
 static json_t *build_request(struct run *run, const struct run_settings *settings)
 {
     struct context context = run_context(run);
@@ -272,21 +288,21 @@ static json_t *build_request(struct run *run, const struct run_settings *setting
     json_t *request;
 
     context.settings = settings;
-    context.compact = false; /* a summary is made of what was said, not of logs */
-    context.frame = NULL;    /* it is another's: no tools are shown */
-    /* Once, however often it is tried. */
+    context.compact = false; /* a summary is made from the items, not from their logs */
+    context.frame = NULL;    /* the noted frame has tools, and this request has none */
+    /* The cost of an item is noted in its row: it is counted once, however often this is tried. */
     if (run->turn.upstream->context_tokens)
         context_count_each(&context, run->history, run->history_count);
     context_fit(&context, items, &count);
     request =
         context_request(run->row.id, settings, &run->tools, items, count,
                         CONTEXT_LAST_ANSWER | CONTEXT_CHOICE_SPENT, run->turn.upstream->name);
-    compaction_ask(request);
+    compaction_add_prompt(request);
     return request;
 }
 
-/* The summary has no limit of its own, and what was cut could not be read any more once there is only
- * the summary. */
+/* Settings that would shorten the summary or what it is made from are lifted. Only what the model cannot
+ * read is left out. */
 void run_compact(struct run *run)
 {
     struct run_settings settings = run->settings;

@@ -1,6 +1,17 @@
 /*
- * What a run makes, told as it is made: an item is opened, its parts are filled, it is closed; and
- * the steps that items stand in, for the face that has them. At most one item is open at a time.
+ * What a run makes: items, their parts, and the run steps that show them.
+ *
+ * An item is opened, its parts are filled, it is closed. Each of these is emitted as it happens, so that
+ * a client sees text when the model sends it. At most one item is open at a time, and at most one step:
+ * opening the next one closes the last. So the events of a stream never interleave.
+ *
+ * Steps exist for the Assistants API only. A message has a step of its own. Calls that follow each other
+ * share one. Reasoning and lists of tools have none: that API does not know them.
+ *
+ * A row of an item is put when it closes. Items of a resumable run are put when they open, too, with
+ * their shape and without text. After a crash the next owner finds that row in progress, reads from the
+ * log what was sent of it, and closes it (engine/recover.c). The text itself is not stored while it
+ * grows: the log has each piece already.
  */
 
 #include "core/run/turn/run.h"
@@ -15,7 +26,7 @@
 #include "core/base/json.h"
 #include "core/base/mem.h"
 
-/* ---- Steps: for the face that has them ---- */
+/* ---- Steps: for the Assistants API ---- */
 
 struct step *run_open_step(struct run *run, enum step_type type)
 {
@@ -44,7 +55,8 @@ struct step *run_open_step(struct run *run, enum step_type type)
     return step;
 }
 
-/* Tokens are counted for a whole turn; they stand in the step that ends with the turn. */
+/* Tokens are counted for a whole turn, and one of its steps has them all (run_model.c). The usage of the
+ * others is zero, and not null: null means that a step still runs. */
 static const char no_usage[] = "{\"input_tokens\":0,\"output_tokens\":0,\"total_tokens\":0}";
 
 void run_close_step(struct run *run, enum step_status status)
@@ -83,7 +95,8 @@ struct item *run_new_item(struct run *run, enum item_type type)
     if (type == ITEM_MESSAGE)
         (void)snprintf(row->role, sizeof(row->role), "assistant");
     memcpy(row->run_id, run->row.id, ID_SIZE);
-    if (run_is_assistants(run)) /* a response's become its conversation's when it ends */
+    /* Items of a response join its conversation when it ends, by the write of its end. */
+    if (run_is_assistants(run))
         memcpy(row->thread_id, run->row.thread_id, ID_SIZE);
     memcpy(row->assistant_id, run->row.assistant_id, ID_SIZE);
     row->position = run->writing.next_position++;
@@ -98,18 +111,13 @@ struct item *run_new_item(struct run *run, enum item_type type)
     return item;
 }
 
-static enum step_type step_type_of(const struct item *item)
-{
-    return item->row.type == ITEM_MESSAGE ? STEP_MESSAGE : STEP_TOOL_CALLS;
-}
-
 /* Reasoning and lists of tools belong to no step. */
 static bool has_step(const struct item *item)
 {
     return item->row.type != ITEM_REASONING && item->row.type != ITEM_MCP_LIST_TOOLS;
 }
 
-/* So that a crash finds out what was being said: its shape, to be filled in from the log. */
+/* The shape of the open item, which the next owner fills in from the log after a crash. */
 void run_store_open_item(struct run *run)
 {
     json_auto_t *body = NULL;
@@ -130,8 +138,10 @@ void run_open_item(struct run *run, struct item *item)
     struct step *before = run->items.step;
 
     assert(!run->items.open);
+    /* The step first: its event comes before the item's, and the row needs its id. */
     if (has_step(item))
-        item->step = run_open_step(run, step_type_of(item));
+        item->step =
+            run_open_step(run, item->row.type == ITEM_MESSAGE ? STEP_MESSAGE : STEP_TOOL_CALLS);
     if (item->step) {
         memcpy(item->row.step_id, item->step->row.id, ID_SIZE);
         if (item->step->row.type == STEP_TOOL_CALLS)
@@ -206,13 +216,6 @@ void run_close_part(struct run *run)
                                       .part = item->part_count - 1});
 }
 
-/* Why an item is not complete, for the faces that say so. */
-static void note_end_reason(struct run *run, struct item *item)
-{
-    if (run->end_reason)
-        item_note(item, "incomplete_reason", run->end_reason);
-}
-
 void run_close_item(struct run *run, enum item_status status)
 {
     struct item *item = run->items.open;
@@ -220,8 +223,8 @@ void run_close_item(struct run *run, enum item_status status)
     if (!item)
         return;
     run_close_part(run);
-    if (status == ITEM_INCOMPLETE)
-        note_end_reason(run, item);
+    if (status == ITEM_INCOMPLETE && run->end_reason)
+        item_note(item, "incomplete_reason", run->end_reason);
     item_close(item, status);
     run->items.open = NULL;
     run_emit(run, &(struct run_event){.kind = RUN_EVENT_ITEM_CLOSED, .item = item});

@@ -10,7 +10,9 @@
 /*
  * run_items.h -- the items and steps that a run makes, while they are made. On the run's loop.
  *
- * At most one item is open at a time, and at most one step: what comes next closes it first.
+ * At most one item is open at a time, and at most one step. Close the open item before you open another;
+ * a step is closed by itself when another one opens. Each function emits what it does, and puts rows for
+ * the next write. Items and steps belong to the run and are freed with it.
  */
 
 struct run;
@@ -18,35 +20,45 @@ struct run;
 struct run_items {
     struct item **list; /* in order of opening */
     size_t count;
-    int shown;          /* items that the response shows so far */
+    int shown;          /* items that the response shows so far, of all residencies */
     struct item *open;  /* or NULL */
     struct step *steps; /* newest first */
     struct step *step;  /* the open one, or NULL */
 };
 
+/* The open step, if it is of this type and may take more; otherwise a new one. NULL for a response. */
 struct step *run_open_step(struct run *run, enum step_type type);
+/* Nothing happens if no step is open. */
 void run_close_step(struct run *run, enum step_status status);
 
-/* A new item of that type, not told yet. Silent items are kept in the store and never told: those
- * of hidden tools, and outputs that the client gave. */
+/* A new item of that type, not emitted yet: run_open_item() or run_store_silently() comes next. */
 struct item *run_new_item(struct run *run, enum item_type type);
+/* Stores a new item without ever emitting it: of a hidden tool, or an output that the client sent. */
 void run_store_silently(struct run *run, struct item *item, enum item_status status);
-/* Tells it: from here on it is the open one. */
+/* Emits a new item: from here on it is the open one. No other may be open. */
 void run_open_item(struct run *run, struct item *item);
+
+/* Of the open item. A new part closes the last one; text goes into the last part. */
 void run_open_part(struct run *run, enum part_kind kind);
+/* UTF-8, copied. It takes the log probabilities that wait in run->turn. */
 void run_add_text(struct run *run, const char *text, size_t length);
 /* Of the open part; takes the annotation. */
 void run_annotate(struct run *run, json_t *annotation);
+/* Nothing happens if no part is open. */
 void run_close_part(struct run *run);
+/* Nothing happens if no item is open. */
 void run_close_item(struct run *run, enum item_status status);
-/* What there is of the open item, for whoever finds it after a crash: all parts of it have ended. */
+
+/* Puts the open item of a resumable run as it is now. Call it when all of its parts have ended. If a
+ * crash follows and the log has no more text than this row, the next owner completes the item; otherwise
+ * the item was cut. */
 void run_store_open_item(struct run *run);
 
-/* Of the history: it has made this in an earlier stay, and was not given it. */
+/* Whether an item of the history was made by this run, in an earlier residency: it is not input. */
 bool run_has_made(const struct run *run, const struct item_row *past);
-/* The run's items that its response shows, as JSON. New reference. */
+/* All items that the response shows, as JSON. New reference. */
 json_t *run_output(const struct run *run);
-/* The items that carry a step's id, oldest first; the caller frees the array only. */
+/* The items of the step, oldest first. The caller frees the array; the rows stay the run's. */
 const struct item_row **run_step_items(const struct run *run, const struct step *step,
                                        size_t *ret_count);
 

@@ -1,5 +1,28 @@
 /*
- * A turn of the model: the conversation goes up, and what comes down becomes items as it comes.
+ * A turn of the model: the context goes up as one request, and the answer becomes items as it comes.
+ *
+ * A turn begins in run_begin_turn(). Everything that can end the run between two turns is looked at
+ * there, because nothing is under way at that moment: a draining server, steering, a missing upstream,
+ * used-up tokens, a context that must be compacted first. Then the items become a request, what does
+ * not fit is left out (context/), and it goes through the operator's hook (run_send.c).
+ *
+ * The upstream answers with callbacks (struct model_events). One item is open at a time. So the kind of
+ * the next piece decides: a piece of the open item's kind extends it, and any other closes that item
+ * and opens its own. Each piece is emitted before the next one is read. Nothing of the answer is
+ * collected first, except text that comes in the middle of a client's call (hold_back()).
+ *
+ * When the answer is complete, the turn has calls (calls/stages.c), or the run ends. There are two
+ * exceptions. A model that has called tools and then writes nothing is requested once more, without
+ * tools: otherwise the user would get no answer at all. A thread's run that has used more tokens than it
+ * may ends as incomplete even when the answer is whole: OpenAI's API says so of max_prompt_tokens and
+ * max_completion_tokens.
+ *
+ * Failures. The model layer repeats a request until the first piece was announced (model/model.h). What
+ * reaches this file is final and fails the run: a second answer behind half of a first one would
+ * contradict what the client has seen. For the same reason a crash in the middle of a turn drops the
+ * turn's items from the context, and the turn is requested anew (engine/recover.c).
+ *
+ * Callbacks run on the run's loop. Those that emit something end with run_pump().
  */
 
 #include "core/run/turn/run.h"
@@ -14,11 +37,11 @@
 #include "core/run/context/context.h"
 #include "core/run/context/context_fit.h"
 
-/* ---- What the model says ---- */
+/* ---- The answer, piece by piece ---- */
 
-/* Some models talk on while they write a call. What they say meanwhile waits: the call's item is
- * open, and items come one after another. */
-static bool held_back(struct run *run, enum part_kind kind, const char *text, size_t length)
+/* Some models send text between the pieces of a call. If the call is the client's, its item is open,
+ * and no other can open: the text waits until the call has ended. False: the text need not wait. */
+static bool hold_back(struct run *run, enum part_kind kind, const char *text, size_t length)
 {
     struct part *last = run->turn.held_count ? &run->turn.held[run->turn.held_count - 1] : NULL;
 
@@ -34,7 +57,7 @@ static bool held_back(struct run *run, enum part_kind kind, const char *text, si
     return true;
 }
 
-/* A message is open and takes this kind of text next. */
+/* Afterwards a message is open, and its open part is of this kind. */
 static void want_message(struct run *run, enum part_kind kind)
 {
     struct item *item = run->items.open;
@@ -72,9 +95,9 @@ static void want_reasoning(struct run *run, enum part_kind kind)
         run_open_part(run, kind);
 }
 
-static void say(struct run *run, enum part_kind kind, const char *text, size_t length)
+static void add_text(struct run *run, enum part_kind kind, const char *text, size_t length)
 {
-    if (held_back(run, kind, text, length))
+    if (hold_back(run, kind, text, length))
         return;
     if (kind == PART_REASONING || kind == PART_SUMMARY)
         want_reasoning(run, kind);
@@ -83,23 +106,25 @@ static void say(struct run *run, enum part_kind kind, const char *text, size_t l
     run_add_text(run, text, length);
 }
 
-/* What waited for the end of a call. */
-static void say_held(struct run *run)
+/* A call has ended: the text that came in the middle of it follows. */
+static void add_held_text(struct run *run)
 {
     for (size_t i = 0; i < run->turn.held_count; i++) {
         const struct buf *text = &run->turn.held[i].text;
 
-        say(run, run->turn.held[i].kind, text->data, text->length);
+        add_text(run, run->turn.held[i].kind, text->data, text->length);
     }
     run_forget_held(run);
 }
 
 static void take_text(void *arg, const char *text, size_t length)
 {
-    say(arg, PART_TEXT, text, length);
+    add_text(arg, PART_TEXT, text, length);
     run_pump(arg);
 }
 
+/* They come before their text and wait for it. An upstream may send them although the request did not
+ * want them. */
 static void take_logprobs(void *arg, json_t *tokens)
 {
     struct run *run = arg;
@@ -113,23 +138,24 @@ static void take_logprobs(void *arg, json_t *tokens)
 
 static void take_refusal(void *arg, const char *text, size_t length)
 {
-    say(arg, PART_REFUSAL, text, length);
+    add_text(arg, PART_REFUSAL, text, length);
     run_pump(arg);
 }
 
 static void take_reasoning(void *arg, const char *text, size_t length)
 {
-    say(arg, PART_REASONING, text, length);
+    add_text(arg, PART_REASONING, text, length);
     run_pump(arg);
 }
 
 static void take_summary(void *arg, const char *text, size_t length)
 {
-    say(arg, PART_SUMMARY, text, length);
+    add_text(arg, PART_SUMMARY, text, length);
     run_pump(arg);
 }
 
-/* Of what was said before a call began there is nothing left to annotate. */
+/* An annotation belongs to the text so far. While a call is open, that text is closed, and the
+ * annotation is dropped. */
 static void take_annotation(void *arg, const json_t *annotation)
 {
     struct run *run = arg;
@@ -147,8 +173,9 @@ static void take_part_end(void *arg)
     run_pump(arg);
 }
 
-/* Reasoning goes back to the upstream that made it in the form in which it came; the client sees
- * that form if it asked for it. */
+/* Encrypted reasoning goes back to its upstream as it came. The upstream's name and its id of the item
+ * are noted for that, where no client sees them. The encrypted form itself is a note, too, unless the
+ * request includes it (include: reasoning.encrypted_content). */
 static void seal_reasoning(struct run *run, const struct model_item *end)
 {
     struct item *item = run->items.open;
@@ -208,29 +235,22 @@ static void take_call_end(void *arg, unsigned call)
     struct run *run = arg;
 
     run_end_call(run, call);
-    say_held(run);
+    add_held_text(run);
     run_pump(run);
 }
 
 /* ---- The end of the turn ---- */
 
-static json_t *usage_object(const struct model_usage *usage)
-{
-    return json_build("{s:I, s:I, s:I}", "input_tokens", (json_int_t)usage->input,
-                      "output_tokens", (json_int_t)usage->output, "total_tokens",
-                      (json_int_t)(usage->input + usage->output));
-}
-
-/* The tokens of a turn stand in the step that closes next: the message's, or that of the calls. A
- * step that waits for the client shows them already. */
+/* The tokens of a turn belong to the step that closes next: the message's, or that of the calls. An
+ * open step of calls gets them at once, because it may stay open until the client answers. */
 static void settle_step(struct run *run, const struct model_usage *usage)
 {
-    free(run->turn.usage);
-    {
-        json_auto_t *tokens = usage_object(usage);
+    json_auto_t *tokens = json_build(
+        "{s:I, s:I, s:I}", "input_tokens", (json_int_t)usage->input, "output_tokens",
+        (json_int_t)usage->output, "total_tokens", (json_int_t)(usage->input + usage->output));
 
-        run->turn.usage = json_text(tokens);
-    }
+    free(run->turn.usage);
+    run->turn.usage = json_text(tokens);
     if (run->items.step && run->items.step->row.type == STEP_TOOL_CALLS) {
         free(run->items.step->row.usage);
         run->items.step->row.usage = TAKE(run->turn.usage);
@@ -238,8 +258,8 @@ static void settle_step(struct run *run, const struct model_usage *usage)
     }
 }
 
-/* Something that a user can read. */
-static bool says_something(const struct item *item)
+/* Whether the message has anything but white space. */
+static bool has_visible_text(const struct item *item)
 {
     static const char blanks[] = " \t\r\n";
 
@@ -259,20 +279,21 @@ bool run_has_answered(const struct run *run)
 
         if (item->row.turn != run->row.turn)
             break;
-        if (item->row.type == ITEM_MESSAGE && says_something(item))
+        if (item->row.type == ITEM_MESSAGE && has_visible_text(item))
             return true;
     }
     return false;
 }
 
-/* Tools were called here, or the answer was demanded, and then nothing was said. */
+/* The server executed calls, or the last answer was requested, and the model has written no text. */
 static bool ends_in_silence(const struct run *run)
 {
     return (run->chain.rounds || run->turn.last_answer) && !run_has_answered(run);
 }
 
-/* Once. */
-static void ask_to_speak(struct run *run)
+/* Requests an answer without tools. If this turn was such a request already, the run ends: a model that
+ * is silent twice would be so for ever. */
+static void request_answer(struct run *run)
 {
     if (run->turn.last_answer) {
         run_truncate(run, "max_output_tokens");
@@ -280,10 +301,11 @@ static void ask_to_speak(struct run *run)
     }
     run->chain.stop = CHAIN_SILENT;
     run_end_turn(run);
-    run_ask_model(run);
+    run_begin_turn(run);
 }
 
-/* All of it was said, but perhaps too much: of a run, then, nothing more comes. A response may end. */
+/* The upstream has sent the whole answer. A thread's run that has exceeded its tokens with it executes no
+ * more calls. A response that has ends as it would without a limit. */
 static void end_whole_turn(struct run *run)
 {
     const char *exceeded = run_is_assistants(run) ? budget_exceeded(&run->budget) : NULL;
@@ -296,7 +318,7 @@ static void end_whole_turn(struct run *run)
     else if (run->calls.count)
         run_dispatch_tools(run);
     else if (ends_in_silence(run))
-        ask_to_speak(run);
+        request_answer(run);
     else
         run_finish(run);
 }
@@ -310,7 +332,8 @@ static void take_done(void *arg, enum model_finish finish, const struct model_us
     budget_add(&run->budget, usage);
     chain_add_turn(&run->chain, run->row.turn, usage);
     settle_step(run, usage);
-    (void)FAULT("run.turn_done"); /* a place to die: said, and not stored */
+    (void)FAULT(
+        "run.turn_done"); /* a test may crash here: the answer is complete, not stored */
     if (finish == MODEL_FINISH_LENGTH) {
         run_truncate(run, "max_output_tokens");
     } else if (finish == MODEL_FINISH_CONTENT_FILTER) {
@@ -321,7 +344,7 @@ static void take_done(void *arg, enum model_finish finish, const struct model_us
     run_pump(run);
 }
 
-/* The word that OpenAI's error objects have for what went wrong upstream. */
+/* The code that OpenAI's error objects have for a failure of the model. */
 static const char *error_code(const struct err *error)
 {
     switch (error->code) {
@@ -331,8 +354,8 @@ static const char *error_code(const struct err *error)
     }
 }
 
-/* What an upstream itself says is passed on; what we say of it names our own network, and is for
- * the log. */
+/* An upstream's refusal is written for the client, and is passed on. All other texts may name
+ * addresses of the operator's network: they are for the log. */
 static const char *public_text(const struct err *error)
 {
     switch (error->code) {
@@ -343,24 +366,20 @@ static const char *public_text(const struct err *error)
     }
 }
 
-/* In the words that somebody hears whose model no upstream serves. */
-static void fail_without_model(struct run *run)
-{
-    AUTO_FREE char *text =
-        mem_printf("The requested model '%s' does not exist.", run->settings.model);
-
-    run_fail(run, RUN_NO_MODEL, text);
-}
-
 void run_model_failed(struct run *run, const struct err *error)
 {
     run->turn.model = NULL;
     run->chain.failed = run->turn.last_answer ? CHAIN_FINAL_RESPONSE : CHAIN_LLM_RESPONSE;
     log_info("run %s: %s", run->row.id, error->text);
-    if (error->reason == REASON_NO_MODEL)
-        fail_without_model(run);
-    else
+    if (error->reason == REASON_NO_MODEL) {
+        /* The same text as for a model that no upstream of the table serves. */
+        AUTO_FREE char *text =
+            mem_printf("The requested model '%s' does not exist.", run->settings.model);
+
+        run_fail(run, RUN_NO_MODEL, text);
+    } else {
         run_fail(run, error_code(error), public_text(error));
+    }
     run_pump(run);
 }
 
@@ -386,9 +405,10 @@ static const struct model_events events = {
     .failed = take_failure,
 };
 
-/* ---- Asking ---- */
+/* ---- The request ---- */
 
-/* Here, where nothing was left out yet. */
+/* Which items the model has answered, and may therefore see cut (context/long_messages.h). That depends
+ * on the whole list, so it is decided here, before anything is left out. */
 static void mark_answered(const struct run *run, const struct item_row *const *items,
                           size_t count)
 {
@@ -422,7 +442,7 @@ const struct item_row **run_gather_items(const struct run *run, size_t *ret_coun
     return items;
 }
 
-/* NULL when there are not enough tokens left for it. */
+/* NULL when the run's tokens do not suffice for it. */
 static json_t *build_request(struct run *run, const struct run_settings *settings)
 {
     size_t count;
@@ -432,7 +452,7 @@ static json_t *build_request(struct run *run, const struct run_settings *setting
     json_t *chat;
 
     context.settings = settings;
-    run_count_items(run); /* once it is marked what was answered */
+    run_count_items(run); /* after mark_answered(): a message that is cut costs less */
     context_fit(&context, items, &count);
     if (!budget_fit(&run->budget, &context, items, &count))
         return NULL;
@@ -447,11 +467,12 @@ static json_t *build_request(struct run *run, const struct run_settings *setting
     chat = context_request(run->row.id, settings, &run->tools, items, count, flags,
                            run->turn.upstream->name);
     if (run->turn.last_answer)
-        json_array_append_new(json_object_get(chat, "messages"), chain_last_word(&run->chain));
+        json_array_append_new(json_object_get(chat, "messages"),
+                              chain_final_prompt(&run->chain));
     return chat;
 }
 
-void run_ask_model(struct run *run)
+void run_begin_turn(struct run *run)
 {
     const struct engine_options *options = engine_options(run->engine);
     const char *model = run->settings.model;
@@ -467,7 +488,8 @@ void run_ask_model(struct run *run)
         run_release(run);
         return;
     }
-    /* Steering is accepted once the first turn has begun: this is the next. */
+    /* Steering is accepted from the first turn on. The run ends here as incomplete, and
+     * another response continues it with the added input. */
     if (run->steered) {
         run_truncate(run, "steered");
         return;
@@ -482,6 +504,7 @@ void run_ask_model(struct run *run)
         run_fail(run, "server_error", text);
         return;
     }
+    /* Nothing of the last turn is needed any more: its calls are items now. */
     run_clear_calls(run);
     run->turn.next_model_index = 0;
     json_decref(TAKE(run->turn.logprobs));
@@ -490,7 +513,7 @@ void run_ask_model(struct run *run)
         run_compact(run);
         return;
     }
-    run->turn.last_answer = run->chain.stop != CHAIN_GOES_ON;
+    run->turn.last_answer = run->chain.stop != CHAIN_CONTINUES;
     settings = budget_settings(&run->budget, &run->settings);
     request = spent ? NULL : build_request(run, &settings);
     if (!request) {

@@ -1,6 +1,14 @@
 /*
- * A run comes into memory with what the store has of it, and leaves it: what it is made of, and what
- * it counts on from before this stay.
+ * How a run comes into memory, and is freed.
+ *
+ * A run_start has what the store has of the run, or what a request has just made: its row, the items of
+ * its context, its steps, the number of its next frame. run_new() takes that over and counts again what
+ * no row says: how many items the response has shown, which call of a step comes next, how many rounds
+ * in a row the model has taken. A residency therefore continues where the last one ended, whether that
+ * was a pause or a crash. Counters that are derived from rows cannot contradict them.
+ *
+ * Nothing here emits, writes or starts anything. The engine then adds the run to its loop and calls
+ * run_arrive(), at once or when the run gets a slot.
  */
 
 #include "core/domain/notes.h"
@@ -12,9 +20,6 @@
 #include "core/base/json.h"
 #include "core/base/mem.h"
 #include "core/memory/variable_memory.h"
-#include "core/run/approval/run_approvals.h"
-#include "core/run/calls/run_servers.h"
-#include "core/run/calls/run_variables.h"
 #include "core/run/catalog/tool_settings.h"
 #include "core/run/context/past_calls.h"
 
@@ -22,7 +27,7 @@ static void expiry_fired(struct loop_timer *timer)
 {
     struct run *run = CONTAINER_OF(timer, struct run, expiry);
 
-    run_begin_to_end(run);
+    run_prepare_end(run);
     run_expire(run);
     run_pump(run);
 }
@@ -35,7 +40,8 @@ static void flush_fired(struct loop_timer *timer)
     run_pump(run);
 }
 
-/* What the run made before this stay belongs to its output too. */
+/* Items that the run made in earlier residencies belong to its output, too: the next one is numbered
+ * behind them. */
 static int count_shown(const struct run *run)
 {
     int shown = 0;
@@ -48,7 +54,7 @@ static int count_shown(const struct run *run)
     return shown;
 }
 
-/* Calls that were shown in a step before this stay: the next one comes behind them. */
+/* Calls that the step has from earlier residencies: the next one is numbered behind them. */
 static unsigned count_calls(const struct run *run, const char *step_id)
 {
     unsigned count = 0;
@@ -90,7 +96,7 @@ static void take_thread(struct run *run, const struct thread_row *thread)
     run->thread.settings = mem_strdup(thread->settings);
 }
 
-/* What the last turn ended with, if that was a limit. */
+/* The limit that an incomplete item of the last turn names in its notes, if it was one. */
 static enum chain_stop stop_of(const struct item_row *item)
 {
     json_auto_t *body = json_parse_own(item->body);
@@ -98,7 +104,9 @@ static enum chain_stop stop_of(const struct item_row *item)
     return chain_reason_parse(json_get_string(notes_of(body), "reason", NULL));
 }
 
-/* Rounds of earlier stays count on when the run was taken over: a crash must not lift a limit. */
+/* A run that was claimed after a crash continues the count of its rounds: a crash must not lift a limit.
+ * Only whole turns count, because the turn that was cut is requested again. After a pause the count
+ * starts from zero: the client was in between. */
 static void take_rounds(struct run *run)
 {
     int last_turn = -1;
@@ -110,7 +118,7 @@ static void take_rounds(struct run *run)
         if (!whole || !run_has_made(run, item))
             continue;
         if (item_type_is_output(item->type))
-            run->chain.rounds = 0; /* the client's */
+            run->chain.rounds = 0; /* the client has executed this call */
         else if (item->turn > last_turn)
             run->chain.rounds++;
         last_turn = item->turn;

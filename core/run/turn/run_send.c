@@ -1,5 +1,14 @@
 /*
- * A request on its way to the model: by way of the operator's hook, if there is one.
+ * A request on its way to the model, by way of the operator's hook (before_send.h).
+ *
+ * Without a hook the request leaves at once. With one, its messages go to the hook, which may need
+ * another thread. The run waits as it waits for a model: nothing blocks. A `sending` comes back as a task
+ * of the loop. If the run has stopped in the meantime, run_stop_sending() has cut the link between the
+ * two, and the task only frees the sending. That is why a sending belongs to its task and not to the run.
+ *
+ * The hook sees the request as Chat Completions, whatever the upstream speaks, and the translation comes
+ * after it. So there is one form to write masks for. A hook that
+ * refuses the messages fails the run.
  */
 
 #include "core/run/turn/run.h"
@@ -10,17 +19,17 @@
 #include "core/run/context/context_responses.h"
 #include "core/run/turn/before_send.h"
 
-/* Outlives its run, when the run does not wait for the hook. */
+/* Freed by its task. It may outlive its run. */
 struct sending {
     struct outgoing outgoing;
     struct loop_task task;
     struct loop *loop;
-    struct run *run; /* the loop's; NULL when nobody waits for it */
-    json_t *chat;    /* without its messages */
+    struct run *run; /* only the loop reads it; NULL: the run no longer waits */
+    json_t *chat;    /* the request; the hook has a copy of its messages */
     const struct model_events *events;
 };
 
-/* As its upstream understands it; takes `chat`. */
+/* The request in the dialect of the run's upstream. Takes `chat`. */
 static json_t *in_dialect(const struct run *run, json_t *chat)
 {
     json_t *request;
@@ -39,7 +48,8 @@ static void start(struct run *run, json_t *chat, const struct model_events *even
     run->turn.model = model_turn_start(run->loop, run->turn.upstream, request, events, run);
 }
 
-static void send_on(struct sending *sending)
+/* The hook has finished. */
+static void resume(struct sending *sending)
 {
     struct run *run = sending->run;
 
@@ -57,17 +67,18 @@ static void send_on(struct sending *sending)
     run_pump(run);
 }
 
-static void come_back(struct loop_task *task)
+static void back_on_loop(struct loop_task *task)
 {
     struct sending *sending = CONTAINER_OF(task, struct sending, task);
 
-    send_on(sending);
+    resume(sending);
     json_decref(sending->outgoing.messages);
     json_decref(sending->chat);
     free(sending);
 }
 
-static void looked(struct outgoing *outgoing)
+/* Any thread: the hook calls it. */
+static void hook_done(struct outgoing *outgoing)
 {
     struct sending *sending = CONTAINER_OF(outgoing, struct sending, outgoing);
 
@@ -86,12 +97,13 @@ void run_send(struct run *run, json_t *chat, const struct model_events *events)
     sending = run->turn.sending = mem_new(struct sending);
     sending->run = run;
     sending->loop = run->loop;
-    sending->task.run = come_back;
+    sending->task.run = back_on_loop;
     sending->chat = chat;
     sending->events = events;
-    /* Copied: a part of them may be the run's, too. */
+    /* A deep copy, because the hook may be on another thread and the run may share parts of the messages.
+     * The counts of jansson order nothing between threads. */
     sending->outgoing.messages = json_deep_copy(json_object_get(chat, "messages"));
-    sending->outgoing.done = looked;
+    sending->outgoing.done = hook_done;
     hook->look(hook, &sending->outgoing);
 }
 

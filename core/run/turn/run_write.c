@@ -1,35 +1,48 @@
 /*
- * Writing and publishing: what has happened to a run goes into the store and out to its listeners, in
- * that order where the order matters. This is the rule: what may hold back which bytes, and until when.
+ * Writing and publishing: what happens to a run is stored, and sent to its listeners, in that order
+ * where the order matters. This is the rule: what may hold back which bytes, and until when.
  *
- * At most one write of a run is under way. What happens meanwhile gathers, and goes with the next one; so
- * a busy database makes larger writes, not longer queues. Writes are numbered as they begin.
+ * At most one write of a run is under way. What happens meanwhile gathers and goes with the next
+ * write, so a busy database makes larger writes and not longer queues. Writes are numbered as they
+ * begin.
  *
- *   resumable (Assistants runs, background)  A frame waits until the write that has it in its log is
- *                                            committed.
- *   foreground, stored                       A frame waits while a barrier stands: until the one write
- *                                            whose number the barrier has is committed. Without a barrier
- *                                            it leaves at once, whatever else is unwritten.
+ *   resumable (Assistants runs, background)  A frame waits until the write that has it in its log
+ *                                            is committed.
+ *   foreground, stored                       A frame waits while a barrier stands: until the one
+ *                                            write with the barrier's number is committed. Without
+ *                                            a barrier it leaves at once, whatever is unwritten.
  *   store:false                              Every frame leaves at once. Nothing is written.
  *
- * The run raises a barrier before it tells its client what a client can act on: that the response is
- * there, that a question can be answered, that it has ended. Text, calls and results in between commit the
- * server to nothing: the response has none of them before its end.
+ * A run raises a barrier before it emits what a client can act on: that the response exists, that an
+ * approval request can be answered, that the run has ended. A client that acts on one of these finds
+ * it in the database. Text, calls and results in between promise nothing: a response that is read
+ * before its end shows none of them.
  *
- * Why it is safe. A barrier has the number of the next write to begin, never that of the write under way:
- * that one was filled before, and cannot carry what is told now. A write begins in run_pump() only, so
- * whatever the run puts until then is in it.
+ * Why it is safe. A barrier has the number of the next write to begin, never that of the write under
+ * way. That one was filled before, and cannot carry what is emitted now. A write begins in run_pump()
+ * only, so everything that the run puts until then is in it.
  *
- * Why no byte waits for ever. A barrier asks for its write, which run_pump() begins: at once, or when the
- * write under way is back. Once it is committed the barrier is gone. What became unwritten meanwhile does
- * not keep it: no frame has promised that, and its own write may be due at the end only. A second barrier
- * takes the place of the first, and has the next write again. A log is flushed by the timer at the latest.
- * A write comes back as soon as the database answers. One that is refused fails the run, whose end is a
- * barrier of its own; one that is lost ends the stay, which closes its listeners. run_pump() asserts that
- * nothing waits for a write that was not asked for.
+ * Why no byte waits for ever. A barrier requests its write, and run_pump() begins it: at once, or
+ * when the write under way is back. When that write is committed, the barrier is gone. What became
+ * unwritten meanwhile does not keep it up: no frame has promised that, and its own write may be due
+ * at the end only. A second barrier replaces the first and has the next write again. A log is flushed
+ * by a timer at the latest. A write comes back as soon as the database answers. A refused write fails
+ * the run, and the end of the run is a barrier of its own. A write that is lost to another owner ends
+ * the residency, which closes the listeners. run_pump() asserts that nothing waits for a write that
+ * was not requested.
+ *
+ * After a crash. The database has what was committed, and clients have at most what the rule let
+ * out. So the log of a resumable run has every byte that a client can have received, and another node
+ * continues it from there (engine/recover.c). Other runs die with their node. If one of them
+ * is in the store, the keeper of another node fails it once its lease has run out.
+ *
+ * Rejected: a barrier that stands until nothing is unwritten. No write of a foreground response is due
+ * before its end, so one barrier held back the whole answer. Also rejected: to derive the barrier from
+ * the status of the run. Approval requests, and whatever else a client may act on, would each need an
+ * exception.
  */
 
-#include "core/run/calls/run_variables.h"
+#include "core/run/turn/run.h"
 
 #include <assert.h>
 #include <stdio.h>
@@ -42,12 +55,14 @@
 #include "core/base/mem.h"
 #include "core/memory/variable_memory.h"
 
-/* The log of a resumable run is flushed so often at most; sooner when this much waits. */
+/* The log of a resumable run is flushed this often at most, or sooner when this much waits. 25 ms
+ * delay no reader, and make one transaction of several tokens. */
 #define FLUSH_EVERY_NS     (25 * NS_PER_MS)
 #define FLUSH_AFTER_FRAMES 32
 #define FLUSH_AFTER_BYTES  8192
 
-/* Frames that may wait for a write that does not come back. */
+/* Bytes of frames that may wait for a write. The writer repeats it for as long as the database is
+ * away, so it may not come back soon. */
 #define BACKLOG_LIMIT ((size_t)64 << 20)
 
 /* ---- What the next write must carry ---- */
@@ -68,7 +83,8 @@ void run_put_step(struct run *run, const struct step_row *row)
     unwritten_put_step(&run->writing.unwritten, row);
 }
 
-/* Only runs that another node may go on with need their calls remembered one by one. */
+/* Only a run that another node can continue needs rows of its calls. Of all others a call is stored
+ * as an item, when it has ended. */
 void run_put_call(struct run *run, const struct call_row *row)
 {
     if (run_is_resumable(run))
@@ -83,7 +99,15 @@ bool run_put_variable(struct run *run, struct variable *variable)
     return true;
 }
 
-/* A question goes with the write that shows it; what is not stored asks none. */
+const char *run_variable_scope(const struct run *run)
+{
+    if (run->variables)
+        return "";
+    return *run->row.thread_id ? run->row.thread_id : run->row.id;
+}
+
+/* An approval request is stored by the write that stores its item. A store:false run has none: nobody
+ * could find it to answer it. */
 void run_put_approval(struct run *run, const struct approval_row *row)
 {
     if (is_stored(run))
@@ -92,7 +116,8 @@ void run_put_approval(struct run *run, const struct approval_row *row)
 
 /* ---- Publishing ---- */
 
-/* Drops `count` frames from the front; a frame ends in an empty line and has no other. */
+/* Drops `count` frames from the front. A frame ends with an empty line and contains no other, because
+ * its data is one line of JSON. */
 static const char *skip_frames(const char *bytes, size_t *length, int64_t count)
 {
     const char *end = bytes + *length;
@@ -106,7 +131,8 @@ static const char *skip_frames(const char *bytes, size_t *length, int64_t count)
     return bytes;
 }
 
-/* Frames number `first` to `last`, to everybody; what a sink has seen is not told it again. */
+/* Sends the frames with the numbers `first` to `last` to every sink. A follower that joined at a later
+ * number gets the rest only: it has read the others from the log. */
 static void publish(struct run *run, const char *bytes, size_t length, int64_t first,
                     int64_t last)
 {
@@ -124,13 +150,14 @@ static void publish(struct run *run, const char *bytes, size_t length, int64_t f
     run->publishing.published = last + 1;
 }
 
-/* A barrier stands: the write that it waits for is not committed yet. */
+/* A barrier stands: its write is not committed yet. */
 static bool is_held_back(const struct run *run)
 {
     return run->writing.barrier > run->writing.committed;
 }
 
-/* Frames that wait for nothing. */
+/* Frames of a run that is not resumable, unless a barrier stands. The frames of a resumable run leave
+ * with the write that logs them, in write_committed(). */
 static void publish_free_frames(struct run *run)
 {
     if (run_is_resumable(run) || is_held_back(run) || !run->publishing.frames.count)
@@ -141,8 +168,8 @@ static void publish_free_frames(struct run *run)
     frames_clear(&run->publishing.frames);
 }
 
-/* The number of the next write, which need not wait for the flush timer. */
-static uint64_t ask_for_write(struct run *run)
+/* The number of the next write, which no longer waits for the flush timer. */
+static uint64_t request_write(struct run *run)
 {
     run->writing.urgent = true;
     return run->writing.begun + 1;
@@ -152,23 +179,17 @@ void run_raise_barrier(struct run *run)
 {
     publish_free_frames(run);
     if (is_stored(run))
-        run->writing.barrier = ask_for_write(run);
+        run->writing.barrier = request_write(run);
 }
 
-/* ---- The end of a stay ---- */
-
-static void show_context(const struct run *run, struct sink *sink)
-{
-    size_t count = 0;
-    AUTO_FREE const struct item_row **items = run_gather_items(run, &count);
-
-    sink->ops->context(sink, items, count);
-}
+/* ---- The end of a residency ---- */
 
 static void dismiss(struct run *run, struct sink *sink)
 {
     const char *end = run->face->stream_end;
 
+    /* A follower continues with the next residency, here or on another node. Only a final status
+     * ends it. */
     if (sink->ops->paused) {
         if (run->life == RUN_ENDED && run_status_is_final(run->row.status))
             sink->ops->close(sink);
@@ -176,19 +197,26 @@ static void dismiss(struct run *run, struct sink *sink)
             sink->ops->paused(sink);
         return;
     }
+    /* A run that is released for another node has no result yet: no answer, and not the last line
+     * of the stream, which would say that nothing follows. */
     if (run->life == RUN_ENDED && !run->writing.ready) {
         if (sink->ops->events && end)
             sink->ops->events(sink, end, strlen(end));
         if (sink->ops->answer)
             sink->ops->answer(sink, run->face->http_status ? run->face->http_status(run) : 200,
                               run->face->object(run));
-        if (sink->ops->context)
-            show_context(run, sink);
+        if (sink->ops->context) {
+            size_t count = 0;
+            AUTO_FREE const struct item_row **items = run_gather_items(run, &count);
+
+            sink->ops->context(sink, items, count);
+        }
     }
     sink->ops->close(sink);
 }
 
-static void settle(struct run *run)
+/* Nothing of the run is to be written or published any more: it leaves memory. */
+static void end_residency(struct run *run)
 {
     while (run->publishing.sinks) {
         struct sink *sink = run->publishing.sinks;
@@ -206,9 +234,9 @@ static bool is_input(const struct run *run, const struct item_row *row)
     return row->input && strcmp(row->run_id, run->row.id) == 0;
 }
 
-/* The input of a run that is not in the store yet is written with it. It may be long, and many
- * may wait for a slow database: its bodies are lent to the write. The run outlives it, and does
- * not change its history. */
+/* The input of a run that is not in the store yet is written with it. It may be long, and many such
+ * writes may wait for a slow database. So the bodies are lent to the write and not copied. That is
+ * safe because the run outlives its write and does not change its history meanwhile. */
 static void lend_input(const struct run *run, struct run_write *write)
 {
     struct item_row *lent;
@@ -228,6 +256,7 @@ static void lend_input(const struct run *run, struct run_write *write)
     }
 }
 
+/* The frames become a chunk of the log, and belong to the write until it is committed. */
 static void carry_log(struct run *run, struct run_write *write)
 {
     write->log_first = run->writing.log_next;
@@ -246,7 +275,7 @@ static void start_write(struct run *run)
 {
     struct run_write *write = run_write_new();
 
-    (void)FAULT("run.write"); /* a place to die: before anything is written */
+    (void)FAULT("run.write"); /* a test may crash here: before anything is written */
     write->tenant = tenant_kept(&run->tenant);
     memcpy(write->run_id, run->row.id, ID_SIZE);
     write->fence = run->writing.fence;
@@ -271,6 +300,7 @@ static void start_write(struct run *run)
     write->arg = run;
     write->done.run = write_done;
 
+    /* From here on all that happens belongs to the next write. */
     json_decref(run->writing.posts_written);
     run->writing.posts_written = TAKE(run->writing.posts);
     run->writing.urgent = false;
@@ -286,7 +316,8 @@ static bool has_unwritten(const struct run *run)
            (run_is_resumable(run) && run->publishing.frames.count);
 }
 
-/* Is it time? If not yet, sees to it that it will be. */
+/* Whether the next write begins now. If it has to wait for the flush timer, starts the timer. A
+ * foreground response has no timer: without a barrier its rows wait for its end. */
 static bool write_is_due(struct run *run)
 {
     if (!is_stored(run) || run->writing.write || run->life == RUN_ABANDONED)
@@ -304,19 +335,20 @@ static bool write_is_due(struct run *run)
     return false;
 }
 
-/* Somebody vanished before anything was written: then there is nothing to write. */
-static bool never_mind(const struct run *run)
+/* The client left before anything was written, and the run was cancelled for that. */
+static bool nothing_to_store(const struct run *run)
 {
     return !run->writing.exists && !run->publishing.sinks && run->row.status == RUN_CANCELLED &&
            !run->writing.write;
 }
 
-/* The number of the write with which everything so far is committed. */
+/* The number of the write that commits the last of what has happened so far: the write under way, or
+ * one that is requested here. */
 static uint64_t write_of_all(struct run *run)
 {
     bool is_under_way = run->writing.write && !has_unwritten(run);
 
-    return is_under_way ? run->writing.begun : ask_for_write(run);
+    return is_under_way ? run->writing.begun : request_write(run);
 }
 
 void run_after_commit(struct run *run, void (*then)(struct run *run))
@@ -340,14 +372,8 @@ void run_after_write(struct run *run, void (*then)(struct run *run))
     run->writing.then_after = write_of_all(run);
 }
 
-/* The database has been away for so long that what waits for it is too much. */
-static void mind_backlog(struct run *run)
-{
-    if (run->life == RUN_ALIVE && run->publishing.frames.bytes.length > BACKLOG_LIMIT)
-        run_fail(run, "server_error", "The server could not store this run.");
-}
-
-/* A barrier or a step of the run waits for a write that has not begun and was not asked for. */
+/* A barrier or a continuation waits for a write that has not begun and was not requested: nothing
+ * would ever end the wait. */
 static bool waits_in_vain(const struct run *run)
 {
     bool waits = run->writing.barrier > run->writing.begun ||
@@ -356,7 +382,7 @@ static bool waits_in_vain(const struct run *run)
     return waits && !run->writing.urgent;
 }
 
-/* No write is under way, the flush timer does not run, and there are frames that have not left. */
+/* There are frames, and no flush timer that will send them. Only for when no write is under way. */
 static bool has_forgotten_frames(const struct run *run)
 {
     return run->publishing.frames.count && !run->writing.flush.slot;
@@ -364,13 +390,15 @@ static bool has_forgotten_frames(const struct run *run)
 
 void run_pump(struct run *run)
 {
-    mind_backlog(run);
+    /* The database has been away for so long that too much waits for it. */
+    if (run->life == RUN_ALIVE && run->publishing.frames.bytes.length > BACKLOG_LIMIT)
+        run_fail(run, "server_error", "The server could not store this run.");
     publish_free_frames(run);
     assert(run->life == RUN_ABANDONED || !waits_in_vain(run));
     if (run->writing.write)
         return;
-    if (run->life == RUN_ENDED && never_mind(run)) {
-        settle(run);
+    if (run->life == RUN_ENDED && nothing_to_store(run)) {
+        end_residency(run);
         return;
     }
     if (write_is_due(run)) {
@@ -378,7 +406,7 @@ void run_pump(struct run *run)
         return;
     }
     if (run->life == RUN_ABANDONED || (run->life == RUN_ENDED && !is_stored(run))) {
-        settle(run);
+        end_residency(run);
         return;
     }
     assert(!has_forgotten_frames(run));
@@ -386,7 +414,9 @@ void run_pump(struct run *run)
 
 /* ---- When a write has come back ---- */
 
-/* The run as it was stored, whatever has happened since. */
+/* The run as the write has stored it: with that status, and without the items since. The face reads
+ * the run, so both are set for the call and then set back. A copy of the whole run would do the same at
+ * a higher price. */
 static json_t *stored_object(struct run *run, const struct run_write *write)
 {
     enum run_status status = run->row.status;
@@ -401,9 +431,9 @@ static json_t *stored_object(struct run *run, const struct run_write *write)
     return object;
 }
 
-/* The client that wants work in the background has its answer when the run cannot be lost any more. A
- * follower may be here already, because the row was visible before this loop knew that it was committed:
- * it stays. */
+/* The request for a background response is answered when the run cannot be lost any more. A follower
+ * may have joined already, because its node saw the row before this loop knew of the commit. It has no
+ * answer(), and stays. */
 static void answer_stored(struct run *run, const struct run_write *write)
 {
     for (struct sink **at = &run->publishing.sinks, *sink; (sink = *at);) {
@@ -417,8 +447,9 @@ static void answer_stored(struct run *run, const struct run_write *write)
     }
 }
 
-/* It was cancelled meanwhile, and does not wait: what says so was not stored, and its number is
- * free again. Nothing was told since. */
+/* The run was to pause, and another request cancelled it in the meantime. The writer has left the frame
+ * that announces the pause out of the log (run_write.log_pause). So that frame is not published either,
+ * and its number is used again. No later frame exists: a run that pauses emits nothing more. */
 static void forget_pause(struct run *run, struct run_write *write)
 {
     assert(!run->publishing.frames.count);
@@ -428,8 +459,8 @@ static void forget_pause(struct run *run, struct run_write *write)
     run->writing.log_next--;
 }
 
-/* What was asked can be answered now. */
-static void tell_webhook(struct run *run)
+/* Approval requests go to the webhook when they are stored: an answer finds them from here on. */
+static void post_questions(struct run *run)
 {
     json_auto_t *questions = TAKE(run->writing.posts_written);
     size_t i;
@@ -439,16 +470,17 @@ static void tell_webhook(struct run *run)
         engine_post_question(run, question);
 }
 
-static void committed(struct run *run, struct run_write *write)
+static void write_committed(struct run *run, struct run_write *write)
 {
-    run->writing.committed = run->writing.begun; /* it is the only one */
-    tell_webhook(run);
+    run->writing.committed = run->writing.begun; /* only one write is under way */
+    post_questions(run);
     if (write->cancel_requested && write->log_pause)
         forget_pause(run, write);
     if (!run->writing.exists) {
         if (run->row.flags & RUN_BACKGROUND && !(run->row.flags & RUN_STREAMED))
             answer_stored(run, write);
         run->writing.exists = true;
+        /* As the writer has created it: leased with fence 1, unless it had ended already. */
         run->writing.fence = run_status_is_final(write->run->status) ? 0 : 1;
         if (run->writing.fence)
             engine_lease_add(run->engine, run);
@@ -460,7 +492,9 @@ static void committed(struct run *run, struct run_write *write)
     publish_free_frames(run);
 }
 
-static void go_on(struct run *run, const struct run_write *write)
+/* What the run does next, now that the write is committed. A cancel request comes first: the
+ * writer has read it from the row, where any node may have put it. */
+static void continue_run(struct run *run, const struct run_write *write)
 {
     void (*then)(struct run *) = run->writing.then;
 
@@ -468,7 +502,7 @@ static void go_on(struct run *run, const struct run_write *write)
         run->row.status == RUN_REQUIRES_ACTION)
         run_take_back_pause(run);
     if (run->life == RUN_ENDED && !has_unwritten(run)) {
-        settle(run);
+        end_residency(run);
         return;
     }
     if (run->life == RUN_ALIVE && write->cancel_requested)
@@ -480,8 +514,8 @@ static void go_on(struct run *run, const struct run_write *write)
     run_pump(run);
 }
 
-/* Not even its failure can be stored as it should be: then that it has failed, and no more. Nobody
- * is told another word. */
+/* Not even the failure of the run could be stored with all that belongs to it. The last attempt stores
+ * nothing but the failed status. Nothing more is published. */
 static void give_up(struct run *run, const struct run_write *refused)
 {
     run_abandon(run);
@@ -489,11 +523,13 @@ static void give_up(struct run *run, const struct run_write *refused)
     if (run->writing.write)
         store_write(engine_options(run->engine)->store, run->writing.write);
     else
-        settle(run);
+        end_residency(run);
 }
 
-/* The database refused what we wrote: that is our mistake, and the run's end. */
-static void refused(struct run *run, const struct run_write *write)
+/* The database has refused a statement: a mistake of this server, and the end of the run. What the
+ * write contained was not published. So an end or a pause in it has not happened, and the run can
+ * still fail, without the contents of that write. */
+static void write_refused(struct run *run, const struct run_write *write)
 {
     log_error("run %s: the store refused a write", write->run_id);
     if (run->writing.failures++ || !run_take_back_end(run)) {
@@ -504,23 +540,25 @@ static void refused(struct run *run, const struct run_write *write)
     run_pump(run);
 }
 
+/* The write is back from the writer. Always runs on the loop, and exactly once for each write. */
 static void write_done(struct loop_task *task)
 {
     struct run_write *write = CONTAINER_OF(task, struct run_write, done);
     struct run *run = write->arg;
 
-    (void)FAULT("run.committed"); /* a place to die: written, and nobody told */
+    (void)FAULT("run.committed"); /* a test may crash here: written, and not published */
     run->writing.write = NULL;
     if (run->life == RUN_ABANDONED) {
-        settle(run);
+        end_residency(run);
     } else if (write->rc == ERR_OK) {
-        committed(run, write);
-        go_on(run, write);
+        write_committed(run, write);
+        continue_run(run, write);
     } else if (write->rc == ERR_INTERNAL) {
-        refused(run, write);
+        write_refused(run, write);
     } else {
+        /* Another node has the lease, the run was deleted, or the writers have stopped. */
         run_abandon(run);
-        settle(run);
+        end_residency(run);
     }
     run_write_free(write);
 }

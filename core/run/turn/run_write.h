@@ -13,69 +13,82 @@
 #include "core/store/writer/writer.h"
 
 /*
- * run_write.h -- what a run stores, and what it publishes, in that order where the order matters. The rule
- * is at the head of run_write.c. On the run's loop.
+ * run_write.h -- what a run stores, and what it publishes, in that order where the order matters. The
+ * rule is at the head of run_write.c.
+ *
+ * A caller puts rows, emits events (run_emit()), and calls run_pump() once at the end of its step. It
+ * never waits: what depends on a commit is a function that is called later. On the run's loop.
  */
 
 struct run;
 
-/* Towards the store. At most one write is under way; what comes up meanwhile goes with the next. */
+/* Towards the store. At most one write is under way; what happens meanwhile goes with the next one. */
 struct run_writing {
-    bool exists;           /* the row is there */
-    int64_t fence;         /* of its lease; every write carries it */
-    int64_t next_position; /* of the next item in its thread */
-    struct run_write *write;
+    bool exists;             /* the row is in the store */
+    int64_t fence;           /* of the run's lease; every write carries it. 0: no lease */
+    int64_t next_position;   /* of the next item in its thread */
+    struct run_write *write; /* under way; NULL: none */
     struct unwritten unwritten;
-    /* Approval requests for the webhook: posted when the next write, or the one under way, is committed.
-     * NULL for none. */
+    /* Approval requests for the webhook: of the next write, and of the one under way. They are posted
+     * when that write is committed. NULL: none. */
     json_t *posts, *posts_written;
-    uint64_t begun;      /* the number of the last write that began */
-    uint64_t committed;  /* and of the last one that was committed */
+    uint64_t begun;      /* number of the last write that began; from 1 */
+    uint64_t committed;  /* number of the last write that was committed */
     bool urgent;         /* the next write does not wait for the flush timer */
     uint64_t barrier;    /* frames wait until the write of this number is committed */
-    bool release, ready; /* the next write gives up the lease; the run is ready for others */
-    void (*then)(
-        struct run *run); /* called once the write of the number `then_after` is committed */
+    bool release, ready; /* of the next write, as in writer.h: it gives up the lease */
+    /* Called once the write of the number `then_after` is committed. NULL: nothing waits. */
+    void (*then)(struct run *run);
     uint64_t then_after;
-    int64_t log_next;  /* number of the first frame not handed to the log yet */
-    unsigned failures; /* in a row */
+    int64_t log_next;  /* number of the first frame that no write has taken for the log */
+    unsigned failures; /* writes that the database has refused */
     struct loop_timer flush;
-    uint64_t flush_due_ns; /* not before, unless much waits */
+    uint64_t flush_due_ns; /* no flush before this time of the loop, unless much waits */
 };
 
 /* Towards its listeners, here and on other nodes. */
 struct run_publishing {
-    struct frames frames; /* rendered, and not published yet */
+    struct frames frames; /* rendered, and neither published nor taken by a write */
     struct sink *sinks;
-    struct run_peer *peers; /* nodes whose clients follow it */
+    struct run_peer *peers; /* nodes whose clients follow the run: run_peers.c */
     size_t peer_count;
-    size_t
-        pause_length;  /* of the last frame, which says that the run waits; 0: it is another */
-    int64_t published; /* number of the first frame not published yet; of resumable runs */
+    /* Bytes of the last frame, if it announces that the run waits for its client. 0: it does not. */
+    size_t pause_length;
+    int64_t published; /* number of the first frame that was not published; of resumable runs */
 };
 
-/* Call at the end of everything that happens to a run. May schedule the end of the run, but
- * never frees it before the loop's next round. */
+/* Publishes what may leave and begins a write if one is due. Call it at the end of every step of a run.
+ * The run may end its residency here. It is freed in the loop's next round, never inside. */
 void run_pump(struct run *run);
+
+/* Each goes with the next write and is copied. Nothing is put for a run that does not store it. */
 void run_put_item(struct run *run, const struct item_row *row);
 void run_put_step(struct run *run, const struct step_row *row);
 void run_put_call(struct run *run, const struct call_row *row);
-/* Takes what it owns. Of a run that is not stored it is in its memory at once; false: there was no room. */
-bool run_put_variable(struct run *run, struct variable *variable);
 void run_put_approval(struct run *run, const struct approval_row *row);
-/* What is told from here on waits for the next write, which begins as soon as it can. What must be in it
- * is to be put before run_pump(). */
+/* Takes what the variable owns. A store:false run has it in memory at once; false: no room for it. */
+bool run_put_variable(struct run *run, struct variable *variable);
+/* The id under which the store has the run's variables: its thread, or itself. "": they are in memory.
+ * Borrowed. */
+const char *run_variable_scope(const struct run *run);
+
+/* Holds back what is emitted from here on until the next write is committed. That write begins as soon
+ * as it can. Put what it must carry before run_pump(). */
 void run_raise_barrier(struct run *run);
-/* Once everything so far is committed: `then`. At once for runs that are not stored. */
+
+/* Both call `then` when all that has happened so far is committed. At most one such call waits; a run
+ * that stops its tools forgets it. The first is for what a crash must be able to repeat: it calls at
+ * once for a run that no other node continues. */
 void run_after_commit(struct run *run, void (*then)(struct run *run));
-/* The same, also for runs whose calls are not remembered one by one. */
+/* The second is for work that reads from the store what the run has written: it calls at once only if the
+ * store has everything already, or will have nothing of this run. */
 void run_after_write(struct run *run, void (*then)(struct run *run));
 
 /* ---- run_peers.c: who follows the run on other nodes ---- */
 
-/* Tells it at once, for the case that it has missed something meanwhile. */
+/* A client of that node follows the run. Notifies the node at once, in case it has missed frames. */
 void run_add_peer(struct run *run, const char *node);
-/* There is more in the log. */
+/* The log has grown: notifies the nodes. */
 void run_notify_peers(struct run *run);
 
 #endif

@@ -1,6 +1,16 @@
 /*
- * Most writes carry a row or two, and they are looked through. A response that nobody can take over
- * gathers all its items until its end: of so many it is noted where each is.
+ * What the next write of a run carries: the last state of each row that has changed.
+ *
+ * Between two writes a row may change several times: an item opens and closes, a step gets its usage. Only
+ * its last state has to be stored. So a row that waits is replaced, at the place of the first one: the
+ * store sees rows in the order in which they came to be.
+ *
+ * Most writes carry a row or two, and a search through them is the fastest index. But a response that no
+ * node could continue keeps all its items until its end, and with a search for each the work would grow
+ * with the square of their number. So above ITEMS_SCANNED items their places are noted by id. Steps and
+ * calls are few: a turn has at most MODEL_CALL_LIMIT calls, and a resumable run writes often.
+ *
+ * Variables and approval requests are put once each, and need no search.
  */
 
 #include "core/run/turn/unwritten.h"
@@ -11,7 +21,7 @@
 #include "core/base/mem.h"
 #include "core/domain/item.h"
 
-/* Items that are looked through; of more it is noted where they are. */
+/* So many items are searched one by one. Beyond, their places are noted. */
 #define ITEMS_SCANNED 16
 
 void unwritten_clear(struct unwritten *unwritten)
@@ -31,7 +41,7 @@ bool unwritten_is_empty(const struct unwritten *unwritten)
            !unwritten->call_count && !unwritten->variable_count && !unwritten->approval_count;
 }
 
-/* There is room up to the next power of two. */
+/* The room doubles whenever the count is a power of two. */
 static struct item_row *append_item(struct unwritten *unwritten)
 {
     size_t count = unwritten->item_count++;
@@ -48,6 +58,7 @@ static void note_place(struct unwritten *unwritten, size_t at)
                         json_integer((json_int_t)at));
 }
 
+/* The first item beyond ITEMS_SCANNED makes the index, with all items before it. */
 static void note_newest(struct unwritten *unwritten)
 {
     size_t count = unwritten->item_count;
@@ -62,7 +73,7 @@ static void note_newest(struct unwritten *unwritten)
     note_place(unwritten, count - 1);
 }
 
-/* An earlier state of the item that waits still. */
+/* An earlier state of the item, which still waits; or NULL. */
 static struct item_row *find_item(const struct unwritten *unwritten, const char *id)
 {
     const json_t *place = json_object_get(unwritten->places, id);

@@ -9,16 +9,16 @@
 #include "core/store/writer/writer.h"
 
 /*
- * unwritten.h -- what happened to a run since its last write: the next one must carry it.
+ * unwritten.h -- what happened to a run since its last write began: the next one must carry it.
  *
- * Of each row the last state waits: what is put twice is written once, at the place of the first.
- * Rows are copied. Belongs to the run, and so to its loop. Starts as zeros.
+ * The last state of each row waits. A row that is put twice is written once, at the place of the first.
+ * Rows are copied when they are put. Belongs to the run, and so to its loop. Starts as zeros.
  */
 struct unwritten {
-    bool row; /* the run's own has changed */
+    bool row; /* the run's own row has changed */
     struct item_row *items;
     size_t item_count;
-    json_t *places; /* of more than a few items: where each is, by its id */
+    json_t *places; /* index of each item by its id; NULL: they are few, and searched */
     struct step_row *steps;
     size_t step_count;
     struct call_row *calls;
@@ -29,17 +29,18 @@ struct unwritten {
     size_t approval_count;
 };
 
+/* Frees everything; the struct may be used again. */
 void unwritten_clear(struct unwritten *unwritten);
 bool unwritten_is_empty(const struct unwritten *unwritten);
 
 void unwritten_put_item(struct unwritten *unwritten, const struct item_row *row);
 void unwritten_put_step(struct unwritten *unwritten, const struct step_row *row);
 void unwritten_put_call(struct unwritten *unwritten, const struct call_row *row);
-/* Takes what it owns. A variable and a question are put once. */
+/* A variable and an approval request are put once each. Takes what the variable owns, and zeroes it. */
 void unwritten_put_variable(struct unwritten *unwritten, struct variable *variable);
 void unwritten_put_approval(struct unwritten *unwritten, const struct approval_row *row);
 
-/* The rows are the write's from here on, and nothing is unwritten. */
+/* Hands all rows to the write, whose lists must be empty. Nothing is unwritten afterwards. */
 void unwritten_move(struct unwritten *unwritten, struct run_write *write);
 
 #endif

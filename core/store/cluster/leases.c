@@ -84,6 +84,9 @@ static enum err_code note_node(struct db *db, enum wakeup_peers *ret_peers, stru
     return rc;
 }
 
+/* The leases are locked in the order of their runs before they are updated: an UPDATE that joins
+ * an array locks in the order of its plan, and could wait for a group commit that waits for it.
+ * MATERIALIZED keeps PostgreSQL from folding the two together. */
 static enum err_code renew(struct db *db, const char *const *run_ids, const int64_t *fences,
                            size_t count, struct db_rows **ret_rows, struct err *err)
 {
@@ -170,8 +173,10 @@ enum err_code store_stalled_end(struct store *store, double seconds, size_t *ret
     return db_commit(db, err);
 }
 
-/* A run that the list does not name is not in this node's memory, although its lease says so.
- * It could not be made ready after it was claimed, or its end could not be stored. */
+/* A run that the list does not name is not in this node's memory, although its lease says so. It
+ * could not be made ready after it was claimed, or its end could not be stored. Only an expired
+ * lease is given up: a run that was made or claimed just now is on its way to the engine and not
+ * listed yet. */
 static enum err_code give_back(struct db *db, const char *const *run_ids, size_t count,
                                size_t *ret_count, struct err *err)
 {
@@ -227,6 +232,9 @@ enum err_code store_leases_give_back(struct store *store, const char *const *run
     "(owner IS NOT NULL AND owner <> $1 AND (split_part(owner, '/', 1) = $2" \
     " OR ($3::bool AND lease_until < clock_timestamp())))"
 
+/* Orphans come first (owner IS NULL is false for them): they were at work when their node died,
+ * so clients wait for them. Then the order is that of the runs' making. By the end of the lease
+ * instead, a steady flow of new runs would keep the orphans behind it. */
 static enum err_code claim_leases(struct db *db, enum claim_scope scope, size_t limit,
                                   struct db_rows **ret_rows, struct err *err)
 {
@@ -267,6 +275,8 @@ static enum err_code drop_lease(struct db *db, const struct tenant *tenant, cons
     return db_exec(db, &drop, &args, NULL, err);
 }
 
+/* attempts counts the owners that died with this run; a run that kills its servers is given up
+ * in recovery. One that was released or waited for its client costs no attempt. */
 static enum err_code claim_run(struct db *db, const struct db_rows *leases, size_t row,
                                struct run_load *load, struct err *err)
 {

@@ -99,12 +99,12 @@ struct wakeups {
     uint64_t send_ns; /* when to send again */
 };
 
-/* ---- Words ---- */
+/* ---- A hint as a line ---- */
 
-static const char *const words[] = {
-    [WAKEUP_HELLO] = "hello",   [WAKEUP_MISSED] = "missed", [WAKEUP_CLAIM] = "claim",
-    [WAKEUP_CANCEL] = "cancel", [WAKEUP_FOLLOW] = "follow", [WAKEUP_EVENTS] = "events",
-    [WAKEUP_MOVED] = "moved",   [WAKEUP_LOOK] = "look",
+static const char *const keywords[] = {
+    [WAKEUP_HELLO] = "hello",   [WAKEUP_MISSED] = "missed",     [WAKEUP_CLAIM] = "claim",
+    [WAKEUP_CANCEL] = "cancel", [WAKEUP_FOLLOW] = "follow",     [WAKEUP_EVENTS] = "events",
+    [WAKEUP_MOVED] = "moved",   [WAKEUP_ANSWERED] = "answered",
 };
 
 /* The next word of a line. False when it is too long. */
@@ -132,8 +132,8 @@ static bool read_line(const char *line, struct wakeup *ret_wakeup)
         !read_word(&line, ret_wakeup->run_id, sizeof(ret_wakeup->run_id)) ||
         !read_word(&line, ret_wakeup->node, sizeof(ret_wakeup->node)))
         return false;
-    for (size_t i = 0; i < COUNT_OF(words); i++) {
-        if (strcmp(words[i], word) == 0) {
+    for (size_t i = 0; i < COUNT_OF(keywords); i++) {
+        if (strcmp(keywords[i], word) == 0) {
             ret_wakeup->kind = (enum wakeup_kind)i;
             return true;
         }
@@ -143,7 +143,7 @@ static bool read_line(const char *line, struct wakeup *ret_wakeup)
 
 static void add_line(struct buf *payload, const struct wakeup *wakeup)
 {
-    buf_add_text(payload, words[wakeup->kind]);
+    buf_add_text(payload, keywords[wakeup->kind]);
     if (*wakeup->run_id) {
         buf_add_char(payload, ' ');
         buf_add_text(payload, wakeup->run_id);
@@ -348,6 +348,8 @@ static enum err_code run_statement(struct wakeups *wakeups,
     return connection_run(wakeups->connection, deadline_of(wakeups), NULL, NULL, err);
 }
 
+/* LISTEN takes an identifier and no parameter, so the name is quoted here. node_id is the
+ * operator's. */
 static enum err_code listen_to(struct wakeups *wakeups, const char *channel, struct err *err)
 {
     AUTO_BUF sql = {0};
@@ -463,6 +465,8 @@ static void receive(struct wakeups *wakeups)
 
 /* ---- Sending ---- */
 
+/* The order within a channel is lost. It carries no meaning: each hint says where to look, and
+ * not what has changed. */
 static int by_channel(const void *a, const void *b)
 {
     struct hint *const *left = a, *const *right = b;
@@ -614,6 +618,7 @@ static int wait_limit_ms(struct wakeups *wakeups)
     return has_hints(wakeups) ? ms_until(wakeups->send_ns) : -1;
 }
 
+/* The eventfd is non-blocking, so reading it also when it was not signalled is harmless. */
 static void await_something(struct wakeups *wakeups)
 {
     struct pollfd watched[] = {

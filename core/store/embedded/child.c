@@ -1,3 +1,20 @@
+/*
+ * A program of PostgreSQL's as a child process: started, fed, read, ended.
+ *
+ * The server has many threads, and fork() copies only one of them. A lock of malloc or of the
+ * log that another thread held at that moment stays locked in the child for ever. So between
+ * fork() and execv() the child makes system calls and nothing else: it does not allocate, log or
+ * format. posix_spawn() would do that part, but it cannot change the user, which root needs:
+ * PostgreSQL refuses to run as root.
+ *
+ * A child is in a session of its own. Ctrl-C in the terminal then reaches the server alone,
+ * which stops the cluster in its own order; and killing the session's group kills also what the
+ * program started itself, as initdb does.
+ *
+ * Its end is awaited on a pidfd, together with a deadline and the descriptor that stops the
+ * server. waitpid() knows no deadline, and SIGCHLD would be one handler for the whole process.
+ */
+
 #include "core/store/embedded/child.h"
 
 #include <errno.h>
@@ -22,6 +39,8 @@ static bool become_user(const struct child_plan *plan)
            syscall(SYS_setresuid, plan->uid, plan->uid, plan->uid) == 0;
 }
 
+/* Descriptors of the server are closed, in case one was opened without O_CLOEXEC: a postmaster
+ * outlives the server, and would keep its sockets and locks. */
 static void set_streams(const struct child_plan *plan, int null)
 {
     dup2(plan->input >= 0 ? plan->input : null, STDIN_FILENO);
@@ -30,6 +49,8 @@ static void set_streams(const struct child_plan *plan, int null)
     syscall(SYS_close_range, STDERR_FILENO + 1, ~0U, 0U);
 }
 
+/* The server ignores SIGPIPE and blocks the signals that it reads from a signalfd; both would be
+ * inherited through execv(). */
 static void restore_signals(void)
 {
     struct sigaction plain = {.sa_handler = SIG_DFL};
@@ -111,7 +132,7 @@ static enum err_code wait_for_end(struct child *child, const struct patience *pa
     status = child_reap(child->pid);
     close(child->pidfd);
     if (!ended)
-        return patience_lost(patience, "a program of PostgreSQL's", err);
+        return patience_lost(patience, "a program of PostgreSQL", err);
     *ret_status = status;
     return ERR_OK;
 }

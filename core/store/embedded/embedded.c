@@ -1,3 +1,36 @@
+/*
+ * A private PostgreSQL below data_dir, for a server that was given no database.
+ *
+ *   data_dir/lock          held by the one server (not by `runnel keys` and the like)
+ *   data_dir/pg            the cluster; data_dir/pg.new while it is being made
+ *   data_dir/pg.lock       held while a process makes, finds or starts the cluster
+ *   data_dir/pg.users      shared by all processes that have it open
+ *   data_dir/postgres.log  what the postmaster writes
+ *
+ * Opening. Under pg.lock: join pg.users, then look for a living postmaster. If there is one it
+ * is used. Otherwise initdb runs if there is no cluster yet, remains of a dead postmaster are
+ * cleared away, and a new one is started and awaited. Closing: the process that can turn its
+ * share of pg.users into an exclusive lock is the last one, and stops the cluster.
+ *
+ * What crashes leave behind:
+ *
+ *   during initdb      pg.new, which the next process deletes: only a whole one becomes pg
+ *   of a server        a running postmaster, which the next process adopts
+ *   of the postmaster  the keeper of the server calls embedded_revive(), which starts it again
+ *   of the machine     a stale postmaster.pid, and a log whose replay may take minutes
+ *
+ * So every wait has a deadline and a descriptor that ends it. After a timeout the postmaster is
+ * left to its replay: killed, it would begin again from the start each time.
+ *
+ * Locks are flock()s on files, because the kernel drops them with the process however it ends. A
+ * file that exists, or a number in a file, would need a rule for those that died.
+ *
+ * Decided against: binding the cluster's life to the server's, as a child that dies with it.
+ * Each crash of the server would then cost a replay, and would end a command such as `runnel
+ * keys` that is using the cluster. And against TCP: the socket's directory has mode 0700, so no
+ * password has to be made, kept and passed on.
+ */
+
 #include "core/store/embedded/embedded.h"
 
 #include <errno.h>
@@ -111,6 +144,7 @@ enum err_code data_dir_lock(const char *data_dir, int *ret_fd, struct err *err)
 
 /* ---- Programs ---- */
 
+/* pg_config may belong to a client's installation that has no server programs. */
 static bool has_server(const char *bin)
 {
     char path[PATH_MAX];
@@ -132,6 +166,7 @@ static bool ask_pg_config(char ret_bin[PATH_MAX])
     return has_server(ret_bin);
 }
 
+/* Debian keeps the server programs of each version in a directory of its own, outside PATH. */
 static bool newest_debian(char ret_bin[PATH_MAX])
 {
     static const char head[] = "/usr/lib/postgresql/";
@@ -177,7 +212,9 @@ static void take_user(struct embedded *embedded, uid_t uid, gid_t gid)
         snprintf(embedded->user, sizeof(embedded->user), "%u", (unsigned)uid);
 }
 
-/* PostgreSQL refuses to run as root. A cluster that exists keeps its owner. */
+/* PostgreSQL refuses to run as root. A cluster that exists keeps its owner: its files could not
+ * be read by another user, and chowning them would break a cluster that some other server has
+ * open. */
 static enum err_code choose_user(struct embedded *embedded, struct err *err)
 {
     struct passwd *entry;
@@ -273,7 +310,10 @@ static enum err_code run_initdb(const struct embedded *embedded, const char *dir
                                 int stop_fd, struct err *err)
 {
     char initdb[PATH_MAX];
-    /* Small segments of the WAL. A new segment is filled with zeros while every commit waits
+    /* `trust`, because only the owner of the socket's directory can connect. The locale C
+     * compares bytes, as all ids do, whatever the machine's locale is or becomes.
+     *
+     * Small segments of the WAL. A new segment is filled with zeros while every commit waits
      * for it. For the usual 16 MB that takes 50 to 100 ms and more, and thousands of streams
      * need one each second or two, until the first segments are used again. */
     const char *const argv[] = {initdb,
@@ -455,7 +495,8 @@ static long program_version(const struct embedded *embedded)
     return strtol(output + sizeof(head) - 1, NULL, 10);
 }
 
-/* Called only after a failure, because it starts a process. */
+/* Why it did not start, as far as this process can see: the user, the version, or what
+ * PostgreSQL wrote last. Called only after a failure, because it starts a process. */
 static enum err_code explain_failure(const struct embedded *embedded, int status,
                                      struct err *err)
 {
@@ -481,6 +522,10 @@ static enum err_code explain_failure(const struct embedded *embedded, int status
 static enum err_code start_postmaster(struct embedded *embedded, int log, struct err *err)
 {
     char postgres[PATH_MAX], sockets[PATH_MAX + 32];
+    /* On the command line and not in postgresql.conf: an older cluster gets the settings of a
+     * newer server, and an operator's own file still counts for everything else. There is no
+     * replica, so the WAL is minimal. Checkpoints are rare: each makes the pages that change
+     * after it be logged whole. Statements are short: neither JIT nor parallel workers pay. */
     /* clang-format off */
     const char *const argv[] = {
         postgres, "-D", embedded->cluster,
@@ -540,6 +585,9 @@ static enum err_code await_postmaster(struct embedded *embedded,
     return rc;
 }
 
+/* Called under pg.lock, when no postmaster can be reached. The order matters: what is left of a
+ * dead postmaster is cleared away only after the socket's directory has shown that no process
+ * listens there, which might run in another container and be invisible here. */
 static enum err_code start_cluster(struct embedded *embedded, const struct patience *patience,
                                    struct err *err)
 {
@@ -670,7 +718,7 @@ static enum err_code open_cluster(struct embedded *embedded, const char *data_di
     return rc;
 }
 
-static void let_go(struct embedded *embedded)
+static void release(struct embedded *embedded)
 {
     (void)postmaster_leave(&embedded->postmaster);
     if (embedded->users >= 0)
@@ -689,7 +737,7 @@ enum err_code embedded_open(const char *data_dir, int stop_fd, struct embedded *
     embedded->postmaster.pidfd = embedded->users = -1;
     rc = open_cluster(embedded, data_dir, stop_fd, err);
     if (rc == ERR_TIMEOUT)
-        let_go(embedded);
+        release(embedded);
     else if (rc)
         embedded_close(embedded);
     else
@@ -734,5 +782,5 @@ void embedded_close(struct embedded *embedded)
         return;
     if (is_last_to_leave(embedded))
         stop_cluster(embedded);
-    let_go(embedded);
+    release(embedded);
 }

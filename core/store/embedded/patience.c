@@ -12,6 +12,7 @@ struct patience patience_of(int stop_fd, unsigned seconds)
                              .stop_fd = stop_fd};
 }
 
+/* Rounded up: rounded down, the last millisecond would be a loop that does not sleep. */
 static int ms_left(const struct patience *patience)
 {
     uint64_t now = clock_mono_ns();
@@ -47,6 +48,6 @@ enum err_code patience_lost(const struct patience *patience, const char *what, s
     struct pollfd stop = {.fd = patience->stop_fd, .events = POLLIN};
 
     if (poll(&stop, 1, 0) > 0)
-        return err_set(err, ERR_CANCELLED, "%s was not waited for", what);
-    return err_set(err, ERR_TIMEOUT, "%s took too long", what);
+        return err_set(err, ERR_CANCELLED, "the wait for %s was cancelled", what);
+    return err_set(err, ERR_TIMEOUT, "the wait for %s took too long", what);
 }

@@ -1,3 +1,31 @@
+/*
+ * The postmaster: PostgreSQL's first process, which accepts connections and starts all others.
+ *
+ * It is not bound to this server's life. A server that is killed leaves it running, and the next
+ * one adopts it: no replay of the log is needed, and `runnel keys` may use it meanwhile. So it
+ * is often no child of this process. Everything here works on a pidfd, which can be polled and
+ * signalled for any process and never means another one, as a number does once the process has
+ * ended.
+ *
+ * Finding it. postmaster.pid has its number, its socket's directory and its state, a line each.
+ * The file outlives a postmaster that was killed, and its number may belong to any process by
+ * now. PostgreSQL enters the cluster's directory and stays there, so a process counts only if
+ * that is its working directory.
+ *
+ * Waiting for it. PostgreSQL has no descriptor to wait on. It rewrites postmaster.pid when its
+ * state changes, so inotify on the directory wakes the wait; the pidfd wakes it when the process
+ * ends instead. Connecting again and again was the other way: it fails for several reasons that
+ * look alike, and it polls.
+ *
+ * What a dead postmaster leaves. Its children notice within moments and end, but until then they
+ * write to the cluster and hold its shared memory. A new postmaster refuses to start beside
+ * them. So they are waited for, and only then is the stale file removed.
+ *
+ * Stopping it. SIGINT is PostgreSQL's fast mode: sessions end, then a checkpoint, so the next
+ * start replays nothing. SIGQUIT ends it at once, and is used while it is not ready, because a
+ * replay that is interrupted begins again anyway. SIGKILL is the last resort.
+ */
+
 #include "core/store/embedded/postmaster.h"
 
 #include <dirent.h>
@@ -70,8 +98,10 @@ static bool pid_file_read(const char *cluster, struct pid_file *ret_file)
 /* ---- Whose process it is ---- */
 
 /* Linux shows the working directory of a process to the user that runs it, and to root with
- * CAP_SYS_PTRACE, which containers withhold. So this thread takes the user of the cluster's
- * owner for the look. A process that has done so no longer leaves a core dump. */
+ * CAP_SYS_PTRACE, which containers withhold. So this thread looks with the user and group of the
+ * cluster's owner: setfsuid() changes them for this thread and for files only. The kernel then
+ * marks the process as one that may hold secrets, which disables core dumps for the rest of its
+ * life; PR_SET_DUMPABLE takes that back. */
 static ssize_t read_directory(pid_t pid, const struct stat *owner, char *ret_path, size_t size)
 {
     int dumpable = prctl(PR_GET_DUMPABLE);
@@ -136,7 +166,8 @@ enum err_code postmaster_clear_remains(const char *cluster, const struct patienc
     if (processes)
         closedir(processes);
     if (!gone)
-        return patience_lost(patience, "the end of what the private database left", err);
+        return patience_lost(patience, "the end of processes that the private database left",
+                             err);
     unlink(path);
     return ERR_OK;
 }

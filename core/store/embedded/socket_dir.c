@@ -1,3 +1,25 @@
+/*
+ * Where the socket of a private cluster lies.
+ *
+ * A Unix socket's path has room for 107 bytes, and a data_dir may be longer than that. Then the
+ * socket is in a directory of /tmp with a random name. Every process that opens the cluster must
+ * find it, also after any of them was killed at any moment:
+ *
+ *   1. the name is chosen and written to data_dir/socket_dir
+ *   2. the directory is made
+ *   3. PostgreSQL makes its socket in it
+ *   4. the last process to leave removes the socket, the directory and then the note
+ *
+ * A crash after 1 leaves a note of a directory that does not exist yet: the next process makes
+ * it. In the other order a crash would leave a directory that no one knows of. The note also
+ * names its data_dir, so that a copy of data_dir does not share the directory of the original.
+ *
+ * /tmp belongs to everyone. The name is random, because one that is computed from data_dir could
+ * be made first by another user. What exists under the name already counts only if it is a
+ * directory of this user or of the database's; ownership is given with lchown(), which does not
+ * follow a link that was put there in between.
+ */
+
 #include "core/store/embedded/socket_dir.h"
 
 #include <errno.h>
@@ -97,7 +119,7 @@ static enum err_code write_note(const char *data_dir, const char *path, struct e
 /* ---- In /tmp ---- */
 
 /* In /tmp any user may have made it first, or a thing that looks like it. */
-static bool is_theirs(const char *path, uid_t uid)
+static bool is_of_another_user(const char *path, uid_t uid)
 {
     struct stat info;
 
@@ -108,7 +130,7 @@ static bool is_theirs(const char *path, uid_t uid)
 static enum err_code choose_short(const char *data_dir, uid_t uid, char path[PATH_MAX],
                                   struct err *err)
 {
-    if (read_note(data_dir, path) && !is_theirs(path, uid))
+    if (read_note(data_dir, path) && !is_of_another_user(path, uid))
         return ERR_OK;
     memcpy(path, SHORT_HEAD, sizeof(SHORT_HEAD));
     id_random(path + sizeof(SHORT_HEAD) - 1, SHORT_LETTERS);
@@ -117,7 +139,7 @@ static enum err_code choose_short(const char *data_dir, uid_t uid, char path[PAT
 
 static enum err_code make_short(const char *path, uid_t uid, gid_t gid, struct err *err)
 {
-    if (mkdir(path, 0700) != 0 && errno == EEXIST && is_theirs(path, uid))
+    if (mkdir(path, 0700) != 0 && errno == EEXIST && is_of_another_user(path, uid))
         return err_set(err, ERR_STORE,
                        "%s, where the private database has its socket, "
                        "belongs to another user",
@@ -205,7 +227,7 @@ void socket_dir_remove(const char *data_dir, uid_t uid, const char *path)
 {
     AUTO_FREE char *note = note_path(data_dir);
 
-    if (!is_short(path) || is_theirs(path, uid))
+    if (!is_short(path) || is_of_another_user(path, uid))
         return;
     clear(path);
     rmdir(path);

@@ -1,3 +1,27 @@
+/*
+ * Arrays in the binary form of PostgreSQL, grown value by value.
+ *
+ * `unnest($1::text[], $2::bigint[])` turns arrays into rows, so one statement with a fixed text
+ * inserts any number of rows. A VALUES list would need another text, and another prepared
+ * statement, for each number of rows; COPY cannot say ON CONFLICT, and libpq refuses it in a
+ * pipeline.
+ *
+ * The binary form is that of array_recv() in PostgreSQL's arrayfuncs.c, all numbers in network
+ * order:
+ *
+ *   int32 dimensions (1), int32 whether there are NULLs, int32 type of the elements,
+ *   int32 length, int32 lower bound (1), then for each element int32 size (-1: NULL), bytes
+ *
+ * As text, values would have to be quoted and escaped here and parsed there, which for the
+ * frames of thousands of streams is work on every byte. Every array claims to have NULLs: the
+ * flag only allows them, and whether there are any is known at the end. The length is filled in
+ * at the end too, by batch_finish().
+ *
+ * The first row fixes the columns and their types. Each later row is checked against them by
+ * assertions, because a value in the wrong column would be stored without any error if the types
+ * fit.
+ */
+
 #include "core/store/pg/batch.h"
 
 #include <assert.h>

@@ -1,3 +1,40 @@
+/*
+ * A COMMIT without an answer: did it happen?
+ *
+ * The connection broke after COMMIT was sent, or while it was. The database may have committed,
+ * may have rolled back, or may still be at it. For most calls ERR_STORE is a good answer,
+ * because their clients repeat them without harm. But a client that is sent 503 for a run which
+ * was made comes back and finds its thread busy, or pays for two responses. So making a run,
+ * submitting outputs and cancelling look for what they would have written.
+ *
+ * The path. commit_proven() is db_commit(). If the connection is gone, the row is looked up on a
+ * new one, again and again until the database has answered, or no time is left: as long as the
+ * call had, and a second at least. A proof that is found makes the call a success, with its
+ * wake-ups.
+ *
+ * Waiting for the transaction. "No row" means nothing while the transaction may still commit. It
+ * holds locks until it ends, so the look-up takes the same locks first and thereby waits for its
+ * end:
+ *
+ *   the thread     was locked, or made, by the transaction that makes a run in it
+ *   the lease      was locked by a submission or a cancellation
+ *   a new lease    cannot be locked, as no other transaction sees it. But an INSERT of the same
+ *                  key waits until the other one has ended, and then does nothing or succeeds
+ *
+ * Then the proof is read by a statement of its own, which sees everything committed by then. The
+ * whole look-up is rolled back: it must leave neither locks nor the lease that it may have
+ * inserted.
+ *
+ * What counts as a proof is the lease with this owner and the fence to which this transaction
+ * raised it. If another node has taken the run over since, the fence is another one and the
+ * answer is "no": that node executes the run, and this one must not. A cancellation takes the
+ * lease only of a run without a live owner; else its proof is the flag in the run.
+ *
+ * Decided against: a table of transaction ids to look commits up in. It would cost every commit
+ * a row, for something that happens only in an outage. txid_status() needs the id of the
+ * transaction, which every transaction would have to read beforehand, and it does not wait.
+ */
+
 #include "core/store/pg/commit.h"
 
 #include <poll.h>
@@ -8,25 +45,25 @@
 #include "core/store/pg/connection.h"
 #include "core/store/pg/state.h"
 
-/* How long to look at least, if the deadline of the call leaves less time. */
+/* How long to look at least, if the deadline of the call leaves less time: the connection often
+ * breaks because that deadline has passed. */
 #define LOOK_AT_LEAST_NS NS_PER_SECOND
 
 /* The fence of a run that was just made. */
 #define FENCE_MADE 1
 
+/* Between two looks. A failover takes seconds, a broken connection is replaced at once. */
 #define PAUSE_FIRST_MS 20
 #define PAUSE_LIMIT_MS 500
 
-/* The transaction may still be under way in the database. It holds these rows, so a statement
- * that has locked them sees how it ended. Each statement sees what is committed when it begins. */
+/* Locked in the order of all transactions: the thread, then the lease. */
 static const struct db_statement lock_thread = {
     "commit_lock_thread", "SELECT 1 FROM threads WHERE project_id = $1 AND id = $2 FOR UPDATE"};
 static const struct db_statement lock_lease = {
     "commit_lock_lease",
     "SELECT 1 FROM run_leases WHERE project_id = $1 AND run_id = $2 FOR UPDATE"};
-/* While a run is being made, no other transaction sees a row that it could lock. But an insert
- * of the same row waits for that transaction, and succeeds only if it was rolled back. This
- * transaction is then rolled back as well. */
+/* DO NOTHING waits for a transaction that has inserted the same key, too. Fence 0 and no owner:
+ * the row proves nothing, should it ever outlast this transaction. */
 static const struct db_statement make_lease = {
     "commit_make_lease",
     "INSERT INTO run_leases (project_id, run_id, fence, lease_until, foreground, queued_at,"
@@ -34,6 +71,8 @@ static const struct db_statement make_lease = {
     " ON CONFLICT (project_id, run_id) DO NOTHING"};
 static const struct db_statement begin = {"commit_begin", "BEGIN"};
 static const struct db_statement rollback = {"commit_rollback", "ROLLBACK"};
+/* $4 > 0: the fence of a lease that this node took. Otherwise the proof is the client's request
+ * to stop, which stays in the run for good. */
 static const struct db_statement look_at = {
     "commit_look_at",
     "SELECT CASE WHEN $4::bigint > 0 THEN EXISTS (SELECT 1 FROM run_leases"
@@ -74,7 +113,8 @@ static enum err_code look(struct connection *connection, const char *owner,
     connection_queue(connection, &begin, NULL);
     queue_row(connection, &lock_thread, proof->tenant, proof->thread_id);
     queue_row(connection, &lock_lease, proof->tenant, proof->run_id);
-    /* Any other lease existed before. */
+    /* Any other lease existed before, and is locked already: the second lock costs nothing and
+     * keeps the number of answers the same. */
     queue_row(connection, proof->fence == FENCE_MADE ? &make_lease : &lock_lease, proof->tenant,
               proof->run_id);
     queue_look(connection, owner, proof);
@@ -88,6 +128,8 @@ static enum err_code look(struct connection *connection, const char *owner,
     return ERR_OK;
 }
 
+/* Not on the thread's connection: that is gone, and store_connect() would count a failure as an
+ * outage of the store. */
 static enum err_code look_once(struct store *store, const struct commit_proof *proof,
                                uint64_t deadline_ns, bool *ret_there, struct err *err)
 {
@@ -127,6 +169,8 @@ static bool was_committed(struct store *store, const struct commit_proof *proof,
     return there;
 }
 
+/* Only a connection that was dropped leaves a doubt. An error that the database reported, or a
+ * transaction that had failed before, is certain. */
 enum err_code commit_proven(struct db *db, const struct commit_proof *proof, struct err *err)
 {
     bool failed_before = db->failed;

@@ -1,3 +1,32 @@
+/*
+ * libpq, used so that no call of this server ever waits longer than it may.
+ *
+ * The usual way, PQexec(), blocks in the C library. A server process that stands still keeps
+ * such a call for ever: its kernel goes on to acknowledge packets, so neither keepalives nor
+ * TCP_USER_TIMEOUT end it, and statement_timeout is a promise of the very process that does not
+ * run. So the asynchronous half of libpq is driven with poll() and a moment of the monotonic
+ * clock. When that has passed, the connection is broken: its answers may still arrive one day,
+ * and then they would be taken for those of another statement.
+ *
+ * The path of a statement. connection_queue() puts it into libpq's pipeline, and its PREPARE
+ * before it if this connection has not prepared it yet. connection_run() adds one Sync, then
+ * sends and receives in turn until every queued command and the Sync have their answers. Both
+ * directions are served at once, because a server that cannot get rid of its answers stops
+ * reading: two full socket buffers would wait for each other.
+ *
+ * Errors. After the first error the server skips everything up to the Sync and rolls back what
+ * stands in between. The skipped commands are answered as aborted, so there is still one answer
+ * for each, and the connection stays usable. What was prepared before the error stays prepared,
+ * also after the rollback; a PREPARE that was itself skipped is forgotten here and sent again.
+ *
+ * What must hold: the answers are counted. A result too many or too few means that this file and
+ * the server do not agree where they are, and the connection is broken rather than read on.
+ *
+ * Decided against: statement_timeout instead of a deadline here. It would have to be set on
+ * every connection, would leak to other clients behind a pooler, and does not help in the cases
+ * above. And a Sync for each statement: a group commit would wait for a dozen round trips.
+ */
+
 #include "core/store/pg/connection.h"
 
 #include <assert.h>
@@ -10,10 +39,13 @@
 #include "core/base/log.h"
 #include "core/base/mem.h"
 
-/* More statements than the whole program has. */
+/* More statements than the whole program has: each is a static struct, and is prepared once on a
+ * connection. So the list needs no eviction. */
 #define PREPARED_LIMIT 256
 
-/* A new connection costs some milliseconds: little beside a message of this many bytes. */
+/* libpq's buffers grow with the largest message and never shrink. A thread that once read a
+ * thread with long messages would keep that memory as long as it lives. A new connection costs
+ * some milliseconds: little beside a message of this many bytes. */
 #define SWOLLEN_FROM ((size_t)4 << 20)
 
 enum queued_kind {
@@ -59,7 +91,8 @@ static int ms_until(uint64_t deadline_ns)
     return ms > 3600000 ? 3600000 : (int)ms;
 }
 
-/* False when the deadline has passed and nothing is ready, or when stop_fd is readable. */
+/* False when the deadline has passed and nothing is ready, or when stop_fd is readable. Either
+ * ends the use of this connection: a wait that was given up leaves a statement under way. */
 static bool wait_socket(struct connection *connection, short events, uint64_t deadline_ns)
 {
     struct pollfd watched[] = {{.fd = PQsocket(connection->pg), .events = events},
@@ -89,7 +122,7 @@ static enum err_code fail_broken(struct connection *connection, struct err *err)
 {
     connection->broken = true;
     if (connection->stopped)
-        return err_set(err, ERR_CANCELLED, "the database was not waited for");
+        return err_set(err, ERR_CANCELLED, "the wait for the database was cancelled");
     if (connection->missed_deadline)
         return err_set(err, ERR_STORE, "the database did not answer in time");
     return fail_text(err, ERR_STORE, "the database connection broke",
@@ -104,6 +137,9 @@ static void take_notice(void *arg, const char *message)
     log_debug("database: %.*s", (int)strcspn(message, "\n"), message);
 }
 
+/* PQconnectPoll() says which direction it waits for. One thing escapes the deadline: libpq looks
+ * up the name of the host itself, and that blocks while a name server is silent. An address or a
+ * socket needs no look-up. */
 static enum err_code finish_connecting(struct connection *connection, uint64_t deadline_ns,
                                        struct err *err)
 {
@@ -124,8 +160,10 @@ static enum err_code finish_connecting(struct connection *connection, uint64_t d
 enum err_code connection_open(const char *url, uint64_t deadline_ns,
                               struct connection **ret_connection, struct err *err)
 {
-    /* A connection that only listens would never notice that its server has vanished. Settings
-     * in the URL override these. */
+    /* A connection that only listens would never notice that its server has vanished, so the
+     * kernel probes after 30 s of silence. Of duplicates the last counts, and the URL is
+     * expanded where `dbname` stands: it may override the keepalives in front of it, and not the
+     * encoding behind it, since every text here is UTF-8. */
     const char *const names[] = {"keepalives_idle",
                                  "keepalives_interval",
                                  "keepalives_count",
@@ -153,6 +191,8 @@ enum err_code connection_open(const char *url, uint64_t deadline_ns,
         connection_free(connection);
         return rc;
     }
+    /* Otherwise a large parameter would block in send() while the server waits for its answers
+     * to be read. */
     PQsetnonblocking(connection->pg, 1);
     *ret_connection = connection;
     return ERR_OK;
@@ -226,6 +266,8 @@ char *connection_take_notice(struct connection *connection)
 
 /* ---- Sending ---- */
 
+/* A linear search by address. A connection has seldom prepared more than some dozens, and
+ * comparing pointers is nothing beside the round trip that follows. */
 static bool is_prepared(const struct connection *connection,
                         const struct db_statement *statement)
 {
@@ -250,6 +292,8 @@ static void note_size(struct connection *connection, size_t size)
         connection->largest = size;
 }
 
+/* Parameters stay in libpq's output buffer until they are sent, those of all queued statements
+ * together. So what counts is their sum since the last Sync. */
 static void note_args(struct connection *connection, const struct db_args *args)
 {
     for (int i = 0; i < args->count; i++) {
@@ -277,6 +321,9 @@ static void send_unnamed(struct connection *connection, const struct db_statemen
         connection->broken = true;
 }
 
+/* The statement counts as prepared as soon as the PREPARE is queued: both travel in one
+ * pipeline, and the server executes them in order. take_answers() forgets it again if the
+ * PREPARE failed. */
 static void send_prepared(struct connection *connection, const struct db_statement *statement,
                           const struct db_args *args)
 {
@@ -323,9 +370,17 @@ static bool state_is(const char *state, const char *wanted)
     return strncmp(state, wanted, strlen(wanted)) == 0;
 }
 
-/* Classes 08, 53, 57 and 58: the server is shutting down, is full, or its disk is. 25006: it
- * has become a replica. 40: the transaction may be tried again. 0A000 and 26000 for a prepared
- * statement: the schema has changed since, or a pooler is in between now. */
+/* SQLSTATE prefixes that say that the database, and not the statement, is the problem: the
+ * caller gets ERR_STORE and may try again. Everything else is a mistake of this server.
+ *
+ *   08, 57        the connection or the server goes away: a shutdown, a failover
+ *   53, 58        it is full (connections, memory, disk), or its system failed
+ *   25006         it has become a replica and refuses to write
+ *   40            a deadlock or a serialization failure: the session itself is fine
+ *   0A000, 26000  of a prepared statement: the schema was migrated, or a pooler is in between
+ *
+ * Of these only class 40 leaves the connection in use. A new one may reach the new primary, and
+ * prepares its statements again. */
 static bool is_outage(const char *state)
 {
     static const char *const states[] = {"08",    "53", "57",    "58",
@@ -347,6 +402,7 @@ static enum err_code fail_sql(struct connection *connection,
     const char *constraint = PQresultErrorField(result, PG_DIAG_CONSTRAINT_NAME);
     const char *name = statement->name ? statement->name : "statement";
 
+    /* libpq makes errors of its own, without a SQLSTATE, when the connection is lost. */
     if (!state || !text)
         return fail_broken(connection, err);
     if (state_is(state, "23505"))
@@ -358,6 +414,9 @@ static enum err_code fail_sql(struct connection *connection,
     return fail_text(err, ERR_STORE, "the database refused", text);
 }
 
+/* Sends what the socket takes and reads what has come. While something is unsent it waits for
+ * either direction, so that a server which stopped reading because its answers are not read gets
+ * going again. */
 static bool flush_and_wait(struct connection *connection, uint64_t deadline_ns)
 {
     int unsent = PQflush(connection->pg);
@@ -439,6 +498,8 @@ static enum err_code take_answers(struct connection *connection, uint64_t deadli
             return fail_broken(connection, err);
         if (queued->kind == QUEUED_PREPARE && !is_success(result))
             forget_prepared(connection, queued->statement);
+        /* Only the first error counts: everything after it up to the Sync is answered as
+         * aborted. */
         if (!rc && !is_success(result)) {
             rc = fail_sql(connection, queued->statement, result, err);
             if (ret_failed)

@@ -1,3 +1,43 @@
+/*
+ * A transaction of one thread, on the thread's own connection.
+ *
+ * A function of tables/ begins, executes statements, commits and ends. Between db_begin() and
+ * db_end() the connection is that transaction's alone. It stays with the thread afterwards, with
+ * everything that it has prepared, until the thread ends (pthread's key) or the store is freed.
+ *
+ * Round trips. BEGIN is not sent by db_begin(), but travels with the first statement. A
+ * transaction that executes nothing costs none. A single statement needs neither BEGIN nor
+ * COMMIT: what stands between two Syncs is a transaction (db_once()). So the cheapest function
+ * costs one round trip, and one of n statements n + 1.
+ *
+ * Isolation is PostgreSQL's default, READ COMMITTED: each statement sees what was committed when
+ * that statement began. The functions of tables/ count on it in one way everywhere: first a
+ * statement that locks the row, then another one that reads. The first may have waited for
+ * another transaction, and only the second is sure to see what that one did. One statement that
+ * does both would see all rows but the locked one as they were before its wait. SERIALIZABLE was
+ * rejected: every function would need a loop for transactions that fail for no fault of theirs,
+ * and the locks make the order visible in the code.
+ *
+ * When something fails, the transaction can only be rolled back; db_end() does that on every way
+ * out. When the connection is broken there is nothing to roll back here: the server rolls back
+ * what it has not committed when it notices. Only after a lost answer to COMMIT is the outcome
+ * unknown (pg/commit.h).
+ *
+ * Away. A missed deadline marks the whole store as away (state.h). From then on every call fails
+ * at once instead of letting each thread wait for a full deadline of its own: a server whose
+ * database hangs would otherwise fill all its HTTP workers with waiting requests. The keeper's
+ * probe ends that.
+ *
+ * After the commit. Hints to other nodes (db_wake()) and work in a transaction of its own
+ * (db_after_commit()) are noted during the transaction and done when it is committed. Done
+ * earlier, another node would look before there is something to see; and what was rolled back is
+ * never announced.
+ *
+ * Decided against: a pool of connections. The threads that call are few and fixed (HTTP workers,
+ * keeper, tool workers, log reader), so a connection for each needs no queue, no limit of its
+ * own and no lock, and stays warm with its statements.
+ */
+
 #include "core/store/pg/db.h"
 
 #include <assert.h>
@@ -19,6 +59,8 @@ enum {
     FORMAT_BINARY,
 };
 
+/* The parameters are libpq's three parallel arrays, filled in place. Numbers are printed into
+ * the struct itself, so most statements allocate nothing for their parameters. */
 static int add_arg(struct db_args *args, const char *value, size_t length, int format)
 {
     int i = args->count++;
@@ -35,6 +77,7 @@ void db_arg_text(struct db_args *args, const char *text)
     add_arg(args, text, 0, FORMAT_TEXT);
 }
 
+/* An empty project would match no row and so hide the mistake; it ends the program instead. */
 void db_arg_tenant(struct db_args *args, const struct tenant *tenant)
 {
     assert(*tenant->project);
@@ -67,6 +110,8 @@ void db_arg_bool(struct db_args *args, bool value)
     db_arg_text(args, value ? "t" : "f");
 }
 
+/* bytea goes as binary: as text each byte would take two digits. libpq takes NULL for SQL NULL,
+ * so no bytes are the empty string. */
 void db_arg_bytes(struct db_args *args, const void *bytes, size_t size)
 {
     add_arg(args, size ? bytes : "", size, FORMAT_BINARY);
@@ -120,6 +165,8 @@ void db_args_clear(struct db_args *args)
 
 /* ---- The thread's connection ---- */
 
+/* The list store->dbs exists for store_free() only: it closes the connections of threads that
+ * still run, or whose destructor was not called. */
 struct db *db_of_thread(struct store *store)
 {
     struct db *db = pthread_getspecific(store->thread_db);
@@ -177,6 +224,10 @@ static enum err_code note_failure(struct db *db, enum err_code rc)
     return rc;
 }
 
+/* A connection from before the last outage is not tried, whichever thread had missed its
+ * deadline: it may be as dead. Otherwise each thread would wait for its own deadline once more
+ * after the database is back. The counter is read before connecting, so that an outage meanwhile
+ * counts against the new connection. */
 static enum err_code ensure_connection(struct db *db, struct err *err)
 {
     unsigned outages = atomic_load(&db->store->outages);
@@ -305,7 +356,9 @@ void db_note_committed(struct db *db)
     forget_wakes(db);
 }
 
-/* For faults: COMMIT was sent, and may take effect after the connection is closed. */
+/* For faults: COMMIT was sent, and may take effect after the connection is closed. That is the
+ * case which pg/commit.c must resolve, and which a test cannot hit by closing sockets at the
+ * right moment. */
 static enum err_code commit_and_break(struct db *db, struct err *err)
 {
     connection_queue(db->connection, &commit_statement, NULL);
@@ -322,7 +375,7 @@ enum err_code db_commit(struct db *db, struct err *err)
 
     assert(db->begun);
     if (db->failed)
-        return err_set(err, ERR_STORE, "the transaction has failed before");
+        return err_set(err, ERR_STORE, "the transaction has already failed");
     if (FAULT("store.commit")) {
         drop_connection(db);
         return err_set(err, ERR_STORE, "the database connection broke (fault)");
@@ -336,6 +389,7 @@ enum err_code db_commit(struct db *db, struct err *err)
         PQclear(result);
     }
     db->sent = false;
+    /* The other half of the doubt: it is committed, and the caller is not to know. */
     if (FAULT("store.commit_unanswered")) {
         drop_connection(db);
         return err_set(err, ERR_STORE, "the database connection broke at COMMIT (fault)");
@@ -344,6 +398,8 @@ enum err_code db_commit(struct db *db, struct err *err)
     return ERR_OK;
 }
 
+/* ROLLBACK uses up what is left of the call's deadline. If that fails too the connection is
+ * dropped (note_failure()), which rolls back as well. */
 void db_end(struct db *db)
 {
     PGresult *result;
@@ -393,10 +449,11 @@ enum err_code db_exec(struct db *db, const struct db_statement *statement, struc
 {
     assert(db->begun);
     if (db->failed)
-        return err_set(err, ERR_STORE, "the transaction has failed before");
+        return err_set(err, ERR_STORE, "the transaction has already failed");
     return exec(db, statement, args, ret_rows, err);
 }
 
+/* Not begun, so run_one() sends no BEGIN, and the Sync behind the statement commits it. */
 enum err_code db_once(struct store *store, const struct db_statement *statement,
                       struct db_args *args, struct db_rows **ret_rows, struct err *err)
 {
@@ -419,6 +476,23 @@ enum err_code db_once_by_id(struct store *store, const struct db_statement *stat
     db_arg_tenant(&args, tenant);
     db_arg_text(&args, id);
     return db_once(store, statement, &args, ret_rows, err);
+}
+
+enum err_code db_find_by_id(struct store *store, const struct db_statement *statement,
+                            const struct tenant *tenant, const char *id,
+                            enum err_code (*not_found)(const char *id, struct err *err),
+                            struct db_rows **ret_rows, struct err *err)
+{
+    AUTO_DB_ROWS *rows = NULL;
+    enum err_code rc = db_once_by_id(store, statement, tenant, id, &rows, err);
+
+    if (rc)
+        return rc;
+    if (db_changed(rows) == 0)
+        return not_found(id, err);
+    if (ret_rows)
+        *ret_rows = TAKE(rows);
+    return ERR_OK;
 }
 
 /* ---- Rows ---- */

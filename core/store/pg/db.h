@@ -106,6 +106,13 @@ enum err_code db_once_by_id(struct store *store, const struct db_statement *stat
                             const struct tenant *tenant, const char *id,
                             struct db_rows **ret_rows, struct err *err) MUST_CHECK;
 
+/* The same, with the error of `not_found` if the statement found or changed no row. ret_rows may
+ * be NULL. */
+enum err_code db_find_by_id(struct store *store, const struct db_statement *statement,
+                            const struct tenant *tenant, const char *id,
+                            enum err_code (*not_found)(const char *id, struct err *err),
+                            struct db_rows **ret_rows, struct err *err) MUST_CHECK;
+
 size_t db_count(const struct db_rows *rows);
 bool db_is_null(const struct db_rows *rows, size_t row, int column);
 const char *db_text(const struct db_rows *rows, size_t row,
@@ -117,7 +124,7 @@ int64_t db_int(const struct db_rows *rows, size_t row, int column); /* 0 for NUL
 bool db_bool(const struct db_rows *rows, size_t row, int column);
 /* bytea column; the caller frees. */
 char *db_bytes(const struct db_rows *rows, size_t row, int column, size_t *ret_size);
-/* Rows that a statement changed. */
+/* Rows that a statement changed, or that a SELECT found. */
 size_t db_changed(const struct db_rows *rows);
 void db_rows_free(struct db_rows *rows);
 

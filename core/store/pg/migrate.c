@@ -144,8 +144,8 @@ static enum err_code replace_old_steps(struct connection *connection, uint64_t d
         rc = note_applied(connection, deadline_ns, &migrations[i], err);
     if (rc)
         return rc;
-    log_info(
-        "database: its migrations of before the first release are those of this program now");
+    log_info("database: its migrations from before the first release are recorded as this "
+             "program's");
     return ERR_OK;
 }
 

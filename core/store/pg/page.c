@@ -1,9 +1,29 @@
+/*
+ * Pages of lists, found by key.
+ *
+ * A cursor is the id of a row, and a page is "up to n rows behind it" in an index. So the
+ * thousandth page costs as much as the first, and rows that are added or deleted meanwhile
+ * neither repeat nor shift the others. OFFSET would have to walk over all rows before the page.
+ *
+ * OpenAI's lists have two directions of their own (`order`) and two cursors (`after`, `before`).
+ * `before` alone asks for the rows right in front of a row: the page is then read in the
+ * opposite direction from there, and reversed. With both, `after` decides where it begins and
+ * `before` where it ends. Each list therefore has two statements, ascending and descending, with
+ * the same bounds `low` and `high`; this file computes which bound a cursor is.
+ *
+ * A cursor that names nothing in the list is refused before the list is read
+ * (page_cursors_check()). Otherwise a misspelt id would give a page from some arbitrary place.
+ * The check and the list are two statements without a common transaction: a row that is deleted
+ * in between leaves its place in the order of ids, and the page is right all the same.
+ */
+
 #include "core/store/pg/page.h"
 
 struct page_scan page_scan(const struct page *page)
 {
     bool backwards = page->before[0] && !page->after[0];
 
+    /* One row more than wanted: whether it exists is the answer to has_more. */
     return (struct page_scan){
         .ascending = page->ascending != backwards,
         .backwards = backwards,

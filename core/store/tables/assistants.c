@@ -1,3 +1,20 @@
+/*
+ * Assistants as rows: an id, an age, and a body of JSON.
+ *
+ * The body is text that SQL never looks into: the API's object without what the row has, checked
+ * before it came here. So a new field of an assistant is no change of this file. A run does not
+ * read its assistant later on; what it needs of it is in the snapshot of its request.
+ *
+ * Lists go by age and not by id, unlike all others. Ids made here begin with their time, but
+ * imported assistants keep ids from elsewhere. So a cursor, which is an id, is looked up for its
+ * time first, and a page lies between two pairs (created_at, id). The id breaks ties of equal
+ * times. Without a cursor the bounds are those of the type: one statement then serves every
+ * page, and the index assistants_age finds the deepest as fast as the first.
+ *
+ * Modifying reads the body under a lock, changes members of it, and writes it back: two clients
+ * that change different fields at once do not undo each other's.
+ */
+
 #include "core/store/tables/assistants.h"
 
 #include <stdio.h>
@@ -45,15 +62,11 @@ enum err_code store_assistant_get(struct store *store, const struct tenant *tena
         "store_assistant_get",
         "SELECT id, body, created_at FROM assistants WHERE project_id = $1 AND id = $2"};
     AUTO_DB_ROWS *rows = NULL;
-    enum err_code rc = db_once_by_id(store, &select, tenant, id, &rows, err);
+    enum err_code rc = db_find_by_id(store, &select, tenant, id, not_found, &rows, err);
 
-    if (rc)
-        return rc;
-    if (db_count(rows) == 0)
-        return not_found(id, err);
-
-    assistant_read(rows, 0, ret_row);
-    return ERR_OK;
+    if (!rc)
+        assistant_read(rows, 0, ret_row);
+    return rc;
 }
 
 enum err_code store_assistant_for_run(struct store *store, const struct tenant *tenant,
@@ -263,10 +276,6 @@ enum err_code store_assistant_delete(struct store *store, const struct tenant *t
 {
     static const struct db_statement delete = {
         "store_assistant_delete", "DELETE FROM assistants WHERE project_id = $1 AND id = $2"};
-    AUTO_DB_ROWS *rows = NULL;
-    enum err_code rc = db_once_by_id(store, &delete, tenant, id, &rows, err);
 
-    if (rc)
-        return rc;
-    return db_changed(rows) ? ERR_OK : not_found(id, err);
+    return db_find_by_id(store, &delete, tenant, id, not_found, NULL, err);
 }

@@ -1,3 +1,13 @@
+/*
+ * Rows become structs, column by column.
+ *
+ * The macros FOO_COLUMNS of columns.h say which columns a statement selects, and the readers
+ * here take them in that order, with a cursor instead of numbers. A column that is added goes to
+ * the same place of both, and of the struct; the tests read back what they have written.
+ *
+ * SQL NULL becomes NULL, 0 or "", whichever the field's type has.
+ */
+
 #include "core/store/tables/columns.h"
 
 #include "core/base/mem.h"
@@ -40,6 +50,18 @@ static bool next_bool(struct cursor *cursor)
 }
 
 #define NEXT_ID(cursor, field) next_id(cursor, field, sizeof(field))
+
+void thread_read(const struct db_rows *rows, size_t row, struct thread_row *ret_thread)
+{
+    struct cursor c = {.rows = rows, .row = row};
+
+    *ret_thread = (struct thread_row){0};
+    NEXT_ID(&c, ret_thread->id);
+    ret_thread->metadata = next_copy(&c);
+    ret_thread->tool_resources = next_copy(&c);
+    ret_thread->created_at = next_int64(&c);
+    ret_thread->settings = next_copy(&c);
+}
 
 void run_read(const struct db_rows *rows, size_t row, struct run_row *ret_run)
 {

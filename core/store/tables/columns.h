@@ -14,6 +14,9 @@
 
 /* clang-format off */
 
+/* FROM threads */
+#define THREAD_COLUMNS "id, metadata, tool_resources, created_at, settings"
+
 /* FROM runs r */
 #define RUN_COLUMNS \
     "r.id, r.project_id, r.thread_id, r.assistant_id, r.parent_run_id, r.face, r.flags," \
@@ -58,6 +61,7 @@
 
 /* clang-format on */
 
+void thread_read(const struct db_rows *rows, size_t row, struct thread_row *ret_thread);
 void run_read(const struct db_rows *rows, size_t row, struct run_row *ret_run);
 void item_read(const struct db_rows *rows, size_t row, struct item_row *ret_item);
 void step_read(const struct db_rows *rows, size_t row, struct step_row *ret_step);

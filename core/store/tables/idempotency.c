@@ -1,3 +1,26 @@
+/*
+ * Requests that carry a key of their client's, and may be repeated under it.
+ *
+ * The claim is an INSERT in the transaction that carries the request out. So the key is stored
+ * if and only if the request had its effect: one that was refused or rolled back may be repeated
+ * under its key, and one that succeeded never has its effect twice, whatever became of its
+ * answer.
+ *
+ * Two requests with one key at the same time. The second INSERT waits until the first
+ * transaction has ended. If that was rolled back, the second one carries the request out. If it
+ * was committed, the second does nothing, and a statement that begins after the wait finds what
+ * the first one made.
+ *
+ * The key alone is not enough: clients make mistakes with keys. The SHA-256 of the request is
+ * stored with it, and a different request under the same key is refused instead of getting the
+ * answer of another.
+ *
+ * What is stored is the object's id and not the answer. A repeated request gets the object in
+ * its present state, as a GET would, and streams continue from the event where the first one
+ * began (first_seq). Stored answers would have to be kept for a day each, and would show a state
+ * that is over.
+ */
+
 #include "core/store/tables/idempotency.h"
 
 #include <string.h>
@@ -7,6 +30,8 @@
 #include "core/store/pg/db.h"
 #include "core/store/tables/runs/load.h"
 
+/* first_seq is the end of the log before this request, 0 for an object without a lease. A run
+ * that is being made has none yet at this point. */
 static enum err_code take_key(struct db *db, const struct tenant *tenant,
                               const struct idempotency *idempotency, const char *object_id,
                               bool *ret_taken, struct err *err)
@@ -50,7 +75,7 @@ static enum err_code find_first(struct db *db, const struct tenant *tenant,
     rc = db_exec(db, &find, &args, &rows, err);
     if (rc)
         return rc;
-    if (db_count(rows) == 0) /* it was forgotten just now */
+    if (db_count(rows) == 0) /* the keeper forgot it between the two statements */
         return err_set(err, ERR_STORE, "the idempotency key was just forgotten");
     if (!db_bool(rows, 0, 2))
         return err_refuse(err, ERR_INVALID, REASON_KEY_REUSED, NULL,

@@ -1,3 +1,18 @@
+/*
+ * API keys, and the projects that they open.
+ *
+ * A key is 32 random letters behind a prefix that says what it is. Only its SHA-256 is stored:
+ * passwords need a slow hash because they can be guessed, and random letters cannot. The hash is
+ * unique, so finding a key is one access by index, for every request of every client.
+ *
+ * There is no cache. A cache would save a fraction of a millisecond, and a revoked key would
+ * keep working on each node until its cache notices. What every request needs of the project
+ * comes with the key: whether there are tool settings at all, which spares most requests a
+ * query.
+ *
+ * These statements have no project in their conditions: a key is what says which project it is.
+ */
+
 #include "core/store/tables/keys.h"
 
 #include <stdbool.h>
@@ -15,6 +30,7 @@
 #define PREFIX_LETTERS  14
 #define PROJECT_LETTERS 63
 
+/* On the heap, because parameters are only borrowed until they are sent. */
 static void add_hash(struct db_args *args, const char *key)
 {
     uint8_t hash[SHA256_DIGEST_SIZE];
@@ -140,6 +156,8 @@ enum err_code store_project_find(struct store *store, const char *name,
     return ERR_OK;
 }
 
+/* The same key again moves it to this project and makes it valid again: it is the operator's
+ * setting that says which key opens which project. */
 static enum err_code put_key(struct db *db, const struct tenant *tenant, const char *key,
                              struct err *err)
 {
@@ -227,6 +245,7 @@ static enum err_code key_opens(struct store *store, const char *project_name, co
     return ERR_OK;
 }
 
+/* Looks first: nodes that start with a key that is right already write nothing. */
 enum err_code store_key_ensure(struct store *store, const char *project_name, const char *key,
                                char ret_project[ID_SIZE], struct err *err)
 {
@@ -270,6 +289,8 @@ enum err_code store_key_list(struct store *store, struct key_row **ret_rows, siz
     return ERR_OK;
 }
 
+/* The argument is bound twice, hashed and as it is: an id's hash is no key's, and no key is an
+ * id. */
 enum err_code store_key_revoke(struct store *store, const char *key_or_id, struct err *err)
 {
     static const struct db_statement revoke = {"store_key_revoke",

@@ -1,3 +1,19 @@
+/*
+ * Prompt templates, and every version of them.
+ *
+ * A version never changes, so a request that names one gets the same text for ever. `prompts`
+ * has a row for each template with the number of its newest version, and `prompt_versions` the
+ * texts.
+ *
+ * Adding a version counts that number up and inserts the text under it, in one statement. The
+ * UPDATE locks the template's row, so two that add at once get two numbers, without a gap. The
+ * limit is part of its condition. When no row comes back, a second query says whether the
+ * template is missing or full.
+ *
+ * Lists of versions have numbers as cursors, which PostgreSQL compares as numbers (bigint), and
+ * not as the text that a cursor is.
+ */
+
 #include "core/store/tables/prompts.h"
 
 #include "core/base/clock.h"
@@ -45,6 +61,7 @@ void prompt_rows_free(struct prompt_row *rows, size_t count)
 
 /* ---- One ---- */
 
+/* One statement, so a template always has its first version. */
 enum err_code store_prompt_create(struct store *store, const struct tenant *tenant,
                                   const struct prompt_row *row, struct err *err)
 {

@@ -5,7 +5,9 @@
 #include "core/base/mem.h"
 #include "core/store/pg/db.h"
 
-/* The update changes nothing. It makes the statement return a row that exists. */
+/* The first server makes the secret, and all others read it. Two that start at once both bring a
+ * fresh one: the second INSERT waits for the first, and its UPDATE, which changes nothing,
+ * returns the row that exists. DO NOTHING would return no row. */
 enum err_code store_secret_ensure(struct store *store, const char *name, const void *fresh,
                                   size_t size, void *ret_value, struct err *err)
 {

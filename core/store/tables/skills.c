@@ -1,3 +1,15 @@
+/*
+ * Skills: instructions that models read when they need them.
+ *
+ * A skill is written once. It may be deleted but not changed, so a run that was given its name
+ * and description reads the text that belongs to them, however much later. Lists and runs take
+ * only what identifies a skill; the text, up to megabytes with its files, is read when a model
+ * asks for it.
+ *
+ * `prompt_at` is where the instructions begin behind the front matter: it was parsed when the
+ * skill was made, and is not parsed again.
+ */
+
 #include "core/store/tables/skills.h"
 
 #include <stdlib.h>
@@ -70,12 +82,10 @@ enum err_code store_skill_get(struct store *store, const struct tenant *tenant, 
         "store_skill_get", "SELECT " SKILL_COLUMNS ", content, prompt_at, files FROM skills"
                            " WHERE project_id = $1 AND id = $2"};
     AUTO_DB_ROWS *rows = NULL;
-    enum err_code rc = db_once_by_id(store, &select, tenant, id, &rows, err);
+    enum err_code rc = db_find_by_id(store, &select, tenant, id, not_found, &rows, err);
 
     if (rc)
         return rc;
-    if (db_count(rows) == 0)
-        return not_found(id, err);
     skill_read(rows, 0, ret_row);
     ret_row->content = db_copy(rows, 0, 4);
     ret_row->prompt_at = (size_t)db_int(rows, 0, 5);
@@ -84,6 +94,9 @@ enum err_code store_skill_get(struct store *store, const struct tenant *tenant, 
     return ERR_OK;
 }
 
+/* Every cursor statement has the parameters of page_read(): the project, the list's owner, the
+ * id. The list of a project has no owner, which is the text ''. PostgreSQL refuses a parameter
+ * that a statement does not use, so the condition is there and always true. */
 #define SKILL_LIST(order)                                        \
     "SELECT " SKILL_COLUMNS " FROM skills WHERE project_id = $1" \
     " AND id > coalesce($2, '') AND id < coalesce($3, '~') ORDER BY id " order " LIMIT $4"
@@ -137,12 +150,8 @@ enum err_code store_skill_delete(struct store *store, const struct tenant *tenan
 {
     static const struct db_statement delete = {
         "store_skill_delete", "DELETE FROM skills WHERE project_id = $1 AND id = $2"};
-    AUTO_DB_ROWS *rows = NULL;
-    enum err_code rc = db_once_by_id(store, &delete, tenant, id, &rows, err);
 
-    if (rc)
-        return rc;
-    return db_changed(rows) ? ERR_OK : not_found(id, err);
+    return db_find_by_id(store, &delete, tenant, id, not_found, NULL, err);
 }
 
 enum err_code store_skill_prompt(struct store *store, const struct tenant *tenant,

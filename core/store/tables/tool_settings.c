@@ -1,3 +1,14 @@
+/*
+ * What a project has set for its tools, and what it has set for one of its users.
+ *
+ * The project's own row is that of the user ''. So both are one table with one key, and a
+ * request reads its two rows with one statement. The store does not interpret them; what they
+ * come to together is decided where a run is made.
+ *
+ * A change names the group or the permissions, or both; what it leaves out stays. Making and
+ * changing are one statement (INSERT ... ON CONFLICT), so two first changes at once do not fail.
+ */
+
 #include "core/store/tables/tool_settings.h"
 
 #include <stdlib.h>
@@ -54,14 +65,11 @@ enum err_code store_tool_settings_get(struct store *store, const struct tenant *
                                                "SELECT " SETTINGS_COLUMNS " FROM tool_settings"
                                                " WHERE project_id = $1 AND user_id = $2"};
     AUTO_DB_ROWS *rows = NULL;
-    enum err_code rc = db_once_by_id(store, &select, tenant, user, &rows, err);
+    enum err_code rc = db_find_by_id(store, &select, tenant, user, not_found, &rows, err);
 
-    if (rc)
-        return rc;
-    if (db_count(rows) == 0)
-        return not_found(user, err);
-    settings_read(rows, 0, ret_row);
-    return ERR_OK;
+    if (!rc)
+        settings_read(rows, 0, ret_row);
+    return rc;
 }
 
 enum err_code store_tool_settings_put(struct store *store, const struct tenant *tenant,
@@ -103,14 +111,11 @@ enum err_code store_tool_settings_delete(struct store *store, const struct tenan
         "store_tool_settings_delete",
         "DELETE FROM tool_settings WHERE project_id = $1 AND user_id = $2 RETURNING id"};
     AUTO_DB_ROWS *rows = NULL;
-    enum err_code rc = db_once_by_id(store, &delete, tenant, user, &rows, err);
+    enum err_code rc = db_find_by_id(store, &delete, tenant, user, not_found, &rows, err);
 
-    if (rc)
-        return rc;
-    if (db_count(rows) == 0)
-        return not_found(user, err);
-    db_id(rows, 0, 0, ret_id, ID_SIZE);
-    return ERR_OK;
+    if (!rc)
+        db_id(rows, 0, 0, ret_id, ID_SIZE);
+    return rc;
 }
 
 #define SETTINGS_LIST(order)                                                  \
@@ -127,6 +132,8 @@ enum err_code store_tool_settings_list(struct store *store, const struct tenant 
         {"store_tool_settings_list_desc", SETTINGS_LIST("DESC")},
         {"store_tool_settings_list_asc", SETTINGS_LIST("ASC")},
     };
+    /* The owner that page_read() passes is '', so this leaves the project's own row out, like
+     * the list. */
     static const struct db_statement cursor = {"store_tool_settings_list_cursor",
                                                "SELECT 1 FROM tool_settings WHERE project_id = "
                                                "$1 AND user_id <> $2::text AND id = $3"};

@@ -199,6 +199,7 @@ static int64_t last_seq(const struct run_write *write)
     return has_log(write) ? write->log_last : -1;
 }
 
+/* A write of frames alone neither changes the lease's row nor reads the run's. */
 static bool is_more_than_frames(const struct run_write *write)
 {
     return has_state(write) || write->variable_count || write->release || !has_log(write);
@@ -222,13 +223,19 @@ static bool appends(const struct run_write *write)
            (write->run->status == RUN_COMPLETED || write->run->status == RUN_INCOMPLETE);
 }
 
+/* Items of a run that existed before this write. */
+static bool adds_items(const struct run_write *write)
+{
+    return !write->create && write->item_count;
+}
+
 static bool counts_events(const struct run_write *write)
 {
     return !write->create && !ends_run(write) && !write->release &&
            (has_log(write) || has_state(write));
 }
 
-/* ---- The statements, each over all writes that need it ---- */
+/* ---- A statement over all writes that need it ---- */
 
 struct sending {
     const struct group *group;
@@ -272,50 +279,24 @@ static size_t send_with(struct sending *sending, const struct db_statement *stat
     return ++sending->queued;
 }
 
-static size_t send_batch(struct sending *sending, const struct db_statement *statement,
-                         struct batch *batch)
-{
-    AUTO_DB_ARGS args = {0};
+/* Appends the rows that the n-th write of the group has for a statement, if it has any. */
+typedef void add_rows(struct batch *batch, const struct sending *sending, size_t n);
 
-    return send_with(sending, statement, batch, &args);
+static void add_all(struct batch *batch, const struct sending *sending, add_rows *add)
+{
+    for (size_t n = 0; n < sending->group->count; n++)
+        add(batch, sending, n);
 }
 
-static void send_plain(struct sending *sending, const struct db_statement *statement)
-{
-    connection_queue(sending->connection, statement, NULL);
-    sending->queued++;
-}
-
-static void send_new_runs(struct sending *sending)
-{
-    AUTO_BATCH batch = {0};
-
-    for (size_t i = 0; i < sending->group->count; i++) {
-        if (sending->group->writes[i]->create)
-            run_add(&batch, sending->group->writes[i]->run);
-    }
-    send_batch(sending, sending->try == GROUP_FIRST ? &runs_insert : &runs_insert_missing,
-               &batch);
-}
-
-static void send_new_leases(struct sending *sending)
+/* One statement for the rows of all writes. */
+static size_t send_rows(struct sending *sending, const struct db_statement *statement,
+                        add_rows *add)
 {
     AUTO_BATCH batch = {0};
     AUTO_DB_ARGS args = {0};
 
-    for (size_t i = 0; i < sending->group->count; i++) {
-        const struct run_write *write = sending->group->writes[i];
-
-        if (write->create && has_lease(write))
-            lease_add(&batch, write->run, last_seq(write));
-    }
-    if (batch.rows == 0)
-        return;
-    batch_finish(&batch, &args);
-    db_arg_text(&args, sending->owner);
-    db_arg_int(&args, sending->lease_us);
-    send_with(sending, sending->try == GROUP_FIRST ? &leases_insert : &leases_insert_missing,
-              &batch, &args);
+    add_all(&batch, sending, add);
+    return send_with(sending, statement, &batch, &args);
 }
 
 static bool any(const struct group *group, bool (*holds)(const struct run_write *write))
@@ -327,177 +308,150 @@ static bool any(const struct group *group, bool (*holds)(const struct run_write 
     return false;
 }
 
-static void send_lock(struct sending *sending)
+/* ---- The rows of one write for each statement ---- */
+
+static void add_new_run(struct batch *batch, const struct sending *sending, size_t n)
 {
-    const struct group *group = sending->group;
-    bool only_touch = !any(group, gives_back) && !any(group, drops_lease);
-    AUTO_BATCH batch = {0};
+    const struct run_write *write = sending->group->writes[n];
 
-    for (size_t i = 0; i < group->count; i++) {
-        const struct run_write *write = group->writes[i];
-
-        if (!asks_lease(sending, write))
-            continue;
-        batch_begin(&batch);
-        batch_int(&batch, (int64_t)i);
-        batch_tenant(&batch, &write->tenant);
-        batch_text(&batch, write->run_id);
-        batch_int(&batch, lease_fence(write));
-        batch_int(&batch, last_seq(write));
-        batch_bool(&batch, has_state(write));
-    }
-    sending->locked_at = send_batch(sending, only_touch ? &leases_touch : &leases_lock, &batch);
+    if (write->create)
+        run_add(batch, write->run);
 }
 
-static void send_updates(struct sending *sending)
+static void add_new_lease(struct batch *batch, const struct sending *sending, size_t n)
 {
-    AUTO_BATCH batch = {0};
+    const struct run_write *write = sending->group->writes[n];
 
-    for (size_t i = 0; i < sending->group->count; i++) {
-        const struct run_write *write = sending->group->writes[i];
-        const struct run_row *run = write->run;
-
-        if (!write->update || write->create)
-            continue;
-        batch_begin(&batch);
-        batch_int(&batch, (int64_t)i);
-        batch_tenant(&batch, &write->tenant);
-        batch_text(&batch, write->run_id);
-        batch_int(&batch, lease_fence(write));
-        batch_text(&batch, run_status_name(run->status));
-        batch_bool(&batch, run_status_is_final(run->status));
-        batch_int(&batch, run->turn);
-        batch_text(&batch, run->required_action);
-        batch_text(&batch, run->usage);
-        batch_text(&batch, run->error);
-        batch_text(&batch, run->incomplete);
-        batch_time(&batch, run->started_at);
-        batch_time(&batch, run->expires_at);
-        batch_time(&batch, run->completed_at);
-        batch_time(&batch, run->failed_at);
-        batch_time(&batch, run->cancelled_at);
-        batch_time(&batch, run->incomplete_at);
-    }
-    sending->updated_at = send_batch(sending, &runs_update, &batch);
+    if (write->create && has_lease(write))
+        lease_add(batch, write->run, last_seq(write));
 }
 
-/* A plain insert is enough when every item is new. */
-static void send_items(struct sending *sending)
+/* How every row begins whose answer names the write. */
+static void add_numbered(struct batch *batch, const struct run_write *write, size_t n)
 {
-    bool all_new = sending->try == GROUP_FIRST;
-    AUTO_BATCH batch = {0};
-
-    for (size_t i = 0; i < sending->group->count; i++) {
-        const struct run_write *write = sending->group->writes[i];
-        const struct row_owner owner = owner_of(sending, write);
-
-        all_new = all_new && (write->create || write->item_count == 0);
-        for (size_t k = 0; k < write->item_count; k++)
-            item_add(&batch, &owner, &write->items[k]);
-    }
-    send_batch(sending, all_new ? &items_insert : &items_upsert, &batch);
+    batch_begin(batch);
+    batch_int(batch, (int64_t)n);
+    batch_tenant(batch, &write->tenant);
+    batch_text(batch, write->run_id);
+    batch_int(batch, lease_fence(write));
 }
 
-static void send_appends(struct sending *sending)
+static void add_lock(struct batch *batch, const struct sending *sending, size_t n)
 {
-    AUTO_BATCH batch = {0};
+    const struct run_write *write = sending->group->writes[n];
 
-    for (size_t i = 0; i < sending->group->count; i++) {
-        const struct run_write *write = sending->group->writes[i];
-        const struct row_owner owner = owner_of(sending, write);
-
-        if (appends(write))
-            append_add(&batch, &owner, write->run->thread_id);
-    }
-    send_batch(sending, &items_append, &batch);
-}
-
-static void send_steps(struct sending *sending)
-{
-    AUTO_BATCH batch = {0};
-
-    for (size_t i = 0; i < sending->group->count; i++) {
-        const struct run_write *write = sending->group->writes[i];
-        const struct row_owner owner = owner_of(sending, write);
-
-        for (size_t k = 0; k < write->step_count; k++)
-            step_add(&batch, &owner, &write->steps[k]);
-    }
-    send_batch(sending, &steps_upsert, &batch);
-}
-
-static void send_calls(struct sending *sending)
-{
-    AUTO_BATCH batch = {0};
-
-    for (size_t i = 0; i < sending->group->count; i++) {
-        const struct run_write *write = sending->group->writes[i];
-        const struct row_owner owner = owner_of(sending, write);
-
-        for (size_t k = 0; k < write->call_count; k++)
-            call_add(&batch, &owner, &write->calls[k]);
-    }
-    send_batch(sending, &calls_upsert, &batch);
-}
-
-static void send_approvals(struct sending *sending)
-{
-    AUTO_BATCH batch = {0};
-
-    for (size_t i = 0; i < sending->group->count; i++) {
-        const struct run_write *write = sending->group->writes[i];
-        const struct row_owner owner = owner_of(sending, write);
-
-        for (size_t k = 0; k < write->approval_count; k++)
-            approval_add(&batch, &owner, &write->approvals[k]);
-    }
-    send_batch(sending, &approvals_upsert, &batch);
-}
-
-static bool add_scopes(struct batch *scopes, const struct group *group)
-{
-    for (size_t i = 0; i < group->count; i++) {
-        const struct run_write *write = group->writes[i];
-
-        if (!write->variable_count)
-            continue;
-        batch_begin(scopes);
-        batch_tenant(scopes, &write->tenant);
-        batch_text(scopes, write->variable_scope);
-    }
-    return scopes->rows > 0;
-}
-
-/* Variables that are too many for a scope are evicted after the new ones are in. */
-static void send_variables(struct sending *sending)
-{
-    AUTO_BATCH batch = {0};
-    AUTO_BATCH scopes = {0};
-    AUTO_DB_ARGS args = {0};
-
-    if (!add_scopes(&scopes, sending->group))
+    if (!asks_lease(sending, write))
         return;
-    send_batch(sending, &variables_lock, &scopes);
+    add_numbered(batch, write, n);
+    batch_int(batch, last_seq(write));
+    batch_bool(batch, has_state(write));
+}
 
-    for (size_t i = 0; i < sending->group->count; i++) {
-        const struct run_write *write = sending->group->writes[i];
-        const struct row_owner owner = owner_of(sending, write);
+static void add_frames(struct batch *batch, const struct sending *sending, size_t n)
+{
+    const struct run_write *write = sending->group->writes[n];
 
-        for (size_t k = 0; k < write->variable_count; k++)
-            variable_add(&batch, &owner, write->variable_scope, &write->variables[k]);
-    }
-    send_batch(sending, &variables_upsert, &batch);
-    add_scopes(&scopes, sending->group);
-    batch_finish(&scopes, &args);
-    db_arg_int(&args, VARIABLE_COUNT_LIMIT);
-    db_arg_int(&args, VARIABLE_BYTES_LIMIT);
-    send_with(sending, &variables_evict, &scopes, &args);
+    add_numbered(batch, write, n);
+    batch_int(batch, write->log_first);
+    batch_int(batch, write->log_last);
+    batch_bytes(batch, write->log_bytes, write->log_length);
+}
+
+/* The whole state of each run, and not what changed: an update that is repeated ends the same
+ * way. */
+static void add_update(struct batch *batch, const struct sending *sending, size_t n)
+{
+    const struct run_write *write = sending->group->writes[n];
+    const struct run_row *run = write->run;
+
+    if (!write->update || write->create)
+        return;
+    add_numbered(batch, write, n);
+    batch_text(batch, run_status_name(run->status));
+    batch_bool(batch, run_status_is_final(run->status));
+    batch_int(batch, run->turn);
+    batch_text(batch, run->required_action);
+    batch_text(batch, run->usage);
+    batch_text(batch, run->error);
+    batch_text(batch, run->incomplete);
+    batch_time(batch, run->started_at);
+    batch_time(batch, run->expires_at);
+    batch_time(batch, run->completed_at);
+    batch_time(batch, run->failed_at);
+    batch_time(batch, run->cancelled_at);
+    batch_time(batch, run->incomplete_at);
+}
+
+static void add_approvals(struct batch *batch, const struct sending *sending, size_t n)
+{
+    const struct run_write *write = sending->group->writes[n];
+    const struct row_owner owner = owner_of(sending, write);
+
+    for (size_t i = 0; i < write->approval_count; i++)
+        approval_add(batch, &owner, &write->approvals[i]);
+}
+
+static void add_items(struct batch *batch, const struct sending *sending, size_t n)
+{
+    const struct run_write *write = sending->group->writes[n];
+    const struct row_owner owner = owner_of(sending, write);
+
+    for (size_t i = 0; i < write->item_count; i++)
+        item_add(batch, &owner, &write->items[i]);
+}
+
+static void add_append(struct batch *batch, const struct sending *sending, size_t n)
+{
+    const struct run_write *write = sending->group->writes[n];
+    const struct row_owner owner = owner_of(sending, write);
+
+    if (appends(write))
+        append_add(batch, &owner, write->run->thread_id);
+}
+
+static void add_steps(struct batch *batch, const struct sending *sending, size_t n)
+{
+    const struct run_write *write = sending->group->writes[n];
+    const struct row_owner owner = owner_of(sending, write);
+
+    for (size_t i = 0; i < write->step_count; i++)
+        step_add(batch, &owner, &write->steps[i]);
+}
+
+static void add_calls(struct batch *batch, const struct sending *sending, size_t n)
+{
+    const struct run_write *write = sending->group->writes[n];
+    const struct row_owner owner = owner_of(sending, write);
+
+    for (size_t i = 0; i < write->call_count; i++)
+        call_add(batch, &owner, &write->calls[i]);
+}
+
+static void add_scope(struct batch *batch, const struct sending *sending, size_t n)
+{
+    const struct run_write *write = sending->group->writes[n];
+
+    if (!write->variable_count)
+        return;
+    batch_begin(batch);
+    batch_tenant(batch, &write->tenant);
+    batch_text(batch, write->variable_scope);
+}
+
+static void add_variables(struct batch *batch, const struct sending *sending, size_t n)
+{
+    const struct run_write *write = sending->group->writes[n];
+    const struct row_owner owner = owner_of(sending, write);
+
+    for (size_t i = 0; i < write->variable_count; i++)
+        variable_add(batch, &owner, write->variable_scope, &write->variables[i]);
 }
 
 /* The frame that announces the pause is a chunk of its own. */
-static void add_log(struct batch *batch, const struct row_owner *owner,
-                    const struct run_write *write)
+static void add_log(struct batch *batch, const struct sending *sending, size_t n)
 {
+    const struct run_write *write = sending->group->writes[n];
+    const struct row_owner owner = owner_of(sending, write);
     struct log_chunk chunk = {
         .run_created_at = write->create ? write->run->created_at : 0,
         .first_seq = write->log_first,
@@ -506,30 +460,17 @@ static void add_log(struct batch *batch, const struct row_owner *owner,
         .length = write->log_length - write->log_pause,
     };
 
+    if (!has_log(write))
+        return;
     if (chunk.length)
-        event_add(batch, owner, &chunk);
+        event_add(batch, &owner, &chunk);
     if (!write->log_pause)
         return;
     chunk.first_seq = chunk.last_seq = write->log_last;
     chunk.bytes += chunk.length;
     chunk.length = write->log_pause;
     chunk.pause = true;
-    event_add(batch, owner, &chunk);
-}
-
-static void send_log(struct sending *sending)
-{
-    AUTO_BATCH batch = {0};
-
-    for (size_t i = 0; i < sending->group->count; i++) {
-        const struct run_write *write = sending->group->writes[i];
-        const struct row_owner owner = owner_of(sending, write);
-
-        if (has_log(write))
-            add_log(&batch, &owner, write);
-    }
-    send_batch(sending, sending->try == GROUP_FIRST ? &events_insert : &events_insert_missing,
-               &batch);
+    event_add(batch, &owner, &chunk);
 }
 
 static void add_fenced(struct batch *batch, const struct run_write *write)
@@ -540,104 +481,108 @@ static void add_fenced(struct batch *batch, const struct run_write *write)
     batch_int(batch, lease_fence(write));
 }
 
-static void send_counts(struct sending *sending)
+static void add_count(struct batch *batch, const struct sending *sending, size_t n)
 {
-    AUTO_BATCH batch = {0};
+    const struct run_write *write = sending->group->writes[n];
 
-    for (size_t i = 0; i < sending->group->count; i++) {
-        const struct run_write *write = sending->group->writes[i];
-
-        if (!counts_events(write))
-            continue;
-        add_fenced(&batch, write);
-        batch_int(&batch, last_seq(write));
-        batch_bool(&batch, has_state(write));
-    }
-    send_batch(sending, &leases_count, &batch);
+    if (!counts_events(write))
+        return;
+    add_fenced(batch, write);
+    batch_int(batch, last_seq(write));
+    batch_bool(batch, has_state(write));
 }
 
-/* Until when the run waits for its client; NULL when any node may claim it. A write without a
- * status does not say what the run waits for, so it waits for nothing. */
-static void add_wait(struct batch *batch, const struct run_write *write)
+/* The run waits for its client until it expires; NULL when any node may claim it. A write
+ * without a status does not say what the run waits for, so it waits for nothing. */
+static void add_release(struct batch *batch, const struct sending *sending, size_t n)
 {
+    const struct run_write *write = sending->group->writes[n];
+
+    if (!gives_back(write))
+        return;
+    add_fenced(batch, write);
+    batch_int(batch, last_seq(write));
+    batch_bool(batch, has_state(write));
     if (write->ready || !has_status(write))
         batch_time(batch, 0);
     else
         batch_time(batch, write->run->expires_at ? write->run->expires_at : INT64_MAX);
+    batch_int(batch, write->log_pause > 0);
 }
 
-static void send_releases(struct sending *sending)
+static void add_drop(struct batch *batch, const struct sending *sending, size_t n)
+{
+    const struct run_write *write = sending->group->writes[n];
+
+    if (drops_lease(write))
+        add_fenced(batch, write);
+}
+
+/* ---- All statements, in order ---- */
+
+static void send_new_leases(struct sending *sending, const struct db_statement *statement)
 {
     AUTO_BATCH batch = {0};
+    AUTO_DB_ARGS args = {0};
 
-    for (size_t i = 0; i < sending->group->count; i++) {
-        const struct run_write *write = sending->group->writes[i];
-
-        if (!gives_back(write))
-            continue;
-        add_fenced(&batch, write);
-        batch_int(&batch, last_seq(write));
-        batch_bool(&batch, has_state(write));
-        add_wait(&batch, write);
-        batch_int(&batch, write->log_pause > 0);
-    }
-    send_batch(sending, &leases_release, &batch);
+    add_all(&batch, sending, add_new_lease);
+    if (batch.rows == 0)
+        return;
+    batch_finish(&batch, &args);
+    db_arg_text(&args, sending->owner);
+    db_arg_int(&args, sending->lease_us);
+    send_with(sending, statement, &batch, &args);
 }
 
-static void send_drops(struct sending *sending)
+/* Variables that are too many for a scope are evicted after the new ones are in. */
+static void send_variables(struct sending *sending)
 {
-    AUTO_BATCH batch = {0};
+    AUTO_BATCH scopes = {0};
+    AUTO_DB_ARGS args = {0};
 
-    for (size_t i = 0; i < sending->group->count; i++) {
-        if (drops_lease(sending->group->writes[i]))
-            add_fenced(&batch, sending->group->writes[i]);
-    }
-    send_batch(sending, &leases_drop, &batch);
+    if (!send_rows(sending, &variables_lock, add_scope))
+        return;
+    send_rows(sending, &variables_upsert, add_variables);
+    add_all(&scopes, sending, add_scope);
+    batch_finish(&scopes, &args);
+    db_arg_int(&args, VARIABLE_COUNT_LIMIT);
+    db_arg_int(&args, VARIABLE_BYTES_LIMIT);
+    send_with(sending, &variables_evict, &scopes, &args);
 }
 
-static void send_frames(struct sending *sending)
-{
-    AUTO_BATCH batch = {0};
-
-    for (size_t i = 0; i < sending->group->count; i++) {
-        const struct run_write *write = sending->group->writes[i];
-
-        batch_begin(&batch);
-        batch_int(&batch, (int64_t)i);
-        batch_tenant(&batch, &write->tenant);
-        batch_text(&batch, write->run_id);
-        batch_int(&batch, write->fence);
-        batch_int(&batch, write->log_first);
-        batch_int(&batch, write->log_last);
-        batch_bytes(&batch, write->log_bytes, write->log_length);
-    }
-    sending->locked_at = send_batch(sending, &frames_insert, &batch);
-}
-
-/* Rows are locked in the order in which an answer to an approval locks them: leases, questions,
- * items, variables. */
+/* New rows come first: no other transaction sees them, so they need no lock and no fence. Then
+ * the leases are locked, and rows in the order in which an answer to an approval locks them:
+ * questions, items, variables. leases_touch locks and counts in one statement. Where leases are
+ * released or dropped, counting is left to the end: a row that is updated twice costs two
+ * versions. A plain insert is enough for items when all their runs are new. */
 static void send_group(struct sending *sending)
 {
-    send_plain(sending, &by_key);
-    if (sending->try == GROUP_FIRST && !any(sending->group, is_more_than_frames)) {
-        send_frames(sending);
+    const struct group *group = sending->group;
+    bool first = sending->try == GROUP_FIRST;
+    bool ends = any(group, gives_back) || any(group, drops_lease);
+    bool new_items = first && !any(group, adds_items);
+
+    connection_queue(sending->connection, &by_key, NULL);
+    sending->queued++;
+    if (first && !any(group, is_more_than_frames)) {
+        sending->locked_at = send_rows(sending, &frames_insert, add_frames);
         return;
     }
-    send_new_runs(sending);
-    send_new_leases(sending);
-    send_lock(sending);
-    send_updates(sending);
-    send_approvals(sending);
-    send_items(sending);
-    send_appends(sending);
-    send_steps(sending);
-    send_calls(sending);
+    send_rows(sending, first ? &runs_insert : &runs_insert_missing, add_new_run);
+    send_new_leases(sending, first ? &leases_insert : &leases_insert_missing);
+    sending->locked_at = send_rows(sending, ends ? &leases_lock : &leases_touch, add_lock);
+    sending->updated_at = send_rows(sending, &runs_update, add_update);
+    send_rows(sending, &approvals_upsert, add_approvals);
+    send_rows(sending, new_items ? &items_insert : &items_upsert, add_items);
+    send_rows(sending, &items_append, add_append);
+    send_rows(sending, &steps_upsert, add_steps);
+    send_rows(sending, &calls_upsert, add_calls);
     send_variables(sending);
-    send_log(sending);
-    if (any(sending->group, gives_back) || any(sending->group, drops_lease)) {
-        send_counts(sending);
-        send_releases(sending);
-        send_drops(sending);
+    send_rows(sending, first ? &events_insert : &events_insert_missing, add_log);
+    if (ends) {
+        send_rows(sending, &leases_count, add_count);
+        send_rows(sending, &leases_release, add_release);
+        send_rows(sending, &leases_drop, add_drop);
     }
 }
 

@@ -253,6 +253,7 @@ struct outcome {
     bool late;           /* the deadline passed */
 };
 
+/* A broken connection leaves the last try in doubt, so the next one must expect its rows. */
 static void note_broken(struct writer *writer, struct outcome *outcome)
 {
     outcome->next = GROUP_AGAIN;
@@ -263,6 +264,8 @@ static void note_broken(struct writer *writer, struct outcome *outcome)
     drop_connection(writer);
 }
 
+/* One attempt. A group may have a lot of data, and gets more time for it: a deadline that is too
+ * short for a large group would be missed again with every repetition. */
 static enum err_code try_group(struct writer *writer, const struct group *group,
                                struct outcome *outcome, struct err *err)
 {
@@ -418,6 +421,8 @@ static enum err_code persist(struct writer *writer, const struct group *group,
     return rc;
 }
 
+/* A unique violation of runs_active is an answer: the thread has an active run. Any other one is
+ * a mistake of this server. */
 static void write_alone(struct writer *writer, struct run_write *write, enum group_try try)
 {
     const struct group alone = {.writes = {write}, .count = 1};
@@ -441,6 +446,9 @@ static struct group part_of(const struct group *group, size_t from, size_t to)
     return part;
 }
 
+/* Halving finds the size that the database manages in time. Errors of statements go straight to
+ * single writes: usually one of them is at fault, and the others must not wait for more
+ * tries. */
 static void write_group(struct writer *writer, const struct group *group, enum group_try try)
 {
     struct outcome outcome = {.next = try};

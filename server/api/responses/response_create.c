@@ -436,13 +436,13 @@ static enum err_code take_answers(const struct response_create *create, struct r
     enum err_code rc;
 
     if (is_made_here(load, approvals)) {
-        response_approvals_note(approvals, &start->settings, load);
+        response_approvals_apply(approvals, &start->settings, load);
         return make_stored(create, start, approvals, position, err);
     }
     rc = store_approvals_take(create->server->store, create->tenant, load->run.id,
                               approvals->answers, approvals->count, &approvals->grants, err);
     if (!rc)
-        response_approvals_note(approvals, &start->settings, load);
+        response_approvals_apply(approvals, &start->settings, load);
     return rc;
 }
 
@@ -454,7 +454,7 @@ static enum err_code make(const struct response_create *create, struct run_start
     /* Answers in the input of an idle response are not taken up: the next response of the chain finds
      * them in its context. */
     const json_t *input = create->idle ? NULL : json_object_get(create->body, "input");
-    enum err_code rc = response_approvals_look(create->server->store, create->tenant, load,
+    enum err_code rc = response_approvals_load(create->server->store, create->tenant, load,
                                                input, &approvals, err);
 
     if (rc)
@@ -498,7 +498,7 @@ static enum err_code fill_start(const struct response_create *create, struct run
     if (!rc)
         variables_in_read(create->body, &start->variables, &start->variable_count);
     if (!rc)
-        rc = engine_admit_variables(create->tenant, start, err);
+        rc = run_start_admit_variables(create->tenant, start, err);
     return rc ? rc : make(create, start, position, err);
 }
 

@@ -146,8 +146,8 @@ static bool is_held(const struct approval_row *row)
  * one that missed the first notification polls. */
 static void notify_run(struct server *server, const struct approval_row *row, bool is_new)
 {
-    if (!engine_look(server->engine, row->run_id) && is_new)
-        store_wake_others(server->store, WAKEUP_LOOK, row->run_id);
+    if (!engine_check_approvals(server->engine, row->run_id) && is_new)
+        store_wake_others(server->store, WAKEUP_ANSWERED, row->run_id);
 }
 
 /* The grants that the answer asks for. An approval that was decided before has its grant already, so a
@@ -158,7 +158,7 @@ static enum err_code read_grants(const struct request *request, const struct app
 {
     const json_t *body = request_json(request);
 
-    if (!grant_is_said(body) && row->status != APPROVAL_PENDING)
+    if (!grant_is_requested(body) && row->status != APPROVAL_PENDING)
         return ERR_OK;
     return grants_make(
         body, "",

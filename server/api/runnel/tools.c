@@ -3,8 +3,8 @@
 #include "core/base/json.h"
 #include "core/base/mem.h"
 #include "core/run/catalog/tool_set.h"
+#include "core/tool/override.h"
 #include "core/tool/registry.h"
-#include "core/tool/wish.h"
 #include "server/api/api.h"
 #include "server/complaint.h"
 #include "server/encode/encode.h"
@@ -83,10 +83,10 @@ static bool has_level(const struct wanted *wanted, const struct tool_handler *ha
            strcmp(wanted->level, execution_policy_level(permission.execution)) == 0;
 }
 
-static bool is_group_on(const json_t *wishes, const char *group)
+static bool is_group_on(const json_t *overrides, const char *group)
 {
-    return !wishes_disable(wishes, group) &&
-           (wishes_enable(wishes, group) || tool_registry_is_on(group));
+    return !overrides_disable(overrides, group) &&
+           (overrides_enable(overrides, group) || tool_registry_is_on(group));
 }
 
 /* The definition of some tools depends on the run. It is shown for a run with default settings. */
@@ -103,7 +103,7 @@ static json_t *encode_tool(const struct wanted *wanted, const struct tool_handle
         json_build("{s:s, s:s, s:s, s:s, s:s, s:s, s:b, s:b, s:b, s:s, s:s, s:b}", "object",
                    "runnel.tool", "id", id, "group", handler->group, "name", handler->name,
                    "description", handler->description, "category", "builtin", "enabled",
-                   !wishes_disable_tool(wanted->groups, handler->group, handler->name),
+                   !overrides_disable_tool(wanted->groups, handler->group, handler->name),
                    "group_enabled", is_group_on(wanted->groups, handler->group), "auto_execute",
                    permission.execution == EXECUTION_AUTO, "execution_policy",
                    execution_policy_name(permission.execution), "result_policy",

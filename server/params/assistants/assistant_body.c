@@ -10,6 +10,21 @@
 #define NAME_LIMIT        ((size_t)256)
 #define DESCRIPTION_LIMIT ((size_t)512)
 
+/*
+ * An assistant is stored as the JSON object that its client sent, not as columns. Nothing in the
+ * database looks into it: the only readers are the encoder and run_request.c, which copies members
+ * into the snapshot of a run. A column for each parameter would be a migration for each parameter.
+ *
+ * The list of names is therefore the whole definition of the object. It decides what is accepted, what
+ * is stored and what an update may replace. Everything else in an assistant (id, object, created_at)
+ * is made by the server and has columns.
+ *
+ * Two members never reach the row as they came. Tools lose their secrets (tool_secrets.h): a key for a
+ * remote server belongs to one run and not to an object that the whole project can read. A model that
+ * is null is dropped, because a run cannot do without one; every other null is kept, since in an update
+ * it clears the member.
+ */
+
 const char *const assistant_member_names[] = {
     "model",           "name",           "description", "instructions", "reasoning_effort",
     "tools",           "tool_resources", "metadata",    "temperature",  "top_p",
@@ -35,7 +50,7 @@ enum err_code assistant_check(const json_t *body, struct err *err)
     return rc ? rc : runnel_defaults_check(body, "", err);
 }
 
-/* Only the model cannot be cleared. */
+/* The first name of the list is the model, the only member that cannot be cleared. */
 json_t *assistant_members(const json_t *body)
 {
     json_t *picked = json_object();

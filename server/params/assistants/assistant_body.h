@@ -6,16 +6,23 @@
 #include "core/base/err.h"
 
 /*
- * assistant_body.h -- what a client may set of an assistant.
+ * assistant_body.h -- the members of an assistant that a client sets.
  *
- * It is checked and kept as it is, in one JSON body; what a client may not set is made here.
+ * They are checked, and stored as one JSON object. The server makes the other members: id, object and
+ * created_at.
+ *
+ * Pure functions: any thread.
  */
 
-extern const char *const assistant_member_names[]; /* ends with NULL */
+/* The members that a client may set. The model is the first; the list ends with NULL. */
+extern const char *const assistant_member_names[];
+
+/* Checks the body of a create or update request. ERR_INVALID with OpenAI's complaints. */
 
 enum err_code assistant_check(const json_t *body, struct err *err) MUST_CHECK;
 
-/* The members that are there, null ones too: null clears. A new reference. */
+/* The members of a checked body, as they are stored. A member that is null is kept: in an update it clears
+ * the stored one. Tools come without their secrets. New reference. */
 json_t *assistant_members(const json_t *body);
 
 #endif

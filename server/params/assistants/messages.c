@@ -13,7 +13,27 @@
 #include "server/params/params.h"
 #include "server/params/runnel_params.h"
 
-/* A part of a message's content as it came, and where it stood. */
+/*
+ * Messages come in the shape of the Assistants API and are stored in that of the Responses API.
+ *
+ * Threads and conversations are one table, and a run of either API may read what the other has
+ * written. So there is one stored shape, and the Responses shape is the richer one: it has
+ * files within messages and more kinds of annotations. The reverse choice would lose them. encode.c
+ * translates back when a thread is read, and leaves out what has no Assistants shape.
+ *
+ *   Assistants                              stored
+ *   "content": "Hi"                         [{"type": "input_text", "text": "Hi"}]
+ *   {"type": "text", "text": "Hi"}          {"type": "input_text"} or, by the assistant, "output_text"
+ *   {"type": "image_url", "image_url": {}}  {"type": "input_image", "image_url": url, "detail"}
+ *   {"type": "image_file", ...}             {"type": "input_image", "file_id", "detail"}
+ *
+ * Attachments have no counterpart. They stay in the body under their own key, and only Assistants
+ * shows them.
+ *
+ * Ids and times are made here, before the transaction that stores the rows.
+ */
+
+/* One part of a message's content, as the client sent it. */
 struct part {
     const json_t *json;
     const char *path;
@@ -25,6 +45,7 @@ static bool is_assistant(const char *role)
     return strcmp(role, "assistant") == 0;
 }
 
+/* Text of the assistant always has both lists in the Responses API, also when they are empty. */
 static json_t *text_part(const char *role, const char *text)
 {
     if (is_assistant(role))
@@ -54,6 +75,7 @@ static enum err_code decode_detail(const json_t *image, const char *path,
     return param_enum(image, path, "detail", PARAM_OPTIONAL, details, ret_detail, err);
 }
 
+/* A sanity check, not a parser: the upstream fetches the URL, this server does not. */
 static bool is_image_url(const char *url)
 {
     static const char *const starts[] = {"http://", "https://", "data:image/"};
@@ -115,7 +137,7 @@ static enum err_code decode_image_file(const struct part *part, json_t **ret_par
     return ERR_OK;
 }
 
-/* Only users show images. */
+/* As in the API: only messages of the user have images. */
 static enum err_code decode_part(const struct part *part, json_t **ret_part, struct err *err)
 {
     static const char *const user_types[] = {"text", "image_url", "image_file", NULL};
@@ -148,11 +170,7 @@ static enum err_code decode_parts(const json_t *message, const char *path, const
     if (rc)
         return rc;
     if (json_array_size(parts) == 0)
-        return err_invalid(
-            err, "empty_array", param.text,
-            "Invalid '%s': empty array. Expected an array with minimum length 1, "
-            "but got an empty array instead.",
-            param.text);
+        return param_empty_array(err, param.text);
     json_array_foreach (parts, i, json) {
         struct param_path at = param_index(param.text, i);
         const struct part part = {.json = json, .path = at.text, .role = role};
@@ -166,7 +184,7 @@ static enum err_code decode_parts(const json_t *message, const char *path, const
     return ERR_OK;
 }
 
-/* A string stands for one part of text. */
+/* A string is short for one text part. */
 static enum err_code decode_content(const json_t *message, const char *path, const char *role,
                                     json_t *content, struct err *err)
 {
@@ -188,6 +206,7 @@ static enum err_code decode_content(const json_t *message, const char *path, con
     return ERR_OK;
 }
 
+/* The tools that may read the file. The list has no more entries than there are types. */
 static enum err_code check_attachment_tools(const json_t *attachment, const char *path,
                                             struct err *err)
 {
@@ -250,6 +269,7 @@ static enum err_code decode_attachments(const json_t *message, const char *path,
     return ERR_OK;
 }
 
+/* A message that a client adds is input, complete, and of no turn. */
 static void fill_item(struct item_row *item, const char *thread_id, const char *role,
                       const json_t *body, const json_t *metadata)
 {
@@ -313,6 +333,7 @@ enum err_code messages_decode(const json_t *object, const char *path, const char
 
     if (rc)
         return rc;
+    /* All or none: a bad message in the middle releases those before it. */
     items = mem_new_array(struct item_row, json_array_size(messages));
     json_array_foreach (messages, i, message) {
         rc =

@@ -11,8 +11,30 @@
 #include "core/run/approval/grant.h"
 #include "server/params/params.h"
 
-/* Outputs of one submission; a turn cannot ask for more calls than this. */
+/* Outputs of one submission. A turn has at most this many calls. */
 #define TOOL_OUTPUT_LIMIT ((size_t)128)
+
+/*
+ * What a client submits to a run in requires_action: outputs of its functions and answers to approval
+ * requests, in one list.
+ *
+ * The Assistants API has no approval request. A run of a thread shows one as a call of the reserved
+ * function runnel_approval, so that any client can answer it with submit_tool_outputs. Its id begins
+ * with "mcpr_", and that prefix is all that this file goes by; the store decides whether the id is
+ * really that of an open request of this run.
+ *
+ * The work has two halves because of the database. run_answers_read() is pure: it checks the body and
+ * parses the answers. run_answers_settle() blocks: how an answer may be remembered is in the row of
+ * the approval request, so the rows are read and grants are made of the answers. Then the
+ * endpoint stores outputs, decisions and grants in one transaction. A crash leaves all of them or none.
+ *
+ * An answer that asks to be remembered in a way that is not possible becomes a refusal. Approving the
+ * call without the memory would be a guess about a person's decision. The refusal says why, in the
+ * stored output, where the model and the client both read it.
+ *
+ * The hash recognises a repeated submission: the same outputs in any order are the same submission
+ * (store_run_submit()). It covers the client's outputs, before any of them became a refusal.
+ */
 
 void run_answers_clear(struct run_answers *answers)
 {
@@ -41,7 +63,7 @@ static enum err_code decode_answer(const json_t *entry, size_t index,
                       &answer->call_id, err);
     if (rc)
         return rc;
-    answer->output = "";
+    answer->output = ""; /* `output` is optional in OpenAI's schema */
     return param_string(entry, path.text, "output", PARAM_OPTIONAL, SIZE_MAX, &answer->output,
                         err);
 }
@@ -64,7 +86,8 @@ static void hash_answers(struct run_answers *answers)
     sha256_text(text, answers->hash);
 }
 
-static bool may_be_question(const struct tool_answer *answer)
+/* By its form. The store knows whether it is one. */
+static bool may_be_approval(const struct tool_answer *answer)
 {
     return id_has_prefix(answer->call_id, "mcpr_");
 }
@@ -74,7 +97,7 @@ static void read_replies(struct run_answers *answers)
     for (size_t i = 0; i < answers->count; i++) {
         struct tool_answer *answer = &answers->list[i];
 
-        if (!may_be_question(answer))
+        if (!may_be_approval(answer))
             continue;
         answers->replies[i] = approval_reply_parse(answer->output);
         answer->approve = answers->replies[i].approve;
@@ -104,9 +127,9 @@ enum err_code run_answers_read(const json_t *body, struct run_answers *answers, 
     return ERR_OK;
 }
 
-/* ---- Questions ---- */
+/* ---- Approval requests ---- */
 
-/* Nobody has meant an approval that is not remembered as they said. */
+/* Turns an answer into a refusal that says why. */
 static void refuse(struct run_answers *answers, size_t i, const char *why)
 {
     struct approval_reply *reply = &answers->replies[i];
@@ -122,12 +145,16 @@ static void refuse(struct run_answers *answers, size_t i, const char *why)
     answer->reason = reply->reason;
 }
 
+/* Makes the grants of one answer. An unreadable answer is a refusal that no person has written, so
+ * nothing of it is remembered. A request that was decided before has its grants, unless this answer asks for
+ * more. */
 static void settle(struct run_answers *answers, size_t i, const struct approval_row *row)
 {
     const struct approval_reply *reply = &answers->replies[i];
     struct err err;
 
-    if (reply->unreadable || (!grant_is_said(reply->said) && row->status != APPROVAL_PENDING))
+    if (reply->unreadable ||
+        (!grant_is_requested(reply->said) && row->status != APPROVAL_PENDING))
         return;
     if (grants_make(reply->said, "",
                     &(struct grant_answer){.approval_id = row->id,
@@ -157,16 +184,16 @@ enum err_code run_answers_settle(struct store *store, const struct tenant *tenan
 {
     AUTO_FREE const char **ids = mem_new_array(const char *, answers->count + 1);
     struct approval_row *rows = NULL;
-    size_t asked = 0, count = 0;
+    size_t id_count = 0, count = 0;
     enum err_code rc;
 
     for (size_t i = 0; i < answers->count; i++) {
-        if (may_be_question(&answers->list[i]))
-            ids[asked++] = answers->list[i].call_id;
+        if (may_be_approval(&answers->list[i]))
+            ids[id_count++] = answers->list[i].call_id;
     }
-    if (!asked)
+    if (!id_count)
         return ERR_OK;
-    rc = store_approvals_named(store, tenant, run_id, ids, asked, &rows, &count, err);
+    rc = store_approvals_named(store, tenant, run_id, ids, id_count, &rows, &count, err);
     if (rc)
         return rc;
     settle_all(answers, rows, count);

@@ -11,11 +11,13 @@
 #include "core/store/tables/runs/runs.h"
 
 /*
- * run_answers.h -- what a client says to the calls of its run: the tool_outputs of a submission.
+ * run_answers.h -- the tool_outputs that a client submits to its run.
  *
- * Some of the calls may be questions of ours (core/run/approval/run_approvals.h): what their outputs say, and
- * what of it is to be remembered, is settled before anything is stored, so that the question is decided,
- * remembered and gone on with in one transaction.
+ * Some of the calls may be approval requests (core/run/approval/run_approvals.h). Their answers, and the
+ * grants that follow from them, are worked out before anything is stored. The store then decides the
+ * request, keeps the grants and continues the run in one transaction.
+ *
+ * Read, settle, submit, clear: in this order, on one thread, while the body lives.
  */
 
 struct run_answers {
@@ -24,17 +26,19 @@ struct run_answers {
     unsigned char hash[32]; /* the same answers in another order are the same answers */
     struct approval_grants grants;
 
-    /* Beside the list: what is said to questions, and what is stored for it where that is not what
-     * was given. */
+    /* Parallel to `list`: the parsed answer to an approval request, and the output that is stored if it
+     * differs from the client's. */
     struct approval_reply *replies;
     char **outputs;
 };
 
-/* From the body of the request, from which it borrows. Clear it in any case. */
+/* Reads the body, from which *answers borrows. ERR_INVALID with OpenAI's complaints. The caller clears,
+ * also after an error. Pure. */
 enum err_code run_answers_read(const json_t *body, struct run_answers *answers,
                                struct err *err) MUST_CHECK;
 
-/* What is wanted of an answer that cannot be remembered makes it a refusal. */
+/* Makes the grants of the answers to approval requests. An answer that cannot be remembered as it asks
+ * becomes a refusal. Blocks on the store. */
 enum err_code run_answers_settle(struct store *store, const struct tenant *tenant,
                                  const char *run_id, struct run_answers *answers,
                                  struct err *err) MUST_CHECK;

@@ -10,6 +10,21 @@
 #include "server/params/params.h"
 #include "server/params/strict_schema.h"
 
+/*
+ * What an assistant and a run may both say: model, instructions, tools and how the model samples.
+ *
+ * Assistants and runs share one check, because OpenAI's two types of requests share these keys. The body is only checked. It stays JSON, is stored as it is, and the snapshot of a run
+ * is decoded in one place, core/domain/run_settings.c.
+ *
+ * A tool of any type of either API is accepted, also a type that this server does not execute. An
+ * assistant may have been made by another server and imported (server/cli/import.c), and refusing to
+ * store it would lose it. What a run can do with its tools is for core/run/catalog/tool_set.h to say,
+ * when the run starts.
+ *
+ * Names of functions are unique within a request, because a call of the model carries nothing else.
+ */
+
+/* OpenAI checks the outermost type of any schema, and all of it only if the tool is strict. */
 static enum err_code check_function_schema(const json_t *function, const char *path,
                                            const char *name, struct err *err)
 {
@@ -64,6 +79,7 @@ static enum err_code check_ranking(const json_t *search, const char *path, struc
     rc = param_enum(ranking, inner.text, "ranker", PARAM_OPTIONAL, rankers, &ranker, err);
     if (rc)
         return rc;
+    /* param_number() has no required form. */
     if (json_absent(json_object_get(ranking, "score_threshold")))
         return param_missing(err, param_key(inner.text, "score_threshold").text);
     return param_number(ranking, inner.text, "score_threshold", 0, 1, &threshold, err);
@@ -106,7 +122,7 @@ static const char *const tool_types[] = {
     "web_search_preview", NULL,
 };
 
-/* Tools of the other types are kept as they are. */
+/* Types with a check of their own. Tools of the other types are stored unchecked. */
 static const struct {
     const char *type;
     enum err_code (*check)(const json_t *tool, const char *path, struct err *err);
@@ -134,7 +150,7 @@ static enum err_code check_tool(const json_t *tool, const char *path, struct err
     return ERR_OK;
 }
 
-/* Under which name the model calls it; NULL for tools without a name of their own. */
+/* The name by which the model calls the tool. NULL for a type whose tools have no names. */
 static const char *called_name(const json_t *tool)
 {
     const json_t *function = json_object_get(tool, "function");
@@ -142,7 +158,7 @@ static const char *called_name(const json_t *tool)
     return json_get_string(function ? function : tool, "name", NULL);
 }
 
-/* A call says nothing but a name: two tools of one name could not be told apart. */
+/* A call names its tool and nothing else, so two tools of one name are ambiguous. */
 static enum err_code check_names_unique(const json_t *tools, struct err *err)
 {
     json_auto_t *names = json_object();
@@ -298,6 +314,7 @@ static enum err_code check_texts(const json_t *object, struct err *err)
     const char *text;
     enum err_code rc = ERR_OK;
 
+    /* An assistant may be updated, and a run made, without a model. An empty one is a mistake. */
     if (!json_absent(json_object_get(object, "model")))
         rc = param_string(object, "", "model", PARAM_REQUIRED, MODEL_NAME_LIMIT, &text, err);
     if (!rc)

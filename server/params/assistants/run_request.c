@@ -5,11 +5,28 @@
 #include "core/run/catalog/tool_secrets.h"
 #include "server/params/runnel_params.h"
 
-/* The assistant's fields that a run takes over unless its request has its own. */
+/*
+ * The snapshot is what makes a run independent of its assistant. It is computed once, from checked
+ * parts, and stored with the run. An update of the assistant, or a restart of the server, changes
+ * nothing for a run that exists.
+ *
+ * For most keys the request replaces the assistant, whole: tools of a run are not merged with tools of
+ * the assistant, because OpenAI does it so. Three parts differ:
+ *
+ *   instructions    the request's, or the assistant's, then `additional_instructions`
+ *   tool_resources  the request's over the new thread's over the assistant's, for createThreadAndRun
+ *   runnel          merged member by member (runnel_settings_merge()): assistant, thread, request.
+ *                   Settings about security only tighten on that way
+ *
+ * A parameter of the request that is null is as good as absent: the assistant's value counts.
+ */
+
+/* What a run has from its assistant, unless its request has a value. */
 static const char *const inherited[] = {
     "model",       "instructions", "tools",           "tool_resources",
     "temperature", "top_p",        "response_format", "reasoning_effort",
 };
+/* What only a request can say. */
 static const char *const own[] = {
     "max_prompt_tokens",
     "max_completion_tokens",
@@ -52,12 +69,14 @@ json_t *run_request_snapshot(const struct assistant_row *assistant, const char *
     json_auto_t *asked = runnel_settings(body);
     json_t *config = json_object();
 
+    /* Later sources overwrite earlier ones. */
     take_fields(config, base, inherited, COUNT_OF(inherited));
     take_fields(config, json_object_get(body, "thread"),
                 (const char *const[]){"tool_resources"}, 1);
     take_fields(config, body, inherited, COUNT_OF(inherited));
     take_fields(config, body, own, COUNT_OF(own));
     add_instructions(config, json_get_string(body, "additional_instructions", NULL));
+    /* The snapshot is stored and shown, so it has no secrets. The endpoint hands them to the engine. */
     json_set(config, "tools", tool_secrets_strip(json_object_get(config, "tools")));
     json_set(config, "runnel", runnel_settings_merge(both, asked));
     return config;

@@ -6,14 +6,14 @@
 #include "core/domain/rows.h"
 
 /*
- * run_request.h -- what a run of a thread is asked to do: its request over its thread over its
- * assistant.
+ * run_request.h -- the snapshot of a run of a thread: its request over its thread over its assistant.
  *
- * Pure.
+ * A pure function: any thread.
  */
 
-/* The snapshot of the run (core/domain/run_settings.h), made of a checked body. `settings` are those of
- * the thread, or NULL. Skills are still ids. New reference. */
+/* `body` was checked. `settings` is the JSON text of the thread's object `runnel`, or NULL. The result
+ * (core/domain/run_settings.h) still has the ids of skills; skill_params_resolve() looks them up. New
+ * reference. */
 json_t *run_request_snapshot(const struct assistant_row *assistant, const char *settings,
                              const json_t *body);
 

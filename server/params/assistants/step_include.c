@@ -4,6 +4,8 @@
 
 #include "core/base/json.h"
 
+/* The only value that OpenAI's API has: the text that a file search found. It is left out by default
+ * because it may be long. */
 static const char search_content[] =
     "step_details.tool_calls[*].file_search.results[*].content";
 

@@ -6,21 +6,21 @@
 #include "core/domain/run_settings.h"
 
 /*
- * step_include.h -- what a run step shows only to clients that ask for it.
+ * step_include.h -- include[] in a query: what a run step shows only on request.
  *
- * They ask with include[] in the query. When a run is created, it is for the steps of its
- * stream, and so it is kept in the snapshot of the run.
+ * Where steps are read, the value counts for that answer. Where a run is created, it counts for the
+ * steps of its stream, so it is stored in the snapshot of the run.
  *
- * Pure functions.
+ * Pure functions: any thread.
  */
 
 /* The values of include[]; ends with NULL. */
 extern const char *const step_include_values[];
 
-/* The flag of one value, of enum run_include; 0 for one that is unknown. */
+/* The flag of enum run_include for one value; 0 for an unknown value. */
 unsigned step_include_flag(const char *value);
 
-/* Into the snapshot of a run. */
+/* Writes the flags `include` into the snapshot of a run. */
 void step_include_keep(json_t *snapshot, unsigned include);
 
 #endif

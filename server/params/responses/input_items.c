@@ -16,6 +16,27 @@
 #define ENCRYPTED_LIMIT ((size_t)20971520)
 #define NAME_LIMIT      ((size_t)256)
 
+/*
+ * Twenty-nine types of items, and nearly all of their rules fit into one kind of row: a key, its JSON
+ * type, whether it is required, a limit, a default. So the types are data. One function walks the rows
+ * to check an item, and another walks the same rows to complete it; a new type is a table and a line in
+ * `types`. With a function for each type the same few calls would be repeated twenty-nine times, and
+ * completing would be a second copy of them.
+ *
+ * What a row cannot say ("one of two keys", "exit_code if the outcome is an exit") is a function behind
+ * the table, in input_item_check(). Messages are the exception: their content depends on the role, and
+ * response_input.c checks it.
+ *
+ * The checks are about shape. A client may replay items that any server of this API has produced, with
+ * calls of tools that this server does not have. They are accepted, shown and sent to the model.
+ * Refused is what later code would lose or cannot show: a content part of an unknown type, a file that
+ * is not on this server.
+ *
+ * Completing gives an item the form in which OpenAI shows it, so that a client reads the same form
+ * whether an item was sent or produced. Defaults are JSON texts; "null" is a default too, and differs
+ * from none at all.
+ */
+
 enum input_kind {
     KIND_STRING, /* limit: its length */
     KIND_INT,
@@ -29,15 +50,15 @@ enum input_kind {
     KIND_ANY,
 };
 
-/* One field. `fallback` is what it is shown as when it was left out; NULL: not at all. */
+/* One field. `fallback` is the JSON text that is shown for a missing value; NULL: the field is left out. */
 struct input_field {
     const char *key;
     enum input_kind kind;
     enum param_need need;
-    size_t limit;
+    size_t limit; /* characters of a string, entries of a list; 0: none */
     const char *fallback;
-    const char *const *words;
-    const struct input_field *inner;
+    const char *const *words;        /* of a KIND_WORD */
+    const struct input_field *inner; /* of an object, or of each object of a list */
 };
 
 #define REQUIRED PARAM_REQUIRED
@@ -303,6 +324,7 @@ enum err_code input_type_unknown(struct err *err, const char *param, const char 
 static const char *const part_types[] = {"input_text",  "input_image", "input_file",
                                          "output_text", "refusal",     NULL};
 
+/* This version stores no uploaded files, so the id of one cannot be resolved. */
 static enum err_code no_files(const char *path, struct err *err)
 {
     struct param_path param = param_key(path, "file_id");
@@ -313,7 +335,7 @@ static enum err_code no_files(const char *path, struct err *err)
                        param.text);
 }
 
-/* An address, or the picture itself. */
+/* A URL, or the picture itself as a data URL. The upstream fetches URLs. */
 static enum err_code check_image_url(const json_t *object, const char *path, struct err *err)
 {
     struct param_path param = param_key(path, "image_url");
@@ -366,7 +388,7 @@ static enum err_code check_file(const json_t *file, const char *path, struct err
     return param_missing(err, param_key(path, "file_id").text);
 }
 
-/* A part of a kind that the server would lose is refused rather than lost. */
+/* A part of an unknown type is refused: the server could neither show it nor send it to a model. */
 static enum err_code check_part(const json_t *part, const char *path, struct err *err)
 {
     const char *type = NULL;
@@ -477,6 +499,7 @@ static enum err_code check_field(const json_t *object, const char *path,
     json_int_t number;
     bool flag;
 
+    /* Unlike in params.h, a required field that is null counts as missing. */
     if (field->need == PARAM_REQUIRED && json_absent(value))
         return param_missing(err, at.text);
     switch (field->kind) {
@@ -509,9 +532,9 @@ static enum err_code check_fields(const json_t *object, const char *path,
     return ERR_OK;
 }
 
-/* ---- What a table of fields cannot say ---- */
+/* ---- Rules that do not fit into a row ---- */
 
-/* Every operation but deleting has a diff. */
+/* Every operation but delete_file has a diff. */
 static enum err_code check_operation(const json_t *item, const char *path, struct err *err)
 {
     const json_t *operation = json_object_get(item, "operation");
@@ -523,6 +546,7 @@ static enum err_code check_operation(const json_t *item, const char *path, struc
     return param_missing(err, at.text);
 }
 
+/* `action` is the older form of `actions`. */
 static enum err_code check_actions(const json_t *item, const char *path, struct err *err)
 {
     if (!json_absent(json_object_get(item, "action")) ||
@@ -572,7 +596,7 @@ static enum err_code check_listed_tool(const json_t *tool, const char *path, str
                        schema.text, MCP_SCHEMA_LIMIT, MCP_SCHEMA_DEPTH);
 }
 
-/* Nothing may come in this way that a server could not list. */
+/* A list of tools from a client has the limits of a list from a remote server: both go to the model. */
 static enum err_code check_listed(const json_t *item, const char *path, struct err *err)
 {
     struct param_path at = param_key(path, "tools");
@@ -614,7 +638,7 @@ enum err_code input_item_check(const json_t *item, const struct input_type *type
     return rc;
 }
 
-/* ---- The shape in which it is kept ---- */
+/* ---- Completing ---- */
 
 static void drop_nulls(json_t *object)
 {
@@ -639,6 +663,7 @@ static void complete(json_t *object, const struct input_field *fields)
 
         if (!value && fields->fallback)
             json_set_own(object, fields->key, fields->fallback);
+        /* An object whose fields are unknown keeps its nulls. */
         if (!value || !fields->inner || !fields->inner->key)
             continue;
         if (json_is_object(value))

@@ -7,11 +7,11 @@
 #include "core/domain/item_type.h"
 
 /*
- * input_items.h -- the types of items that a client may send, one table.
+ * input_items.h -- the types of items that a client may send, as one table.
  *
- * What a client sends is either new (messages, outputs of its tools) or replayed: whatever any
- * server made of the Responses vocabulary, so also calls of tools that nobody here executes. Each
- * type is checked field by field, and completed to the shape in which it is shown again.
+ * An item is either new (a message, the output of a client's tool) or replayed: any server of the
+ * Responses API may have produced it, for a tool that this server does not have. An item is checked field by
+ * field, and completed to the form in which it is shown.
  *
  * Pure functions: any thread.
  */
@@ -20,20 +20,21 @@ struct input_field;
 
 struct input_type {
     enum item_type type;
-    const char *words; /* of a client's call and its output: what complaints call the call */
+    const char
+        *words; /* what complaints call a client's call, and the call of an output; else NULL */
     const struct input_field *fields; /* ends with a key of NULL */
 };
 
-#define INPUT_TEXT_LIMIT ((size_t)10485760)
+#define INPUT_TEXT_LIMIT ((size_t)10485760) /* characters of one text */
 
-/* NULL for a type that clients cannot send. */
+/* NULL for a type that a client cannot send. */
 const struct input_type *input_type_find(enum item_type type);
 
-/* "Invalid value: ..." with the types that exist. */
+/* "Invalid value: ..." with a list of the types. */
 enum err_code input_type_unknown(struct err *err, const char *param, const char *type);
 
-/* Whether the item has what its type requires, all of the right kind. Content of messages is
- * not looked at. */
+/* Checks the fields of the item. ERR_INVALID with OpenAI's complaints. The content of a message is not
+ * checked here, but with the next function. */
 enum err_code input_item_check(const json_t *item, const struct input_type *type,
                                const char *path, struct err *err) MUST_CHECK;
 
@@ -41,8 +42,8 @@ enum err_code input_item_check(const json_t *item, const struct input_type *type
 enum err_code input_content_check(const json_t *content, const char *path,
                                   struct err *err) MUST_CHECK;
 
-/* Fields that were left out get the value that says so; those that are null and need not be
- * there are taken out. */
+/* Gives a checked item the form in which it is shown: missing fields get their defaults, and null fields
+ * without a default are removed. Changes `item`, whose objects must be the caller's own. */
 void input_item_complete(json_t *item, const struct input_type *type);
 
 #endif

@@ -7,6 +7,22 @@
 #include "core/domain/tenant.h"
 #include "core/store/tables/threads/item_find.h"
 
+/*
+ * An item reference saves a client from sending an item again. Looking up each one when it is decoded
+ * would be one query an item, with a list of up to ten thousand. So the references are collected first,
+ * with each id once, and fetched with one query; decoding then finds them in memory.
+ *
+ * Most references point into the context of the request: a client continues a conversation and names
+ * its items in the order that it wants. Those are known already, and the store is not asked. A
+ * reference to such an item adds nothing to the context (response_input.c).
+ *
+ * Both look-ups go through a JSON object as a hash table, because a linear search would make ten
+ * thousand references quadratic.
+ *
+ * A list that is too long is not looked up at all: response_input.c refuses it a moment later.
+ */
+
+/* OpenAI's schema makes `type` optional here, also as null: an object with an id alone is a reference. */
 bool item_is_reference(const json_t *item)
 {
     const json_t *type = json_object_get(item, "type");
@@ -17,7 +33,7 @@ bool item_is_reference(const json_t *item)
            json_is_string(json_object_get(item, "id"));
 }
 
-/* The ids that are not in the context; keys of an object, each once. */
+/* The ids that are not in the context, as the keys of an object. */
 static json_t *wanted_ids(const json_t *input, const struct item_references *references)
 {
     json_t *wanted = json_object();

@@ -15,25 +15,28 @@
  *
  *     {"type": "item_reference", "id": "fc_..."}, or {"id": "fc_..."} alone
  *
- * One that the request continues is in its context already. Any other item of the project's stored
- * responses and conversations is looked up and becomes new input, as if it had been sent.
+ * A reference to an item of the context, which the request continues anyway, adds nothing. Any other item
+ * of the project's stored responses and conversations is looked up and becomes new input, as if the client
+ * had sent it.
+ *
+ * Loaded once a request, then only read. One thread at a time.
  */
 
-/* Whoever decodes a longer list refuses it, so nothing is looked up. */
+/* Entries of an input. A longer one is refused when it is decoded, so nothing is looked up for it. */
 #define ITEM_REFERENCES_LIMIT ((size_t)10000)
 
 struct item_references {
-    json_t *context; /* ids of the context, as keys */
-    json_t *places;  /* index in rows, by id */
+    json_t *context; /* {id: true} of the context's items */
+    json_t *places;  /* {id: index in rows} */
     struct item_row *rows;
     size_t count;
 };
 
 bool item_is_reference(const json_t *item);
 
-/* Looks up whatever `input`, an array or something else, refers to. `context` are the items that the
- * request continues. Asks the store only when it must; what is not found is not complained about
- * here. item_references_clear() releases, also after an error. */
+/* Looks up the items that `input` refers to; it need not be an array. `context` has the items that the
+ * request continues. Blocks on the store if there is a reference to another item. An unknown id is no error
+ * here: the decoder complains. The caller clears, also after an error. */
 enum err_code item_references_load(struct store *store, const struct tenant *tenant,
                                    const json_t *input, const struct item_row *context,
                                    size_t context_count, struct item_references *ret_references,

@@ -16,6 +16,29 @@
 
 #define VARIABLES "prompt.variables"
 
+/*
+ * A prompt template is a stored half of a request. Its other half is the request that names it and
+ * gives values for its variables.
+ *
+ * There are three steps, at different times:
+ *
+ *   prompt_template_parse()  when a version is stored: checks it with the rules of requests, so that a
+ *                            template which was accepted cannot break later, whatever fills it in
+ *   prompt_param_check()     when a request comes: the shape of its `prompt`, before the store is asked
+ *   prompt_apply()           when the template was found: makes an ordinary request of both
+ *
+ * The result is a request like any other, with two traces of the template: its `instructions` may be
+ * a list of messages, and the response shows which version was used. Parameters of the request win
+ * over those of the template, one by one and whole.
+ *
+ * Substitution works on the JSON tree, not on its text. A value is placed inside one string, or becomes
+ * one content part, so no value can close a string, add a message or change a role. A value is not
+ * searched for marks again: a user's text with {{name}} in it stays that text.
+ *
+ * Filled-in text is limited as it grows (charge()), because a template of a megabyte may name one
+ * variable many thousand times.
+ */
+
 const char *const prompt_template_keys[] = {
     "input",
     "instructions",
@@ -34,7 +57,7 @@ const char *const prompt_template_keys[] = {
 
 /* ---- Variables in text ---- */
 
-/* A {{name}}: from its first brace to behind its last. */
+/* A {{name}} in a text: [begin, end) with its braces. */
 struct mark {
     const char *begin, *end;
     char name[PROMPT_VARIABLE_LENGTH + 1];
@@ -46,7 +69,8 @@ static bool is_name(char byte)
            (byte >= '0' && byte <= '9') || byte == '_' || byte == '-' || byte == '.';
 }
 
-/* Reads a mark that begins here. False when these braces are only text. */
+/* Reads the mark at `text`, which begins with two braces. False if they are only text: templates are full of
+ * JSON and code. Blanks around the name are allowed. */
 static bool read_mark(const char *text, struct mark *ret_mark)
 {
     const char *at = text + 2;
@@ -81,6 +105,7 @@ static void note_marks(json_t *names, const char *text)
         json_object_set_new(names, mark.name, json_true());
 }
 
+/* The names of all variables, as the keys of an object, in order of appearance. New reference. */
 static json_t *named(const json_t *template)
 {
     json_t *names = json_object();
@@ -109,6 +134,7 @@ json_t *prompt_template_variables(const json_t *template)
 
 /* ---- A template ---- */
 
+/* Keeps role and content of the decoded messages. Ids and times belong to each response that uses them. */
 static enum err_code take_messages(json_t *template, const struct item_row *items, size_t count,
                                    struct err *err)
 {
@@ -155,7 +181,7 @@ static enum err_code check_tools(const json_t *template, struct err *err)
     return rc;
 }
 
-/* It must say something, and not have more variables than a request may fill in. */
+/* A template must have instructions or messages, and no more variables than a request may fill in. */
 static enum err_code check_words(const json_t *template, struct err *err)
 {
     json_auto_t *names = named(template);
@@ -170,7 +196,7 @@ static enum err_code check_words(const json_t *template, struct err *err)
                        PROMPT_VARIABLE_LIMIT, json_object_size(names));
 }
 
-/* Whoever makes a response brings them along: a template is read by everybody in the project. */
+/* Every key of the project can read a template. A request that uses it brings its own secrets. */
 static void strip_secrets(json_t *template)
 {
     const json_t *tools = json_object_get(template, "tools");
@@ -291,14 +317,16 @@ enum err_code prompt_version_parse(const char *prompt_id, const char *version, i
 
 /* ---- Filling in ---- */
 
-/* `parts` gathers what becomes of a text: parts of a message, or only text. */
+/* The state of filling in one template. */
 struct filling {
     const json_t *variables;
-    size_t size; /* of all that was filled in */
-    struct buf text;
-    json_t *parts; /* NULL where only text may be */
+    size_t size;     /* bytes so far, of everything */
+    struct buf text; /* the current text, not yet a part */
+    json_t *parts;   /* where finished parts go; NULL where only text is allowed */
 };
 
+/* Exactly the variables of the template: one that is missing would leave braces in the prompt, and one too
+ * many is probably misspelt. */
 static enum err_code check_names(const json_t *template, const json_t *variables,
                                  struct err *err)
 {
@@ -321,6 +349,7 @@ static enum err_code check_names(const json_t *template, const json_t *variables
     return ERR_OK;
 }
 
+/* Makes a part of the text so far, before a picture or at the end. */
 static void end_text(struct filling *filling)
 {
     json_t *text;
@@ -333,7 +362,7 @@ static void end_text(struct filling *filling)
     buf_reset(&filling->text);
 }
 
-/* Whatever stands in a place counts again for each of its places. */
+/* A value counts once for each place where it is filled in. */
 static enum err_code charge(struct filling *filling, size_t bytes, struct err *err)
 {
     filling->size += bytes;
@@ -410,7 +439,8 @@ static json_t *filled_text(struct filling *filling)
     return text;
 }
 
-/* Text of the user's side may be cut by pictures and files; other text stays one part. */
+/* A picture or a file splits a text of the user's side into parts around it. Text of the assistant must stay
+ * one part, so only text is allowed in it. */
 static enum err_code fill_part(struct filling *filling, json_t *part, json_t *parts,
                                struct err *err)
 {
@@ -437,7 +467,7 @@ static enum err_code fill_part(struct filling *filling, json_t *part, json_t *pa
     return ERR_OK;
 }
 
-/* As it is shown: SDKs want an id and a status of what the assistant says. New reference. */
+/* A message as a response shows it: SDKs require an id and a status of the assistant's. New reference. */
 static json_t *new_message(const char *role, json_t *parts)
 {
     char id[ID_SIZE];
@@ -465,7 +495,7 @@ static enum err_code fill_message(struct filling *filling, const json_t *message
     return ERR_OK;
 }
 
-/* The request's own instructions take the place of the template's. */
+/* The request's own instructions replace the template's. */
 static enum err_code fill_instructions(struct filling *filling, const json_t *template,
                                        const json_t *body, json_t **ret_text, struct err *err)
 {
@@ -484,6 +514,7 @@ static enum err_code fill_instructions(struct filling *filling, const json_t *te
     return rc;
 }
 
+/* With messages, `instructions` is a list, and the text of the instructions its first message. */
 static void put_first(json_t *messages, json_t *text)
 {
     json_t *parts = json_build("[{s:s, s:O}]", "type", "input_text", "text", text);
@@ -516,7 +547,7 @@ static enum err_code fill(struct filling *filling, const json_t *template, json_
     return ERR_OK;
 }
 
-/* Parameters that the request does not give. */
+/* The template's parameters, where the request has none. */
 static void add_parameters(const json_t *template, json_t *body)
 {
     const char *key;
@@ -529,7 +560,7 @@ static void add_parameters(const json_t *template, json_t *body)
     }
 }
 
-/* As it is shown: with the version that it turned out to be. */
+/* `prompt` as the response shows it: with the version that was used, also if the request named none. */
 static void show_prompt(json_t *body, int version)
 {
     const json_t *given = json_object_get(body, "prompt");

@@ -12,6 +12,36 @@
 #include "server/complaint.h"
 #include "server/params/responses/item_references.h"
 
+/*
+ * A response whose calls need approval ends with its calls open. The next request brings the answers,
+ * and the calls are executed at the start of its run. This file connects the two: it finds the open
+ * requests and the answers, pairs them, and hands decisions to the new run.
+ *
+ * The path of a request, in response_create.c:
+ *
+ *   load     read_given()     answers in the input, {approval request id: body}
+ *            load_open()      requests that the parent, or the conversation, left open
+ *            load_asked()     requests that the client has put into its own input
+ *            read_earlier()   answers that earlier responses only stored
+ *   settle   answer_all()     each request gets its answer, or the client an error
+ *            check_offered()  the tools of approved calls are still offered
+ *   apply    decisions go into the settings of the run, withheld results into its items
+ *
+ * "Load" reads the store and changes nothing. The answers are stored later, when the run is made
+ * (store_run_create()) or begins (store_approvals_take()), in one transaction that also marks each
+ * request as used by the new response. That mark is the guard: of two requests that race to take up
+ * one approval, one fails with 409, and an approved tool runs once. Everything here works on a
+ * snapshot of the rows and may be wrong by then. With `seen_used` the store distinguishes a lost race
+ * from a response that takes over what a failed one had.
+ *
+ * What runs is what was shown. Name, arguments and definition come from the stored request, never from
+ * the client's copy of it, or a client could have one call approved and another executed.
+ *
+ * Two sources differ in what they require. The parent's requests must all be answered, since the
+ * conversation continues from there. Requests in the client's own input need no answer: with `store` off,
+ * or when it manages its context itself, a client may leave a request behind.
+ */
+
 void response_approvals_clear(struct response_approvals *approvals)
 {
     approval_rows_free(approvals->rows, approvals->count);
@@ -22,7 +52,7 @@ void response_approvals_clear(struct response_approvals *approvals)
     *approvals = (struct response_approvals){0};
 }
 
-/* ---- What the input says ---- */
+/* ---- Answers in the input ---- */
 
 static bool is_input(const struct run_load *load, const struct item_row *item)
 {
@@ -34,8 +64,8 @@ static bool is_answer(const struct item_row *item)
     return item->type == ITEM_MCP_APPROVAL_RESPONSE;
 }
 
-/* The ids of questions whose calls are there: they were answered long ago, and a client that sends
- * the whole story again sends the answers, too. */
+/* The ids of requests whose calls are in the context already. They were answered before: a client that
+ * replays its conversation also replays the answers, which then answer nothing. */
 static json_t *ids_of_calls(const struct run_load *load)
 {
     json_t *ids = json_object();
@@ -44,6 +74,7 @@ static json_t *ids_of_calls(const struct run_load *load)
         json_auto_t *body = NULL;
         const char *id;
 
+        /* Parsing every call of a long context would be slow; few have the key with a text. */
         if (load->items[i].type != ITEM_MCP_CALL ||
             !strstr(load->items[i].body, "\"approval_request_id\":\""))
             continue;
@@ -55,7 +86,8 @@ static json_t *ids_of_calls(const struct run_load *load)
     return ids;
 }
 
-/* Where in the request it stands, for complaints about what it wants remembered. */
+/* Adds the path of the answer to its body, for complaints about how it asks to be remembered. The input
+ * items are the last of the load. */
 static void note_place(const struct run_load *load, size_t i, json_t *body)
 {
     size_t first = load->item_count - (size_t)load->next_position;
@@ -75,7 +107,7 @@ static enum err_code read_given(const struct run_load *load, json_t *given, stru
 
         if (!is_input(load, item) || !is_answer(item))
             continue;
-        if (!old)
+        if (!old) /* most requests have no answers at all */
             old = ids_of_calls(load);
         body = json_parse_own(item->body);
         id = json_get_string(body, "approval_request_id", "");
@@ -90,7 +122,7 @@ static enum err_code read_given(const struct run_load *load, json_t *given, stru
     return ERR_OK;
 }
 
-/* The last item that a response has made, and not been given; NULL for none. */
+/* The last item of the context that a response produced; NULL without one. */
 static const struct item_row *last_made(const struct run_load *load)
 {
     for (size_t i = load->item_count; i-- > 0;) {
@@ -100,7 +132,8 @@ static const struct item_row *last_made(const struct run_load *load)
     return NULL;
 }
 
-/* Responses that only kept their input may have come after the one that asks. */
+/* A response that only stored its input, or only made a compaction, may come between the request and this
+ * one. An answer in its input counts now. */
 static void read_earlier(const struct run_load *load, json_t *earlier)
 {
     const struct item_row *last = last_made(load);
@@ -116,8 +149,9 @@ static void read_earlier(const struct run_load *load, json_t *earlier)
     }
 }
 
-/* ---- What is open ---- */
+/* ---- Open requests ---- */
 
+/* Without an approval request in the context there is nothing to look up. */
 static bool may_be_open(const struct run_load *load)
 {
     for (size_t i = 0; i < load->item_count; i++) {
@@ -127,8 +161,8 @@ static bool may_be_open(const struct run_load *load)
     return false;
 }
 
-/* Of the response before, whatever became of its questions: it may have to be told. What one further
- * back has asked is open only as long as nobody has taken it up. */
+/* Drops requests that a response has taken up. It is not called for the parent's own requests: there the
+ * client needs to know that another response was first, or takes over what a failed one had. */
 static void drop_used(struct response_approvals *approvals)
 {
     size_t kept = 0;
@@ -142,6 +176,7 @@ static void drop_used(struct response_approvals *approvals)
     approvals->count = kept;
 }
 
+/* The parent may have produced nothing. Then the requests are those of the last response that did. */
 static enum err_code load_of_chain(struct store *store, const struct tenant *tenant,
                                    const struct run_load *load,
                                    struct response_approvals *approvals, struct err *err)
@@ -174,9 +209,9 @@ static enum err_code load_open(struct store *store, const struct tenant *tenant,
     return *run->parent_id ? load_of_chain(store, tenant, load, approvals, err) : ERR_OK;
 }
 
-/* ---- What the client sends again ---- */
+/* ---- Requests in the client's input ---- */
 
-/* The ids of questions that stand in the input, or are named there. */
+/* The ids of requests that are in the input, as items or as references. */
 static json_t *ids_asked(const json_t *input)
 {
     json_t *ids = json_object();
@@ -201,6 +236,7 @@ static bool is_known(const struct response_approvals *approvals, const char *id)
     return false;
 }
 
+/* Takes `rows` with what they own. */
 static void add_rows(struct response_approvals *approvals, struct approval_row *rows,
                      size_t count)
 {
@@ -213,8 +249,9 @@ static void add_rows(struct response_approvals *approvals, struct approval_row *
     free(rows);
 }
 
-/* What was withheld is told where it lies, in the response that asks: a copy of it is not. */
-static enum err_code check_told_there(const struct approval_row *rows, size_t count,
+/* An approved result is delivered in its own item, which belongs to the response that asked. A client that
+ * has copied the item keeps a version that is still withheld, so it must continue that response. */
+static enum err_code check_no_results(const struct approval_row *rows, size_t count,
                                       struct err *err)
 {
     for (size_t i = 0; i < count; i++) {
@@ -249,7 +286,7 @@ static enum err_code load_asked(struct store *store, const struct tenant *tenant
         return ERR_OK;
     rc = store_approvals_left(store, tenant, ids, id_count, &rows, &count, err);
     if (!rc)
-        rc = check_told_there(rows, count, err);
+        rc = check_no_results(rows, count, err);
     if (rc)
         approval_rows_free(rows, count);
     else
@@ -257,8 +294,9 @@ static enum err_code load_asked(struct store *store, const struct tenant *tenant
     return rc;
 }
 
-/* ---- Together ---- */
+/* ---- Pairing ---- */
 
+/* An answer in this request wins over one that was only stored. */
 static const json_t *answer_to(const struct response_approvals *approvals, size_t i)
 {
     const json_t *given = json_object_get(approvals->given, approvals->rows[i].id);
@@ -266,7 +304,8 @@ static const json_t *answer_to(const struct response_approvals *approvals, size_
     return given ? given : json_object_get(approvals->earlier, approvals->rows[i].id);
 }
 
-/* By what the other answers allow, when its policy would not ask all the same. */
+/* Whether the grants of the other answers cover a pending request. A call whose policy requires an approval
+ * anyway is not covered: such a grant is about the permission alone. */
 static bool is_covered(const struct response_approvals *approvals, size_t i)
 {
     const struct approval_row *row = &approvals->rows[i];
@@ -283,14 +322,14 @@ static enum err_code answer_one(struct response_approvals *approvals, size_t i, 
     const json_t *given = answer_to(approvals, i);
     struct approval_answer *answer = &approvals->answers[i];
 
-    /* Whoever takes it up while it is seen unused takes it from nobody. */
+    /* A response had it before, so the tool may have run. store_approvals_take() checks both members again,
+     * under a lock. */
     *answer = (struct approval_answer){
         .id = row->id, .seen_used = *row->used_by, .lost = *row->used_by};
     if (given) {
         answer->approve = json_get_bool(given, "approve", false);
         answer->reason = json_get_string(given, "reason", NULL);
-    } else if (row->status !=
-               APPROVAL_PENDING) { /* whoever has it now: store_approvals_take() */
+    } else if (row->status != APPROVAL_PENDING) { /* decided by way of /v1/runnel/approvals */
         answer->approve = row->status == APPROVAL_APPROVED;
         answer->reason = row->reason;
     } else if (is_covered(approvals, i)) {
@@ -302,6 +341,7 @@ static enum err_code answer_one(struct response_approvals *approvals, size_t i, 
     return ERR_OK;
 }
 
+/* An answer to nothing is an error: its author believes that it had an effect. */
 static enum err_code check_all_known(const struct response_approvals *approvals,
                                      struct err *err)
 {
@@ -318,7 +358,8 @@ static enum err_code check_all_known(const struct response_approvals *approvals,
     return ERR_OK;
 }
 
-/* One that was decided before has its grant, unless this says more. */
+/* Makes the grant of an answer. A request that was decided before has its grant, unless this answer asks for
+ * another. */
 static enum err_code remember(const struct run_load *load, struct response_approvals *approvals,
                               size_t i, struct err *err)
 {
@@ -340,7 +381,7 @@ static enum err_code remember(const struct run_load *load, struct response_appro
                        &approvals->grants.rows, &approvals->grants.count, err);
 }
 
-/* Those that something was said about come first: they may answer the others. */
+/* Requests with an answer come first, because their grants may cover the others. */
 static enum err_code answer_all(const struct run_load *load,
                                 struct response_approvals *approvals, struct err *err)
 {
@@ -361,8 +402,10 @@ static enum err_code answer_all(const struct run_load *load,
     return rc;
 }
 
-/* ---- Whether the calls can be made ---- */
+/* ---- The tools of approved calls ---- */
 
+/* An approved call needs its tool in the new request. A remote server's tools are not listed yet, so its
+ * label is enough. A result needs no tool: it is there. */
 static enum err_code check_offered(const struct run_settings *settings,
                                    const struct response_approvals *approvals, struct err *err)
 {
@@ -385,9 +428,9 @@ static enum err_code check_offered(const struct run_settings *settings,
     return rc;
 }
 
-/* ---- For the run ---- */
+/* ---- Into the run ---- */
 
-/* `extra` is the caller's to release. */
+/* Borrows everything, `extra` too. */
 static struct run_decision decision(const struct approval_row *row,
                                     const struct approval_answer *answer, json_t *extra)
 {
@@ -414,9 +457,10 @@ static const char *reason_of(const struct approval_row *row,
     return reason && *reason ? reason : WITHHELD_REFUSED;
 }
 
-/* The item was read before it was decided. */
-static void tell_result(struct item_row *item, const struct approval_row *row,
-                        const struct approval_answer *answer)
+/* Changes the item in memory as the store changes its row: the context was read before the decision. Its
+ * tokens are counted anew, because the model now sees another text. */
+static void deliver_result(struct item_row *item, const struct approval_row *row,
+                           const struct approval_answer *answer)
 {
     json_auto_t *body = json_parse_own(item->body);
 
@@ -433,20 +477,20 @@ static void tell_result(struct item_row *item, const struct approval_row *row,
     item->cost = (struct item_cost){0};
 }
 
-static void tell_results(struct run_load *load, const struct approval_row *row,
-                         const struct approval_answer *answer)
+static void deliver_results(struct run_load *load, const struct approval_row *row,
+                            const struct approval_answer *answer)
 {
     for (size_t i = 0; i < load->item_count; i++) {
         struct item_row *item = &load->items[i];
 
         if (!item->input && strcmp(item->run_id, row->run_id) == 0 &&
             strcmp(item->call_id, row->call_id) == 0)
-            tell_result(item, row, answer);
+            deliver_result(item, row, answer);
     }
 }
 
-void response_approvals_note(const struct response_approvals *approvals,
-                             struct run_settings *settings, struct run_load *load)
+void response_approvals_apply(const struct response_approvals *approvals,
+                              struct run_settings *settings, struct run_load *load)
 {
     AUTO_FREE struct run_decision *decisions = NULL;
     json_auto_t *extras = json_array();
@@ -462,7 +506,7 @@ void response_approvals_note(const struct response_approvals *approvals,
         if (extra)
             json_array_append_new(extras, extra);
         if (row->kind == APPROVAL_OF_RESULT)
-            tell_results(load, row, &approvals->answers[i]);
+            deliver_results(load, row, &approvals->answers[i]);
         else
             decisions[count++] = decision(row, &approvals->answers[i], extra);
     }
@@ -471,7 +515,7 @@ void response_approvals_note(const struct response_approvals *approvals,
     load->run.config = run_settings_store(settings);
 }
 
-enum err_code response_approvals_look(struct store *store, const struct tenant *tenant,
+enum err_code response_approvals_load(struct store *store, const struct tenant *tenant,
                                       const struct run_load *load, const json_t *input,
                                       struct response_approvals *ret_approvals, struct err *err)
 {

@@ -11,51 +11,56 @@
 #include "core/store/tables/runs/runs.h"
 
 /*
- * response_approvals.h -- the answers that a response brings to what was asked before.
+ * response_approvals.h -- pairs the open approval requests of a conversation with the answers that a new
+ * response brings.
  *
- * Every open question of the parent, or of the conversation, is answered by an mcp_approval_response of
- * the input, or was answered through /v1/runnel/approvals before, or is covered by what one of those allows
- * by its patterns; only then does anything go on. The
- * answers are stored, and go with the configuration of the new run, whose loop executes the calls.
+ * A response may only continue when every open request of its parent, or of its conversation, is decided:
  *
- * A client that keeps the story itself sends the question again, or names it, and the answer behind it.
- * Then only what is answered counts: who left a question of such a story open may have thought better of
- * it. What runs is what was asked, as it was stored, not what the client sends.
+ *   by an mcp_approval_response in the input,
+ *   earlier, by way of /v1/runnel/approvals,
+ *   or by a grant with patterns that another of these answers makes.
  *
- * A response that only keeps its input, or is nothing but a compaction, executes nothing: it takes no
- * answer up and needs none. What its input brings answers for the next one that does.
+ * The answers are stored, and go into the settings of the new run, which executes the approved calls.
  *
- * Looking blocks on the store.
+ * A client that manages its context itself sends the request again, or refers to it, together with the
+ * answer. A request of such a context that has no answer stays open, and is no error. A call is executed as
+ * it was stored with its request, not as the client sends it.
+ *
+ * A response that only stores its input, or only makes a compaction, executes nothing. It takes no answers
+ * up and needs none. Answers in its input count for the next response that does.
+ *
+ * In this order: load (blocks on the store), settle, apply, clear. One thread at a time.
  */
 
-/* What is open, and what was said about it. */
+/* Open requests and their answers. */
 struct response_approvals {
-    struct approval_row *rows;
+    struct approval_row *rows; /* the requests */
     size_t count;
-    struct approval_answer *answers; /* to each of the rows, once they are settled */
-    struct approval_grants grants;   /* what is remembered of them */
-    json_t *given;                   /* by the ids of questions: the bodies of their answers */
-    json_t *earlier;                 /* those of responses that only kept them */
+    struct approval_answer *answers; /* one for each row, after settling */
+    struct approval_grants grants;   /* that the answers make */
+    json_t *given;   /* {approval request id: body of the answer in the input} */
+    json_t *earlier; /* the same, of answers that earlier responses only stored */
 };
 
-/* `load` is what the response would be: its row, and behind the past its own input items. `input` is what
- * these were read from. ERR_INVALID when an answer is there twice or answers nothing. The caller clears,
- * after a failure too. */
-enum err_code response_approvals_look(struct store *store, const struct tenant *tenant,
+/* `load` is what the response would be: its row, the past, and behind that its own input items. `input` is
+ * the JSON of these. ERR_INVALID if a request is answered twice, or an answer has no request. The caller
+ * clears, also after an error. */
+enum err_code response_approvals_load(struct store *store, const struct tenant *tenant,
                                       const struct run_load *load, const json_t *input,
                                       struct response_approvals *ret_approvals,
                                       struct err *err) MUST_CHECK;
 void response_approvals_clear(struct response_approvals *approvals);
 
-/* Of a response that goes on: ERR_INVALID when an answer is missing, or when the tool of an approved
- * call is not offered any more. */
+/* For a response that will execute calls. ERR_INVALID if an answer is missing, or if the request no longer
+ * offers the tool of an approved call. Pure. */
 enum err_code response_approvals_settle(const struct run_load *load,
                                         const struct run_settings *settings,
                                         struct response_approvals *approvals,
                                         struct err *err) MUST_CHECK;
 
-/* Into the settings of its run, and into what it reads. */
-void response_approvals_note(const struct response_approvals *approvals,
-                             struct run_settings *settings, struct run_load *load);
+/* Puts the decisions into the settings and the row of the run, and decided results into the items of the
+ * load. Pure. */
+void response_approvals_apply(const struct response_approvals *approvals,
+                              struct run_settings *settings, struct run_load *load);
 
 #endif

@@ -13,7 +13,30 @@
 #include "server/params/remember_params.h"
 #include "server/params/responses/input_items.h"
 
-/* A string is short for one text part. New reference. */
+/*
+ * From `input` to rows, in two passes over the same list.
+ *
+ * response_input_check() runs first and needs nothing but the body: a request with a bad item is
+ * refused before a query is made. Then the context is loaded, references are looked up, and
+ * response_input_decode() makes the rows. It checks again, item by item, which costs little and leaves
+ * one function that cannot be called with an unchecked list.
+ *
+ * Input items get new ids. A client replays its conversation with the ids that it was shown, and the
+ * same item may be input of many responses. With its old id, the second one would collide with the
+ * first in the store.
+ *
+ * Some of what a client sends must not be believed or kept:
+ *
+ *   status     a replayed item is over; only failed and incomplete stay what they were
+ *   notes      "runnel" of an item is what this server has noted about its own calls, such as a result
+ *              that waits for approval; a client's version is removed
+ *   secrets    tools within an item never reach a server, so their keys are dropped at once
+ *
+ * At the end of the file is the check that calls and outputs match. It needs context and input
+ * together, so it is the last.
+ */
+
+/* A string is short for one text part, whose type depends on who speaks. New reference. */
 static json_t *full_content(json_t *content, const char *role)
 {
     bool output = strcmp(role, "assistant") == 0;
@@ -32,8 +55,7 @@ static json_t *full_content(json_t *content, const char *role)
 
 /* ---- Items ---- */
 
-/* Input has ids of its own: a client may send an item of an earlier response again, and that one
- * is kept as well. */
+/* The row of an input item, with a new id. */
 static void init_row(struct item_row *row, enum item_type type, const char *run_id)
 {
     memset(row, 0, sizeof(*row));
@@ -46,27 +68,20 @@ static void init_row(struct item_row *row, enum item_type type, const char *run_
     row->created_at = row->completed_at = clock_wall_us();
 }
 
-/* A search that the server made has no call id, and needs no output. */
-static bool may_lack_call_id(enum item_type type)
-{
-    return type == ITEM_TOOL_SEARCH_CALL || type == ITEM_TOOL_SEARCH_OUTPUT;
-}
-
-static bool has_call_id(enum item_type type)
-{
-    return item_type_is_client_call(type) || item_type_is_output(type);
-}
-
 static enum err_code decode_call_id(const json_t *item, const struct input_type *type,
                                     const char *path, struct item_row *row, struct err *err)
 {
+    bool is_search =
+        type->type == ITEM_TOOL_SEARCH_CALL || type->type == ITEM_TOOL_SEARCH_OUTPUT;
     const char *call_id = NULL;
     enum err_code rc;
 
-    if (!has_call_id(type->type) ||
-        (may_lack_call_id(type->type) && json_absent(json_object_get(item, "call_id"))))
+    if (!item_type_is_client_call(type->type) && !item_type_is_output(type->type))
         return ERR_OK;
-    /* local_shell_call_output names its call by `id`. */
+    /* A tool search may have been the server's own. Then it has no call id, and needs no output. */
+    if (is_search && json_absent(json_object_get(item, "call_id")))
+        return ERR_OK;
+    /* OpenAI's local_shell_call_output has no `call_id`: its `id` is that of the call. */
     if (!json_object_get(item, "call_id") && type->type == ITEM_LOCAL_SHELL_CALL_OUTPUT)
         call_id = json_get_string(item, "id", NULL);
     if (!call_id) {
@@ -78,7 +93,8 @@ static enum err_code decode_call_id(const json_t *item, const struct input_type 
     return ERR_OK;
 }
 
-/* What has ended badly stays so; whatever else was going on when the client saw it is over. */
+/* A failed or incomplete item stays so. Any other is completed: in_progress was true when the client saw
+ * it, and is not any more. */
 static enum item_status replayed_status(const json_t *item)
 {
     const char *status = json_get_string(item, "status", "completed");
@@ -88,7 +104,7 @@ static enum item_status replayed_status(const json_t *item)
     return strcmp(status, "failed") == 0 ? ITEM_FAILED : ITEM_COMPLETED;
 }
 
-/* An item that says no type is a message when it has a role. */
+/* An item without a type is a message if it has a role: OpenAI's short form. */
 static const char *type_name(const json_t *item)
 {
     const char *name = json_get_string(item, "type", NULL);
@@ -114,7 +130,7 @@ static enum err_code find_type(const json_t *item, const char *path,
     return *ret_type ? ERR_OK : input_type_unknown(err, at.text, name);
 }
 
-/* Of MCP servers, which are not called by such definitions. */
+/* Removes keys of remote servers from the tools of an item: an item never opens a session. */
 static void drop_secrets(json_t *tools)
 {
     size_t i;
@@ -128,8 +144,7 @@ static void drop_secrets(json_t *tools)
     }
 }
 
-/* The body of the item: what it says, without what stands in columns, and without notes that only
- * we may take. */
+/* The body as it is stored: without the members that have columns, without notes and secrets, completed. */
 static json_t *kept_body(const json_t *item, const struct input_type *type)
 {
     json_t *body = json_deep_copy(item);
@@ -204,12 +219,12 @@ static enum err_code decode_item(const json_t *item, const char *path, const cha
 
 /* ---- References ---- */
 
-/* What decoding a list has come to. */
+/* The state of decoding one list. */
 struct reading {
     const char *path; /* of the list */
     const char *run_id;
     const struct item_references *references;
-    json_t *named; /* ids that were referred to */
+    json_t *named; /* {id: true} of the references so far */
     struct item_row *rows;
     size_t count;
 };
@@ -225,6 +240,7 @@ static enum err_code fail_reference(const struct reading *reading, const char *i
         id);
 }
 
+/* A referenced item becomes new input: what the client could have sent, with a new id. */
 static void copy_row(struct item_row *row, const struct item_row *original, const char *run_id)
 {
     init_row(row, original->type, run_id);
@@ -235,7 +251,7 @@ static void copy_row(struct item_row *row, const struct item_row *original, cons
     row->body = mem_strdup(original->body);
 }
 
-/* What is in the context already is not said twice. *ret_row stays empty then. */
+/* A reference into the context adds nothing, and *ret_row stays empty: the model sees the item there. */
 static enum err_code decode_reference(struct reading *reading, const json_t *item,
                                       const char *path, struct item_row *ret_row,
                                       struct err *err)
@@ -261,6 +277,8 @@ static enum err_code decode_reference(struct reading *reading, const json_t *ite
     return ERR_OK;
 }
 
+/* Decodes one entry. `count` grows only by a row that was filled in, so item_rows_free() can release what
+ * there is at any time. */
 static enum err_code decode_one(struct reading *reading, const json_t *item, const char *path,
                                 struct err *err)
 {
@@ -303,6 +321,7 @@ static enum err_code decode_list(const json_t *input, const char *at, const char
     return ERR_OK;
 }
 
+/* An input that is a string is one message of the user. */
 static void text_input(const json_t *input, const char *run_id, struct item_row *row)
 {
     json_auto_t *text = json_deep_copy(input);
@@ -385,9 +404,13 @@ enum err_code response_items_decode(const json_t *object, const char *key, enum 
 
 /* ---- Calls and their outputs ---- */
 
-/* Calls that have no output yet are kept in an object: their types by their ids, negative for those that
- * a run of a thread left open when it ended, or that an answer broke off in. These are nobody's any more:
- * they may be answered, and need not be. */
+/*
+ * As OpenAI does, the server refuses a request in which a call has no output, or an output has no call.
+ *
+ * Open calls are kept in an object that maps the call id to the type of the call. A negative type marks an
+ * orphan: a run of a thread left the call open when it ended, or the answer broke off within it. An orphan
+ * may have an output and needs none, because its client may never have seen it.
+ */
 
 static void open_call(json_t *calls, const struct item_row *row)
 {
@@ -401,7 +424,8 @@ static bool is_open(const json_t *calls, const struct item_row *row, enum item_t
     return llabs(json_get_int(calls, row->call_id, 0)) == (int)type;
 }
 
-/* What came before was checked when it came; it may begin behind a call, or have lost one. */
+/* The past was checked when it was new. It is not checked again: the context may begin after a call, and
+ * deleted items leave gaps. */
 static void follow_past(json_t *calls, const struct item_row *row)
 {
     if (!*row->call_id)
@@ -457,7 +481,7 @@ enum err_code response_calls_check(const struct item_row *chain, size_t chain_co
     return none_is_open(calls, err);
 }
 
-/* The call ids of the local shell's calls, by the ids of their items. */
+/* {id of the item: call id} of the local shell's calls. */
 static json_t *shell_calls(const struct item_row *chain, size_t count)
 {
     json_t *calls = json_object();

@@ -10,19 +10,19 @@
 #include "server/params/responses/item_references.h"
 
 /*
- * response_input.h -- the `input` of a response into items, with OpenAI's complaints.
+ * response_input.h -- turns the `input` of a response into items, with OpenAI's complaints.
  *
- * Pure functions: any thread.
+ * Pure functions, apart from the clock and fresh ids: any thread.
  */
 
-#define INPUT_ITEM_LIMIT ITEM_REFERENCES_LIMIT
+#define INPUT_ITEM_LIMIT ITEM_REFERENCES_LIMIT /* entries of `input` */
 
-/* Whether `input` is as it must be, as far as that can be said without looking at anything else. */
+/* Checks `input` by itself, without context and store: references are skipped. */
 enum err_code response_input_check(const json_t *input, struct err *err) MUST_CHECK;
 
-/* `input` is a string or an array of items. Fills in new rows: id (always a new one), type, role,
- * call_id, body, run_id, position from 0; input set. What is referred to by id becomes a row as well,
- * unless it is in the context already:
+/* `input` is a string or an array of items; absent, null and "" give no rows. Fills in new rows: id (always
+ * a new one), type, role, call_id, body, run_id, position from 0; input set. A referenced item becomes a row
+ * too, unless it is in the context. Beside the complaints of the check:
  *   Item with id 'msg_X' not found. Items are not persisted when `store` is set to false. ...
  *   Duplicate item found with id msg_X. Remove duplicate items from your input and try again.
  * The caller frees with item_rows_free(). */
@@ -31,22 +31,22 @@ enum err_code response_input_decode(const json_t *input, const char *run_id,
                                     struct item_row **ret_items, size_t *ret_count,
                                     struct err *err) MUST_CHECK;
 
-/* The same for items that are no run's: object[key], an array of at most `limit`. */
+/* The same for items outside of runs, such as those of a conversation: object[key], an array of at most
+ * `limit` entries. */
 enum err_code response_items_decode(const json_t *object, const char *key, enum param_need need,
                                     size_t limit, const struct item_references *references,
                                     struct item_row **ret_items, size_t *ret_count,
                                     struct err *err) MUST_CHECK;
 
-/* Outputs of the local shell may name their call by the id of its item; afterwards all do by its
- * call_id. */
+/* An output of the local shell may name its call by the id of the item instead of the call id. Replaces
+ * these by call ids, in place. `chain` is the past, also below. */
 void response_calls_name(const struct item_row *chain, size_t chain_count,
                          struct item_row *input, size_t input_count);
 
-/* Every call that the client executes has exactly one output, of the type that belongs to it, and
- * every output that is new a call:
+/* Every client call must have one output of the matching type, and every new output a call:
  *   No tool output found for function call call_X.
  *   No tool call found for custom tool call output with call_id call_X.
- * Calls that a run of a thread left open when it ended are nobody's any more. */
+ * A call that a run of a thread left open when it ended needs no output. */
 enum err_code response_calls_check(const struct item_row *chain, size_t chain_count,
                                    const struct item_row *input, size_t input_count,
                                    struct err *err) MUST_CHECK;

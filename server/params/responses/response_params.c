@@ -19,6 +19,30 @@
 #define CONTEXT_ENTRY_LIMIT   ((size_t)8)
 #define COMPACT_THRESHOLD_MIN 1000
 
+/*
+ * The parameters of a response, as a table in the order in which OpenAI complains about them.
+ *
+ * Most parameters are a type and a limit, and so a line of data; the others have a function in that
+ * line. The order matters because a request with two mistakes gets one complaint, and existing clients
+ * and test suites expect the same one. It is neither alphabetical nor the order of the documentation.
+ *
+ * Four kinds of requests share the table: creating a response, counting its tokens, making a compaction,
+ * and storing a prompt template. They accept different sets of keys, so response_fields_check() walks
+ * the table and skips what is not in the set. The table decides the order, the set decides the keys.
+ *
+ * Three parameters are not in the table. `model` comes first of all, together with what every request must
+ * have (response_head_check()). `input` is checked between the head and the rest, by response_input.c.
+ * `runnel`, which OpenAI does not have, comes last (runnel_params.c).
+ *
+ * A known parameter that this server cannot honour is refused. Ignoring it would give the client
+ * something else than it asked for, and not say so. Unknown parameters follow the setting
+ * unknown_parameters, except those that Chat Completions has under another name: a client that
+ * sends `messages` means something, and the complaint says what to write instead.
+ *
+ * At the end the checked body becomes the settings of the run. Input and everything that has a column
+ * of its own stays out of them.
+ */
+
 static const char *const known_keys[] = {
     "background",
     "context_management",
@@ -108,7 +132,7 @@ static enum err_code check_text(const json_t *body, struct err *err)
     return param_enum(text, "text", "verbosity", PARAM_OPTIONAL, verbosities, &verbosity, err);
 }
 
-/* ---- The rest, one line each ---- */
+/* ---- Other objects and lists ---- */
 
 static const char *const includes[] = {
     "file_search_call.results",
@@ -134,7 +158,7 @@ static enum err_code check_include(const json_t *body, struct err *err)
         return rc;
     json_array_foreach (include, i, word) {
         struct param_path path = param_index("include", i);
-        json_auto_t *holder = NULL;
+        json_auto_t *holder = NULL; /* param_enum() reads keys; here the path is the key */
         const char *value = NULL;
 
         if (!json_is_string(word))
@@ -212,6 +236,7 @@ static enum err_code check_cache_options(const json_t *body, struct err *err)
     return rc;
 }
 
+/* An id, or an object with one. Whether it exists is for the store to say. */
 static enum err_code check_conversation(const json_t *body, struct err *err)
 {
     json_t *conversation = json_object_get(body, "conversation");
@@ -242,9 +267,7 @@ static enum err_code check_context_management(const json_t *body, struct err *er
         param_array(body, "", key, PARAM_OPTIONAL, CONTEXT_ENTRY_LIMIT, &entries, err);
 
     if (!rc && entries && !json_array_size(entries))
-        return err_invalid(err, "empty_array", key,
-                           "Invalid 'context_management': empty array. Expected an array with "
-                           "minimum length 1, but got an empty array instead.");
+        return param_empty_array(err, key);
     json_array_foreach (entries, i, entry) {
         struct param_path path = param_index(key, i);
         const char *type = NULL;
@@ -261,13 +284,15 @@ static enum err_code check_context_management(const json_t *body, struct err *er
     return rc;
 }
 
+/* ---- The table ---- */
+
 enum field_kind {
     FIELD_BOOL,
     FIELD_INT,
     FIELD_NUMBER,
-    FIELD_STRING, /* max: its length */
-    FIELD_WORD,
-    FIELD_OWN,
+    FIELD_STRING, /* max: its length in characters */
+    FIELD_WORD,   /* one of words */
+    FIELD_OWN,    /* has a function */
 };
 
 static const char *const truncations[] = {"auto", "disabled", NULL};
@@ -351,7 +376,7 @@ static bool given(const json_t *body, const char *key)
     return !json_absent(json_object_get(body, key));
 }
 
-/* What later versions will do is refused, never silently left undone. */
+/* Parameters of OpenAI's API that this version does not have. They are refused, never ignored. */
 static enum err_code check_not_yet(const json_t *body, struct err *err)
 {
     static const char *const keys[] = {"moderation"};
@@ -365,6 +390,7 @@ static enum err_code check_not_yet(const json_t *body, struct err *err)
     return ERR_OK;
 }
 
+/* Rules about two parameters. */
 static enum err_code check_together(const json_t *body, struct err *err)
 {
     if (given(body, "conversation") && given(body, "previous_response_id"))
@@ -378,7 +404,7 @@ static enum err_code check_together(const json_t *body, struct err *err)
     return check_not_yet(body, err);
 }
 
-/* Whether there is something before the input, which may be empty then. */
+/* Whether the request has a context without its input, which may then be empty. */
 static bool continues(const json_t *body)
 {
     return given(body, "previous_response_id") || given(body, "conversation") ||
@@ -476,8 +502,8 @@ enum err_code response_compact_params_check(const json_t *body, struct err *err)
     return rc ? rc : check_input_given(body, err);
 }
 
-/* What Chat Completions calls otherwise. Whoever says it means it, so it is refused also where unknown
- * parameters are ignored. */
+/* Parameters that Chat Completions has under another name. They are refused even if unknown parameters are
+ * ignored: the client expects an effect. */
 static enum err_code check_moved(const json_t *body, struct err *err)
 {
     static const struct {
@@ -542,10 +568,11 @@ void response_conversation(const json_t *body, char ret_thread[ID_SIZE])
         (void)snprintf(ret_thread, ID_SIZE, "%.*s", ID_SIZE - 1, thread);
 }
 
-/* ---- What the run remembers ---- */
+/* ---- The settings of the run ---- */
 
 void response_settings(const json_t *body, struct run_settings *ret_settings)
 {
+    /* These have columns, rows of their own, or no meaning after the request. */
     static const char *const elsewhere[] = {
         "input",    "stream",      "store", "background", "previous_response_id",
         "metadata", "conversation"};
@@ -561,7 +588,7 @@ void response_settings(const json_t *body, struct run_settings *ret_settings)
     }
     for (i = 0; i < COUNT_OF(elsewhere); i++)
         json_object_del(config, elsewhere[i]);
-    run_settings_drop_own(config);
+    run_settings_drop_own(config); /* or a client could set what only the server may write */
     json_array_foreach (json_object_get(body, "tools"), i, value)
         json_array_append_new(tools, response_tool_complete(value));
     json_set(config, "tools", tool_secrets_strip(tools));

@@ -12,7 +12,19 @@
 #define LABEL_LIMIT     ((size_t)256)
 #define TYPE_LIMIT      ((size_t)64)
 
-/* ---- The types of tools ---- */
+/*
+ * The form of tools and tool_choice in the Responses API. Assistants has other shapes and limits of its
+ * own (run_params.c); what both share is in strict_schema.c and mcp_tool.c.
+ *
+ * Only the form is checked here. Whether this server can execute a tool, has a group of that label, or
+ * may use a remote server depends on the configuration, the project and the context of the run;
+ * core/run/catalog/tool_set.h answers that. The split lets an input item with tools in it
+ * (input_items.c) be checked before the context is loaded.
+ *
+ * The order of the table is the order in which a complaint lists the types.
+ */
+
+/* ---- Types of tools ---- */
 
 static enum err_code check_schema(const json_t *tool, const char *path, const char *name,
                                   struct err *err)
@@ -82,7 +94,7 @@ static enum err_code check_custom(const json_t *tool, const char *path, struct e
     return check_grammar(format, inner.text, err);
 }
 
-/* Functions and custom tools that share a first name. */
+/* A group of functions and custom tools under one name. It has no groups inside. */
 static enum err_code check_namespace(const json_t *tool, const char *path, struct err *err)
 {
     static const char *const members[] = {"function", "custom", NULL};
@@ -164,6 +176,7 @@ static enum err_code check_mcp(const json_t *tool, const char *path, struct err 
     return mcp_tool_check(tool, path, LABEL_LIMIT, err);
 }
 
+/* NULL: of these tools only the type is checked. */
 /* clang-format off */
 static const struct tool_type {
     const char *type;
@@ -236,7 +249,7 @@ enum err_code response_tools_check(const json_t *object, const char *path, const
     return ERR_OK;
 }
 
-/* ---- The choice ---- */
+/* ---- tool_choice ---- */
 
 /* clang-format off */
 static const char *const choice_types[] = {
@@ -247,11 +260,11 @@ static const char *const choice_types[] = {
 };
 /* clang-format on */
 
-/* One tool, by its type, and its name where the type has many. */
+/* One tool: its type, and its name where there may be several of the type. */
 static enum err_code check_named(const json_t *choice, const char *path, struct err *err)
 {
     const char *type = NULL, *text = NULL;
-    enum err_code rc =
+    enum err_code rc = /* all types but the first: lists of allowed tools do not nest */
         param_enum(choice, path, "type", PARAM_REQUIRED, choice_types + 1, &type, err);
 
     if (rc)
@@ -311,9 +324,9 @@ enum err_code response_tool_choice_check(const json_t *body, struct err *err)
                                               : check_named(choice, "tool_choice", err);
 }
 
-/* ---- As it is shown ---- */
+/* ---- How tools are shown ---- */
 
-/* strict is true unless the request says otherwise or the schema cannot be. */
+/* `strict` is true by default, unless the schema breaks the rules of strict mode. OpenAI echoes it so. */
 static bool default_strict(const json_t *tool)
 {
     const json_t *parameters = json_object_get(tool, "parameters");

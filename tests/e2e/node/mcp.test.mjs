@@ -90,10 +90,10 @@ describe("the reference server", () => {
 
 // F102.
 describe("resources and prompts of the reference server", () => {
-  const wishing = { tools: [{ ...everything, runnel: { resources: true, prompts: true } }] };
+  const wanting = { tools: [{ ...everything, runnel: { resources: true, prompts: true } }] };
 
   it("are listed", async () => {
-    const { output } = await ask("list_resources", {}, wishing);
+    const { output } = await ask("list_resources", {}, wanting);
     const names = output[0].tools.map((tool) => tool.name);
     for (const name of ["list_resources", "read_resource", "list_prompts", "get_prompt"])
       assert.ok(names.includes(name), name);
@@ -103,27 +103,27 @@ describe("resources and prompts of the reference server", () => {
   });
 
   it("are read, as text and as files", async () => {
-    const text = called(await ask("read_resource", { uri: "demo://resource/dynamic/text/1" }, wishing));
+    const text = called(await ask("read_resource", { uri: "demo://resource/dynamic/text/1" }, wanting));
     assert.match(text.output, /This is a plaintext resource/);
-    const file = called(await ask("read_resource", { uri: "demo://resource/dynamic/blob/1" }, wishing));
+    const file = called(await ask("read_resource", { uri: "demo://resource/dynamic/blob/1" }, wanting));
     assert.equal(file.status, "completed");
     assert.match(file.output, /^\[/);
-    const none = called(await ask("read_resource", { uri: "demo://nothing" }, wishing));
+    const none = called(await ask("read_resource", { uri: "demo://nothing" }, wanting));
     assert.equal(none.status, "failed");
     assert.equal(none.error.type, "mcp_protocol_error");
   });
 
   it("are prompts with arguments", async () => {
-    const { prompts } = JSON.parse(called(await ask("list_prompts", {}, wishing)).output);
+    const { prompts } = JSON.parse(called(await ask("list_prompts", {}, wanting)).output);
     assert.ok(prompts.find((prompt) => prompt.name === "args-prompt").arguments.length);
     const prompt = called(await ask("get_prompt",
-      { name: "args-prompt", arguments: { city: "Rome" } }, wishing));
+      { name: "args-prompt", arguments: { city: "Rome" } }, wanting));
     assert.match(prompt.output, /^user: .*Rome/);
   });
 
   it("come through the strict helper", async () => {
     await calling("get_prompt", { name: "simple-prompt" });
-    const stream = client.responses.stream({ model: "demo", input: "go", ...wishing });
+    const stream = client.responses.stream({ model: "demo", input: "go", ...wanting });
     const response = await stream.finalResponse();
     assert.match(called(response).output, /^user: /);
   });

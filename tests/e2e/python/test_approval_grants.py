@@ -284,7 +284,7 @@ def test_decided_remembered_and_revoked_through_the_list(go, client, http):
     (question,) = questions(asked)
     path = f"/v1/runnel/approvals/{question.id}"
     refusal = http.post(path, json={"approve": True, "remember": {"scope": "run"}})
-    assert refusal.status_code == 400 and "not there yet" in refusal.json()["error"]["message"]
+    assert refusal.status_code == 400 and "does not exist yet" in refusal.json()["error"]["message"]
     for _ in range(2):
         decided = http.post(path, json={"approve": True, "remember": {"match": "tool"}})
         assert decided.status_code == 200, decided.text

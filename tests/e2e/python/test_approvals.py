@@ -613,7 +613,7 @@ def test_an_approved_call_cut_by_a_crash_is_not_repeated(start_server, upstream,
     assert "may or may not have taken effect" in tool_outputs_in(upstream.chats()[-1])["call_1"]
 
 
-POINTS = ["run_lock_thread", "runs_insert", "approvals_lock", "approvals_decide", "tool.before_run"]
+POINTS = ["thread_lock", "runs_insert", "approvals_lock", "approvals_decide", "tool.before_run"]
 
 
 @pytest.mark.feature("F110")

@@ -280,7 +280,7 @@ def test_a_request_that_comes_while_the_grant_is_stored_is_answered(start_fault_
 
 @pytest.mark.feature("F110")
 @pytest.mark.parametrize("point", ["cover_find", "cover_lock_runs", "approvals_cover", "cover_answer_calls",
-                                   "cover_go_on", "runs_require_rest"])
+                                   "cover_queue_runs", "runs_require_rest"])
 def test_killed_while_the_grant_is_stored(start_fault_server, upstream, log, point):
     """All of it, or nothing."""
     server = start_fault_server()

@@ -57,7 +57,7 @@ def test_killed_on_every_visit(fault_server, upstream, database, shape, point, t
 
 
 # Statements on behalf of clients, and of the server that recovers a run.
-SAID = ["run_lock_thread", "run_check_idle", "runs_insert", "leases_insert",
+SAID = ["thread_lock", "run_check_idle", "runs_insert", "leases_insert",
         "load_thread_items", "load_steps", "load_calls", "lease_lock",
         "submit_answers", "submit_queue_again", "lease_take", "store_key_find"]
 TAKING_UP = ["claim_leases", "claim_run", "load_thread_items", "load_steps", "load_calls",

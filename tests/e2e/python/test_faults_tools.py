@@ -214,12 +214,12 @@ def test_a_call_without_its_approval_is_not_executed(fault_server, upstream, log
     assert not [item for item in done["output"] if item["type"] == "mcp_approval_request"]
     unasked, free = (item for item in done["output"] if item["type"] == "mcp_call")
     assert unasked["status"] == "failed" and unasked["runnel"]["status"] == "error"
-    assert "nobody was asked about this call" in unasked["error"]["content"][0]["text"]
+    assert "this call has no approval" in unasked["error"]["content"][0]["text"]
     assert (free["status"], free["output"]) == ("completed", "hello")
     sent = {m["tool_call_id"]: m["content"] for m in upstream.chats()[-1]["messages"]
             if m["role"] == "tool"}
     assert "It was not executed." in sent["call_1"] and sent["call_2"] == "hello"
-    assert "without the answer that it needs" in fault_server.process.errors()
+    assert "without the approval that it needs" in fault_server.process.errors()
 
 
 @pytest.mark.feature("F34", "F35")

@@ -1,5 +1,6 @@
 """A hosted tool brings its item, its events and its run step with it: the tool test_weather (tests/support/handlers)
-makes items of a type that nothing else in the server knows."""
+makes items of a type that nothing else in the server knows. Its schemas, test_weather.yaml beside it, are part of the
+contract of these tests, so every answer is checked as that of a released tool is."""
 
 import json
 
@@ -12,14 +13,6 @@ TEST = {"type": "mcp", "server_label": "test", "server_url": "builtin:test", "re
         "allowed_tools": ["test_weather"]}
 KIND = "response.weather_call"
 CALL = {"place": "Paris", "pieces": ["Rain, ", "then sun."]}
-
-
-@pytest.fixture(autouse=True)
-def contract(recorder):
-    """openapi.yaml is for what is released, so it knows nothing of this item: no other complaint."""
-    yield
-    complaints = recorder.take_complaints()
-    assert complaints and all("weather" in complaint for complaint in complaints), complaints
 
 
 @pytest.fixture

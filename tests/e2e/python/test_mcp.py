@@ -374,7 +374,7 @@ LIST_FAULTS = {
     "unauthorized": ("initialize", lambda h, m: h.plain(401), "HTTP status 401"),
     "unknown version": ("initialize", lambda h, m: h.answer(m, {"protocolVersion": "1999-01-01"}),
                         "no version of the protocol"),
-    "no list": ("tools/list", lambda h, m: h.answer(m, {"tools": 7}), "its list of tools is none"),
+    "no list": ("tools/list", lambda h, m: h.answer(m, {"tools": 7}), "its list of tools is no list"),
     "endless pages": ("tools/list", lambda h, m: h.answer(m, {"tools": [], "nextCursor": "x"}),
                       "does not end"),
     "too many": ("tools/list", lambda h, m: h.answer(
@@ -1092,7 +1092,7 @@ EXTRA_FAULTS = {
     "no prompt": ("prompts/get", refuse(code=-32602, message="Unknown prompt"),
                   "mcp_protocol_error", -32602, "error -32602: Unknown prompt"),
     "no list": ("prompts/list", lambda h, m: h.answer(m, {"prompts": 7}),
-                "mcp_protocol_error", 0, "its list of prompts is none"),
+                "mcp_protocol_error", 0, "its list of prompts is no list"),
     "endless pages": ("resources/list", lambda h, m: h.answer(m, {"resources": [], "nextCursor": "x"}),
                       "mcp_protocol_error", 0, "its list of resources does not end"),
 }

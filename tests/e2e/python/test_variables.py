@@ -758,14 +758,14 @@ def test_a_project_has_a_share_of_the_memory(http, upstream, stranger_key):
         held.append(hold(stack, giving({"name": "v", "value": "x" * 900000})))
         refusal = http.post("/v1/responses", json={**body, **full})
         assert refusal.json()["error"] == {
-            "message": "The variables of responses that are not stored are too much at once. "
+            "message": "The variables of responses that are not stored take too much memory. "
                        "Please retry in a few seconds.",
             "type": "requests", "param": None, "code": "rate_limit_exceeded"}
         assert refusal.status_code == 429
         accepted(http.post("/v1/responses", json=body))
         big, small, result = sent(upstream)
         assert big.endswith("There is no room for variable 'big': the variables of responses that are not "
-                            "stored are too much at once. Write less, remove others, or retry later.")
+                            "stored take too much memory. Write less, remove others, or retry later.")
         assert small == "Variable 'small' created successfully."
         assert result.startswith("zzz") and "_result" not in result
         accepted(http.post("/v1/responses", json={**body, **full},

@@ -1,3 +1,15 @@
+/*
+ * The HTTP layer alone, between a real socket and an engine that the test plays.
+ *
+ * Endpoints either answer by themselves or hand their sink to a loop of the test. From there the
+ * test decides what happens, one act after another: events, an answer, an end. Each act is
+ * performed on the loop, as the engine would, and the test waits until it has happened. So there
+ * is no race to lose.
+ *
+ * Streams can be written in two ways, and most promises hold for both: the same test runs with
+ * each.
+ */
+
 #include "tests/integration/server/served_http.h"
 
 #include <setjmp.h>

@@ -1,3 +1,9 @@
+/*
+ * A client without a library. HTTP libraries send only what is valid and hide what they receive:
+ * here every byte is the test's own, both ways, so that half a request, two at once or a reset
+ * can be sent.
+ */
+
 #include "tests/integration/server/socket_client.h"
 
 #include <setjmp.h>

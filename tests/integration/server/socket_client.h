@@ -9,7 +9,7 @@
 
 /*
  * socket_client.h -- a client of served_http.h that is a plain socket, for what no library would
- * send: it writes bytes and reads as much as it is told.
+ * send: it writes bytes, and reads as much as the test wants.
  */
 
 #define OPEN_REQUEST "GET /open HTTP/1.1\r\n" HOST "\r\n"
@@ -17,13 +17,13 @@
 
 struct client {
     int fd;
-    struct buf in; /* has come, and is not taken yet */
+    struct buf in; /* received, and not taken yet */
 };
 
 struct client dial(void);
 void hang_up(struct client *client);
 
-/* What the server no longer takes is left out. */
+/* Ends quietly if the server has closed the connection. */
 void put(struct client *client, const char *text);
 void put_bytes(struct client *client, const char *bytes, size_t length);
 

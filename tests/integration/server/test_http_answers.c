@@ -1,5 +1,8 @@
 /*
- * Answers: what stands in them and in which order they come, at once or when there is one.
+ * Answers: their contents and their order, whether they are sent at once or later.
+ *
+ * Each endpoint of served_http.h answers in another way: at once, with an error, later from a
+ * loop, by continuing on a worker. What all answers share is tested for each of them.
  */
 
 #include <setjmp.h>
@@ -50,7 +53,7 @@ static void errors_come_in_their_envelope(void **state)
     stop();
 }
 
-static void a_key_is_asked_for_and_a_lost_store_lets_nobody_in(void **state)
+static void a_key_is_required_and_a_lost_store_accepts_none(void **state)
 {
     (void)state;
     start(MODE_DIRECT, NULL);
@@ -155,13 +158,13 @@ static void an_answer_may_come_later(void **state)
     }
     put(&client, "GET /wait HTTP/1.1\r\n" HOST KEY "\r\n");
     await_made(4);
-    play(ACT_CLOSE, NULL, 0); /* nobody has answered */
+    play(ACT_CLOSE, NULL, 0); /* without an answer */
     expect_answer(&client, "HTTP/1.1 503", "server_error");
     hang_up(&client);
     stop();
 }
 
-static void who_waits_may_go_on_in_any_way(void **state)
+static void a_request_that_waits_may_continue_in_any_way(void **state)
 {
     struct client client;
 
@@ -209,13 +212,13 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_answer_names_its_request),
         cmocka_unit_test(errors_come_in_their_envelope),
-        cmocka_unit_test(a_key_is_asked_for_and_a_lost_store_lets_nobody_in),
+        cmocka_unit_test(a_key_is_required_and_a_lost_store_accepts_none),
         cmocka_unit_test(unknown_paths_and_methods_are_told_apart),
         cmocka_unit_test(head_is_a_get_without_a_body),
         cmocka_unit_test(browsers_are_answered_by_the_setting),
         cmocka_unit_test(pipelined_requests_are_answered_in_order),
         cmocka_unit_test(an_answer_may_come_later),
-        cmocka_unit_test(who_waits_may_go_on_in_any_way),
+        cmocka_unit_test(a_request_that_waits_may_continue_in_any_way),
         cmocka_unit_test(a_client_that_stops_waiting_is_noticed),
     };
 

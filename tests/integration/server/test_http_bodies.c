@@ -1,6 +1,11 @@
 /*
- * Bodies that are not what they should be, larger than they may be, or without an end. Who sends one
- * still reads the answer.
+ * Bodies that are malformed, too large, or without an end. The client that sends one still reads
+ * the answer.
+ *
+ * A server that answers early and closes while bytes still arrive sends a reset, which takes the
+ * answer with it before the client has read it. So the server reads on for a while and throws
+ * the bytes away. These tests keep sending behind an answer, and expect it whole, then a clean
+ * end.
  */
 
 #include <setjmp.h>
@@ -160,7 +165,7 @@ static void a_body_that_becomes_too_large_is_answered_before_its_end(void **stat
     stop();
 }
 
-/* How long who was answered early is listened to. */
+/* How long the server reads on from a client that was answered early. */
 static void linger_for(uint64_t patience_ns)
 {
     lock_acquire(&under.http->lock);
@@ -168,7 +173,7 @@ static void linger_for(uint64_t patience_ns)
     lock_release(&under.http->lock);
 }
 
-static void who_goes_on_sending_gets_the_answer_whole(void **state)
+static void a_client_that_keeps_sending_gets_the_whole_answer(void **state)
 {
     static const char *const heads[][3] = {
         {CHUNKED, "413", "larger than 65536 bytes"},
@@ -219,7 +224,7 @@ static void an_early_answer_keeps_to_the_method(void **state)
     stop();
 }
 
-static void who_sends_without_an_end_is_hung_up_on(void **state)
+static void a_client_that_sends_without_end_is_disconnected(void **state)
 {
     struct pollfd writable;
     struct client client;
@@ -237,7 +242,7 @@ static void who_sends_without_an_end_is_hung_up_on(void **state)
     stop();
 }
 
-static void who_was_answered_early_is_not_kept_for_ever(void **state)
+static void a_client_that_was_answered_early_is_not_kept_for_ever(void **state)
 {
     struct client client;
     struct http_stats stats;
@@ -297,10 +302,10 @@ int main(void)
         cmocka_unit_test(bodies_are_limited_to_the_byte),
         cmocka_unit_test(a_body_that_is_announced_too_large_is_not_waited_for),
         cmocka_unit_test(a_body_that_becomes_too_large_is_answered_before_its_end),
-        cmocka_unit_test(who_goes_on_sending_gets_the_answer_whole),
+        cmocka_unit_test(a_client_that_keeps_sending_gets_the_whole_answer),
         cmocka_unit_test(an_early_answer_keeps_to_the_method),
-        cmocka_unit_test(who_sends_without_an_end_is_hung_up_on),
-        cmocka_unit_test(who_was_answered_early_is_not_kept_for_ever),
+        cmocka_unit_test(a_client_that_sends_without_end_is_disconnected),
+        cmocka_unit_test(a_client_that_was_answered_early_is_not_kept_for_ever),
         cmocka_unit_test(all_bodies_together_are_limited),
     };
 

@@ -1,5 +1,9 @@
 /*
  * Connections that are slow, idle or too many.
+ *
+ * A client that sends a byte now and then never looks idle to a time-out of inactivity, and
+ * could hold a connection for ever. So the deadlines are for a whole head and a whole body, and
+ * the client here drips bytes until it is cut off.
  */
 
 #include <setjmp.h>
@@ -30,7 +34,7 @@ static void drip(struct client *client, const char *first)
     expect_end(client);
 }
 
-static void who_drips_bytes_is_cut_off(void **state)
+static void a_client_that_drips_bytes_is_cut_off(void **state)
 {
     struct client client;
     struct http_stats stats;
@@ -79,7 +83,7 @@ static void idle_connections_are_closed_and_busy_ones_are_not(void **state)
     stop();
 }
 
-static void connections_beyond_the_limit_are_told_so(void **state)
+static void connections_beyond_the_limit_get_an_error(void **state)
 {
     struct client first;
     struct client second;
@@ -101,9 +105,9 @@ static void connections_beyond_the_limit_are_told_so(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(who_drips_bytes_is_cut_off),
+        cmocka_unit_test(a_client_that_drips_bytes_is_cut_off),
         cmocka_unit_test(idle_connections_are_closed_and_busy_ones_are_not),
-        cmocka_unit_test(connections_beyond_the_limit_are_told_so),
+        cmocka_unit_test(connections_beyond_the_limit_get_an_error),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

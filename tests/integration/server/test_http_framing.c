@@ -1,7 +1,12 @@
 /*
- * Bytes that two readers could understand differently: where a line ends, which header it belongs
- * to, where a body ends. Each is refused, and what stands behind it is never a request. Whatever
- * version of the library is installed, and however the bytes come.
+ * Bytes that two readers could understand differently: where a line ends, which header it
+ * belongs to, where a body ends. Each is refused, and what stands behind it is never a request,
+ * whatever version of the library is installed and however the bytes arrive.
+ *
+ * Every sample is sent in one piece and byte by byte; alone, and behind requests that are
+ * answered. The opposite is tested with the same care: a hundred random rows of valid requests
+ * in random pieces must each get their own answer, because a reader that refuses too much is no
+ * use.
  */
 
 #include <setjmp.h>
@@ -214,7 +219,7 @@ static void chunks_that_two_readers_read_differently_are_refused(void **state)
     refuse_all(CHUNKED, doubtful_chunks, COUNT_OF(doubtful_chunks));
 }
 
-/* At the start of a line it is an empty one, which everybody takes for the end of a head. */
+/* At the start of a line it is an empty line, which every reader takes for the end of a head. */
 static bool is_clear(const char *request, size_t at, const struct bytes *piece)
 {
     return at && request[at - 1] == '\n' && strcmp(piece->data, "\r\n ") == 0;
@@ -250,7 +255,7 @@ static void a_byte_that_ends_a_line_for_some_is_refused_everywhere(void **state)
     stop();
 }
 
-static void what_is_wrong_is_said(void **state)
+static void the_error_says_what_is_wrong(void **state)
 {
     static const struct {
         struct bytes sent;
@@ -282,7 +287,7 @@ static void what_is_wrong_is_said(void **state)
 
 /* Everything that a client may send: several requests one behind the other, bodies of both kinds
  * between them, in all the ways the standard allows. */
-static void what_has_one_meaning_is_answered(void **state)
+static void requests_with_one_meaning_are_answered(void **state)
 {
     static const struct {
         const char *request, *status, *part;
@@ -389,8 +394,8 @@ static void put_random_pieces(struct client *client, const struct buf *bytes, un
     }
 }
 
-/* Our reader and the library's: if one went on elsewhere than the other, an answer would be missing
- * or be that to a body's text. */
+/* The server's reader and the library's: if they disagreed about where a request begins, an answer
+ * would be missing, or would answer the text of a body. */
 static void both_readers_find_the_same_requests(void **state)
 {
     (void)state;
@@ -493,7 +498,7 @@ static void a_nul_is_answered_when_nothing_follows(void **state)
 }
 
 /* Every other reader in the process uses the same function. */
-static void only_what_the_library_reads_is_read_along(void **state)
+static void only_bytes_that_the_library_reads_are_checked(void **state)
 {
     static const char nuls[] = {'\0', '\0'};
     struct framing framing = {0};
@@ -526,14 +531,14 @@ int main(void)
         cmocka_unit_test(a_head_that_two_readers_read_differently_is_refused),
         cmocka_unit_test(chunks_that_two_readers_read_differently_are_refused),
         cmocka_unit_test(a_byte_that_ends_a_line_for_some_is_refused_everywhere),
-        cmocka_unit_test(what_is_wrong_is_said),
-        cmocka_unit_test(what_has_one_meaning_is_answered),
+        cmocka_unit_test(the_error_says_what_is_wrong),
+        cmocka_unit_test(requests_with_one_meaning_are_answered),
         cmocka_unit_test(both_readers_find_the_same_requests),
         cmocka_unit_test(chunks_may_have_extensions),
         cmocka_unit_test(a_body_may_hold_anything),
         cmocka_unit_test(a_client_may_ask_before_it_sends),
         cmocka_unit_test(a_nul_is_answered_when_nothing_follows),
-        cmocka_unit_test(only_what_the_library_reads_is_read_along),
+        cmocka_unit_test(only_bytes_that_the_library_reads_are_checked),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,6 +1,15 @@
 /*
- * Heads that are doubtful, unreadable, too large or meant for somebody else: what is said of them,
- * and who is disconnected.
+ * Heads that are doubtful, unreadable, too large or meant for another host: the error that is
+ * sent, and which client is disconnected.
+ *
+ * A head that two programs could read differently must not be acted on: behind a proxy, part of
+ * it might be another client's request. So a refusal always ends the connection, and what stands
+ * behind the head is never answered. Each sample is sent alone, and once more behind a request
+ * that is fine.
+ *
+ * libmicrohttpd finds some of these itself, and which ones depends on its version. Where its
+ * answer would differ, the test accepts either text and requires the status, the envelope and
+ * the end.
  */
 
 #include <setjmp.h>
@@ -20,7 +29,7 @@
 #include "tests/integration/server/served_http.h"
 #include "tests/integration/server/socket_client.h"
 
-/* Strict as 1.0 of the library is, it finds some of that before us; it does not say what it was. */
+/* Version 1.0 of the library finds some of these itself, and does not say what is wrong. */
 static void expect_reason(const char *answer, const char *reason)
 {
     if (MHD_VERSION < 0x01000000 || !strstr(answer, "headers are not well-formed"))
@@ -75,7 +84,7 @@ static void expect_farewell(const char *request, const char *status, const char 
     hang_up(&client);
 }
 
-static void who_is_refused_unread_is_disconnected(void **state)
+static void a_client_whose_head_is_refused_is_disconnected(void **state)
 {
     AUTO_FREE char *path = mem_zeroed(5001, 1);
     AUTO_FREE char *body = json_of(2001);
@@ -138,7 +147,7 @@ static void an_endpoint_that_refuses_keeps_the_connection(void **state)
 
 /* The library would answer these with pages of HTML, and some with two heads: mhd_overrides.h. A
  * library that does not let itself be overridden fails here. */
-static void what_the_library_cannot_read_is_answered_in_the_envelope(void **state)
+static void heads_that_the_library_refuses_get_an_error_envelope(void **state)
 {
     static const char *const samples[][3] = {
         {"GET /open\r\n\r\n", "400", "request line could not be read"},
@@ -164,7 +173,7 @@ static void what_the_library_cannot_read_is_answered_in_the_envelope(void **stat
         {CHUNKED "2\r\n{}}\r\n", "400", "chunks of the body"},
         {CHUNKED "fffffffffffffffff\r\n", "413", "chunk of the body is too large"},
         {CHUNKED "2\r\n{}\r\n0\r\nno colon\r\n\r\n", "400", "chunks of the body"},
-        /* What was found before the body has the word. */
+        /* The error that was found before the body counts. */
         {"POST /echo HTTP/1.1\r\n" HOST "Transfer-Encoding: chunked\r\n\r\nxyz\r\n", "401",
          "no key"},
     };
@@ -215,8 +224,8 @@ static void expect_second_refused(const char *request)
     hang_up(&client);
 }
 
-/* The library hangs up without asking anybody: connection.c finds out why. */
-static void what_is_no_request_at_all_is_answered(void **state)
+/* The library hangs up by itself: connection.c finds out why. */
+static void bytes_that_are_no_request_are_answered(void **state)
 {
     static const char *const lines[] = {"hello\r\n\r\n", "GET\r\n", "\r\nhello\r\n",
                                         "\x16\x03\x01\x02\r\n\r\n", " / HTTP/1.1\r\n\r\n"};
@@ -239,7 +248,7 @@ static void what_is_no_request_at_all_is_answered(void **state)
     }
     http_stats(under.http, &stats);
     assert_int_equal(stats.refused, 4 * COUNT_OF(lines));
-    /* Who says nothing more may listen. */
+    /* A client that has closed its sending half still gets its answer. */
     {
         struct client client = dial();
 
@@ -253,8 +262,8 @@ static void what_is_no_request_at_all_is_answered(void **state)
     stop();
 }
 
-/* The server has nothing to say to who was answered for the last time, leaves, or is late. */
-static void who_sends_no_request_is_told_nothing(void **state)
+/* No answer is sent to a client that was answered for the last time, leaves, or is late. */
+static void a_client_that_sends_no_request_gets_no_answer(void **state)
 {
     static const char *const last[] = {
         "GET /open HTTP/1.1\r\n" HOST "Connection: close\r\n\r\n",
@@ -329,7 +338,7 @@ static void without_keys_only_this_machines_names_are_served(void **state)
     stop();
 }
 
-/* `format` with `count` times `piece` in the place of its %s. */
+/* `format` with `count` times `piece` instead of its %s. */
 static char *with_many(const char *format, const char *piece, size_t count)
 {
     AUTO_BUF pieces = {0};
@@ -340,7 +349,7 @@ static char *with_many(const char *format, const char *piece, size_t count)
     return mem_printf("%.*s%s%s", (int)(place - format), format, pieces.data, place + 2);
 }
 
-/* Just above our limit, and above the library's memory. */
+/* Just above the server's limit, and above the library's memory. */
 static void large_heads_are_refused(void **state)
 {
     static const struct {
@@ -386,11 +395,11 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(doubtful_heads_are_answered_and_disconnected),
-        cmocka_unit_test(who_is_refused_unread_is_disconnected),
+        cmocka_unit_test(a_client_whose_head_is_refused_is_disconnected),
         cmocka_unit_test(an_endpoint_that_refuses_keeps_the_connection),
-        cmocka_unit_test(what_the_library_cannot_read_is_answered_in_the_envelope),
-        cmocka_unit_test(what_is_no_request_at_all_is_answered),
-        cmocka_unit_test(who_sends_no_request_is_told_nothing),
+        cmocka_unit_test(heads_that_the_library_refuses_get_an_error_envelope),
+        cmocka_unit_test(bytes_that_are_no_request_are_answered),
+        cmocka_unit_test(a_client_that_sends_no_request_gets_no_answer),
         cmocka_unit_test(without_keys_only_this_machines_names_are_served),
         cmocka_unit_test(large_heads_are_refused),
     };

@@ -1,5 +1,9 @@
 /*
  * The end of the server, with requests at work, waiting and streaming.
+ *
+ * libmicrohttpd aborts the process if it is stopped while a connection is suspended, and so does
+ * a test here if one was forgotten. Streams must end properly, requests that wait get 503, and
+ * what begins during the stop is refused.
  */
 
 #include <setjmp.h>

@@ -1,5 +1,10 @@
 /*
- * Streams of events, each promise twice: written directly, and through the library's reader.
+ * Streams of events, each promise twice: written directly to the socket, and through the
+ * library's reader.
+ *
+ * The client is a bare socket, so the tests see chunks, not events: that each event is sent at
+ * once, by itself, and that the connection lives on afterwards. Slow readers are clients that do
+ * not read; sockets hold some megabytes, so a stream of twelve fills them for certain.
  */
 
 #include <setjmp.h>
@@ -78,7 +83,7 @@ static void a_stream_on_a_connection_that_is_to_close_ends_whole(void **state)
     play(ACT_CLOSE, NULL, 0);
     while (more(&client))
         continue;
-    if (client.in.length) /* how the end is told is the library's choice, but for this one */
+    if (client.in.length) /* the library may end the stream with this, or by closing alone */
         assert_string_equal(client.in.data, "\r\n0\r\n\r\n");
     hang_up(&client);
     stop();

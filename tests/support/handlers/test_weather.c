@@ -1,7 +1,11 @@
 /*
- * test_weather -- a hosted tool of an item type that nothing else knows. Never part of a release.
+ * test_weather -- a hosted tool whose item has a type that no other code knows. Never part of a release.
  *
- * It shows that all of a hosted tool is in one file: its item, what streams, its events, its run step.
+ * It is the example of handlers/README.md, "Add a hosted tool". This file is all of its code: the item, what
+ * streams, its events, its run step. Besides there are its line in handlers.h, its tests (test_test_handlers.c,
+ * test_hosted.py), and its schemas. openapi.yaml describes releases, so the schemas are in test_weather.yaml
+ * beside this file. The end-to-end tests add them to the contract and check every answer against both.
+ *
  * The forecast is args.pieces; args.fail is the reason of a failure.
  */
 

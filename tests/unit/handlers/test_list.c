@@ -57,6 +57,23 @@ static void handlers_are_found(void **state)
     assert_ptr_equal(tool_registry_definition("local_shell"), &local_shell_handler);
 }
 
+/* What the model is offered for reading, and the name that the texts for the model have, are one tool. */
+static void the_reader_of_variables_is_the_one_that_its_group_names(void **state)
+{
+    size_t readers = 0;
+
+    (void)state;
+    handlers_register();
+    for (size_t i = 0; all_handlers[i]; i++) {
+        if (!(all_handlers[i]->flags & TOOL_READER))
+            continue;
+        assert_string_equal(all_handlers[i]->name,
+                            tool_registry_group(all_handlers[i]->group)->reader);
+        readers++;
+    }
+    assert_int_equal(readers, 1);
+}
+
 /* F76. */
 static void registering_all_tools_again_changes_nothing(void **state)
 {
@@ -103,6 +120,7 @@ int main(void)
         cmocka_unit_test(handlers_either_run_in_a_group_or_are_the_clients),
         cmocka_unit_test(handlers_are_listed_once),
         cmocka_unit_test(handlers_are_found),
+        cmocka_unit_test(the_reader_of_variables_is_the_one_that_its_group_names),
         cmocka_unit_test(registering_all_tools_again_changes_nothing),
         cmocka_unit_test(handlers_bella_B23_every_parameter_has_a_type_and_a_description),
     };

@@ -27,14 +27,14 @@ static void an_invalid_request_names_its_field(void **state)
     assert_null(complaint_param(&err));
 }
 
-static void nobody_needs_to_want_the_text(void **state)
+static void the_text_of_an_error_is_optional(void **state)
 {
     (void)state;
     assert_int_equal(err_invalid(NULL, "c", "p", "text"), ERR_INVALID);
     assert_int_equal(err_set_api(NULL, ERR_LIMIT, "c", NULL, "text"), ERR_LIMIT);
 }
 
-/* What the core calls it, and what clients read: code and param. */
+/* The reason of the core, and the code and param that clients read. */
 static void each_reason_has_openais_name(void **state)
 {
     /* clang-format off */
@@ -80,8 +80,8 @@ static void each_reason_has_openais_name(void **state)
     }
 }
 
-/* What an upstream or the server has called it comes before the reason, a place before its param. */
-static void the_nearest_name_counts(void **state)
+/* A code of the upstream or of the server wins over the reason, a place over the param of the reason. */
+static void the_most_specific_name_wins(void **state)
 {
     struct err err;
 
@@ -110,9 +110,9 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(an_invalid_request_names_its_field),
-        cmocka_unit_test(nobody_needs_to_want_the_text),
+        cmocka_unit_test(the_text_of_an_error_is_optional),
         cmocka_unit_test(each_reason_has_openais_name),
-        cmocka_unit_test(the_nearest_name_counts),
+        cmocka_unit_test(the_most_specific_name_wins),
         cmocka_unit_test(every_code_has_a_status_and_a_type),
     };
 

@@ -35,7 +35,7 @@ static int remove_directory(void **state)
     AUTO_FREE char *file = mem_printf("%s/name", (char *)*state);
 
     unlink(file);
-    assert_int_equal(rmdir(*state), 0); /* nothing else is left in it */
+    assert_int_equal(rmdir(*state), 0); /* the directory is empty */
     free(*state);
     return 0;
 }
@@ -60,7 +60,7 @@ static void a_restore_removes_only_what_is_new(void **state)
     AUTO_FREE char *fresh = mem_printf("%s/fresh", (char *)*state);
     struct data_dir_traces before;
 
-    data_dir_look(fresh, &before);
+    data_dir_inspect(fresh, &before);
     assert_int_equal(mkdir(fresh, 0700), 0);
     for (size_t i = 0; i < 3; i++)
         assert_int_equal(data_dir_write(fresh, names[i], "new", NULL), ERR_OK);
@@ -69,7 +69,7 @@ static void a_restore_removes_only_what_is_new(void **state)
 
     assert_int_equal(mkdir(fresh, 0700), 0);
     assert_int_equal(data_dir_write(fresh, "api_key", "old", NULL), ERR_OK);
-    data_dir_look(fresh, &before);
+    data_dir_inspect(fresh, &before);
     assert_int_equal(data_dir_write(fresh, "node_id", "new", NULL), ERR_OK);
     data_dir_restore(fresh, &before);
 

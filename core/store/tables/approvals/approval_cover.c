@@ -1,3 +1,44 @@
+/*
+ * What a new grant answers besides the question that it was made for.
+ *
+ * "Always allow reads below /data" is given as the answer to one question. Others of the same
+ * project may be pending at that moment for which it is just as good an answer: of other calls
+ * of the run, of other runs, of responses. They are approved at once, so that no person is asked
+ * what has been answered.
+ *
+ * The steps, each a statement in the transaction that stores the grant:
+ *
+ *   find     questions for a permission that the new grants touch and all grants together cover
+ *   lock     the leases of their runs of threads, if those can be had without waiting
+ *   decide   the questions that are still pending, if those can be had without waiting
+ *   move     the runs: their calls have an output; a run that requires nothing else is queued
+ *
+ * A question is covered only if each of its patterns is covered by an approving grant and by no
+ * refusing one. At least one of the new grants must be about the question's tool; the rest may
+ * be older.
+ *
+ * Why nothing waits. The caller holds locks already, those of its own run and questions. The
+ * runs found here come in no order relative to them: two answers that cover each other's
+ * questions would wait for each other for ever. With SKIP LOCKED a row that another transaction
+ * holds is passed over. That transaction is deciding the question itself, or moving its run. A
+ * question that is missed all the same stays pending: a person is asked once too often, and
+ * nothing is approved that should not be.
+ *
+ * The recheck. A question may be committed after find_questions() and before the grant's commit,
+ * when its run has looked for grants already: neither has seen the other. So the grant looks
+ * again after its commit (plan_recheck()), and so does a stored question
+ * (store_approvals_cover_run()). Of the two commits one is later, and the look after it sees
+ * both.
+ *
+ * Runs are moved but not loaded. An answer may release hundreds of them, and the request that
+ * brought it must not build their contexts. They are queued without an owner, and any keeper
+ * claims them. A crash in between changes nothing: they are in the database, claimable.
+ *
+ * Decided against: an advisory lock of the project, held shared by grants and exclusively by
+ * questions. That made a store writer, and with it all runs of its group, wait for a person's
+ * request.
+ */
+
 #include "core/store/tables/approvals/approval_cover.h"
 
 #include <stdlib.h>
@@ -27,7 +68,9 @@
     " AND g.scope_id = m.memory -> 'scopes' ->> g.scope" \
     " AND (g.expires_at IS NULL OR g.expires_at > $3)"
 
-/* One of the grants $2 is for the question, and together they cover it at the time $3. */
+/* One of the grants $2 is for the question, and together they cover it at the time $3: no
+ * pattern is left for which no grant is found (bool_and of no rows is NULL) or for which one
+ * refuses. */
 #define IS_COVERED \
     "EXISTS (SELECT FROM approval_grants g WHERE g.id = ANY ($2::text[])" \
     "  AND g.approve AND " IS_FOR_QUESTION ")" \
@@ -38,7 +81,8 @@
 
 #define RUN_OF_IT "SELECT FROM runs r WHERE r.project_id = w.project_id AND r.id = w.run_id"
 
-/* A response: its questions are left for the next one, or held by itself. */
+/* A response: its questions are left for the next one, or held by itself. A held one is open
+ * only while its response still waits. */
 #define IS_OPEN \
     "CASE WHEN w.used_by IS NULL" \
     " THEN NOT EXISTS (" RUN_OF_IT " AND r.status IN ('failed', 'cancelled', 'expired'))" \
@@ -96,6 +140,7 @@ static void allow(struct allowed *allowed, const char *grant, const char *defini
 
 /* ---- What is covered ---- */
 
+/* The caller's own run comes first, so that the limit never cuts its questions off. */
 static enum err_code find_questions(struct db *db, const struct tenant *tenant,
                                     const struct allowed *allowed, const char *run_id,
                                     struct db_rows **ret_rows, struct err *err)
@@ -127,7 +172,8 @@ static void add_column(struct db_args *args, const struct db_rows *rows, int col
 }
 
 /* A statement of its own: what is read of a run afterwards stays true while this transaction
- * holds its lease. */
+ * holds its lease. Only a run without an owner waits for its client. One that has been claimed
+ * meanwhile has its answer, or is being ended. */
 static enum err_code lock_runs(struct db *db, const struct tenant *tenant,
                                const struct db_rows *found, const char *run_id,
                                struct db_rows **ret_rows, struct err *err)
@@ -146,7 +192,8 @@ static enum err_code lock_runs(struct db *db, const struct tenant *tenant,
     return db_exec(db, &lock, &args, ret_rows, err);
 }
 
-/* Decides them like an answer, if they still wait. A run of a thread takes its own answers up. */
+/* Decides them like an answer, if they still wait; what find_questions() saw may be over by now.
+ * A run of a thread takes its own answers up. A response leaves them to the next one. */
 static enum err_code decide(struct db *db, const struct tenant *tenant,
                             const struct db_rows *found, const struct db_rows *runs,
                             struct db_rows **ret_rows, struct err *err)
@@ -181,7 +228,7 @@ static void sort_covered(struct db *db, const struct db_rows *rows, struct cover
             covered->call_ids[covered->call_count] = db_text(rows, i, 0);
             covered->call_runs[covered->call_count++] = db_text(rows, i, 1);
         } else if (db_bool(rows, i, 3)) {
-            db_wake(db, WAKEUP_LOOK, db_text(rows, i, 1));
+            db_wake(db, WAKEUP_ANSWERED, db_text(rows, i, 1));
         }
     }
 }
@@ -229,12 +276,14 @@ static enum err_code answer_calls(struct db *db, const struct tenant *tenant,
     return db_exec(db, &answer, &args, NULL, err);
 }
 
-/* No client has submitted anything, so no repeat is possible. */
-static enum err_code go_on(struct db *db, const struct tenant *tenant,
-                           const struct covered *covered, struct err *err)
+/* Runs that require nothing else continue. submit_hash is cleared, because no client has
+ * submitted anything: a later submission must not be taken for a repetition of an earlier
+ * one. */
+static enum err_code queue_runs(struct db *db, const struct tenant *tenant,
+                                const struct covered *covered, struct err *err)
 {
     static const struct db_statement move = {
-        "cover_go_on",
+        "cover_queue_runs",
         "WITH moved AS (UPDATE runs r SET status = 'queued', required_action = NULL,"
         "   submit_hash = NULL"
         "  WHERE r.project_id = $1 AND r.id = ANY ($2::text[]) AND r.status = 'requires_action'"
@@ -255,6 +304,8 @@ static enum err_code go_on(struct db *db, const struct tenant *tenant,
     return rc;
 }
 
+/* Filters the list that the client sees, and keeps the order and the objects in it. Done in SQL
+ * because it concerns many runs at once, whose rows this node does not have. */
 enum err_code runs_require_rest(struct db *db, const struct tenant *tenant,
                                 const char *const *run_ids, size_t count, struct err *err)
 {
@@ -288,7 +339,7 @@ static enum err_code move_runs(struct db *db, const struct tenant *tenant,
         rc = answer_calls(db, tenant, covered, err);
     if (rc || !covered->other_count)
         return rc;
-    rc = go_on(db, tenant, covered, err);
+    rc = queue_runs(db, tenant, covered, err);
     return rc ? rc : runs_require_rest(db, tenant, covered->others, covered->other_count, err);
 }
 

@@ -1,3 +1,17 @@
+/*
+ * Questions whose response waits for the answers with its request open.
+ *
+ * Such a response has stored its questions with used_by = itself, so no other response takes
+ * them up. Two things may end the wait: the answers, or the response, which gives up after a
+ * while. They may come at the same moment through different nodes. Both are decided by the rows,
+ * under their locks: either every question has been answered when the response looks, and it
+ * continues, or it leaves all of them (used_by = NULL) to the next response. Half of the answers
+ * are never split between the two.
+ *
+ * Reading takes the locks as well (HOLD_READ): it waits for an answer under way instead of
+ * missing it. The next poll would come only with the next renewal of leases.
+ */
+
 #include "core/store/tables/approvals/approval_holds.h"
 
 #include <string.h>
@@ -41,7 +55,7 @@ static enum err_code leave(struct db *db, const struct tenant *tenant, const cha
 }
 
 /* Questions that were left before stay left, even if the hint about that was lost. */
-static bool goes_on(const struct approval_row *rows, size_t count, const char *run_id)
+static bool continues(const struct approval_row *rows, size_t count, const char *run_id)
 {
     for (size_t i = 0; i < count; i++) {
         bool decided =
@@ -53,10 +67,10 @@ static bool goes_on(const struct approval_row *rows, size_t count, const char *r
     return true;
 }
 
-enum err_code store_approvals_look(struct store *store, const struct tenant *tenant,
+enum err_code store_approvals_held(struct store *store, const struct tenant *tenant,
                                    const char *run_id, const char *const *ids, size_t count,
-                                   enum hold_look look, struct approval_row **ret_rows,
-                                   size_t *ret_count, bool *ret_goes_on, struct err *err)
+                                   enum hold_action action, struct approval_row **ret_rows,
+                                   size_t *ret_count, bool *ret_continues, struct err *err)
 {
     struct approval_row *rows = NULL;
     size_t found = 0;
@@ -67,8 +81,8 @@ enum err_code store_approvals_look(struct store *store, const struct tenant *ten
         rc = lock(db, tenant, ids, count, &rows, &found, err);
     if (rc)
         return rc;
-    *ret_goes_on = found == count && goes_on(rows, found, run_id);
-    if (look == HOLD_LEAVE && !*ret_goes_on)
+    *ret_continues = found == count && continues(rows, found, run_id);
+    if (action == HOLD_LEAVE && !*ret_continues)
         rc = leave(db, tenant, run_id, ids, count, err);
     if (!rc)
         rc = db_commit(db, err);
@@ -81,6 +95,8 @@ enum err_code store_approvals_look(struct store *store, const struct tenant *ten
     return ERR_OK;
 }
 
+/* For the keeper's round: an answer that came through another node, whose hint was lost. It asks
+ * for all waiting responses of this node at once, of whatever project. */
 enum err_code store_approvals_answered(struct store *store, const char *const *projects,
                                        const char *const *run_ids, size_t count,
                                        bool *ret_answered, struct err *err)

@@ -19,17 +19,17 @@
  * answer that it may have by then.
  */
 
-enum hold_look {
-    HOLD_LOOK,  /* only reads */
+enum hold_action {
+    HOLD_READ,  /* only reads */
     HOLD_LEAVE, /* unless all are answered, all are left to the next response */
 };
 
 /* The questions with these ids, which the run has asked; and whether the run may continue: all
  * of them are answered, and still its own. */
-enum err_code store_approvals_look(struct store *store, const struct tenant *tenant,
+enum err_code store_approvals_held(struct store *store, const struct tenant *tenant,
                                    const char *run_id, const char *const *ids, size_t count,
-                                   enum hold_look look, struct approval_row **ret_rows,
-                                   size_t *ret_count, bool *ret_goes_on,
+                                   enum hold_action action, struct approval_row **ret_rows,
+                                   size_t *ret_count, bool *ret_continues,
                                    struct err *err) MUST_CHECK;
 
 /* Which of these runs that wait have an answer. It may have come through another node. */

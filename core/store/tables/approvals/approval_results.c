@@ -1,3 +1,21 @@
+/*
+ * What an answer about a result changes.
+ *
+ * The tool has run, and a person decides whether the model may see its result. Until then the
+ * item of the call says that the result is withheld, and `held` of the question keeps what an
+ * approval would change: the id of the item, and the variable that the result makes.
+ *
+ * Three rows change together: the question, the item, the variable. A reader therefore never
+ * sees an approved question beside an item that still waits. Locks are taken in the order of the
+ * group commit: the question (which the caller has locked), the item, the scope of the variable.
+ *
+ * `held` is set to NULL with the answer. That makes a repeated answer find nothing to apply, and
+ * a refused result leaves no copy behind in the question.
+ *
+ * The variable is made by the approval rather than deleted by a refusal: what does not exist
+ * needs no filter in the queries about variables.
+ */
+
 #include "core/store/tables/approvals/approval_results.h"
 
 #include <string.h>
@@ -30,6 +48,7 @@ static bool is_approved(const struct answered *answered)
 
 /* ---- The item ---- */
 
+/* A refused result becomes the reason in the model's view, and the item incomplete. */
 static enum err_code change_item(struct db *db, const struct tenant *tenant,
                                  const struct answered *answered, struct err *err)
 {
@@ -59,7 +78,8 @@ static enum err_code change_item(struct db *db, const struct tenant *tenant,
 
 /* ---- The variable ---- */
 
-/* Writes the variable as the run that called the tool would have. */
+/* Writes the variable as the run that called the tool would have, now that its lease is gone
+ * (fence 0). */
 static enum err_code make_variable(struct db *db, const struct tenant *tenant,
                                    const struct answered *answered, struct err *err)
 {
@@ -100,6 +120,8 @@ static enum err_code forget_held(struct db *db, const struct tenant *tenant,
     return db_exec(db, &forget, &args, NULL, err);
 }
 
+/* The scope of the variable is the thread if that still exists, else the response. The item may
+ * have been deleted meanwhile; the question is then settled all the same. */
 enum err_code approval_results_apply(struct db *db, const struct tenant *tenant,
                                      const char *const *ids, size_t count, struct err *err)
 {

@@ -1,3 +1,36 @@
+/*
+ * Questions and their answers, as rows of `approvals`.
+ *
+ * Two columns say how far a question has come. `status` moves once, from pending to approved or
+ * rejected, by the first answer. `used_by` names the run that continues with the answer:
+ *
+ *   asked by                       used_by until it is answered   with the answer
+ *   a run of a thread              NULL                           the run itself
+ *   a response                     NULL                           the response that takes it up
+ *   a response that waits for it   the response itself            the same, or NULL if it has left
+ *
+ * Answers come with submit_tool_outputs (a run of a thread), with the next response (a
+ * response), by the list of approvals (both), and from a grant that covers the question
+ * (approval_cover.c). All of them lock the row first, then look at its status. So of two answers
+ * at the same time one is first; the other finds the question decided. The same answer again is
+ * no error, because a client whose request had no answer sends it again. Another answer is
+ * refused.
+ *
+ * "Expired" is in no row. A pending question has expired when no run can use its answer any
+ * more, and that follows from the rows of its run (APPROVAL_STATUS in columns.h). Stored, it
+ * would have to be written wherever a run ends, also where it ends by a crash, and would be
+ * wrong until then.
+ *
+ * Taking up. A response that is made with answers takes them up in its own transaction: used_by
+ * is set if and only if the response exists. If that response then fails or is cancelled,
+ * another one may take the same answer up; `lost` then says that the tool may have run already,
+ * and it is not executed a second time.
+ *
+ * Locks: questions in the order of their ids, after the thread and the lease, before items and
+ * variables. Decided against: SELECT ... FOR UPDATE by whatever order the plan gives. Two
+ * responses that take up the same questions would wait for each other.
+ */
+
 #include "core/store/tables/approvals/approvals.h"
 
 #include <string.h>
@@ -33,6 +66,7 @@ static enum err_code read_all(struct store *store, const struct db_statement *st
     return rc;
 }
 
+/* Without those that the response waits for itself: no other response can answer them. */
 enum err_code store_approvals_of_run(struct store *store, const struct tenant *tenant,
                                      const char *run_id, struct approval_row **ret_rows,
                                      size_t *ret_count, struct err *err)
@@ -132,8 +166,10 @@ static enum err_code check_decision(const char *id, enum approval_status status,
     return already_decided(id, status, err);
 }
 
-/* After a response that ended badly, another may take up the same answer. One that is missing
- * was never stored, or is about to be. */
+/* Locks the questions and reads what decides about them: the status, who uses it, whether that
+ * run may still use it (after one that ended badly, another may take up the same answer), and
+ * whose it is. A question that is missing was never stored, or is about to be: the caller counts
+ * the rows. */
 static enum err_code lock_answered(struct db *db, const struct tenant *tenant,
                                    const char *const *ids, size_t count,
                                    struct db_rows **ret_rows, struct err *err)
@@ -204,6 +240,9 @@ static enum err_code check_locked(const struct db_rows *rows, struct approval_an
     return ERR_OK;
 }
 
+/* The rows are locked, and the answers fit what they say. An answer that is repeated changes
+ * neither the reason nor the time of the first one. What a decided result changes in its item
+ * and variables follows in the same transaction. */
 static enum err_code put_answers(struct db *db, const struct tenant *tenant,
                                  const char *used_by, const struct approval_answer *answers,
                                  size_t count, struct err *err)
@@ -258,6 +297,8 @@ static enum err_code put_grants(struct db *db, const struct tenant *tenant,
     return rc ? rc : approvals_cover(db, tenant, grants, run_id, ret_own, err);
 }
 
+/* Checks everything before it writes anything: of several answers either all are taken up or
+ * none is, and the error names the first one at fault. */
 enum err_code approvals_take(struct db *db, const struct tenant *tenant,
                              const char *response_id, struct approval_answer *answers,
                              size_t count, const struct approval_grants *grants,
@@ -302,14 +343,11 @@ enum err_code store_approval_get(struct store *store, const struct tenant *tenan
                                                "SELECT " APPROVAL_COLUMNS " FROM approvals a"
                                                " WHERE a.project_id = $1 AND a.id = $2"};
     AUTO_DB_ROWS *rows = NULL;
-    enum err_code rc = db_once_by_id(store, &select, tenant, id, &rows, err);
+    enum err_code rc = db_find_by_id(store, &select, tenant, id, not_found, &rows, err);
 
-    if (rc)
-        return rc;
-    if (db_count(rows) == 0)
-        return not_found(id, err);
-    approval_read(rows, 0, ret_row);
-    return ERR_OK;
+    if (!rc)
+        approval_read(rows, 0, ret_row);
+    return rc;
 }
 
 #define APPROVAL_LIST(order)                               \
@@ -382,7 +420,9 @@ enum err_code store_approval_decide(struct store *store, const struct tenant *te
     return rc ? rc : store_approval_get(store, tenant, answer->id, ret_row, err);
 }
 
-/* The pending ones among the locked questions of the run; the caller has room for all. */
+/* The pending ones among the locked questions of the run; the caller has room for all. Questions
+ * of other runs are skipped: an id of a function's call may look like one. An expired question
+ * accepts a repeated answer, but no grant: nothing new is to be remembered after its end. */
 static enum err_code find_first(const struct db_rows *rows, const char *run_id,
                                 const struct approval_answer *answers, size_t count,
                                 const struct approval_grants *grants,

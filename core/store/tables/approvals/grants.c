@@ -1,3 +1,31 @@
+/*
+ * Answers that are remembered.
+ *
+ * A grant says: for calls like this, the answer is yes (or no). Four things make it fit a call:
+ *
+ *   where       the run, its thread or the responses before it, its assistant, its user
+ *   which tool  by the hash of its definition at the time of the answer. A tool whose definition
+ *               has changed is another tool, and nobody has agreed to that one
+ *   which call  exactly these arguments, or the tool whatever its arguments, or a pattern
+ *   how long    expires_at
+ *
+ * Among several that fit, the most specific one counts, see FITS and the ORDER BY of
+ * store_grants_find: arguments before patterns before the whole tool, then the nearest place,
+ * then the longest pattern, and of two equals the refusal.
+ *
+ * A chain of responses works like the variables of a chain (variables.c). Each response has its
+ * own scope, and looks up through its parents. When the chain began in a conversation, it sees
+ * the grants that the conversation had when that response ended (`upto`), because a later answer
+ * there belongs to another branch.
+ *
+ * Another answer to the same question replaces the grant: place, tool and match are a unique
+ * key. So there is no history to interpret, and the table grows with what people have said, not
+ * with calls.
+ *
+ * A loop cannot wait for the store, so a tool worker looks up all calls of a turn with one
+ * statement.
+ */
+
 #include "core/store/tables/approvals/grants.h"
 
 #include <stdlib.h>
@@ -17,6 +45,8 @@
 
 #define SAME_THING "scope, scope_id, tool, match, match_key, type"
 
+/* DISTINCT ON, because one INSERT may not touch a row twice. false sorts before true: the
+ * refusal is kept. */
 const struct db_statement grants_upsert = {
     "grants_upsert",
     "INSERT INTO approval_grants (project_id, id, " SAME_THING ", definition, approve, said,"
@@ -240,26 +270,18 @@ enum err_code store_grant_get(struct store *store, const struct tenant *tenant, 
                                             "SELECT " GRANT_COLUMNS " FROM approval_grants g"
                                             " WHERE g.project_id = $1 AND g.id = $2"};
     AUTO_DB_ROWS *rows = NULL;
-    enum err_code rc = db_once_by_id(store, &get, tenant, id, &rows, err);
+    enum err_code rc = db_find_by_id(store, &get, tenant, id, not_found, &rows, err);
 
-    if (rc)
-        return rc;
-    if (db_count(rows) == 0)
-        return not_found(id, err);
-    grant_read(rows, 0, 0, ret_row);
-    return ERR_OK;
+    if (!rc)
+        grant_read(rows, 0, 0, ret_row);
+    return rc;
 }
 
 enum err_code store_grant_delete(struct store *store, const struct tenant *tenant,
                                  const char *id, struct err *err)
 {
     static const struct db_statement delete = {
-        "store_grant_delete",
-        "DELETE FROM approval_grants WHERE project_id = $1 AND id = $2 RETURNING id"};
-    AUTO_DB_ROWS *rows = NULL;
-    enum err_code rc = db_once_by_id(store, &delete, tenant, id, &rows, err);
+        "store_grant_delete", "DELETE FROM approval_grants WHERE project_id = $1 AND id = $2"};
 
-    if (!rc && db_count(rows) == 0)
-        rc = not_found(id, err);
-    return rc;
+    return db_find_by_id(store, &delete, tenant, id, not_found, NULL, err);
 }

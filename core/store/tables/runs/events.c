@@ -28,6 +28,9 @@
 /* A read returns at most so many chunks, whatever their size. */
 #define CHUNKS_LIMIT "256"
 
+/* A window sums up the sizes, and the chunks that begin within the limit are returned: always
+ * the first one, however large. run_created_at comes from the run, so that PostgreSQL reads one
+ * partition instead of all. */
 static const struct db_statement read_chunks = {
     "store_events_read",
     "SELECT first_seq, last_seq, bytes FROM ("
@@ -99,8 +102,10 @@ enum err_code store_events_read(struct store *store, const struct tenant *tenant
 #define DAY_US (86400 * US_PER_SECOND)
 
 /* Followers lock the table only while they read. But a long report may lock it for longer, and
- * then all readers would queue behind this statement. It tries again the next time. */
-static const struct db_statement be_patient = {"events_be_patient",
+ * then all readers would queue behind this statement: PostgreSQL lets none pass a waiting
+ * exclusive lock. So it gives up after two seconds and tries again the next time. Partitions are
+ * made a day ahead, so there is time for many tries. */
+static const struct db_statement limit_wait = {"events_limit_wait",
                                                "SET LOCAL lock_timeout = '2s'"};
 
 /* The server makes the names and numbers, so they need no quoting. DDL takes no parameters. */
@@ -138,8 +143,9 @@ static enum err_code partition_exists(struct db *db, const char *name, bool *ret
     return ERR_OK;
 }
 
-/* Frames of that day that came before it had a partition are in the default partition, and
- * move. */
+/* Frames of that day that came before it had a partition are in the default partition, and move.
+ * The default partition is locked first: a row that came in between the move and the attachment
+ * would belong to the new partition, and the attachment would fail. */
 static enum err_code make_partition(struct db *db, int64_t day, const char *name,
                                     struct err *err)
 {
@@ -162,13 +168,13 @@ static enum err_code make_partition(struct db *db, int64_t day, const char *name
     return rc;
 }
 
-static enum err_code begin_patiently(struct store *store, struct db **ret_db, struct err *err)
+static enum err_code begin_with_limit(struct store *store, struct db **ret_db, struct err *err)
 {
     enum err_code rc = db_begin(store, ret_db, err);
 
     if (rc)
         return rc;
-    return db_exec(*ret_db, &be_patient, NULL, NULL, err);
+    return db_exec(*ret_db, &limit_wait, NULL, NULL, err);
 }
 
 /* Two nodes may do this at once, so they take turns. */
@@ -182,7 +188,7 @@ static enum err_code ensure_partition(struct store *store, int64_t day, struct e
     enum err_code rc;
 
     partition_name(day, name);
-    rc = begin_patiently(store, &db, err);
+    rc = begin_with_limit(store, &db, err);
     if (!rc)
         rc = db_exec(db, &take_turns, NULL, NULL, err);
     if (!rc)
@@ -222,7 +228,7 @@ static enum err_code drop_partition(struct store *store, const char *name, struc
     AUTO_DB *db = NULL;
     enum err_code rc;
 
-    rc = begin_patiently(store, &db, err);
+    rc = begin_with_limit(store, &db, err);
     if (!rc)
         rc = run_ddl(db, sql, err);
     if (rc)

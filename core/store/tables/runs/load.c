@@ -1,3 +1,29 @@
+/*
+ * A run as its loop takes it up: the row, the lease, the items that the model may see, open
+ * steps, and the calls of the last turn.
+ *
+ * Everything is read inside the transaction that has made, claimed or moved the run, behind the
+ * statement that locked its lease. That lock keeps the run still: its last owner can write no
+ * more, and no client can move it. So although each statement sees a moment of its own (READ
+ * COMMITTED), together they are one picture, and the loop continues exactly where the last write
+ * ended.
+ *
+ * Where the items come from:
+ *
+ *   a run of a thread             the thread's newest items; its own are among them
+ *   a response in a conversation  the conversation's items, then its own, which become the
+ *                                 conversation's when it ends
+ *   a response outside            its own and those of its ancestors, by parent_run_id
+ *
+ * Limits. A context has a limit of items, and statements read backwards from the newest one. So
+ * a thread of a hundred thousand messages costs what is wanted of it.
+ *
+ * Plans. Where rows are found one after another (up a chain, by a list of ids), a LATERAL
+ * subquery with OFFSET 0 stands instead of a join. PostgreSQL does not flatten such a subquery,
+ * so each step remains one access by key. A prepared statement keeps its plan, and one that was
+ * made while a table was almost empty would scan all of it when it is large.
+ */
+
 #include "core/store/tables/runs/load.h"
 
 #include <stdlib.h>
@@ -16,6 +42,8 @@ char *node_of(const char *node_id)
 
 /* ---- Leases ---- */
 
+/* The database's clock says whether the lease has expired: those of nodes may differ. An earlier
+ * boot of this node is dead for certain, as two servers cannot share a data_dir. */
 enum err_code lease_lock(struct db *db, const struct tenant *tenant, const char *run_id,
                          struct lease_row *ret_lease, struct err *err)
 {
@@ -44,6 +72,8 @@ enum err_code lease_lock(struct db *db, const struct tenant *tenant, const char 
     return ERR_OK;
 }
 
+/* log_open: there are frames behind the last stored state. They may have begun an item that no
+ * row has yet, so recovery reads them (run/engine/recover.h). */
 enum err_code lease_read_log(struct db *db, const struct tenant *tenant, const char *run_id,
                              struct run_load *load, struct err *err)
 {
@@ -66,6 +96,8 @@ enum err_code lease_read_log(struct db *db, const struct tenant *tenant, const c
     return ERR_OK;
 }
 
+/* The fence grows, also when this node had the lease: from here on a write of the last owner
+ * changes nothing. */
 enum err_code lease_take(struct db *db, const struct tenant *tenant, const char *run_id,
                          struct run_load *load, struct err *err)
 {
@@ -101,6 +133,7 @@ enum err_code fail_no_run(const char *thread_id, const char *run_id, struct err 
     return err_set(err, ERR_NOT_FOUND, "Response with id '%s' not found.", run_id);
 }
 
+/* Used inside transactions and by itself, so it stands here once. */
 static const struct db_statement find_statement = {
     "run_find", "SELECT " RUN_COLUMNS " FROM runs r WHERE r.project_id = $1 AND r.id = $2"
                 " AND " RUN_MATCHES};
@@ -297,6 +330,7 @@ enum err_code load_chain_items(struct db *db, const struct tenant *tenant, const
     return load_items(db, &load, tenant, run_id, limit, ret_items, ret_count, err);
 }
 
+/* Only open ones: the loop closes them or adds to them. Those that have ended are for lists. */
 static enum err_code load_steps(struct db *db, const struct tenant *tenant,
                                 struct run_load *load, struct err *err)
 {
@@ -316,6 +350,8 @@ static enum err_code load_steps(struct db *db, const struct tenant *tenant,
     return ERR_OK;
 }
 
+/* Earlier turns are over: the model has their outputs among the items. The turn is part of the
+ * key, because models use call ids again. */
 enum err_code load_calls(struct db *db, const struct tenant *tenant, const char *run_id,
                          struct call_row **ret_calls, size_t *ret_count, struct err *err)
 {

@@ -1,3 +1,40 @@
+/*
+ * What clients do to a run that is not final: answering its calls, deciding its questions,
+ * cancelling it.
+ *
+ * Each function locks the lease first and reads the run afterwards. While it holds the row of
+ * the lease neither the owner nor another client can move the run: the owner's writes lock the
+ * same row, with their fence. So these functions need no fence of their own, and what they check
+ * stays true until they commit.
+ *
+ * Submitting. A run in requires_action has no owner. Its answers are compared with the calls
+ * that wait, questions are decided, outputs stored, and the run is queued again. This node takes
+ * the lease (a new fence) and loads the run in the same transaction, so the run continues where
+ * the request arrived, on a loop of this node. A crash before the commit changes nothing; after
+ * it the run is one of a dead owner, and is claimed like any other.
+ *
+ * Repeating. A client whose request had no answer sends it again, with or without a key of its
+ * own. With a key the claim finds it. Without one the SHA-256 of the answers is compared with
+ * that of those accepted last: official clients set no key, and repeat on their own. Only a
+ * submission that would be refused is compared, so the usual one costs nothing. The repeated one
+ * gets the run as it is now, and the number of the first event that followed the outputs
+ * (submit_seq), from which it can stream.
+ *
+ * Deciding one question through the list is a submission of one answer. If the run requires
+ * others as well, the answer is stored and the run keeps waiting.
+ *
+ * Cancelling sets the status and the flag `stopping` in the lease, and leaves the end to the
+ * owner: it alone knows what is open, and writes the final events. Where the owner is decides
+ * what happens next:
+ *
+ *   here           the caller notifies the loop
+ *   another node   a hint after the commit; it also sees the flag with its next write or renewal
+ *   no live owner  this node takes the lease and ends the run
+ *
+ * Decided against: ending a run directly in the cancel request. Two writers would append to one
+ * log, and a client that follows the run would miss events which the owner had not written yet.
+ */
+
 #include <string.h>
 
 #include "core/base/buf.h"
@@ -14,15 +51,9 @@
 #include "core/store/tables/runs/runs.h"
 #include "core/store/wakeup.h"
 
-/*
- * run_moves.c -- what clients do to a run that is not final: answering its calls, cancelling
- * it.
- *
- * Each function locks the lease first and reads the run afterwards. While it holds the row of
- * the lease, neither the owner nor another client can move the run.
- */
-
-/* Locks the lease and reads the run. */
+/* Locks the lease and reads the run, by two statements: the second sees what the last holder of
+ * the lock has done. A run that has ended has no lease; then there is nothing to lock, and
+ * nothing moves it. */
 static enum err_code lock_and_find(struct db *db, const struct tenant *tenant,
                                    const char *thread_id, const char *run_id,
                                    struct lease_row *ret_lease, struct run_load *load,
@@ -58,6 +89,7 @@ static enum err_code commit_move(struct db *db, const struct tenant *tenant,
 
 /* ---- Submitting tool outputs ---- */
 
+/* Whether these answers were accepted before, and where the run's events continued then. */
 static enum err_code is_repeat(struct db *db, const struct submission *submission,
                                bool *ret_repeat, int64_t *ret_seq, struct err *err)
 {
@@ -198,6 +230,8 @@ static enum err_code check_status(const struct run_row *run, struct err *err)
                    run_status_name(late ? RUN_EXPIRED : run->status));
 }
 
+/* Only calls that still wait: a question that was decided through the list has its output
+ * already. */
 static enum err_code store_answers(struct db *db, const struct submission *submission,
                                    struct err *err)
 {
@@ -225,6 +259,8 @@ static enum err_code store_answers(struct db *db, const struct submission *submi
     return rc;
 }
 
+/* The lease is locked, so the end of the log does not move: the next event is the first one
+ * after the outputs. */
 static enum err_code queue_again(struct db *db, const struct submission *submission,
                                  struct run_row *run, struct err *err)
 {
@@ -315,6 +351,8 @@ static enum err_code submit_in(struct db *db, const struct submission *submissio
     size_t first = 0;
     enum err_code rc;
 
+    /* The key is claimed under the lock of the lease, so the number that it notes (first_seq) is
+     * the end of the log before this submission. */
     rc = lock_and_find(db, submission->tenant, submission->thread_id, submission->run_id,
                        &lease, load, err);
     if (!rc)
@@ -374,6 +412,7 @@ static enum err_code waits_for_others(struct db *db, const struct submission *su
     return ERR_OK;
 }
 
+/* The run stays as it is, except that its client is no longer asked for this answer. */
 static enum err_code require_others(struct db *db, const struct submission *submission,
                                     struct err *err)
 {
@@ -385,7 +424,7 @@ static enum err_code require_others(struct db *db, const struct submission *subm
 }
 
 static enum err_code decide_in(struct db *db, const struct submission *submission,
-                               struct run_load *load, bool *ret_goes_on, struct err *err)
+                               struct run_load *load, bool *ret_continues, struct err *err)
 {
     bool others = false;
     struct lease_row lease;
@@ -393,11 +432,12 @@ static enum err_code decide_in(struct db *db, const struct submission *submissio
     enum err_code rc = lock_and_find(db, submission->tenant, submission->thread_id,
                                      submission->run_id, &lease, load, err);
 
-    *ret_goes_on = false;
+    *ret_continues = false;
     if (!rc)
         rc = decide_questions(db, submission, &first, err);
     if (rc)
         return rc;
+    /* A repeated answer: the grants that it may have brought are kept. */
     if (!first)
         return db_commit(db, err);
     rc = check_status(&load->run, err);
@@ -405,19 +445,19 @@ static enum err_code decide_in(struct db *db, const struct submission *submissio
         rc = waits_for_others(db, submission, &others, err);
     if (rc)
         return rc;
-    *ret_goes_on = !others;
+    *ret_continues = !others;
     return others ? require_others(db, submission, err) : accept(db, submission, load, err);
 }
 
 enum err_code store_run_decide(struct store *store, const struct submission *submission,
-                               struct run_load *ret_load, bool *ret_goes_on, struct err *err)
+                               struct run_load *ret_load, bool *ret_continues, struct err *err)
 {
     struct run_load load = {0};
     AUTO_DB *db = NULL;
     enum err_code rc = db_begin(store, &db, err);
 
     if (!rc)
-        rc = decide_in(db, submission, &load, ret_goes_on, err);
+        rc = decide_in(db, submission, &load, ret_continues, err);
     if (rc)
         run_load_clear(&load);
     else
@@ -435,6 +475,8 @@ static enum err_code check_cancellable(const struct run_row *run, struct err *er
                    run_status_name(run->status));
 }
 
+/* Both in one statement. The flag in the lease is what group commits and renewals read, so that
+ * a token's write need not look at the run. */
 static enum err_code note_cancelling(struct db *db, const struct tenant *tenant,
                                      struct run_row *run, struct err *err)
 {

@@ -1,3 +1,39 @@
+/*
+ * Runs and responses as rows: made, read, listed.
+ *
+ * Making a run is the largest transaction of the server. It must happen as a whole, because a
+ * client that is sent a run counts on all of it, and because any of its steps may refuse. In
+ * this order:
+ *
+ *   1. the idempotency key is claimed      a repeated request gets the first one's run
+ *   2. the thread is made, or locked       ERR_NOT_FOUND if it is missing
+ *   3. the thread must be idle             ERR_CONFLICT if a run of it is active, or if it is a
+ *                                          conversation that has grown since the request read it
+ *   4. the input items are inserted        behind the thread's last item
+ *   5. the run and its lease are inserted  owned by this node, fence 1
+ *   6. answers to questions are taken up   ERR_TAKEN if they were decided or taken up otherwise
+ *   7. variables are stored
+ *   8. the context is loaded               of a run of a thread; a response has read its own before
+ *   9. COMMIT, proven if its answer is lost (pg/commit.h)
+ *
+ * The order is that of locks everywhere: thread, lease, run, approvals, items, variables. Step 4
+ * comes before 5 and breaks no rule, because rows that this transaction inserts are seen by no
+ * other.
+ *
+ * One active run per thread. The lock of the thread's row orders those who come this way. But a
+ * write that creates a run goes through a writer, which locks no threads; so the unique index
+ * runs_active has the last word. Its refusal becomes the usual one by a second try, which finds
+ * the run that was first and names it.
+ *
+ * A crash. Before the commit nothing was made. After it the run exists with a lease of a dead
+ * boot: the node claims it when it is started again, or another one when the lease has expired.
+ * If this process lives but never hands the run to a loop, the keeper gives the lease back
+ * (cluster/leases.c).
+ *
+ * Decided against: making the run by the loop's writer in all cases. The checks need answers
+ * from the database before the client can be answered, and a loop never waits.
+ */
+
 #include "core/store/tables/runs/runs.h"
 
 #include <assert.h>
@@ -36,28 +72,9 @@ enum err_code thread_insert(struct db *db, const struct tenant *tenant,
     return db_exec(db, &insert, &args, NULL, err);
 }
 
-static enum err_code lock_thread(struct db *db, const struct tenant *tenant,
-                                 const char *thread_id, struct err *err)
-{
-    static const struct db_statement lock = {
-        "run_lock_thread",
-        "SELECT 1 FROM threads WHERE project_id = $1 AND id = $2 FOR UPDATE"};
-    AUTO_DB_ROWS *rows = NULL;
-    AUTO_DB_ARGS args = {0};
-    enum err_code rc;
-
-    db_arg_tenant(&args, tenant);
-    db_arg_text(&args, thread_id);
-    rc = db_exec(db, &lock, &args, &rows, err);
-    if (rc)
-        return rc;
-    if (db_count(rows) == 0)
-        return err_set(err, ERR_NOT_FOUND, "No thread found with id '%s'.", thread_id);
-    return ERR_OK;
-}
-
 /* A statement of its own: one that had waited for the lock would see what was true before it
- * waited. */
+ * waited. Items that were deleted and are kept for responses count for the position too, so no
+ * two rows share one. */
 static enum err_code check_idle(struct db *db, const struct tenant *tenant,
                                 const char *thread_id, int64_t *ret_position, struct err *err)
 {
@@ -86,7 +103,7 @@ static enum err_code check_idle(struct db *db, const struct tenant *tenant,
 enum err_code thread_lock_idle(struct db *db, const struct tenant *tenant,
                                const char *thread_id, int64_t *ret_position, struct err *err)
 {
-    enum err_code rc = lock_thread(db, tenant, thread_id, err);
+    enum err_code rc = thread_guard_lock(db, tenant, thread_id, err);
 
     if (rc)
         return rc;
@@ -110,6 +127,8 @@ static enum err_code prepare_thread(struct db *db, const struct run_creation *cr
     rc = thread_lock_idle(db, creation->tenant, run->thread_id, ret_position, err);
     if (rc || run->face == FACE_ASSISTANTS)
         return rc;
+    /* The response has read its context in an earlier transaction. An item that came in between
+     * would be in the conversation before the answer, and the model has not seen it. */
     if (*ret_position != creation->seen_position)
         return err_set(err, ERR_CONFLICT, "Thread %s has got more items meanwhile.",
                        run->thread_id);
@@ -139,6 +158,7 @@ static enum err_code insert_messages(struct db *db, const struct run_creation *c
     return db_exec(db, &items_insert, &args, NULL, err);
 }
 
+/* last_seq -1: the log is empty, and the first event has the number 0. */
 static enum err_code insert_run(struct db *db, const struct run_row *run, struct err *err)
 {
     AUTO_BATCH batch = {0};
@@ -197,7 +217,9 @@ static void keep_last_messages(struct run_load *load, int wanted)
         memmove(load->items, load->items + first, load->item_count * sizeof(*load->items));
 }
 
-/* The run that the first request under the key made, whatever its thread is. */
+/* The run that the first request under the key made, whatever its thread is: a request that
+ * makes a thread with its run has another thread each time. Without a fence: its owner has it
+ * already. */
 static enum err_code find_made(struct db *db, const struct tenant *tenant, const char *run_id,
                                struct run_row *ret_run, struct err *err)
 {
@@ -262,6 +284,7 @@ static enum err_code create_in(struct db *db, const struct run_creation *creatio
     return rc ? rc : commit_creation(db, creation, load, err);
 }
 
+/* One try, so one transaction. AUTO_DB rolls back on every way out but the last. */
 static enum err_code try_create(struct store *store, const struct run_creation *creation,
                                 struct run_load *ret_load, struct err *err)
 {
@@ -389,6 +412,7 @@ enum err_code store_run_items(struct store *store, const struct tenant *tenant,
     return ERR_OK;
 }
 
+/* Ids begin with the time of their making, so their order is the order of age. */
 #define RUN_LIST(order)                                                       \
     "SELECT " RUN_COLUMNS " FROM runs r"                                      \
     " WHERE r.project_id = $1 AND r.thread_id = $2 AND r.face = 'assistants'" \
@@ -419,6 +443,7 @@ enum err_code store_run_list(struct store *store, const struct tenant *tenant,
 
 /* ---- Changing ---- */
 
+/* In one statement, without the lease: metadata belong to clients, and no loop writes them. */
 enum err_code store_run_modify(struct store *store, const struct tenant *tenant,
                                const char *thread_id, const char *run_id, const char *metadata,
                                struct run_row *ret_run, struct err *err)

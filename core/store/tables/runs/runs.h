@@ -148,11 +148,11 @@ enum err_code store_run_submit(struct store *store, const struct submission *sub
 
 /* Decides one question of a run in requires_action, as the only answer of a submission. If
  * nothing else is required, the run is moved and loaded as by store_run_submit(), and
- * *ret_goes_on is set. Otherwise the answer waits for the others, and only ret_load->run is
+ * *ret_continues is set. Otherwise the answer waits for the others, and only ret_load->run is
  * filled in. The same answer again changes nothing but what is to be remembered. Another answer
  * is ERR_TAKEN. */
 enum err_code store_run_decide(struct store *store, const struct submission *submission,
-                               struct run_load *ret_load, bool *ret_goes_on,
+                               struct run_load *ret_load, bool *ret_continues,
                                struct err *err) MUST_CHECK;
 
 /* Where a run that is cancelled is now. */

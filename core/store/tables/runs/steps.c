@@ -1,3 +1,15 @@
+/*
+ * Run steps, each with its items.
+ *
+ * A step is how the Assistants API shows a turn: the message that was created, or the calls that
+ * were made. Its contents are items like all others, which carry the step's id; so nothing is
+ * stored twice, and a step costs one row. Lists read a page of steps, then the items of all of
+ * them with one statement, and hand them out by id.
+ *
+ * The run is looked up in the same transaction, because the path names a thread and a run: a run
+ * that is not in the thread is 404, also if it has such a step.
+ */
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -7,10 +19,6 @@
 #include "core/store/tables/columns.h"
 #include "core/store/tables/runs/load.h"
 #include "core/store/tables/runs/runs.h"
-
-/*
- * steps.c -- run steps, each with its items: a step is a view of the items of one turn.
- */
 
 void step_loads_free(struct step_load *loads, size_t count)
 {
@@ -46,7 +54,7 @@ static enum err_code read_items(struct db *db, const struct tenant *tenant, cons
 }
 
 /* The items of a step come together, in order. */
-static void hand_out(const struct db_rows *rows, struct step_load *load)
+static void take_items_of(const struct db_rows *rows, struct step_load *load)
 {
     size_t first = 0;
     size_t count = 0;
@@ -69,7 +77,7 @@ static enum err_code add_items(struct db *db, const struct tenant *tenant, const
     enum err_code rc = read_items(db, tenant, run_id, loads, count, &rows, err);
 
     for (size_t i = 0; !rc && i < count; i++)
-        hand_out(rows, &loads[i]);
+        take_items_of(rows, &loads[i]);
     return rc;
 }
 

@@ -1,3 +1,27 @@
+/*
+ * The rows that a write of a run may contain, as statements over arrays.
+ *
+ * Each statement takes its rows as one array for each column (pg/batch.h), for many runs at
+ * once, and each foo_add() at the end of the file appends one row in the order of the columns.
+ * The two lists stand in one file because nothing but a test would notice that they differ: all
+ * texts look alike.
+ *
+ * The fence. Every row carries the run that it is written for and the fence of that run's lease.
+ * A row is written only if the lease in the database has this fence, so the writes of a node
+ * that has lost the run change nothing, and the rows of other runs in the same statement do not
+ * notice.
+ *
+ * Repeating. When the answer to a commit was lost, the writer sends the same rows again
+ * (writer/group_commit.c), and the first try may have been committed. So each statement must
+ * come to the same end the second time: runs, leases and events are inserted if they are
+ * missing, everything else is replaced by its key. What others may have changed in between is
+ * left alone: metadata of items, answered calls, decided questions.
+ *
+ * Locks. INSERT ... ON CONFLICT locks the rows that it replaces in the order in which they come.
+ * Items, steps and calls belong to one run, and the lock of its lease protects them. Questions
+ * are also answered by others, so they are sorted by id.
+ */
+
 #include "core/store/tables/runs/upserts.h"
 
 /* clang-format off */
@@ -6,6 +30,8 @@
 
 /* ---- Runs ---- */
 
+/* No fence: a row that is inserted is new, and an id is made once. unnest() gives the columns in
+ * this order, so SELECT * is enough. */
 #define RUNS_INSERT \
     "INSERT INTO runs (project_id, id, thread_id, assistant_id, parent_run_id, face, flags," \
     " status, cancel_requested, turn, attempts, config, metadata, required_action, usage, error," \
@@ -23,6 +49,9 @@ const struct db_statement runs_insert_missing = {
 
 /* ---- Leases ---- */
 
+/* lease_until is computed by the database's clock, and so is its expiry. A lease that another
+ * node has taken over since the first try is left alone (DO NOTHING): the lock that follows
+ * finds another fence. */
 #define LEASES_INSERT \
     "INSERT INTO run_leases (project_id, run_id, owner, fence, lease_until, foreground," \
     " queued_at, last_seq, state_seq)" \
@@ -69,7 +98,10 @@ const struct db_statement items_upsert = {
     "  type = excluded.type, role = excluded.role, call_id = excluded.call_id,"
     "  body = excluded.body, completed_at = excluded.completed_at"};
 
-/* The run itself locks the thread: while it is not final nothing else is appended. */
+/* The items of a response become its conversation's, behind what is there. The run itself locks
+ * the conversation: while it is not final nothing else is appended, so the base is computed once
+ * and stays true. OFFSET 0 keeps it computed once for the response, and not once for each item.
+ * Repeated, the statement finds no item without a thread, and changes nothing. */
 const struct db_statement items_append = {
     "items_append",
     "UPDATE items i SET thread_id = u.thread_id, position = i.position + u.base"
@@ -81,6 +113,7 @@ const struct db_statement items_append = {
 
 /* ---- Steps ---- */
 
+/* What a step is does not change; only how far it has come. */
 const struct db_statement steps_upsert = {
     "steps_upsert",
     "INSERT INTO run_steps (project_id, run_id, id, thread_id, assistant_id, type, status, turn,"
@@ -99,8 +132,9 @@ const struct db_statement steps_upsert = {
 
 /* ---- Calls ---- */
 
-/* What the client has answered stays: the write that asked may be repeated after the answer, which
- * leaves the fence alone while the run waits for others. */
+/* What the client has answered stays: the write that asked may be repeated after the answer,
+ * which leaves the fence alone while the run waits for others. Replaced, the acknowledged answer
+ * would be lost and its call would wait again. */
 const struct db_statement calls_upsert = {
     "calls_upsert",
     "INSERT INTO tool_calls AS c (project_id, run_id, turn, call_id, item_id, step_id, position,"
@@ -124,6 +158,8 @@ const struct db_statement calls_upsert = {
 
 /* ---- Approvals ---- */
 
+/* An answer may come before the writer knows that its question is stored. It stays (the last
+ * WHERE). */
 const struct db_statement approvals_upsert = {
     "approvals_upsert",
     "INSERT INTO approvals AS a (project_id, run_id, id, thread_id, call_id, server_label, tool,"
@@ -147,6 +183,10 @@ const struct db_statement approvals_upsert = {
 
 /* ---- Events ---- */
 
+/* A chunk lies in the partition of the day on which its run was made. The lease knows that day;
+ * a run that is made and ended by one write has no lease and brings the day along. A chunk that
+ * announces the pause is stored only if the run does pause: a cancellation may have come
+ * first. */
 #define EVENTS_INSERT \
     "INSERT INTO run_events (project_id, run_id, first_seq, last_seq, run_created_at, bytes)" \
     " SELECT u.project_id, u.owner_run, u.first_seq, u.last_seq," \

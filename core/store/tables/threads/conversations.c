@@ -1,3 +1,24 @@
+/*
+ * Threads as conversations: the same rows, seen by the Responses API.
+ *
+ * `conv_X` and `thread_X` name one row. A conversation shows items of every type, and a thread
+ * only its messages; what one API adds the other sees. So there is nothing to keep in step, and
+ * a client may move from one API to the other in the middle of a conversation.
+ *
+ * A response in a conversation has its items for itself until it ends. Then the write that ends
+ * it appends all of them (items_append). A response that fails or is cancelled leaves none.
+ * Between its beginning and its end the row of its run keeps the conversation locked: every
+ * change of its items checks that no run is active, and is refused with conversation_locked.
+ *
+ * Reading the context and making the response are two transactions, as the server works on the
+ * request in between. The first reads where the conversation ends before it reads the items, and
+ * the second refuses if that end has moved. So a response never answers a conversation that its
+ * model has not seen.
+ *
+ * Errors are those of threads with other texts: functions of threads.h do the work, and
+ * conversation_error() rewrites what they report.
+ */
+
 #include "core/store/tables/threads/conversations.h"
 
 #include <stdio.h>
@@ -137,6 +158,8 @@ enum err_code store_conversation_append(struct store *store, const struct tenant
 
 /* ---- Looking ---- */
 
+/* The place of a cursor, which check_cursors() has found. One that was deleted since counts as
+ * none. */
 #define CURSOR(id) \
     "(SELECT position FROM items WHERE project_id = $1 AND id = " id " AND thread_id = $2)"
 #define ITEM_LIST(order)                                                                \
@@ -232,7 +255,8 @@ enum err_code store_conversation_item_get(struct store *store, const struct tena
     return ERR_OK;
 }
 
-/* Also behind items that were removed. */
+/* Also behind items that were removed: their positions are not given out again while they are
+ * kept for responses. */
 static enum err_code find_end(struct db *db, const struct tenant *tenant, const char *thread_id,
                               int64_t *ret_position, struct err *err)
 {
@@ -323,6 +347,7 @@ enum err_code store_conversation_item_delete(struct store *store, const struct t
         rc = db_commit(db, err);
     if (rc)
         return rc;
+    /* The thread's connection is free again before the next call uses it. */
     db_end(TAKE(db));
     return conversation_error(store_thread_get(store, tenant, thread_id, ret_row, err),
                               thread_id, err);

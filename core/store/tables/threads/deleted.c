@@ -1,3 +1,37 @@
+/*
+ * Deleting responses, and purging what no response needs any more.
+ *
+ * deleted.h says what is kept for whom. This file is about the order of things.
+ *
+ * Deleting locks the lease first. A response that has not ended cannot end meanwhile, so of the
+ * two statements exactly one finds it: mark_run() if it has ended, delete_active() if it has
+ * not. An active one has no descendants, as only a response that has ended can be continued, so
+ * nothing of it is kept. Its owner notices when its next write finds no lease.
+ *
+ * One that has ended keeps its row, its items and its variables, which descendants see. The rest
+ * goes at once: steps, calls, questions, grants and events are found only through the response
+ * itself.
+ *
+ * Purging goes in two phases. The keeper finds what is due, without locks; then each response
+ * has a transaction of its own, which locks, checks again and removes. So a purge never holds
+ * locks on a hundred responses at once, and several keepers may work on the same list.
+ *
+ * A chain is purged from its newest end. A response that others continue is not checked again
+ * and again: purge_at becomes NULL, and the last child's purge sets it. That works in any order
+ * of two transactions:
+ *
+ *   the parent is checked first   it finds the child and clears purge_at; the child's purge sets it
+ *   the child is purged first     it sets the parent's purge_at; the check finds no child
+ *   at the same time              both change the parent's row: one waits for the other, and its
+ *                                 statement then sees what the other did
+ *
+ * Between reading a chain and storing the response that continues it a client's request has no
+ * row, and a purge would not see it. That is what the grace is for: twice the time that a
+ * response may take.
+ *
+ * Locks: thread, lease or run, then items and the rest; the scope of variables last.
+ */
+
 #include "core/store/tables/threads/deleted.h"
 
 #include <string.h>
@@ -14,7 +48,9 @@
 
 /* ---- Deleting ---- */
 
-/* Everything that a client can request is deleted at once. The items stay. */
+/* Everything that a client can request is deleted at once. The items stay. One statement, so
+ * that a row which is not marked (it is active, or marked already) loses nothing: each part asks
+ * for `marked`. */
 static enum err_code mark_run(struct db *db, const struct tenant *tenant, const char *run_id,
                               int64_t grace_us, bool *ret_marked, struct err *err)
 {
@@ -207,6 +243,8 @@ static enum err_code remove_run(struct db *db, const struct due *due, int64_t gr
     return rc ? rc : db_exec(db, &remove, &args, NULL, err);
 }
 
+/* Items that were removed from a thread and kept for its responses, once the last of these is
+ * gone. Every purge in the thread looks, because which one is the last is known only then. */
 static enum err_code remove_left_items(struct db *db, const struct due *due, struct err *err)
 {
     static const struct db_statement remove = {
@@ -219,6 +257,8 @@ static enum err_code remove_left_items(struct db *db, const struct due *due, str
     return exec_about(db, &remove, &due->tenant, due->thread_id, NULL, err);
 }
 
+/* A response that is no longer due was purged by another keeper, or has got a child: nothing is
+ * done. */
 static enum err_code purge_run(struct store *store, const struct due *due, int64_t grace_us,
                                struct err *err)
 {

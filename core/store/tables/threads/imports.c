@@ -1,3 +1,24 @@
+/*
+ * Objects from another server, with the ids that they had there.
+ *
+ * An import is a file with objects, and is often run twice: because it was interrupted, or
+ * because there are more objects now. So everything is INSERT ... ON CONFLICT DO NOTHING, and
+ * each object reports whether it was created, existed, or exists elsewhere.
+ *
+ * A thread and its messages are one transaction, although they come in several calls: a thread
+ * with half of its messages would look complete to a client. The transaction holds the lock of
+ * the thread from the beginning, so no run begins in between. Its deadline starts again with
+ * each call; but PostgreSQL ends a session that is idle inside a transaction for
+ * STORE_SLEEP_SECONDS, so a caller must not pause longer than that between two calls.
+ *
+ * Positions. Messages are appended behind what is there. A position that was computed for a
+ * message which then existed already leaves a gap. Gaps do no harm: positions order, and nothing
+ * counts on them being dense.
+ *
+ * Whether a run is active matters only if something was added. A repeated import that adds
+ * nothing succeeds beside a running thread.
+ */
+
 #include "core/store/tables/threads/imports.h"
 
 #include <assert.h>
@@ -80,6 +101,8 @@ static enum err_code find_end(struct thread_import *import, struct err *err)
     return rc;
 }
 
+/* Inserted before it is locked: what is to be locked must exist. The insert waits for another
+ * import of the same thread. */
 static enum err_code begin(struct thread_import *import, const struct thread_row *row,
                            enum import_outcome *ret_outcome, struct err *err)
 {
@@ -179,7 +202,8 @@ static void note_elsewhere(const struct db_rows *found, const struct item_row *m
                 outcomes[k] = IMPORT_ELSEWHERE;
 }
 
-/* Of the messages that existed, those that are in another thread. */
+/* Of the messages that existed, those that are in another thread: their ids are taken, and the
+ * thread lacks them. Asked only if something existed. */
 static enum err_code find_elsewhere(const struct thread_import *import,
                                     const struct item_row *messages, size_t count,
                                     enum import_outcome *outcomes, struct err *err)

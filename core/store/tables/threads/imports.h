@@ -17,6 +17,7 @@
  * A thread comes with its messages or not at all, and they may be more than fits into memory.
  * So this is the one transaction that outlasts a call: begin, messages as often as necessary,
  * commit. Until thread_import_end() the calling thread may not use the store for anything else.
+ * Between two calls at most STORE_SLEEP_SECONDS may pass, or the database ends the session.
  */
 
 enum import_outcome {

@@ -31,8 +31,9 @@ static enum err_code check_size(struct store *store, const struct tenant *tenant
                       (long long)ITEM_FIND_BYTES, (long long)db_int(rows, 0, 0));
 }
 
-/* OFFSET 0 makes each one access by key, whatever the size of the table was when this was
- * planned. */
+/* An item is visible through its thread, or through a response that has ended and was not
+ * deleted. Items of an active response may still change, so they are not found. OFFSET 0 makes
+ * each one access by key, whatever the size of the table was when this was planned. */
 enum err_code store_items_find(struct store *store, const struct tenant *tenant,
                                const char *const *ids, size_t count,
                                struct item_row **ret_items, size_t *ret_count, struct err *err)

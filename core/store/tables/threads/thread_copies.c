@@ -1,3 +1,29 @@
+/*
+ * Threads made from other threads: forks, copies, merges. All three are one loop over the
+ * source.
+ *
+ * Items are copied in pages, so that neither the time of a statement nor the memory for ids
+ * grows with the thread. Their contents never leave the database: this side reads ids and turns,
+ * decides what becomes of each item, and sends new ids; INSERT ... SELECT does the rest. All
+ * pages are one transaction, and each has the time of a call of its own (db_allow_time()).
+ *
+ * The source is locked for sharing. Clients cannot append to it meanwhile, but the loop of a run
+ * that is active there writes without that lock. So where the source ends, and which run is
+ * still active, is read once at the beginning, and nothing behind that is copied. A run that
+ * ends in the middle is not included, instead of half of it.
+ *
+ * The target is locked like for any change. When both are locked, the smaller id comes first:
+ * copies in both directions at once would otherwise wait for each other.
+ *
+ * A copy remembers the first original of its item (origin_id), over any number of copies
+ * between. A merge skips every item whose original is in the target, so merging twice changes
+ * nothing.
+ *
+ * Decided against: copying by reference, a thread that points into another. Each read of a
+ * thread would have to follow such pointers, and a deletion in one thread would have to know all
+ * others.
+ */
+
 #include "core/store/tables/threads/thread_copies.h"
 
 #include <stdio.h>
@@ -8,15 +34,10 @@
 #include "core/domain/tenant.h"
 #include "core/store/pg/batch.h"
 #include "core/store/pg/db.h"
+#include "core/store/tables/columns.h"
 #include "core/store/tables/threads/deleted.h"
 #include "core/store/tables/threads/thread_guard.h"
 #include "core/store/tables/threads/variable_sql.h"
-
-/*
- * Items are copied in pages, so that neither the time of a statement nor the memory for ids
- * grows with the thread. Their contents never leave the database: new ids go in, and INSERT ...
- * SELECT does the rest.
- */
 
 #define PAGE_ITEMS 1000
 #define PAGE_BYTES ((int64_t)8 * 1024 * 1024) /* bytes of bodies, as they are stored */
@@ -340,16 +361,6 @@ static enum err_code lock_both(const struct copying *copying, struct err *err)
 
 /* ---- Threads ---- */
 
-/* A row of id, metadata, tool_resources, created_at, settings. */
-static void read_thread(const struct db_rows *rows, struct thread_row *ret_row)
-{
-    *ret_row = (struct thread_row){.metadata = db_copy(rows, 0, 1),
-                                   .tool_resources = db_copy(rows, 0, 2),
-                                   .created_at = db_int(rows, 0, 3),
-                                   .settings = db_copy(rows, 0, 4)};
-    db_id(rows, 0, 0, ret_row->id, sizeof(ret_row->id));
-}
-
 static enum err_code insert_fork(const struct copying *copying, struct db_rows **ret_rows,
                                  struct err *err)
 {
@@ -358,7 +369,7 @@ static enum err_code insert_fork(const struct copying *copying, struct db_rows *
                        " created_at, settings)"
                        " SELECT project_id, $3, metadata, tool_resources, $4, settings"
                        " FROM threads WHERE project_id = $1 AND id = $2"
-                       " RETURNING id, metadata, tool_resources, created_at, settings"};
+                       " RETURNING " THREAD_COLUMNS};
     AUTO_DB_ARGS args = {0};
 
     db_arg_tenant(&args, copying->tenant);
@@ -371,9 +382,9 @@ static enum err_code insert_fork(const struct copying *copying, struct db_rows *
 static enum err_code read_target(const struct copying *copying, struct db_rows **ret_rows,
                                  struct err *err)
 {
-    static const struct db_statement select = {
-        "copy_target", "SELECT id, metadata, tool_resources, created_at, settings FROM threads"
-                       " WHERE project_id = $1 AND id = $2"};
+    static const struct db_statement select = {"copy_target",
+                                               "SELECT " THREAD_COLUMNS " FROM threads"
+                                               " WHERE project_id = $1 AND id = $2"};
     AUTO_DB_ARGS args = {0};
 
     db_arg_tenant(&args, copying->tenant);
@@ -401,7 +412,7 @@ enum err_code store_thread_fork(struct store *store, const struct tenant *tenant
     if (!rc)
         rc = db_commit(db, err);
     if (!rc)
-        read_thread(rows, ret_row);
+        thread_read(rows, 0, ret_row);
     return rc;
 }
 
@@ -436,7 +447,7 @@ static enum err_code put_into(struct store *store, struct copying *copying,
     if (!rc)
         rc = db_commit(db, err);
     if (!rc)
-        read_thread(rows, ret_row);
+        thread_read(rows, 0, ret_row);
     return rc;
 }
 

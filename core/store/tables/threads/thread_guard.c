@@ -1,3 +1,18 @@
+/*
+ * What a change of a thread checks, in the order in which it must.
+ *
+ *   lock    the thread's row. Runs that begin and other changes wait here
+ *   idle    no run of it is active. A second statement: the first may have waited for a run to be
+ *           made, and only a statement that begins after that sees it
+ *   room    after the change, because the limit counts what is there then
+ *
+ * The row of the thread stands for everything in it. Locking the items would not do: those that
+ * are being inserted have no rows yet, and a run that begins inserts only new ones.
+ *
+ * Copies lock their source for sharing. Several may read a thread at once, and none of them sees
+ * it change under its statements.
+ */
+
 #include "core/store/tables/threads/thread_guard.h"
 
 #include "core/domain/tenant.h"
@@ -44,12 +59,7 @@ enum err_code thread_guard_known(struct db *db, const struct tenant *tenant, con
 enum err_code thread_guard_known_once(struct store *store, const struct tenant *tenant,
                                       const char *id, struct err *err)
 {
-    AUTO_DB_ROWS *rows = NULL;
-    enum err_code rc = db_once_by_id(store, &exists, tenant, id, &rows, err);
-
-    if (rc)
-        return rc;
-    return db_count(rows) ? ERR_OK : thread_guard_unknown(id, err);
+    return db_find_by_id(store, &exists, tenant, id, thread_guard_unknown, NULL, err);
 }
 
 enum err_code thread_guard_lock(struct db *db, const struct tenant *tenant, const char *id,
@@ -83,6 +93,8 @@ enum err_code thread_guard_idle(struct db *db, const struct tenant *tenant, cons
                    db_text(rows, 0, 0));
 }
 
+/* Positions are given out one by one, so a thread whose next position is below the limit cannot
+ * have more messages than that, and is not counted. */
 enum err_code thread_guard_room(struct db *db, const struct tenant *tenant, const char *id,
                                 int64_t end, struct err *err)
 {

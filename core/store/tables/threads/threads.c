@@ -1,3 +1,28 @@
+/*
+ * Threads, and the messages that clients put into them.
+ *
+ * A message is an item like any other. What makes it a message of the Assistants API is its
+ * type, its role and that it is not hidden (THREAD_MESSAGES). Its place is `position`, which
+ * grows with each item of the thread. Times would not do: two items may have the same
+ * microsecond, and the clocks of nodes differ.
+ *
+ * Changing a thread. Appending or deleting locks the thread's row first (thread_guard.h), which
+ * orders these changes among each other and against runs that begin. Then no run may be active:
+ * its model has read the thread as it was. Reading takes no lock. A list is one statement, and
+ * what it needs before that (the place of a cursor) does not change, since positions never do.
+ *
+ * Cursors are ids of messages. A list is read by position between the positions of its cursors,
+ * so any page costs one range of the index items_thread.
+ *
+ * The usual request costs one round trip: a new thread with all its messages is a single
+ * statement, and so is a look at a message. Only if nothing was found does a second one ask
+ * whether the thread or the message is missing, because OpenAI's errors differ.
+ *
+ * Deleting. A thread goes with everything that only it has: its runs of Assistants, their steps,
+ * calls, questions and events. Responses that have ended outlive it, and the items that they
+ * have read are kept for them without being shown (deleted.h).
+ */
+
 #include "core/store/tables/threads/threads.h"
 
 #include <stdio.h>
@@ -19,16 +44,6 @@ static enum err_code no_message(const char *id, struct err *err)
 }
 
 /* ---- Threads ---- */
-
-/* A row of id, metadata, tool_resources, created_at, settings. */
-static void thread_read(const struct db_rows *rows, size_t row, struct thread_row *ret_row)
-{
-    *ret_row = (struct thread_row){.metadata = db_copy(rows, row, 1),
-                                   .tool_resources = db_copy(rows, row, 2),
-                                   .created_at = db_int(rows, row, 3),
-                                   .settings = db_copy(rows, row, 4)};
-    db_id(rows, row, 0, ret_row->id, sizeof(ret_row->id));
-}
 
 /* The columns of messages that differ, as arrays; the others are the same for all. */
 static void arg_messages(struct db_args *args, const struct item_row *messages, size_t count)
@@ -68,6 +83,8 @@ static void arg_messages(struct db_args *args, const struct item_row *messages, 
     " $8::text[], $9::bigint[], $10::bigint[]) WITH ORDINALITY AS m(id, run_id, assistant_id," \
     " role, body, metadata, created_at, completed_at, n)"
 
+/* Both inserts in one statement, so the thread has its messages or does not exist. There is no
+ * foreign key that would care which of them is executed first. */
 static const struct db_statement insert_thread = {
     "store_thread_create",
     "WITH t AS (INSERT INTO threads (project_id, id, metadata, tool_resources, created_at,"
@@ -98,6 +115,8 @@ enum err_code store_thread_create(struct store *store, const struct tenant *tena
     return db_once(store, &insert_thread, &args, NULL, err);
 }
 
+/* The key is stored with the thread or not at all: a request that failed may be repeated under
+ * its key. */
 static enum err_code claim_and_insert(struct db *db, const struct tenant *tenant,
                                       const struct idempotency *idempotency,
                                       const struct thread_row *row, struct item_row *messages,
@@ -144,20 +163,16 @@ enum err_code store_thread_create_once(struct store *store, const struct tenant 
 enum err_code store_thread_get(struct store *store, const struct tenant *tenant, const char *id,
                                struct thread_row *ret_row, struct err *err)
 {
-    static const struct db_statement select = {
-        "store_thread_get",
-        "SELECT id, metadata, tool_resources, created_at, settings FROM threads"
-        " WHERE project_id = $1 AND id = $2"};
+    static const struct db_statement select = {"store_thread_get",
+                                               "SELECT " THREAD_COLUMNS " FROM threads"
+                                               " WHERE project_id = $1 AND id = $2"};
     AUTO_DB_ROWS *rows = NULL;
-    enum err_code rc = db_once_by_id(store, &select, tenant, id, &rows, err);
+    enum err_code rc =
+        db_find_by_id(store, &select, tenant, id, thread_guard_unknown, &rows, err);
 
-    if (rc)
-        return rc;
-    if (db_count(rows) == 0)
-        return thread_guard_unknown(id, err);
-
-    thread_read(rows, 0, ret_row);
-    return ERR_OK;
+    if (!rc)
+        thread_read(rows, 0, ret_row);
+    return rc;
 }
 
 enum err_code store_thread_modify(struct store *store, const struct tenant *tenant,
@@ -169,7 +184,7 @@ enum err_code store_thread_modify(struct store *store, const struct tenant *tena
         "UPDATE threads SET metadata = coalesce($3, metadata),"
         " tool_resources = coalesce($4, tool_resources), settings = coalesce($5, settings)"
         " WHERE project_id = $1 AND id = $2"
-        " RETURNING id, metadata, tool_resources, created_at, settings"};
+        " RETURNING " THREAD_COLUMNS};
     AUTO_DB_ROWS *rows = NULL;
     AUTO_DB_ARGS args = {0};
     enum err_code rc;
@@ -189,9 +204,10 @@ enum err_code store_thread_modify(struct store *store, const struct tenant *tena
     return ERR_OK;
 }
 
-/* Deletes in the order of locks: the thread, leases, runs, then the rest. The owner of an
- * active run gives it up when its next write finds no row. Responses that have ended outlive
- * their conversation, and all items that they have read are kept for them. */
+/* Deletes in the order of locks: the thread, leases, runs, then the rest. A run that is to begin
+ * waits for the thread and then finds none. The owner of an active run gives it up when its next
+ * write finds no row. Responses that have ended outlive their conversation, and all items that
+ * they have read are kept for them. */
 enum err_code store_thread_delete(struct store *store, const struct tenant *tenant,
                                   const char *id, struct err *err)
 {
@@ -201,14 +217,17 @@ enum err_code store_thread_delete(struct store *store, const struct tenant *tena
 #define OF_ITS_RUNS "project_id = $1 AND run_id IN (SELECT id FROM runs WHERE " ITS_RUNS ")"
     static const struct db_statement statements[] = {
         {"store_thread_delete", "DELETE FROM threads WHERE project_id = $1 AND id = $2"},
+        /* From here on no write of an active run succeeds: its fence is gone. */
         {"store_thread_delete_leases", "DELETE FROM run_leases WHERE " OF_ITS_RUNS},
         {"store_thread_delete_steps", "DELETE FROM run_steps WHERE " OF_ITS_RUNS},
         {"store_thread_delete_calls", "DELETE FROM tool_calls WHERE " OF_ITS_RUNS},
         {"store_thread_delete_approvals", "DELETE FROM approvals WHERE " OF_ITS_RUNS},
         {"store_thread_delete_grants", GRANTS_DELETE},
         {"store_thread_delete_events", "DELETE FROM run_events WHERE " OF_ITS_RUNS},
+        /* Of an active response: its items were to become the conversation's when it ends. */
         {"store_thread_delete_own_items",
          "DELETE FROM items WHERE thread_id IS NULL AND " OF_ITS_RUNS},
+        /* After everything that is found by the runs. */
         {"store_thread_delete_runs", "DELETE FROM runs WHERE " ITS_RUNS},
         {"store_thread_keep_items",
          "UPDATE items SET left_position = " THREAD_END " WHERE project_id = $1"
@@ -238,7 +257,8 @@ enum err_code store_thread_delete(struct store *store, const struct tenant *tena
 
 /* ---- Appending ---- */
 
-/* Inserts nothing while a run is active. */
+/* Inserts nothing while a run is active. The check is part of the statement, so the usual
+ * message costs no round trip for it. */
 static enum err_code insert_message(struct db *db, const struct tenant *tenant,
                                     struct item_row *message, bool *ret_inserted,
                                     struct err *err)
@@ -282,6 +302,8 @@ static enum err_code append_message(struct db *db, const struct tenant *tenant,
     return rc;
 }
 
+/* The limit is checked behind the insert: it then counts what would be there, and the rollback
+ * undoes it. */
 static enum err_code create_message(struct db *db, const struct tenant *tenant,
                                     struct item_row *message, struct err *err)
 {
@@ -457,6 +479,8 @@ enum err_code store_message_list(struct store *store, const struct tenant *tenan
 
 /* ---- Changing ---- */
 
+/* Without a lock of the thread: no run reads metadata, and a writer that replaces the item
+ * leaves them alone (items_upsert). */
 enum err_code store_message_modify(struct store *store, const struct tenant *tenant,
                                    const char *thread_id, const char *id, const char *metadata,
                                    struct item_row *ret_row, struct err *err)

@@ -1,3 +1,34 @@
+/*
+ * The variables of a scope: a thread, or a response outside conversations.
+ *
+ * A response sees the variables of its ancestors. They are not copied to it, which would cost as
+ * much as all of them for each response. Instead the statements go up the chain. They are built
+ * of macros, each a named step (a CTE):
+ *
+ *   target    the scopes that are asked for: one, or several of a group commit
+ *   up        from each target through its parents. `upto` is set where a chain began in a
+ *             conversation: what was written there later belongs to another branch
+ *   met       the rows of all these scopes
+ *   nearest   for each name the nearest row; `above` says that an ancestor has the name as well
+ *   seen      without those that were removed: a row that hides an ancestor's
+ *
+ * SEEN is all of that, SEEN_ONE the same for one name, which stops where the name is found. Both
+ * end after VARIABLE_CHAIN_LIMIT scopes or VARIABLE_ROWS_LIMIT rows, so the length of a chain
+ * does not make reading ever slower.
+ *
+ * Writing touches the scope's own rows only. So branches stay apart, and deleting a response
+ * takes its own variables and no other's.
+ *
+ * Locks, in this order: the row of the thread or run (lock_owner(), changes by clients and
+ * models), then the scope. The scope's is an advisory lock, because there is nothing else to
+ * lock: a new variable has no row, and the limits concern all rows together. Two changes of one
+ * scope are therefore one after the other, and the second counts what the first has stored.
+ *
+ * Limits are applied after each change. Variables beyond them are evicted, the longest unused
+ * first; those marked as kept never are. Reading a variable counts as use, so it updates the
+ * row, without any lock but the row's own.
+ */
+
 #include "core/store/tables/threads/variables.h"
 
 #include <stdlib.h>
@@ -190,6 +221,8 @@ static void arg_scope(struct db_args *args, const struct tenant *tenant, const c
 
 /* ---- Reading ---- */
 
+/* What is read may be an ancestor's row, and its use is noted there: it is one variable for all
+ * that see it. */
 enum err_code store_variable_get(struct store *store, const struct tenant *tenant,
                                  const char *scope, const char *name,
                                  enum variable_reading reading, struct variable *ret_variable,
@@ -374,6 +407,10 @@ static void arg_keep(struct db_args *args, const bool *keep)
         db_arg_text(args, NULL);
 }
 
+/* One statement for creating, changing and both. It starts from what the scope sees, so changing
+ * an ancestor's variable makes a row of the scope's own with the changed fields and the rest of
+ * the ancestor's. No row comes back if `how` does not allow it, or if a new variable would have
+ * no value. */
 static enum err_code upsert(struct db *db, const struct tenant *tenant, const char *scope,
                             const struct variable_change *change, enum variable_put how,
                             struct db_rows **ret_rows, struct err *err)
@@ -408,6 +445,7 @@ static enum err_code upsert(struct db *db, const struct tenant *tenant, const ch
     return db_exec(db, &put, &args, ret_rows, err);
 }
 
+/* After the change, under the lock of the scope. The rollback undoes what is too much. */
 static enum err_code check_kept(struct db *db, const struct tenant *tenant, const char *scope,
                                 struct err *err)
 {

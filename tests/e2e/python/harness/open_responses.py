@@ -9,6 +9,7 @@ All else is held to it.
 import copy
 import json
 import pathlib
+import re
 
 import jsonschema
 import referencing
@@ -19,13 +20,11 @@ URN = "urn:open-responses"
 KNOWN_ITEMS = {"message", "function_call", "function_call_output", "reasoning", "compaction"}
 KNOWN_CHOICES = {"function", "allowed_tools"}
 
-# Events that OpenAI has and Open Responses has not.
+# Events that OpenAI has and Open Responses has not: those of all calls but functions, and these.
+OTHER_CALLS = re.compile(r"response\.(?!function_)\w+?_call[._]")
 OTHER_EVENTS = (
     "response.reasoning_text.",  # there it is response.reasoning.
-    "response.custom_tool_call_input.",
-    "response.mcp_", "response.file_search_call.", "response.web_search_call.",
-    "response.code_interpreter_call", "response.image_generation_call.",
-    "response.shell_call", "response.apply_patch_call", "keepalive",
+    "response.mcp_list_tools.", "keepalive",
 )
 
 
@@ -118,7 +117,7 @@ class OpenResponses:
 
     def event_complaint(self, event):
         kind = event["type"]
-        if kind.startswith(OTHER_EVENTS):
+        if kind.startswith(OTHER_EVENTS) or OTHER_CALLS.match(kind):
             return None
         if kind not in FACTS["events"]:
             return f"Open Responses has no event '{kind}', and it is no known conflict"

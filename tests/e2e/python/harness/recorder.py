@@ -19,10 +19,27 @@ from .open_responses import OpenResponses
 ROOT = pathlib.Path(__file__).resolve().parents[4]
 CONTRACT = "urn:openapi"
 
+# What test handlers add to the contract: {JSON pointer: what is added there}.
+ADDITIONS = ROOT / "tests" / "support" / "handlers"
+
+
+def add(document, additions):
+    for pointer, added in additions.items():
+        place = document
+        for member in pointer.lstrip("/").split("/"):
+            place = place[member]
+        if isinstance(place, list):
+            place.extend(added)
+        else:
+            assert not place.keys() & added.keys(), pointer
+            place.update(added)
+
 
 class Contract:
     def __init__(self, path):
         self.document = yaml.load(path.read_text(), yaml.CSafeLoader)
+        for additions in sorted(ADDITIONS.glob("*.yaml")):
+            add(self.document, yaml.load(additions.read_text(), yaml.CSafeLoader))
         resource = referencing.Resource(self.document, referencing.jsonschema.DRAFT202012)
         self.registry = referencing.Registry().with_resource(CONTRACT, resource)
         self.validators = {}

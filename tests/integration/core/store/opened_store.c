@@ -1,3 +1,9 @@
+/*
+ * One store for a whole test program. PostgreSQL takes a second to start, so the tests of a
+ * program share it, and each makes rows of its own: ids are random, and what a test counts it
+ * selects by its ids.
+ */
+
 #include "tests/integration/core/store/opened_store.h"
 
 #include <stdbool.h>

@@ -1,3 +1,9 @@
+/*
+ * Steps that many tests take with a run: made by a client, answered by a client, ended by its
+ * owner. Each goes through the function that the server uses, so a test starts from a state that
+ * can exist.
+ */
+
 #include "tests/integration/core/store/run_samples.h"
 
 #include <setjmp.h>

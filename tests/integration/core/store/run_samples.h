@@ -5,7 +5,7 @@
 #include "tests/integration/core/store/samples.h"
 
 /*
- * run_samples.h -- what clients do to runs of the opened store, in a line.
+ * run_samples.h -- what clients do to runs of the opened store, a line each.
  */
 
 const char *status_of(const char *run_id);

@@ -1,3 +1,14 @@
+/*
+ * Rows with the fields that no test is about, and writes that a test can wait for.
+ *
+ * A write comes back on a loop, as in the server: the loop posts a semaphore, and
+ * samples_await() counts. So no test sleeps, and a write that never comes back hangs its test
+ * instead of passing it.
+ *
+ * Threads are inserted by SQL. The functions that make them are under test elsewhere, and a
+ * mistake there should fail there only.
+ */
+
 #include "tests/integration/core/store/samples.h"
 
 #include <stdio.h>

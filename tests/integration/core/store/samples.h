@@ -8,14 +8,14 @@
 #include "tests/support/tenants.h"
 
 /*
- * samples.h -- rows to store, and writes that are waited for.
+ * samples.h -- rows to store, and writes that the test waits for.
  */
 
 #define PROJECT "proj_samples"
 #define TENANT  TENANT_OF(PROJECT)
 #define CONTEXT 100
 
-/* A run of a thread that is there, or of none ("": a response). The caller clears it. */
+/* A run of a thread that exists, or without a thread ("": a response). The caller clears it. */
 struct run_row sample_run(const char *thread_id, enum run_status status);
 struct item_row sample_item(const struct run_row *run, int64_t position, const char *body);
 struct call_row sample_call(const struct run_row *run, int position, const char *call_id);

@@ -1,3 +1,11 @@
+/*
+ * Questions and answers: stored once, decided once, taken up once.
+ *
+ * The races are played one after the other, in each order that the locks allow: a response reads
+ * a question, another one answers it, the first tries to take it up. What a crash leaves is made
+ * by hand, as rows of a response that has failed or was never stored.
+ */
+
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -58,7 +66,7 @@ static void asked(char ret_run[ID_SIZE], char ret_id[ID_SIZE])
     run_row_clear(&run);
 }
 
-/* By one who has seen what is there. */
+/* Taken up by a response whose request has read the question as it is. */
 static enum err_code take(const char *id, bool approve, const char *by, bool *ret_lost)
 {
     struct approval_answer answer = {
@@ -102,7 +110,7 @@ static void an_answer_is_taken_up_once(void **state)
 
     (void)state;
     asked(run, id);
-    asked(other, other_question); /* a response that is there, and has completed */
+    asked(other, other_question); /* a response that exists and has completed */
     assert_int_equal(take(id, true, other, &lost), ERR_OK);
     assert_false(lost);
     assert_int_equal(take(id, true, "resp_later", &lost), ERR_TAKEN);
@@ -189,7 +197,7 @@ static void an_answer_outlasts_the_question_that_is_written_again(void **state)
     run_load_clear(&load);
 }
 
-/* F110: nobody knows what the one that was never stored has done. */
+/* F110: what the response that was never stored has executed is unknown. */
 static void after_a_crash_the_answer_is_lost_and_may_be_given_again(void **state)
 {
     char run[ID_SIZE], id[ID_SIZE];
@@ -204,8 +212,8 @@ static void after_a_crash_the_answer_is_lost_and_may_be_given_again(void **state
     assert_true(lost);
 }
 
-/* F46: both have read the question when nobody had answered it. */
-static void of_two_at_once_one_takes_it_up(void **state)
+/* F46: both have read the question before it was answered. */
+static void of_two_responses_at_once_one_takes_an_answer_up(void **state)
 {
     char run[ID_SIZE], id[ID_SIZE];
     struct approval_answer late = {.approve = true};
@@ -287,7 +295,7 @@ static void expect_missing(const char *thread, const struct approval_answer *ans
     run_row_clear(&run);
 }
 
-static void what_is_missing_is_named(void **state)
+static void the_error_names_the_missing_question(void **state)
 {
     char run[ID_SIZE], id[ID_SIZE], thread[ID_SIZE];
     struct approval_row row;
@@ -362,14 +370,14 @@ static void held(char ret_run[ID_SIZE], char ret_id[ID_SIZE])
     run_row_clear(&run);
 }
 
-static bool look(const char *run, const char *id, enum hold_look how, bool *ret_taken)
+static bool look(const char *run, const char *id, enum hold_action how, bool *ret_taken)
 {
     struct approval_row *rows;
     size_t count;
     bool goes_on;
 
     assert_int_equal(
-        store_approvals_look(store, TENANT, run, &id, 1, how, &rows, &count, &goes_on, NULL),
+        store_approvals_held(store, TENANT, run, &id, 1, how, &rows, &count, &goes_on, NULL),
         ERR_OK);
     assert_int_equal(count, 1);
     approval_rows_free(rows, count);
@@ -399,26 +407,26 @@ static void decide_yes(const char *id)
 }
 
 /* F44. */
-static void what_is_waited_for_is_nobody_elses(void **state)
+static void a_question_that_its_response_waits_for_is_its_own(void **state)
 {
     char run[ID_SIZE], id[ID_SIZE];
     bool taken, lost;
 
     (void)state;
     held(run, id);
-    assert_false(look(run, id, HOLD_LOOK, &taken));
+    assert_false(look(run, id, HOLD_READ, &taken));
     assert_true(taken);
     assert_false(is_answered(run));
     assert_int_equal(take(id, true, "resp_other", &lost), ERR_TAKEN);
     decide_yes(id);
     assert_true(is_answered(run));
-    assert_true(look(run, id, HOLD_LOOK, &taken));
+    assert_true(look(run, id, HOLD_READ, &taken));
     assert_true(look(run, id, HOLD_LEAVE, &taken)); /* in time */
     assert_true(taken);
 }
 
 /* F44. */
-static void what_is_waited_for_no_longer_is_the_next_ones(void **state)
+static void a_question_that_is_no_longer_waited_for_is_left_to_the_next_response(void **state)
 {
     char run[ID_SIZE], id[ID_SIZE];
     bool taken;
@@ -427,14 +435,14 @@ static void what_is_waited_for_no_longer_is_the_next_ones(void **state)
     held(run, id);
     assert_false(look(run, id, HOLD_LEAVE, &taken));
     assert_false(taken);
-    decide_yes(id); /* too late for the one that has asked */
+    decide_yes(id); /* too late for the response that has asked */
     assert_false(look(run, id, HOLD_LEAVE, &taken));
     assert_false(taken);
     assert_false(is_answered(run));
 }
 
-/* F44, F110: it was left, and then nobody heard of it. */
-static void what_a_failed_response_has_left_expires(void **state)
+/* F44, F110: the response left its question and then failed, so no response takes it up. */
+static void questions_that_a_failed_response_has_left_expire(void **state)
 {
     char run[ID_SIZE], id[ID_SIZE];
     struct approval_answer answer = {.id = id, .approve = true};
@@ -516,14 +524,14 @@ int main(void)
         cmocka_unit_test(an_answer_is_taken_up_once),
         cmocka_unit_test(an_answer_outlasts_the_question_that_is_written_again),
         cmocka_unit_test(after_a_crash_the_answer_is_lost_and_may_be_given_again),
-        cmocka_unit_test(of_two_at_once_one_takes_it_up),
+        cmocka_unit_test(of_two_responses_at_once_one_takes_an_answer_up),
         cmocka_unit_test(an_answer_is_taken_up_with_the_response_that_is_made),
-        cmocka_unit_test(what_is_missing_is_named),
+        cmocka_unit_test(the_error_names_the_missing_question),
         cmocka_unit_test(one_answer_that_does_not_fit_stores_none),
         cmocka_unit_test(deciding_is_not_taking_up),
-        cmocka_unit_test(what_is_waited_for_is_nobody_elses),
-        cmocka_unit_test(what_is_waited_for_no_longer_is_the_next_ones),
-        cmocka_unit_test(what_a_failed_response_has_left_expires),
+        cmocka_unit_test(a_question_that_its_response_waits_for_is_its_own),
+        cmocka_unit_test(a_question_that_is_no_longer_waited_for_is_left_to_the_next_response),
+        cmocka_unit_test(questions_that_a_failed_response_has_left_expire),
         cmocka_unit_test(an_answer_and_a_write_lock_in_one_order),
     };
 

@@ -1,3 +1,8 @@
+/*
+ * Assistants, and with them what all lists share: pages that follow each other miss nothing and
+ * repeat nothing, from either end, also at the edges.
+ */
+
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -28,7 +33,7 @@ static void make(const struct tenant *tenant, char ret_id[ID_SIZE], const char *
     assistant_row_clear(&row);
 }
 
-static void what_was_made_is_found(void **state)
+static void an_assistant_that_was_made_is_found(void **state)
 {
     struct assistant_row row = {0};
     char id[ID_SIZE];
@@ -43,7 +48,7 @@ static void what_was_made_is_found(void **state)
     assistant_row_clear(&row);
 }
 
-static void another_project_has_never_heard_of_it(void **state)
+static void another_project_does_not_find_it(void **state)
 {
     struct assistant_row row = {0};
     struct err theirs, unknown;
@@ -67,7 +72,7 @@ static void another_project_has_never_heard_of_it(void **state)
     assistant_row_clear(&row);
 }
 
-static void changes_are_put_over_what_is_there(void **state)
+static void changes_replace_members_of_the_body(void **state)
 {
     struct assistant_row row = {0};
     char id[ID_SIZE];
@@ -86,7 +91,7 @@ static void changes_are_put_over_what_is_there(void **state)
     assistant_row_clear(&row);
 }
 
-static void what_was_deleted_is_gone(void **state)
+static void a_deleted_assistant_is_gone(void **state)
 {
     struct assistant_row row = {0};
     char id[ID_SIZE];
@@ -223,10 +228,10 @@ static void a_cursor_that_is_not_in_the_list_is_refused(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(what_was_made_is_found),
-        cmocka_unit_test(another_project_has_never_heard_of_it),
-        cmocka_unit_test(changes_are_put_over_what_is_there),
-        cmocka_unit_test(what_was_deleted_is_gone),
+        cmocka_unit_test(an_assistant_that_was_made_is_found),
+        cmocka_unit_test(another_project_does_not_find_it),
+        cmocka_unit_test(changes_replace_members_of_the_body),
+        cmocka_unit_test(a_deleted_assistant_is_gone),
         cmocka_unit_test(pages_that_follow_each_other_miss_nothing),
         cmocka_unit_test(pages_before_lie_directly_before),
         cmocka_unit_test(a_page_may_lie_between_two_rows),

@@ -1,6 +1,11 @@
 /*
- * Commits whose answer is lost, and statements that fail: what is stored is never called an outage,
- * and nothing is half done.
+ * Commits whose answer is lost, and statements that fail: what is stored is never reported as an
+ * outage, and nothing is half done.
+ *
+ * A lost answer has two cases that look alike from here. Either the commit has happened, or it
+ * is still under way. The second is made with a deferred trigger that waits for an advisory
+ * lock: the COMMIT hangs in it until the test lets it end or kills it, and the look-up must wait
+ * for that.
  */
 
 #include <setjmp.h>
@@ -21,7 +26,8 @@
 #include "tests/integration/core/store/samples.h"
 #include "tests/support/pg_fixture.h"
 
-/* What was stored must not be called an outage, or the client would be refused when it tries again. */
+/* What was stored must not be reported as an outage, or the client would be refused when it tries
+ * again. */
 static void a_commit_that_went_unanswered_is_looked_up(void **state)
 {
     const char *const ids[] = {"a", "b"};
@@ -53,10 +59,10 @@ static void a_commit_that_went_unanswered_is_looked_up(void **state)
     end_run(&accepted);
 }
 
-/* Of a response outside conversations: no row of it can be seen until it is committed. */
+/* The COMMIT of a response outside conversations: no other session sees a row of it before. */
 struct slow_commit {
-    PGconn *holder;  /* of what the COMMIT waits for */
-    const char *end; /* said when somebody waits for the COMMIT, or nobody will */
+    PGconn *holder;  /* holds what the COMMIT waits for */
+    const char *end; /* executed once a session waits for the COMMIT, or none will */
     atomic_bool over;
 };
 
@@ -65,7 +71,7 @@ static void say(PGconn *connection, const char *sql)
     PQclear(PQexec(connection, sql));
 }
 
-static bool somebody_waits(PGconn *connection)
+static bool another_session_waits(PGconn *connection)
 {
     PGresult *result =
         PQexec(connection, "SELECT EXISTS (SELECT FROM pg_locks WHERE NOT granted"
@@ -80,7 +86,7 @@ static void *end_commit(void *arg)
 {
     struct slow_commit *slow = arg;
 
-    while (!atomic_load(&slow->over) && !somebody_waits(slow->holder))
+    while (!atomic_load(&slow->over) && !another_session_waits(slow->holder))
         continue;
     say(slow->holder, slow->end);
     return NULL;
@@ -127,7 +133,8 @@ static void a_commit_that_is_under_way_is_waited_for(void **state)
     end_run(&load);
 }
 
-/* A client's whole acquaintance with a run. False, with an outage's code, when the fault struck. */
+/* All that a client does with a run, from making to cancelling it. False, with the code of an
+ * outage, if the fault struck. */
 static bool live(const char *thread)
 {
     const char *const ids[] = {"a", "b"};
@@ -175,7 +182,7 @@ static void every_statement_may_fail(void **state)
             fired = fault_fired();
             fault_disarm();
             assert_int_equal(well, !fired || i >= 3);
-            /* A run without a lease, or a lease without a run, would be half of something. */
+            /* A run without a lease, or a lease without a run, is half of a transaction. */
             assert_int_equal(
                 pg_fixture_count("SELECT (SELECT count(*) FROM runs WHERE thread_id = '%s'"
                                  "  AND id NOT IN (SELECT run_id FROM run_leases))"

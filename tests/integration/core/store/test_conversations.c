@@ -1,3 +1,11 @@
+/*
+ * Conversations: what a response adds to them, and when.
+ *
+ * A response keeps its items until the write that ends it. So each way of ending is tried, also
+ * by an owner that has lost its lease, by a node that dies, and by a deletion in the middle;
+ * then the conversation is read as a client and as the next response would.
+ */
+
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -19,11 +27,11 @@
 #include "tests/integration/core/store/samples.h"
 #include "tests/support/pg_fixture.h"
 
-/* An item that nobody made, as a client adds them. */
+/* An item that no run has made, as clients add them. */
 static struct item_row loose_item(const char *body)
 {
-    static const struct run_row nobody;
-    struct item_row item = sample_item(&nobody, 0, body);
+    static const struct run_row no_run;
+    struct item_row item = sample_item(&no_run, 0, body);
 
     item.input = true;
     return item;
@@ -99,7 +107,7 @@ static enum err_code end(struct run_row *run, enum run_status status)
 
 /* ---- Responses ---- */
 
-static void all_of_a_response_comes_with_its_end(void **state)
+static void all_items_of_a_response_arrive_with_its_end(void **state)
 {
     struct run_row run;
     char thread[ID_SIZE];
@@ -121,7 +129,7 @@ static void all_of_a_response_comes_with_its_end(void **state)
     run_row_clear(&run);
 }
 
-static void only_what_was_answered_is_kept(void **state)
+static void only_responses_that_ended_well_leave_items(void **state)
 {
     static const struct {
         enum run_status status;
@@ -149,7 +157,7 @@ static void only_what_was_answered_is_kept(void **state)
     }
 }
 
-/* The lease is somebody else's: nothing of the old owner's end may be seen. */
+/* Another node has the lease: nothing of the old owner's end may be seen. */
 static void a_stale_owner_gives_nothing_to_the_conversation(void **state)
 {
     char thread[ID_SIZE];
@@ -165,7 +173,7 @@ static void a_stale_owner_gives_nothing_to_the_conversation(void **state)
     run_row_clear(&run);
 }
 
-static void a_response_that_goes_on_locks_its_conversation(void **state)
+static void a_response_that_has_not_ended_locks_its_conversation(void **state)
 {
     struct run_row run, second, assistants;
     struct item_row item = loose_item("no");
@@ -204,7 +212,7 @@ static void a_response_that_goes_on_locks_its_conversation(void **state)
     run_row_clear(&assistants);
 }
 
-/* What it was checked against must be what it continues. */
+/* A response continues exactly the conversation that its request has read. */
 static void a_conversation_that_has_grown_refuses_a_response(void **state)
 {
     char thread[ID_SIZE];
@@ -237,7 +245,7 @@ static struct run_load claim(void)
     return load;
 }
 
-static void who_takes_over_sees_the_conversation_then_the_response(void **state)
+static void a_node_that_takes_over_loads_the_conversation_then_the_response(void **state)
 {
     struct run_write *write;
     struct item_row answer;
@@ -379,12 +387,12 @@ static void a_conversation_can_be_full(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(all_of_a_response_comes_with_its_end),
-        cmocka_unit_test(only_what_was_answered_is_kept),
+        cmocka_unit_test(all_items_of_a_response_arrive_with_its_end),
+        cmocka_unit_test(only_responses_that_ended_well_leave_items),
         cmocka_unit_test(a_stale_owner_gives_nothing_to_the_conversation),
-        cmocka_unit_test(a_response_that_goes_on_locks_its_conversation),
+        cmocka_unit_test(a_response_that_has_not_ended_locks_its_conversation),
         cmocka_unit_test(a_conversation_that_has_grown_refuses_a_response),
-        cmocka_unit_test(who_takes_over_sees_the_conversation_then_the_response),
+        cmocka_unit_test(a_node_that_takes_over_loads_the_conversation_then_the_response),
         cmocka_unit_test(a_dead_nodes_foreground_gives_the_conversation_back),
         cmocka_unit_test(a_response_that_has_ended_outlives_its_conversation),
         cmocka_unit_test(a_chain_begins_with_what_lay_before_it),

@@ -1,3 +1,14 @@
+/*
+ * What a deletion takes away, and what it must leave.
+ *
+ * Responses continue each other, and conversations are read by responses. So each test builds a
+ * chain or a conversation, deletes part of it, purges, and reads what the next response would be
+ * sent. Bodies are single letters, so that a context is one short string.
+ *
+ * Purging runs with no grace and one response at a time, which is the order that could break
+ * chains. The one test about the grace gives it an hour.
+ */
+
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -36,7 +47,7 @@ static void respond(const char *parent, const char *body, char ret_id[ID_SIZE])
     run_row_clear(&run);
 }
 
-/* One in a conversation where `seen` positions are taken. */
+/* A response in a conversation in which `seen` positions are taken. */
 static void respond_in(const char *thread, int64_t seen, const char *body, char ret_id[ID_SIZE])
 {
     struct run_row run = sample_run("", RUN_IN_PROGRESS);
@@ -67,8 +78,8 @@ static void respond_in(const char *thread, int64_t seen, const char *body, char 
 
 static void append(const char *thread, const char *body, char ret_id[ID_LIMIT + 1])
 {
-    static const struct run_row nobody;
-    struct item_row item = sample_item(&nobody, 0, body);
+    static const struct run_row no_run;
+    struct item_row item = sample_item(&no_run, 0, body);
 
     item.input = true;
     (void)snprintf(item.role, sizeof(item.role), "user");
@@ -88,8 +99,8 @@ static void expect_items(struct item_row *items, size_t count, const char *expec
     item_rows_free(items, count);
 }
 
-/* What a response that continues this one is told. */
-static void expect_heard(const char *id, const char *expected)
+/* The context of a response that continues this one. */
+static void expect_chain(const char *id, const char *expected)
 {
     struct item_row *items = NULL;
     char thread[ID_SIZE];
@@ -100,8 +111,8 @@ static void expect_heard(const char *id, const char *expected)
     expect_items(items, count, expected);
 }
 
-/* What the next response in the conversation is told. */
-static void expect_seen(const char *thread, const char *expected)
+/* The context of the next response in the conversation. */
+static void expect_context(const char *thread, const char *expected)
 {
     struct item_row *items = NULL;
     int64_t position;
@@ -119,7 +130,7 @@ static void delete (const char *id)
     assert_int_equal(store_response_delete(store, TENANT, id, NO_GRACE, NULL), ERR_OK);
 }
 
-/* Removes what may go. */
+/* Purges everything that is due. */
 static void purge(void)
 {
     size_t count = 1;
@@ -137,7 +148,7 @@ static void expect_rows(const char *id, long runs, long items)
 
 /* ---- Chains ---- */
 
-static void descendants_hear_what_was_deleted(void **state)
+static void descendants_keep_the_context_that_was_deleted(void **state)
 {
     char a[ID_SIZE], b[ID_SIZE], c[ID_SIZE];
 
@@ -147,13 +158,13 @@ static void descendants_hear_what_was_deleted(void **state)
     respond(b, "c", c);
     delete (b);
     purge();
-    expect_heard(c, "a b c");
+    expect_chain(c, "a b c");
     delete (a);
     purge();
-    expect_heard(c, "a b c");
+    expect_chain(c, "a b c");
 }
 
-static void what_was_deleted_is_not_found(void **state)
+static void a_deleted_response_is_not_found(void **state)
 {
     char a[ID_SIZE], b[ID_SIZE], thread[ID_SIZE];
     struct item_row *items;
@@ -166,7 +177,7 @@ static void what_was_deleted_is_not_found(void **state)
     respond(a, "b", b);
     assert_int_equal(store_response_delete(store, TENANT_OF("proj_other"), a, NO_GRACE, NULL),
                      ERR_NOT_FOUND);
-    expect_heard(a, "a");
+    expect_chain(a, "a");
     delete (a);
     assert_int_equal(store_response_delete(store, TENANT, a, NO_GRACE, NULL), ERR_NOT_FOUND);
     assert_int_equal(store_run_get(store, TENANT, NULL, a, &run, NULL), ERR_NOT_FOUND);
@@ -179,7 +190,9 @@ static void what_was_deleted_is_not_found(void **state)
                      1);
 }
 
-static void what_nobody_needs_is_purged(void **state)
+/* A chain with two ends: what only the deleted end has read goes, what both have read stays
+ * until the other end goes as well. */
+static void responses_that_no_other_continues_are_purged(void **state)
 {
     char a[ID_SIZE], b[ID_SIZE], c[ID_SIZE], d[ID_SIZE];
 
@@ -193,7 +206,7 @@ static void what_nobody_needs_is_purged(void **state)
     delete (c);
     purge();
     expect_rows(c, 0, 0);
-    expect_heard(d, "a b d");
+    expect_chain(d, "a b d");
     assert_int_equal(pg_fixture_count("SELECT count(*) FROM runs WHERE purge_at IS NOT NULL"),
                      0);
     delete (d);
@@ -203,7 +216,7 @@ static void what_nobody_needs_is_purged(void **state)
     expect_rows(d, 0, 0);
 }
 
-static void what_was_not_deleted_stays(void **state)
+static void a_purge_leaves_what_was_not_deleted(void **state)
 {
     char a[ID_SIZE], b[ID_SIZE];
 
@@ -214,10 +227,10 @@ static void what_was_not_deleted_stays(void **state)
     purge();
     expect_rows(b, 0, 0);
     expect_rows(a, 1, 1);
-    expect_heard(a, "a");
+    expect_chain(a, "a");
 }
 
-static void who_is_continuing_it_has_time_to_store_that(void **state)
+static void a_request_that_continues_it_has_time_to_store_its_response(void **state)
 {
     char a[ID_SIZE], b[ID_SIZE];
     size_t count = 1;
@@ -230,7 +243,7 @@ static void who_is_continuing_it_has_time_to_store_that(void **state)
     respond(a, "b", b);
     pg_fixture_ask("UPDATE runs SET purge_at = 1 WHERE id = '%s'", a);
     purge();
-    expect_heard(b, "a b");
+    expect_chain(b, "a b");
     delete (b);
     purge();
     expect_rows(a, 0, 0);
@@ -238,7 +251,7 @@ static void who_is_continuing_it_has_time_to_store_that(void **state)
 
 /* ---- Conversations ---- */
 
-static void what_is_taken_out_was_heard_before(void **state)
+static void earlier_responses_keep_items_that_are_removed(void **state)
 {
     char thread[ID_SIZE], first[ID_SIZE], second[ID_SIZE];
     char before[ID_LIMIT + 1], last[ID_LIMIT + 1];
@@ -258,14 +271,14 @@ static void what_is_taken_out_was_heard_before(void **state)
     assert_int_equal(store_conversation_item_get(store, TENANT, thread, before, &item, NULL),
                      ERR_NOT_FOUND);
 
-    expect_seen(thread, "first");
+    expect_context(thread, "first");
     respond_in(thread, 3, "second", second);
-    expect_seen(thread, "first second");
-    expect_heard(first, "before first");
-    expect_heard(second, "first second");
+    expect_context(thread, "first second");
+    expect_chain(first, "before first");
+    expect_chain(second, "first second");
 }
 
-static void what_nobody_has_heard_goes_at_once(void **state)
+static void items_that_no_response_has_read_are_deleted_at_once(void **state)
 {
     char thread[ID_SIZE], id[ID_LIMIT + 1];
     struct thread_row row;
@@ -280,7 +293,9 @@ static void what_nobody_has_heard_goes_at_once(void **state)
         pg_fixture_count("SELECT count(*) FROM items WHERE thread_id = '%s'", thread), 0);
 }
 
-static void a_conversation_that_is_deleted_was_heard_before(void **state)
+/* Two responses in the conversation and one that continues the first outside of it: each keeps
+ * the items that its own context had, and the last one to go takes the items along. */
+static void responses_keep_the_items_of_a_deleted_conversation(void **state)
 {
     char thread[ID_SIZE], first[ID_SIZE], second[ID_SIZE], child[ID_SIZE];
     char id[ID_LIMIT + 1];
@@ -295,14 +310,14 @@ static void a_conversation_that_is_deleted_was_heard_before(void **state)
     assert_int_equal(store_thread_delete(store, TENANT, thread, NULL), ERR_OK);
     assert_int_equal(store_conversation_item_delete(store, TENANT, thread, id, NULL, NULL),
                      ERR_NOT_FOUND);
-    expect_heard(first, "before first");
-    expect_heard(second, "before first between second");
-    expect_heard(child, "before first child");
+    expect_chain(first, "before first");
+    expect_chain(second, "before first between second");
+    expect_chain(child, "before first child");
 
     delete (first);
     delete (second);
     purge();
-    expect_heard(child, "before first child");
+    expect_chain(child, "before first child");
     delete (child);
     purge();
     assert_int_equal(
@@ -323,20 +338,20 @@ static void a_response_that_is_deleted_leaves_its_items_to_its_conversation(void
     delete (first);
     purge();
     expect_rows(first, 0, 1);
-    expect_seen(thread, "before first");
+    expect_context(thread, "before first");
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(descendants_hear_what_was_deleted),
-        cmocka_unit_test(what_was_deleted_is_not_found),
-        cmocka_unit_test(what_nobody_needs_is_purged),
-        cmocka_unit_test(what_was_not_deleted_stays),
-        cmocka_unit_test(who_is_continuing_it_has_time_to_store_that),
-        cmocka_unit_test(what_is_taken_out_was_heard_before),
-        cmocka_unit_test(what_nobody_has_heard_goes_at_once),
-        cmocka_unit_test(a_conversation_that_is_deleted_was_heard_before),
+        cmocka_unit_test(descendants_keep_the_context_that_was_deleted),
+        cmocka_unit_test(a_deleted_response_is_not_found),
+        cmocka_unit_test(responses_that_no_other_continues_are_purged),
+        cmocka_unit_test(a_purge_leaves_what_was_not_deleted),
+        cmocka_unit_test(a_request_that_continues_it_has_time_to_store_its_response),
+        cmocka_unit_test(earlier_responses_keep_items_that_are_removed),
+        cmocka_unit_test(items_that_no_response_has_read_are_deleted_at_once),
+        cmocka_unit_test(responses_keep_the_items_of_a_deleted_conversation),
         cmocka_unit_test(a_response_that_is_deleted_leaves_its_items_to_its_conversation),
     };
 

@@ -1,3 +1,15 @@
+/*
+ * The private cluster, through everything that may happen to its processes and files.
+ *
+ * Each crash is real: a child process opens the cluster and kills itself, a postmaster is
+ * killed, sockets and directories are removed. Then the cluster is opened or revived, and must
+ * answer, at the same place. What cannot be made quickly is imitated, such as a replay that does
+ * not end.
+ *
+ * Some tests need root, which is the only user that can run the cluster as another; they are
+ * skipped otherwise. Waits have deadlines from patience.h, which grow on slow machines.
+ */
+
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -95,7 +107,7 @@ static void remove_tree(const char *path)
     nftw(path, remove_entry, 16, FTW_DEPTH | FTW_PHYS);
 }
 
-/* The cluster under a path that is too long for a socket; and back. */
+/* Moves the cluster to a path that is too long for a socket; and back. */
 static char usual_dir[sizeof(data_dir)];
 
 static void go_far(void)
@@ -174,7 +186,7 @@ static void a_long_path_gets_a_short_socket_directory(void **state)
 
 /* ---- Crashes ---- */
 
-/* A server that is killed: nobody stops its cluster. */
+/* A server that is killed and leaves its cluster running. */
 static void die_with_a_cluster(void)
 {
     pid_t child = fork();
@@ -223,7 +235,7 @@ static void a_killed_postmaster_is_replaced(void **state)
     embedded_close(embedded);
 }
 
-static void a_postmaster_that_ends_under_us_is_started_again(void **state)
+static void a_postmaster_that_ends_is_started_again(void **state)
 {
     struct embedded *embedded = open_cluster();
     AUTO_FREE char *url = mem_strdup(embedded_url(embedded));
@@ -247,12 +259,12 @@ static void a_postmaster_that_ends_under_us_is_started_again(void **state)
 static void its_short_socket_directory_stays_when_it_is_started_again(void **state)
 {
     go_far();
-    a_postmaster_that_ends_under_us_is_started_again(state);
+    a_postmaster_that_ends_is_started_again(state);
     come_back();
 }
 
 /* `runnel keys` comes after the crash and before the keeper. */
-static void whoever_starts_it_again_uses_the_same_short_directory(void **state)
+static void another_process_that_revives_it_uses_the_same_short_directory(void **state)
 {
     struct embedded *server, *guest;
     char path[256];
@@ -294,12 +306,12 @@ static void a_short_directory_of_the_dead_is_used_again(void **state)
     assert_int_equal(embedded_revive(embedded, -1, NULL), ERR_OK);
     assert_true(answers(embedded));
     kill(postmaster_pid(), SIGKILL);
-    embedded_close(embedded); /* nothing is left, though nobody tidied up */
+    embedded_close(embedded); /* nothing is left, although the postmaster was killed */
     assert_int_equal(access(path, F_OK), -1);
     come_back();
 }
 
-/* Whoever cleans /tmp, or data_dir/run. */
+/* A cleaner of /tmp may remove it, or a person who tidies up data_dir/run. */
 static void a_socket_that_was_removed_comes_back(void **state)
 {
     struct embedded *embedded = open_cluster();
@@ -323,7 +335,7 @@ static void a_short_directory_that_was_removed_comes_back(void **state)
     come_back();
 }
 
-static void who_finds_it_without_a_socket_starts_it_again(void **state)
+static void a_cluster_that_has_lost_its_socket_is_started_again(void **state)
 {
     struct embedded *server, *guest;
     char path[256];
@@ -342,8 +354,8 @@ static void who_finds_it_without_a_socket_starts_it_again(void **state)
     come_back();
 }
 
-/* A name in /tmp is anybody's, once it is free. */
-static void a_directory_of_somebody_else_is_not_used(void **state)
+/* Any user may make a name in /tmp once it is free. */
+static void a_directory_of_another_user_is_not_used(void **state)
 {
     struct embedded *embedded;
     char path[256], other[256];
@@ -372,8 +384,8 @@ static void a_directory_of_somebody_else_is_not_used(void **state)
     come_back();
 }
 
-/* Between our look at it and our use of it. */
-static void a_link_that_somebody_puts_there_gives_nothing_away(void **state)
+/* Put there between the check and the change of the owner. */
+static void a_link_in_its_path_gives_nothing_away(void **state)
 {
     AUTO_FREE char *target = mem_printf("%s/target", root);
     AUTO_FREE char *link = mem_printf("%s/link", root);
@@ -390,7 +402,7 @@ static void a_link_that_somebody_puts_there_gives_nothing_away(void **state)
     assert_int_equal(info.st_gid, 0);
 }
 
-/* Its files came with those of another, which runs. */
+/* Its files are a copy of another cluster's, which runs. */
 static void a_copy_of_a_cluster_has_a_socket_of_its_own(void **state)
 {
     struct embedded *original, *copy;
@@ -415,8 +427,9 @@ static void a_copy_of_a_cluster_has_a_socket_of_its_own(void **state)
 
 /* ---- Patience ---- */
 
-/* From the next start on, replaying the log does not come to an end. *ret_begun becomes readable when
- * it has begun. */
+/* From the next start on, replaying the log does not end: a recovery whose restore_command
+ * sleeps. It first writes to a FIFO, so *ret_begun becomes readable when the replay has
+ * begun. */
 static void let_replay_hang(int *ret_begun)
 {
     AUTO_FREE char *fifo = mem_printf("%s/begun", root);
@@ -484,7 +497,7 @@ static enum err_code end_waiting(struct waiting *waiting)
 }
 
 /* A wait that nothing ended would last longer than this test may. */
-static void who_is_to_stop_does_not_wait_for_a_replay(void **state)
+static void a_process_that_is_to_stop_does_not_wait_for_a_replay(void **state)
 {
     struct embedded *embedded = open_cluster();
     struct waiting waiting;
@@ -503,7 +516,7 @@ static void who_is_to_stop_does_not_wait_for_a_replay(void **state)
     let_replay_end(begun);
 }
 
-static void who_is_to_stop_does_not_wait_for_a_start(void **state)
+static void a_process_that_is_to_stop_does_not_wait_for_a_start(void **state)
 {
     struct waiting waiting;
     int begun;
@@ -517,8 +530,8 @@ static void who_is_to_stop_does_not_wait_for_a_start(void **state)
     let_replay_end(begun);
 }
 
-/* Nor for another who waits. */
-static void who_leaves_does_not_wait_for_who_comes(void **state)
+/* Nor for another process that waits. */
+static void closing_does_not_wait_for_a_process_that_opens(void **state)
 {
     struct embedded *embedded = open_cluster();
     pid_t pid = postmaster_pid();
@@ -609,7 +622,7 @@ static int listen_at(const char *path)
     return fd;
 }
 
-/* As in another container: of its postmaster nothing is to be seen but its files. */
+/* As in another container: of its postmaster only the files are visible. */
 static void a_cluster_that_runs_out_of_sight_is_left_alone(void **state)
 {
     AUTO_FREE char *pid_file = mem_printf("%s/pg/postmaster.pid", data_dir);
@@ -665,7 +678,7 @@ static void a_short_directory_out_of_sight_is_left_alone(void **state)
     come_back();
 }
 
-static void what_a_crash_left_of_making_it_is_made_again(void **state)
+static void a_cluster_that_is_half_made_is_made_again(void **state)
 {
     char saved[sizeof(data_dir)], path[320];
     struct embedded *embedded;
@@ -714,7 +727,7 @@ static void the_cluster_does_not_inherit_the_lock(void **state)
     embedded_close(embedded);
 }
 
-static void who_comes_second_leaves_a_running_cluster_as_it_is(void **state)
+static void a_second_process_leaves_a_running_cluster_as_it_is(void **state)
 {
     struct embedded *server = open_cluster();
     struct embedded *guest = open_cluster();
@@ -728,7 +741,7 @@ static void who_comes_second_leaves_a_running_cluster_as_it_is(void **state)
     embedded_close(server);
 }
 
-static void the_last_to_leave_stops_it_whoever_started_it(void **state)
+static void the_last_to_leave_stops_it_whichever_process_started_it(void **state)
 {
     struct embedded *first = open_cluster();
     struct embedded *second = open_cluster();
@@ -760,7 +773,7 @@ static void the_last_to_leave_stops_what_another_has_started_again(void **state)
     assert_int_equal(postmaster_pid(), 0);
 }
 
-static void who_was_killed_is_not_waited_for(void **state)
+static void a_process_that_was_killed_is_not_waited_for(void **state)
 {
     struct embedded *guest = open_cluster();
     pid_t pid = postmaster_pid();
@@ -773,7 +786,7 @@ static void who_was_killed_is_not_waited_for(void **state)
 
 /* ---- Refusals ---- */
 
-static void another_major_version_is_named_together_with_ours(void **state)
+static void both_major_versions_are_named(void **state)
 {
     struct embedded *embedded;
     char path[320], text[16] = "";
@@ -851,32 +864,32 @@ int main(void)
         cmocka_unit_test(a_long_path_gets_a_short_socket_directory),
         cmocka_unit_test(a_surviving_postmaster_is_adopted),
         cmocka_unit_test(a_killed_postmaster_is_replaced),
-        cmocka_unit_test(a_postmaster_that_ends_under_us_is_started_again),
+        cmocka_unit_test(a_postmaster_that_ends_is_started_again),
         cmocka_unit_test(its_short_socket_directory_stays_when_it_is_started_again),
-        cmocka_unit_test(whoever_starts_it_again_uses_the_same_short_directory),
+        cmocka_unit_test(another_process_that_revives_it_uses_the_same_short_directory),
         cmocka_unit_test(a_short_directory_of_the_dead_is_used_again),
         cmocka_unit_test(a_socket_that_was_removed_comes_back),
         cmocka_unit_test(a_short_directory_that_was_removed_comes_back),
-        cmocka_unit_test(who_finds_it_without_a_socket_starts_it_again),
-        cmocka_unit_test(a_directory_of_somebody_else_is_not_used),
+        cmocka_unit_test(a_cluster_that_has_lost_its_socket_is_started_again),
+        cmocka_unit_test(a_directory_of_another_user_is_not_used),
         cmocka_unit_test(a_copy_of_a_cluster_has_a_socket_of_its_own),
-        cmocka_unit_test(who_is_to_stop_does_not_wait_for_a_replay),
-        cmocka_unit_test(who_is_to_stop_does_not_wait_for_a_start),
-        cmocka_unit_test(who_leaves_does_not_wait_for_who_comes),
-        cmocka_unit_test(a_link_that_somebody_puts_there_gives_nothing_away),
+        cmocka_unit_test(a_process_that_is_to_stop_does_not_wait_for_a_replay),
+        cmocka_unit_test(a_process_that_is_to_stop_does_not_wait_for_a_start),
+        cmocka_unit_test(closing_does_not_wait_for_a_process_that_opens),
+        cmocka_unit_test(a_link_in_its_path_gives_nothing_away),
         cmocka_unit_test(a_wait_that_was_given_up_may_be_taken_up_again),
         cmocka_unit_test(root_in_a_container_finds_what_survived),
         cmocka_unit_test(a_stale_pid_file_that_names_a_stranger_does_no_harm),
         cmocka_unit_test(a_cluster_that_runs_out_of_sight_is_left_alone),
         cmocka_unit_test(a_short_directory_out_of_sight_is_left_alone),
-        cmocka_unit_test(what_a_crash_left_of_making_it_is_made_again),
+        cmocka_unit_test(a_cluster_that_is_half_made_is_made_again),
         cmocka_unit_test(one_server_at_a_time),
         cmocka_unit_test(the_cluster_does_not_inherit_the_lock),
-        cmocka_unit_test(who_comes_second_leaves_a_running_cluster_as_it_is),
-        cmocka_unit_test(the_last_to_leave_stops_it_whoever_started_it),
+        cmocka_unit_test(a_second_process_leaves_a_running_cluster_as_it_is),
+        cmocka_unit_test(the_last_to_leave_stops_it_whichever_process_started_it),
         cmocka_unit_test(the_last_to_leave_stops_what_another_has_started_again),
-        cmocka_unit_test(who_was_killed_is_not_waited_for),
-        cmocka_unit_test(another_major_version_is_named_together_with_ours),
+        cmocka_unit_test(a_process_that_was_killed_is_not_waited_for),
+        cmocka_unit_test(both_major_versions_are_named),
         cmocka_unit_test(a_directory_that_the_user_cannot_enter_is_named),
     };
 

@@ -1,3 +1,8 @@
+/*
+ * Which remembered answer counts for a call. Grants are made with questions like those of real
+ * runs; then a call is looked up from different places, and the grant that is found is compared.
+ */
+
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -107,7 +112,7 @@ static void a_grant_is_for_one_definition_of_one_tool(void **state)
 }
 
 /* F35. */
-static void the_narrowest_word_counts(void **state)
+static void the_most_specific_grant_counts(void **state)
 {
     char wide[ID_SIZE], near[ID_SIZE], tool[ID_SIZE];
 
@@ -123,7 +128,7 @@ static void the_narrowest_word_counts(void **state)
 }
 
 /* F35. */
-static void the_same_answer_again_takes_its_place(void **state)
+static void a_later_answer_replaces_the_grant(void **state)
 {
     char first[ID_SIZE], second[ID_SIZE];
     struct grant_row row;
@@ -195,7 +200,7 @@ static void other_projects_and_places_see_nothing(void **state)
                      ERR_NOT_FOUND);
     assert_int_equal(store_grant_delete(store, TENANT_OF("proj_other"), id, NULL),
                      ERR_NOT_FOUND);
-    question.said = true; /* nobody has asked for it to be remembered */
+    question.said = true; /* no answer asked to be remembered */
     assert_string_equal(find_at(&here, question), "");
 }
 
@@ -203,8 +208,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_grant_is_for_one_definition_of_one_tool),
-        cmocka_unit_test(the_narrowest_word_counts),
-        cmocka_unit_test(the_same_answer_again_takes_its_place),
+        cmocka_unit_test(the_most_specific_grant_counts),
+        cmocka_unit_test(a_later_answer_replaces_the_grant),
         cmocka_unit_test(a_pattern_ends_in_a_star_or_is_the_text),
         cmocka_unit_test(a_permission_is_covered_by_patterns_and_not_by_the_tool),
         cmocka_unit_test(other_projects_and_places_see_nothing),

@@ -1,3 +1,11 @@
+/*
+ * API keys, and what every request does first: from a key to its project.
+ *
+ * Also here, because it is the simplest statement of all: a statement is prepared once on a
+ * connection, and not at all behind a pooler. The server's own view of prepared statements is
+ * asked for that.
+ */
+
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -171,7 +179,7 @@ static void a_key_of_the_settings_opens_its_project(void **state)
     assert_int_equal(store_key_find(store, "any-string", &tenant, NULL), ERR_OK);
 }
 
-/* So that a request without any need not look for them. */
+/* A request of a project without settings need not query them. */
 static void a_key_says_whether_there_are_tool_settings(void **state)
 {
     const struct tool_settings_change change = {.user = "ann", .tool_groups = "{}"};
@@ -205,7 +213,7 @@ static void a_short_key_is_not_given_away_by_its_prefix(void **state)
     free(rows);
 }
 
-static void a_project_that_is_looked_for_is_not_made(void **state)
+static void finding_a_project_does_not_make_it(void **state)
 {
     char made[ID_SIZE], found[ID_SIZE];
     struct err err;
@@ -245,7 +253,7 @@ int main(void)
         cmocka_unit_test(a_key_of_the_settings_opens_its_project),
         cmocka_unit_test(a_key_says_whether_there_are_tool_settings),
         cmocka_unit_test(a_short_key_is_not_given_away_by_its_prefix),
-        cmocka_unit_test(a_project_that_is_looked_for_is_not_made),
+        cmocka_unit_test(finding_a_project_does_not_make_it),
         cmocka_unit_test(project_names_have_a_limit),
     };
 

@@ -1,5 +1,9 @@
 /*
- * Which node has a run: leases, who may claim one, and who a wish to stop goes to.
+ * Which node has a run: leases, which node may claim one, and where a cancellation goes.
+ *
+ * Two stores on one database are two nodes. Time is not waited for: a lease expires by an UPDATE
+ * of lease_until, and a dead node is an owner by whose name no store is open. Each test deletes
+ * the leases that it leaves, because claiming takes whatever it finds.
  */
 
 #include <setjmp.h>
@@ -21,7 +25,7 @@
 #include "tests/integration/core/store/samples.h"
 #include "tests/support/pg_fixture.h"
 
-static void heartbeats_keep_what_is_ours(void **state)
+static void renewals_keep_the_leases_of_this_node(void **state)
 {
     char threads[3][ID_SIZE];
     struct run_load loads[3], cancelled;
@@ -51,7 +55,7 @@ static void heartbeats_keep_what_is_ours(void **state)
     assert_string_equal(pg_fixture_ask("SELECT boot FROM nodes WHERE id = 'node_test'"),
                         "boot_1");
 
-    /* Another node has no say. */
+    /* Another node renews nothing of it. */
     assert_int_equal(store_leases_renew(other_store, ids, fences, 1, states, NULL), ERR_OK);
     assert_int_equal(states[0], LEASE_LOST);
     for (size_t i = 0; i < 3; i++)
@@ -79,6 +83,8 @@ static void *claim(void *arg)
 
 #define ORPHANS 20
 
+/* Both claim at the same moment: each run must go to exactly one of them, and its fence grow by
+ * one. */
 static void two_nodes_share_the_orphans_without_overlap(void **state)
 {
     struct claimer claimers[2] = {{.store = store}, {.store = other_store}};
@@ -129,7 +135,7 @@ static size_t claim_all(struct store *node, size_t limit, char ret_first[ID_SIZE
     return count;
 }
 
-static void only_what_nobody_has_is_claimed_orphans_first(void **state)
+static void only_runs_without_a_live_owner_are_claimed_and_orphans_first(void **state)
 {
     char threads[5][ID_SIZE], first[ID_SIZE];
     struct run_load loads[5];
@@ -184,8 +190,8 @@ static void make_own(struct run_load *ret_load)
     pg_fixture_ask("UPDATE run_leases SET lease_until = '-infinity'");
 }
 
-/* After the database stood still every lease is over: ours must stay ours, and the others' are to
- * have time to be renewed. */
+/* After the database stood still every lease has expired. This node keeps its own, and other nodes
+ * get time to renew theirs. */
 static void a_live_run_is_not_taken_from_its_owner(void **state)
 {
     struct run_load *loads, load;
@@ -204,7 +210,7 @@ static void a_live_run_is_not_taken_from_its_owner(void **state)
     pg_fixture_ask("DELETE FROM run_leases");
 }
 
-static void what_is_ours_but_does_not_live_here_is_given_back(void **state)
+static void a_lease_whose_run_is_not_in_memory_is_given_back(void **state)
 {
     struct run_load alive, forgotten, fresh;
     char thread[ID_SIZE], first[ID_SIZE];
@@ -229,7 +235,8 @@ static void what_is_ours_but_does_not_live_here_is_given_back(void **state)
     pg_fixture_ask("DELETE FROM run_leases");
 }
 
-/* The claim waited longer than others need to renew what they have. */
+/* The claim waited longer than other nodes need to renew their leases. A store whose leases last
+ * a microsecond has always waited too long. */
 static void a_claim_that_waited_takes_nothing(void **state)
 {
     const struct store_options options = {.node_id = "node_hasty/boot_1",
@@ -250,7 +257,7 @@ static void a_claim_that_waited_takes_nothing(void **state)
     pg_fixture_ask("DELETE FROM run_leases");
 }
 
-/* Frames do not move the lease, so what comes after them has to look where they end. */
+/* A write of frames does not update the lease, so the end of the log is read from the log. */
 static void a_state_without_events_closes_the_log_as_far_as_it_goes(void **state)
 {
     struct run_load load, *claimed;
@@ -337,7 +344,7 @@ static void foreground_responses_of_a_dead_node_fail(void **state)
 
     assert_int_equal(claim_all(other_store, 10, first), 0);
     assert_int_equal(store_runs_fail_foreground(store, CLAIM_ALL, &count, NULL), ERR_OK);
-    assert_int_equal(count, 0); /* our own */
+    assert_int_equal(count, 0); /* this node's own */
     assert_int_equal(store_runs_fail_foreground(other_store, CLAIM_LEFT, &count, NULL), ERR_OK);
     assert_int_equal(count, 0);
     assert_int_equal(store_runs_fail_foreground(other_store, CLAIM_ALL, &count, NULL), ERR_OK);
@@ -356,9 +363,9 @@ static void foreground_responses_of_a_dead_node_fail(void **state)
 
 /* ---- Cancelling ---- */
 
-static void cancelling_says_who_has_the_run(void **state)
+static void cancelling_says_where_the_run_is(void **state)
 {
-    char here[ID_SIZE], away[ID_SIZE], nobody[ID_SIZE];
+    char here[ID_SIZE], away[ID_SIZE], unowned[ID_SIZE];
     enum cancel_outcome outcome;
     struct run_load owned, foreign, waiting, load;
     struct err err;
@@ -366,10 +373,10 @@ static void cancelling_says_who_has_the_run(void **state)
     (void)state;
     sample_thread(here);
     sample_thread(away);
-    sample_thread(nobody);
+    sample_thread(unowned);
     owned = sample_created(store, here);
     foreign = sample_created(other_store, away);
-    waiting = sample_created(store, nobody);
+    waiting = sample_created(store, unowned);
     sample_ask_client(store, &waiting);
 
     assert_int_equal(
@@ -386,20 +393,20 @@ static void cancelling_says_who_has_the_run(void **state)
     assert_int_equal(outcome, CANCEL_OWNED_AWAY);
     run_load_clear(&load);
 
-    assert_int_equal(
-        store_run_cancel(store, TENANT, nobody, waiting.run.id, CONTEXT, &outcome, &load, NULL),
-        ERR_OK);
+    assert_int_equal(store_run_cancel(store, TENANT, unowned, waiting.run.id, CONTEXT, &outcome,
+                                      &load, NULL),
+                     ERR_OK);
     assert_int_equal(outcome, CANCEL_CLAIMED);
     assert_int_equal(load.fence, 2);
     assert_int_equal(load.call_count, 2);
     assert_null(load.run.required_action);
 
-    assert_int_equal(store_run_cancel(store, TENANT, nobody, waiting.run.id, CONTEXT, &outcome,
+    assert_int_equal(store_run_cancel(store, TENANT, unowned, waiting.run.id, CONTEXT, &outcome,
                                       &foreign, &err),
                      ERR_CONFLICT);
     assert_string_equal(err.text, "Cannot cancel run with status 'cancelling'.");
     end_run(&load);
-    assert_int_equal(store_run_cancel(store, TENANT, nobody, waiting.run.id, CONTEXT, &outcome,
+    assert_int_equal(store_run_cancel(store, TENANT, unowned, waiting.run.id, CONTEXT, &outcome,
                                       &foreign, &err),
                      ERR_CONFLICT);
     assert_string_equal(err.text, "Cannot cancel run with status 'completed'.");
@@ -410,7 +417,7 @@ static void cancelling_says_who_has_the_run(void **state)
 }
 
 #ifdef RUNNEL_FAULTS
-/* Whether it leaks, the sanitizer says. */
+/* The sanitizer finds the leak, if it leaks. */
 static void a_claim_that_fails_changes_nothing(void **state)
 {
     struct run_load load, *claimed;
@@ -438,13 +445,13 @@ static void a_claim_that_fails_changes_nothing(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(cancelling_says_who_has_the_run),
-        cmocka_unit_test(heartbeats_keep_what_is_ours),
+        cmocka_unit_test(cancelling_says_where_the_run_is),
+        cmocka_unit_test(renewals_keep_the_leases_of_this_node),
         cmocka_unit_test(two_nodes_share_the_orphans_without_overlap),
-        cmocka_unit_test(only_what_nobody_has_is_claimed_orphans_first),
+        cmocka_unit_test(only_runs_without_a_live_owner_are_claimed_and_orphans_first),
         cmocka_unit_test(a_node_that_was_started_again_finds_its_runs_at_once),
         cmocka_unit_test(a_live_run_is_not_taken_from_its_owner),
-        cmocka_unit_test(what_is_ours_but_does_not_live_here_is_given_back),
+        cmocka_unit_test(a_lease_whose_run_is_not_in_memory_is_given_back),
         cmocka_unit_test(a_claim_that_waited_takes_nothing),
         cmocka_unit_test(an_event_behind_the_last_state_leaves_the_log_open),
         cmocka_unit_test(a_state_without_events_closes_the_log_as_far_as_it_goes),

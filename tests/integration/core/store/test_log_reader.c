@@ -1,3 +1,9 @@
+/*
+ * The log as followers read it. A session of the test locks the log, so that requests gather in
+ * the reader's queue. When it lets go, equal requests must have been answered by one read: a
+ * fault that is armed for a later visit shows how often the statement was executed.
+ */
+
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -70,7 +76,7 @@ static struct run_row logged_run(void)
     return run;
 }
 
-/* Nobody reads a log until it is let go. */
+/* A session that lets no other read the log until it is closed. */
 static PGconn *hold_log(void)
 {
     PGconn *session = PQconnectdb(pg_fixture_url());
@@ -89,7 +95,8 @@ static void await_reader(void)
 
 /* ---- Promises ---- */
 
-static void those_who_ask_for_the_same_are_answered_at_once(void **state)
+/* The fault would strike at the fifth read: four different requests may be made, and no more. */
+static void equal_requests_are_answered_together(void **state)
 {
     struct run_row run = logged_run(), other = logged_run();
     struct log_read reads[FOLLOWERS], first, later, others;
@@ -124,7 +131,7 @@ static void those_who_ask_for_the_same_are_answered_at_once(void **state)
     run_row_clear(&other);
 }
 
-static void all_are_told_that_a_run_is_gone(void **state)
+static void every_request_for_a_deleted_run_is_answered(void **state)
 {
     struct run_row run = logged_run(), gone = sample_run("", RUN_IN_PROGRESS);
     struct log_read first, reads[3];
@@ -167,8 +174,8 @@ static int tear_down(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(those_who_ask_for_the_same_are_answered_at_once),
-        cmocka_unit_test(all_are_told_that_a_run_is_gone),
+        cmocka_unit_test(equal_requests_are_answered_together),
+        cmocka_unit_test(every_request_for_a_deleted_run_is_answered),
     };
 
     return cmocka_run_group_tests(tests, set_up, tear_down);

@@ -1,3 +1,11 @@
+/*
+ * Migrations: applied once, by one server at a time, and refused when the database does not fit.
+ *
+ * A fresh database is made next to the fixture's for servers that start at once. Databases from
+ * before the first release are imitated by their rows in schema_migrations, with the checksums
+ * that those steps had: the schema itself is the same.
+ */
+
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -104,7 +112,7 @@ static void a_changed_migration_is_noticed(void **state)
 
 /* ---- Databases from before the first release ---- */
 
-/* What they have in schema_migrations, once they have all of it. */
+/* What schema_migrations contains once every step is applied. */
 static const struct old_step {
     const char *name;
     const char *checksum;

@@ -1,3 +1,16 @@
+/*
+ * A database that hangs, breaks, or is gone.
+ *
+ * Hanging is SIGSTOP to the server processes of the store's connections: the kernel goes on to
+ * acknowledge packets, as with a frozen machine, so nothing but a deadline of the store's own
+ * ends the call. Gone is a stopped cluster. The tests measure time only against the deadline,
+ * which is short here, and with much room above it.
+ *
+ * What must hold: an outage costs one thread one deadline, all other calls fail at once, and
+ * everything works again after the probe, without a restart. Writers keep what they were handed
+ * until then.
+ */
+
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -41,7 +54,7 @@ static enum err_code call(struct err *err)
     return rc;
 }
 
-/* The processes that serve our connections: those that SIGSTOP found, SIGCONT wakes. */
+/* Signals the processes that serve the store's connections: with SIGCONT those that SIGSTOP found. */
 static size_t signal_backends(int signal)
 {
     static pid_t pids[32];
@@ -67,6 +80,9 @@ static size_t signal_backends(int signal)
 
 /* ---- A client that stands still in the middle of a pipeline ---- */
 
+/* A session with the server's application name, in a transaction that has changed a row, whose
+ * client never sends the Sync. PostgreSQL's idle_in_transaction_session_timeout does not count
+ * for it. */
 static PGconn *stand_still(void)
 {
     const char *const names[] = {"dbname", "application_name", NULL};
@@ -134,7 +150,7 @@ static void a_frozen_server_costs_one_deadline_then_nothing(void **state)
     assert_true(seconds_since(start) < DEADLINE);
     assert_string_equal(err.text, "the database is away");
 
-    /* Others can be reached, and that is enough: what was frozen is not asked again. */
+    /* Other server processes can be reached, which is enough: frozen ones are not used again. */
     assert_int_equal(store_probe(store, NULL), ERR_OK);
     assert_true(store_is_up(store));
     assert_int_equal(call(NULL), ERR_OK);
@@ -241,6 +257,7 @@ static void *start_again(void *arg)
     return NULL;
 }
 
+/* The writes are handed over while the cluster is stopped, and it starts again meanwhile. */
 static void writers_keep_what_they_have_until_it_is_back(void **state)
 {
     struct run_write *writes[MANY];

@@ -1,3 +1,8 @@
+/*
+ * Prompt templates: versions never change, are numbered without gaps, and go with their
+ * template.
+ */
+
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -63,7 +68,7 @@ static void versions_stay_as_they_were_and_the_newest_is_the_default(void **stat
     prompt_row_clear(&row);
 }
 
-static void what_is_not_there_says_what_it_is(void **state)
+static void the_error_says_what_is_missing(void **state)
 {
     struct prompt_row row = {0};
     struct err err;
@@ -80,7 +85,7 @@ static void what_is_not_there_says_what_it_is(void **state)
     assert_string_equal(err.text, "Prompt with id 'pmpt_none' not found.");
 }
 
-static void another_project_has_never_heard_of_it(void **state)
+static void another_project_does_not_find_it(void **state)
 {
     struct prompt_row row = {0};
     struct prompt_row *rows = NULL;
@@ -122,7 +127,7 @@ static void a_deleted_template_leaves_no_version_behind(void **state)
         pg_fixture_ask("SELECT count(*) FROM prompt_versions WHERE prompt_id = '%s'", id), "0");
 }
 
-static void there_are_only_so_many_versions(void **state)
+static void the_number_of_versions_is_limited(void **state)
 {
     struct prompt_row row = {0};
     struct err err;
@@ -166,10 +171,10 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(versions_stay_as_they_were_and_the_newest_is_the_default),
-        cmocka_unit_test(what_is_not_there_says_what_it_is),
-        cmocka_unit_test(another_project_has_never_heard_of_it),
+        cmocka_unit_test(the_error_says_what_is_missing),
+        cmocka_unit_test(another_project_does_not_find_it),
         cmocka_unit_test(a_deleted_template_leaves_no_version_behind),
-        cmocka_unit_test(there_are_only_so_many_versions),
+        cmocka_unit_test(the_number_of_versions_is_limited),
         cmocka_unit_test(versions_are_listed_by_number),
     };
 

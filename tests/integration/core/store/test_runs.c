@@ -1,3 +1,12 @@
+/*
+ * Runs as clients make, read, answer and delete them. What their owner writes is test_writer.c,
+ * and how nodes share them test_leases.c.
+ *
+ * Where two clients may come at once, they do: several threads make a run in one thread, or
+ * submit outputs for one run, and exactly one succeeds. Error texts are OpenAI's, so they are
+ * compared whole.
+ */
+
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -21,7 +30,7 @@
 
 /* ---- Making ---- */
 
-static void a_run_is_made_and_leased_in_one(void **state)
+static void a_run_is_made_and_leased_in_one_transaction(void **state)
 {
     char thread[ID_SIZE];
     struct run_load load;
@@ -107,7 +116,7 @@ static void a_thread_can_be_made_with_its_run(void **state)
     assert_int_equal(load.next_position, 2);
     end_run(&load);
 
-    /* Again, with a message more, of which only the newest two are wanted. */
+    /* Again, with one more message; only the newest two are wanted. */
     run_row_clear(&run);
     run = sample_run(thread.id, RUN_QUEUED);
     item_row_clear(&messages[0]);
@@ -130,6 +139,8 @@ static void a_thread_can_be_made_with_its_run(void **state)
     run_row_clear(&run);
 }
 
+/* A client of several that make a run in the same thread at once. The lock of the thread orders
+ * them, so one finds the thread idle and all others find its run. */
 struct racer {
     const char *thread;
     enum err_code rc;
@@ -145,7 +156,7 @@ static void *race(void *arg)
     return NULL;
 }
 
-static void of_runs_that_come_at_once_one_is_made(void **state)
+static void of_runs_that_are_created_at_once_one_is_made(void **state)
 {
     struct racer racers[4] = {0};
     pthread_t threads[4];
@@ -394,7 +405,7 @@ static void metadata_is_replaced_or_kept(void **state)
         1);
 }
 
-static void a_response_that_is_deleted_while_it_goes_on_leaves_nothing(void **state)
+static void a_response_that_is_deleted_before_its_end_leaves_nothing(void **state)
 {
     struct run_row run = sample_run("", RUN_IN_PROGRESS);
     struct item_row item = sample_item(&run, 0, "{}");
@@ -654,7 +665,7 @@ static void partitions_are_made_and_dropped(void **state)
     assert_string_equal(frames, "data: x\n\n");
     free(frames);
 
-    /* Past retention; unless a run of that time still goes on. */
+    /* Past retention, unless a run of that time has not ended. */
     pg_fixture_ask("CREATE TABLE run_events_20010101 PARTITION OF run_events"
                    " FOR VALUES FROM (978307200000000) TO (978393600000000)");
     pg_fixture_ask("INSERT INTO run_events VALUES ('p', 'r', 0, 0, %lld, '')",
@@ -679,18 +690,18 @@ static void partitions_are_made_and_dropped(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_run_is_made_and_leased_in_one),
+        cmocka_unit_test(a_run_is_made_and_leased_in_one_transaction),
         cmocka_unit_test(a_thread_has_one_active_run),
         cmocka_unit_test(a_run_needs_a_thread),
         cmocka_unit_test(a_thread_can_be_made_with_its_run),
-        cmocka_unit_test(of_runs_that_come_at_once_one_is_made),
+        cmocka_unit_test(of_runs_that_are_created_at_once_one_is_made),
         cmocka_unit_test(a_chain_is_read_oldest_first),
         cmocka_unit_test(a_chain_begins_with_a_response_that_has_ended),
         cmocka_unit_test(a_run_is_found_in_its_thread_only),
         cmocka_unit_test(runs_are_listed_in_pages_both_ways),
         cmocka_unit_test(items_of_a_run_are_listed_without_hidden_ones),
         cmocka_unit_test(metadata_is_replaced_or_kept),
-        cmocka_unit_test(a_response_that_is_deleted_while_it_goes_on_leaves_nothing),
+        cmocka_unit_test(a_response_that_is_deleted_before_its_end_leaves_nothing),
         cmocka_unit_test(exactly_the_required_answers_are_accepted),
         cmocka_unit_test(the_same_answers_again_are_no_error),
         cmocka_unit_test(answers_that_come_too_late_are_refused),

@@ -1,3 +1,7 @@
+/*
+ * A secret that several servers need: the first value is stored, and every later one is ignored.
+ */
+
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -11,7 +15,7 @@
 #include "tests/integration/core/store/opened_store.h"
 #include "tests/support/pg_fixture.h"
 
-static void the_first_one_is_everybodys(void **state)
+static void the_first_secret_is_shared_by_all(void **state)
 {
     struct store *other = pg_fixture_store();
     char mine[4], theirs[4];
@@ -26,7 +30,7 @@ static void the_first_one_is_everybodys(void **state)
     store_free(other);
 }
 
-static void one_of_another_size_is_not_taken(void **state)
+static void a_secret_of_another_size_is_refused(void **state)
 {
     char value[8] = "before!";
     struct err err;
@@ -41,8 +45,8 @@ static void one_of_another_size_is_not_taken(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_first_one_is_everybodys),
-        cmocka_unit_test(one_of_another_size_is_not_taken),
+        cmocka_unit_test(the_first_secret_is_shared_by_all),
+        cmocka_unit_test(a_secret_of_another_size_is_refused),
     };
 
     return cmocka_run_group_tests(tests, open_store, close_store);

@@ -1,3 +1,11 @@
+/*
+ * Threads and messages: made, listed, changed, deleted, also by many clients at once.
+ *
+ * Lists are compared with a model: the ids that were made, in order. A page must be the same
+ * stretch of it, in both directions. Between the messages stand items that are none, which a
+ * list leaves out.
+ */
+
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -279,7 +287,7 @@ static void try_everything(const struct tenant *tenant, const char *thread, cons
     item_row_clear(&row);
 }
 
-static void another_project_sees_the_same_as_nobody(void **state)
+static void another_project_gets_the_error_for_a_missing_thread(void **state)
 {
     struct item_row row = {0};
     char thread[ID_SIZE], message[ID_SIZE];
@@ -420,7 +428,8 @@ static void appends_from_many_threads_get_every_position_once(void **state)
 static char list_thread[ID_SIZE];
 static char listed[ROWS][ID_SIZE]; /* oldest first */
 
-/* Between the messages stands what a list of messages does not show. */
+/* Between the messages stand items that a list of messages does not show: one of another role, a
+ * call, a hidden message. */
 static void fill_thread(void)
 {
     make_thread(MINE, list_thread);
@@ -465,6 +474,7 @@ static void expect_page(const struct page *page, size_t from, size_t count, bool
     item_rows_free(rows, got);
 }
 
+/* All pages in a row, then pages in front of a cursor, between two, and empty ones. */
 static void pages_of_messages_are_exact(void **state)
 {
     (void)state;
@@ -593,7 +603,7 @@ static void a_request_is_carried_out_once_under_its_key(void **state)
 
 /* ---- What a large row leaves behind ---- */
 
-static struct connection *connection_of_ours(void)
+static struct connection *own_connection(void)
 {
     return db_of_thread(store)->connection;
 }
@@ -620,16 +630,16 @@ static void connections_do_not_keep_the_room_of_a_large_row(void **state)
 
     (void)state;
     make_thread(MINE, small);
-    assert_non_null(connection_of_ours());
+    assert_non_null(own_connection());
     make_large_thread(large);
-    assert_null(connection_of_ours());
+    assert_null(own_connection());
 
     assert_int_equal(store_thread_get(store, MINE, small, &row, NULL), ERR_OK);
     thread_row_clear(&row);
-    assert_non_null(connection_of_ours());
+    assert_non_null(own_connection());
     assert_int_equal(store_thread_get(store, MINE, large, &row, NULL), ERR_OK);
     thread_row_clear(&row);
-    assert_null(connection_of_ours());
+    assert_null(own_connection());
 }
 
 int main(void)
@@ -639,7 +649,7 @@ int main(void)
         cmocka_unit_test(changes_of_a_thread_keep_what_they_do_not_name),
         cmocka_unit_test(a_deleted_thread_leaves_nothing),
         cmocka_unit_test(connections_do_not_keep_the_room_of_a_large_row),
-        cmocka_unit_test(another_project_sees_the_same_as_nobody),
+        cmocka_unit_test(another_project_gets_the_error_for_a_missing_thread),
         cmocka_unit_test(a_message_is_found_in_its_thread_only),
         cmocka_unit_test(messages_are_changed_and_deleted),
         cmocka_unit_test(an_active_run_locks_its_thread),

@@ -40,7 +40,7 @@ static void expect(const struct tenant *tenant, const char *user, const char *gr
     assert_string_equal(row.permissions, permissions);
 }
 
-static void what_is_not_given_stays(void **state)
+static void members_that_are_not_given_stay(void **state)
 {
     CLEANUP(tool_settings_row_clear) struct tool_settings_row first = {0};
     CLEANUP(tool_settings_row_clear) struct tool_settings_row last = {0};
@@ -98,7 +98,7 @@ static void nothing_leaks_between_projects_and_users(void **state)
     expect(TENANT_OF("p2"), "", "{\"own\":true}", "{}");
 }
 
-static void those_of_users_are_listed(void **state)
+static void the_rows_of_users_are_listed(void **state)
 {
     struct tool_settings_row *rows = NULL;
     struct page page = {.limit = 1, .ascending = true};
@@ -139,9 +139,9 @@ static void those_of_users_are_listed(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(what_is_not_given_stays),
+        cmocka_unit_test(members_that_are_not_given_stay),
         cmocka_unit_test(nothing_leaks_between_projects_and_users),
-        cmocka_unit_test(those_of_users_are_listed),
+        cmocka_unit_test(the_rows_of_users_are_listed),
     };
 
     return cmocka_run_group_tests(tests, open_store, close_store);

@@ -1,5 +1,9 @@
 /*
- * Variables that many change at once, and while what they belong to is deleted.
+ * Variables that many threads change at once, also while their scope is deleted.
+ *
+ * Several threads put and remove the same names in opposite orders, in two scopes, while a run
+ * writes its results there. A deadlock or a limit that is exceeded fails the test. Deletions
+ * race with threads that put until the scope is gone: no row may remain behind them.
  */
 
 #include <setjmp.h>
@@ -29,9 +33,11 @@
 struct crowd {
     const char *scopes[2];
     int number;
-    enum err_code rc; /* the first that was not fine */
+    enum err_code rc; /* the first error */
 };
 
+/* Odd threads also remove, in the opposite order of the one before: without the lock of the
+ * scope two of them would lock rows crosswise. */
 static enum err_code change_some(const struct crowd *crowd, int round)
 {
     static const char *const up[] = {"v1", "v2", "v3", "v4", "v5", "v6"};
@@ -74,7 +80,7 @@ static void put_results(const struct run_load *load, const char *scope, int roun
 }
 
 /* F31. */
-static void many_change_a_scope_at_once(void **state)
+static void many_threads_change_a_scope_at_once(void **state)
 {
     char threads[2][ID_SIZE];
     struct crowd crowd[CROWD];
@@ -118,7 +124,7 @@ static void *keep_one(void *arg)
 }
 
 /* F31: one place is left. */
-static void no_more_are_kept_together(void **state)
+static void two_threads_together_keep_no_more_than_the_limit(void **state)
 {
     char thread[ID_SIZE];
     struct crowd crowd[CROWD];
@@ -166,7 +172,7 @@ static void expect_refused(const char *scope, const char *text)
 }
 
 /* F33. */
-static void nothing_is_put_where_something_was_deleted(void **state)
+static void no_variable_is_put_into_a_deleted_scope(void **state)
 {
     AUTO_FREE char *no_thread = NULL, *no_response = NULL;
     char thread[ID_SIZE], root[ID_SIZE], child[ID_SIZE];
@@ -185,11 +191,11 @@ static void nothing_is_put_where_something_was_deleted(void **state)
     assert_int_equal(store_response_delete(store, TENANT, root, 0, NULL), ERR_OK);
     no_response = mem_printf("Response with id '%s' not found.", root);
     expect_refused(root, no_response);
-    expect_is(child, "a", "1"); /* what it had is there for who went on from it */
+    expect_is(child, "a", "1"); /* its variables remain for the response that continues it */
     put(child, "a", "2");
 }
 
-/* One that goes on is deleted as a whole, at any time. */
+/* A response that has not ended is deleted as a whole, at any time. */
 static void begin_response(char ret_id[ID_SIZE])
 {
     struct run_row run = sample_run("", RUN_IN_PROGRESS);
@@ -219,7 +225,7 @@ static void *put_until_gone(void *arg)
 #define DELETIONS 12
 
 /* F33. */
-static void a_deletion_leaves_none_behind(void **state)
+static void a_deletion_leaves_no_variable_behind(void **state)
 {
     (void)state;
     for (int round = 0; round < DELETIONS; round++) {
@@ -233,7 +239,7 @@ static void a_deletion_leaves_none_behind(void **state)
             begin_response(scope);
         for (int i = 0; i < 2; i++)
             assert_int_equal(pthread_create(&putters[i], NULL, put_until_gone, scope), 0);
-        put(scope, "b", "1"); /* and meanwhile they have begun, or will yet */
+        put(scope, "b", "1"); /* meanwhile the other threads have begun, or will */
         if (round % 2)
             assert_int_equal(store_thread_delete(store, TENANT, scope, NULL), ERR_OK);
         else
@@ -249,10 +255,10 @@ static void a_deletion_leaves_none_behind(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(many_change_a_scope_at_once),
-        cmocka_unit_test(no_more_are_kept_together),
-        cmocka_unit_test(nothing_is_put_where_something_was_deleted),
-        cmocka_unit_test(a_deletion_leaves_none_behind),
+        cmocka_unit_test(many_threads_change_a_scope_at_once),
+        cmocka_unit_test(two_threads_together_keep_no_more_than_the_limit),
+        cmocka_unit_test(no_variable_is_put_into_a_deleted_scope),
+        cmocka_unit_test(a_deletion_leaves_no_variable_behind),
     };
 
     return cmocka_run_group_tests(tests, open_writing_store, close_store);

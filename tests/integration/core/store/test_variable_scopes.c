@@ -1,5 +1,8 @@
 /*
- * Whose variables are seen where: threads, conversations, and chains of responses with branches.
+ * Which variables are seen where: threads, conversations, and chains of responses with branches.
+ *
+ * What a scope sees is compared as one line of names. Limits of a chain are tested at their
+ * edge: the last response that is seen, and the first that is not.
  */
 
 #include <setjmp.h>
@@ -89,7 +92,7 @@ static void the_limit_of_a_branch_takes_nothing_from_others(void **state)
 }
 
 /* F32: what was in a conversation when the response ended that a chain goes on from. */
-static void a_chain_that_begins_in_a_conversation(void **state)
+static void a_chain_sees_its_conversation_as_it_was_then(void **state)
 {
     char thread[ID_SIZE], first[ID_SIZE], branch[ID_SIZE];
 
@@ -106,7 +109,7 @@ static void a_chain_that_begins_in_a_conversation(void **state)
     expect_is(thread, "own", NULL);
 }
 
-static void variables_end_with_what_they_belong_to(void **state)
+static void variables_are_deleted_with_their_scope(void **state)
 {
     char thread[ID_SIZE], root[ID_SIZE], child[ID_SIZE];
     size_t purged;
@@ -135,7 +138,7 @@ static void variables_end_with_what_they_belong_to(void **state)
 }
 
 /* F32. */
-static void copies_of_threads_have_copies(void **state)
+static void copies_of_threads_have_copies_of_variables(void **state)
 {
     struct thread_row fork = {0}, row = {0};
     char thread[ID_SIZE];
@@ -207,7 +210,7 @@ static void write_everywhere(const char *root, int from, int to, int each)
 }
 
 /* F32. */
-static void a_response_sees_so_far_up_its_chain(void **state)
+static void a_response_sees_a_limited_part_of_its_chain(void **state)
 {
     char root[ID_SIZE], scope[ID_LIMIT + 16];
 
@@ -229,7 +232,7 @@ static void a_response_sees_so_far_up_its_chain(void **state)
 }
 
 /* F32. */
-static void and_so_many_variables(void **state)
+static void a_response_sees_a_limited_number_of_variables(void **state)
 {
     const int each = VARIABLE_ROWS_LIMIT / 10;
     char root[ID_SIZE], scope[ID_LIMIT + 16];
@@ -271,12 +274,12 @@ int main(void)
         cmocka_unit_test(another_project_sees_nothing),
         cmocka_unit_test(branches_do_not_see_each_other),
         cmocka_unit_test(the_limit_of_a_branch_takes_nothing_from_others),
-        cmocka_unit_test(a_chain_that_begins_in_a_conversation),
-        cmocka_unit_test(variables_end_with_what_they_belong_to),
-        cmocka_unit_test(copies_of_threads_have_copies),
+        cmocka_unit_test(a_chain_sees_its_conversation_as_it_was_then),
+        cmocka_unit_test(variables_are_deleted_with_their_scope),
+        cmocka_unit_test(copies_of_threads_have_copies_of_variables),
         cmocka_unit_test(a_merge_keeps_no_more_than_may_be_kept),
-        cmocka_unit_test(a_response_sees_so_far_up_its_chain),
-        cmocka_unit_test(and_so_many_variables),
+        cmocka_unit_test(a_response_sees_a_limited_part_of_its_chain),
+        cmocka_unit_test(a_response_sees_a_limited_number_of_variables),
         cmocka_unit_test(only_what_shows_through_is_hidden),
     };
 

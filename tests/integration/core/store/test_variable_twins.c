@@ -1,6 +1,11 @@
 /*
- * F31: variables of responses that are not stored are in memory: whatever is done, they do what those of
- * the store do.
+ * F31: variables of responses that are not stored are in memory. After the same operations both
+ * places contain and report the same.
+ *
+ * Each step is chosen by its number alone, with many different divisors, so that kinds of
+ * operations, names, values and flags meet in ever new combinations. After every step the lists
+ * are compared, and error texts with each result: handlers must not be able to see which place
+ * they use.
  */
 
 #include <setjmp.h>
@@ -23,7 +28,7 @@
 #define SAME_STEPS 400
 #define SAME_NAMES 12
 
-/* One place and the other. */
+/* The store and the memory. */
 struct pair {
     char scope[ID_SIZE];
     struct variable_access memory;
@@ -125,7 +130,7 @@ static void step(const struct pair *pair, int n)
                                              .after = n % 8 ? NULL : "n4"});
 }
 
-/* F27, F30: whatever is done, both places do and say the same. */
+/* F27, F30: after each operation both places contain and report the same. */
 static void memory_does_what_the_store_does(void **state)
 {
     struct variable_budget budget = VARIABLE_BUDGET(VARIABLE_MEMORY_LIMIT);
@@ -146,8 +151,8 @@ static void memory_does_what_the_store_does(void **state)
     assert_int_equal(budget.used, 0);
 }
 
-/* Also what goes, when there is more than may be. */
-static void memory_lets_go_of_what_the_store_does(void **state)
+/* Also what is evicted beyond the limits. */
+static void memory_evicts_what_the_store_evicts(void **state)
 {
     struct variable_budget budget = VARIABLE_BUDGET(VARIABLE_MEMORY_LIMIT);
     struct pair pair = {.memory = {.memory = variable_memory_new(&budget, TENANT)}};
@@ -183,7 +188,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(memory_does_what_the_store_does),
-        cmocka_unit_test(memory_lets_go_of_what_the_store_does),
+        cmocka_unit_test(memory_evicts_what_the_store_evicts),
     };
 
     return cmocka_run_group_tests(tests, open_writing_store, close_store);

@@ -1,3 +1,9 @@
+/*
+ * Variables of one scope: put, read, listed, removed, evicted. Scopes that see each other are in
+ * test_variable_scopes.c, several threads at once in test_variable_races.c, and the same in
+ * memory in test_variable_twins.c.
+ */
+
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -52,7 +58,7 @@ static void fields_that_are_not_given_stay(void **state)
 }
 
 /* F31. */
-static void reading_is_noted_and_looking_is_not(void **state)
+static void reading_counts_as_use_and_looking_does_not(void **state)
 {
     AUTO_VARIABLE first = {0}, second = {0};
     char thread[ID_SIZE];
@@ -71,7 +77,7 @@ static void reading_is_noted_and_looking_is_not(void **state)
     assert_int_equal(second.updated_at, first.updated_at);
 }
 
-static void what_cannot_be_put_says_why(void **state)
+static void the_error_says_why_a_variable_was_not_put(void **state)
 {
     struct variable_change change = {.name = "a", .type = VARIABLE_USER_ADD};
     struct err err;
@@ -124,7 +130,7 @@ static void lists_are_filtered_and_paged(void **state)
 }
 
 /* F30, F33. */
-static void removing(void **state)
+static void only_variables_that_are_not_kept_are_removed(void **state)
 {
     static const char *const names[] = {"a", "kept", "none"};
     const bool keep = true;
@@ -158,7 +164,7 @@ static void removing(void **state)
 /* ---- Limits ---- */
 
 /* F31. */
-static void the_longest_unused_goes(void **state)
+static void the_longest_unused_is_evicted(void **state)
 {
     AUTO_VARIABLE read = {0};
     char thread[ID_SIZE];
@@ -185,7 +191,7 @@ static void the_longest_unused_goes(void **state)
 }
 
 /* F31. */
-static void the_same_for_bytes(void **state)
+static void the_limit_of_bytes_evicts_too(void **state)
 {
     char thread[ID_SIZE];
 
@@ -199,7 +205,7 @@ static void the_same_for_bytes(void **state)
 }
 
 /* F31. */
-static void few_can_be_kept(void **state)
+static void the_number_of_kept_variables_is_limited(void **state)
 {
     const bool keep = true;
     struct variable_change change = {
@@ -252,7 +258,7 @@ static void results_come_with_the_write_of_their_run(void **state)
 }
 
 /* F31. */
-static void they_keep_to_the_limits(void **state)
+static void results_of_runs_keep_to_the_limits(void **state)
 {
     struct run_load load;
     struct run_write *write;
@@ -317,7 +323,7 @@ static enum err_code create_with(const char *thread, const struct variable *vari
 }
 
 /* F33. */
-static void they_come_with_their_run(void **state)
+static void variables_of_a_request_are_stored_with_its_run(void **state)
 {
     json_auto_t *tags = json_parse_own("[\"x\"]");
     char value[] = "<$VAR_REF{{b}}>", description[] = "The a", other[] = "1";
@@ -352,7 +358,7 @@ static void they_come_with_their_run(void **state)
     assert_int_equal(json_array_size(seen.tags), 1);
     assert_int_equal(seen.type, VARIABLE_USER_ADD);
     assert_true(variable_is_trusted(&seen));
-    /* Of a run that is not made nothing is there. */
+    /* A run that is not made leaves no variables. */
     assert_int_equal(
         create_with(thread,
                     &(struct variable){
@@ -366,17 +372,17 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(fields_that_are_not_given_stay),
-        cmocka_unit_test(reading_is_noted_and_looking_is_not),
-        cmocka_unit_test(what_cannot_be_put_says_why),
+        cmocka_unit_test(reading_counts_as_use_and_looking_does_not),
+        cmocka_unit_test(the_error_says_why_a_variable_was_not_put),
         cmocka_unit_test(lists_are_filtered_and_paged),
-        cmocka_unit_test(removing),
-        cmocka_unit_test(the_longest_unused_goes),
-        cmocka_unit_test(the_same_for_bytes),
-        cmocka_unit_test(few_can_be_kept),
+        cmocka_unit_test(only_variables_that_are_not_kept_are_removed),
+        cmocka_unit_test(the_longest_unused_is_evicted),
+        cmocka_unit_test(the_limit_of_bytes_evicts_too),
+        cmocka_unit_test(the_number_of_kept_variables_is_limited),
         cmocka_unit_test(results_come_with_the_write_of_their_run),
-        cmocka_unit_test(they_keep_to_the_limits),
+        cmocka_unit_test(results_of_runs_keep_to_the_limits),
         cmocka_unit_test(a_call_remembers_both_its_arguments),
-        cmocka_unit_test(they_come_with_their_run),
+        cmocka_unit_test(variables_of_a_request_are_stored_with_its_run),
     };
 
     return cmocka_run_group_tests(tests, open_writing_store, close_store);

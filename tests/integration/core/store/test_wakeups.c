@@ -1,3 +1,13 @@
+/*
+ * Hints between nodes. Two stores on one database are two nodes; a plain session that listens to
+ * the channel of all nodes, and to that of a node "test", reads the notifications as they are
+ * sent.
+ *
+ * Hints may be sent together or apart, depending on when the thread wakes up. Where a test is
+ * about being together, it tries again until it was quick enough; it never sleeps. What must not
+ * be sent at all is shown by a later hint that arrives while the other has not.
+ */
+
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -25,60 +35,62 @@
 /* For what should come at once. */
 #define PATIENCE_NS patience_ns(60)
 
-#define HEARD_LIMIT 64
+#define RECEIVED_LIMIT 64
 
-/* A node with open ears. */
+/* A node that notes the hints that it receives. */
 struct node {
     struct store *store;
     const char *channel;
     struct lock lock;
     pthread_cond_t changed;
-    struct wakeup heard[HEARD_LIMIT]; /* guarded by lock, as all below; not taken yet */
+    struct wakeup
+        received[RECEIVED_LIMIT]; /* guarded by lock, as all below; those not taken yet */
     size_t count;
-    struct wakeup taken; /* the last that was */
+    struct wakeup taken; /* the last one that was taken */
 };
 
 static struct node first, second;
 
-static void hear(void *arg, const struct wakeup *wakeup)
+static void receive(void *arg, const struct wakeup *wakeup)
 {
     struct node *node = arg;
 
     lock_acquire(&node->lock);
-    if (node->count < HEARD_LIMIT) /* a thread of its own: nothing may be asserted here */
-        node->heard[node->count++] = *wakeup;
+    if (node->count <
+        RECEIVED_LIMIT) /* on the thread for wake-ups, where cmocka cannot assert */
+        node->received[node->count++] = *wakeup;
     pthread_cond_broadcast(&node->changed);
     lock_release(&node->lock);
 }
 
-static bool take_heard_locked(struct node *node, enum wakeup_kind kind, const char *run_id)
+static bool take_received_locked(struct node *node, enum wakeup_kind kind, const char *run_id)
     REQUIRES(node->lock)
 {
     for (size_t i = 0; i < node->count; i++) {
-        if (node->heard[i].kind != kind || strcmp(node->heard[i].run_id, run_id) != 0)
+        if (node->received[i].kind != kind || strcmp(node->received[i].run_id, run_id) != 0)
             continue;
-        node->taken = node->heard[i];
-        node->heard[i] = node->heard[--node->count];
+        node->taken = node->received[i];
+        node->received[i] = node->received[--node->count];
         return true;
     }
     return false;
 }
 
-/* Waits for it; it is forgotten then. */
-static bool hears(struct node *node, enum wakeup_kind kind, const char *run_id)
+/* Waits for this hint, and takes it. */
+static bool receives(struct node *node, enum wakeup_kind kind, const char *run_id)
 {
     uint64_t deadline = clock_mono_ns() + PATIENCE_NS;
     bool found;
 
     lock_acquire(&node->lock);
-    while (!(found = take_heard_locked(node, kind, run_id)) &&
+    while (!(found = take_received_locked(node, kind, run_id)) &&
            lock_wait_until(&node->lock, &node->changed, deadline))
         continue;
     lock_release(&node->lock);
     return found;
 }
 
-static size_t unheard_of(struct node *node)
+static size_t count_received(struct node *node)
 {
     size_t count;
 
@@ -88,14 +100,14 @@ static size_t unheard_of(struct node *node)
     return count;
 }
 
-static void forget_heard(struct node *node)
+static void forget_received(struct node *node)
 {
     lock_acquire(&node->lock);
     node->count = 0;
     lock_release(&node->lock);
 }
 
-/* The last that its connection has said. */
+/* Idle sessions whose last statement was the LISTEN for this node's own channel. */
 static long listeners(const struct node *node)
 {
     return pg_fixture_count("SELECT count(*) FROM pg_stat_activity WHERE state = 'idle'"
@@ -105,10 +117,10 @@ static long listeners(const struct node *node)
 
 static void start(struct node *node)
 {
-    assert_int_equal(store_wakeups_start(node->store, hear, node, NULL), ERR_OK);
+    assert_int_equal(store_wakeups_start(node->store, receive, node, NULL), ERR_OK);
 }
 
-/* Connections of before may still be shown for a moment; what they say is the same. */
+/* Earlier connections may still be listed for a moment; their last statement is the same. */
 static void await_listening(const struct node *node)
 {
     while (!listeners(node))
@@ -139,8 +151,8 @@ static void close_node(struct node *node)
 
 /* ---- One node alone ---- */
 
-/* Somebody who hears what all nodes hear. */
-static PGconn *eavesdrop(void)
+/* A session that receives the hints for all nodes, and those for the node "test". */
+static PGconn *listen_in(void)
 {
     PGconn *connection = PQconnectdb(pg_fixture_url());
 
@@ -148,8 +160,8 @@ static PGconn *eavesdrop(void)
     return connection;
 }
 
-/* The channel and the text of the next; the caller frees. */
-static char *overhear(PGconn *connection)
+/* Channel and text of the next notification; the caller frees. */
+static char *next_notice(PGconn *connection)
 {
     struct pollfd socket = {.fd = PQsocket(connection), .events = POLLIN};
     PGnotify *notice;
@@ -164,17 +176,17 @@ static char *overhear(PGconn *connection)
     return text;
 }
 
-static void assert_overheard(PGconn *connection, const char *expected)
+static void assert_notice(PGconn *connection, const char *expected)
 {
-    AUTO_FREE char *text = overhear(connection);
+    AUTO_FREE char *text = next_notice(connection);
 
     assert_string_equal(text, expected);
 }
 
-/* It is alone: what is for all is told nobody. The second renewal finds another node. */
-static void a_node_that_is_alone_tells_nobody(void **state)
+/* Alone, it sends hints to named nodes only. The second renewal finds another node. */
+static void a_node_that_is_alone_sends_nothing_to_all(void **state)
 {
-    PGconn *connection = eavesdrop();
+    PGconn *connection = listen_in();
 
     (void)state;
     start(&first);
@@ -182,20 +194,21 @@ static void a_node_that_is_alone_tells_nobody(void **state)
     renew(&first);
     store_wake_others(first.store, WAKEUP_CLAIM, NULL);
     store_wake_node(first.store, "test/boot_9", WAKEUP_CANCEL, "run_x");
-    assert_overheard(connection, "runnel_test: cancel run_x\n");
+    assert_notice(connection, "runnel_test: cancel run_x\n");
 
     renew(&second);
     renew(&first);
-    assert_overheard(connection, "runnel: hello\n");
+    assert_notice(connection, "runnel: hello\n");
     store_wake_others(first.store, WAKEUP_CLAIM, NULL);
-    assert_overheard(connection, "runnel: claim\n");
+    assert_notice(connection, "runnel: claim\n");
     PQfinish(connection);
 }
 
-/* The first has not renewed its leases since: it is greeted, and answers no greeting. */
-static void who_comes_greets_those_who_are_there(void **state)
+/* The first has not renewed its leases since then: it learns of the second by the greeting,
+ * which it does not answer. */
+static void a_new_node_greets_the_others(void **state)
 {
-    PGconn *connection = eavesdrop();
+    PGconn *connection = listen_in();
 
     (void)state;
     store_note_peers(first.store, PEERS_NONE);
@@ -203,50 +216,50 @@ static void who_comes_greets_those_who_are_there(void **state)
     await_listening(&second);
     store_note_peers(second.store, PEERS_NONE);
     renew(&second);
-    assert_overheard(connection, "runnel: hello\n");
+    assert_notice(connection, "runnel: hello\n");
     store_wake_node(second.store, "node_first", WAKEUP_CANCEL, "run_known");
-    assert_true(hears(&first, WAKEUP_CANCEL, "run_known"));
+    assert_true(receives(&first, WAKEUP_CANCEL, "run_known"));
     store_wake_others(first.store, WAKEUP_CLAIM, NULL);
-    assert_overheard(connection, "runnel: claim\n");
-    assert_true(hears(&second, WAKEUP_CLAIM, ""));
+    assert_notice(connection, "runnel: claim\n");
+    assert_true(receives(&second, WAKEUP_CLAIM, ""));
     PQfinish(connection);
 }
 
 /* ---- Two ---- */
 
-/* At once: the database passes nothing on to who said it. */
-static void what_is_for_all_is_heard_here_too(void **state)
+/* On the calling thread: a session does not receive its own notifications. */
+static void a_hint_to_all_arrives_here_too(void **state)
 {
     (void)state;
-    store_wake_all(second.store, WAKEUP_LOOK, "resp_for_all");
-    assert_true(unheard_of(&second) >= 1);
-    assert_true(hears(&second, WAKEUP_LOOK, "resp_for_all"));
-    assert_true(hears(&first, WAKEUP_LOOK, "resp_for_all"));
+    store_wake_all(second.store, WAKEUP_ANSWERED, "resp_for_all");
+    assert_true(count_received(&second) >= 1);
+    assert_true(receives(&second, WAKEUP_ANSWERED, "resp_for_all"));
+    assert_true(receives(&first, WAKEUP_ANSWERED, "resp_for_all"));
 }
 
-static void what_is_told_together_is_one_notice(void **state)
+static void hints_of_one_round_are_one_notification(void **state)
 {
-    PGconn *connection = eavesdrop();
+    PGconn *connection = listen_in();
     AUTO_FREE char *text = NULL;
 
     (void)state;
-    /* Unless the thread takes the first of them away before the others are there. */
+    /* Again if the thread has taken the first of them before the others were queued. */
     do {
         free(text);
         store_wake_node(first.store, "test", WAKEUP_CANCEL, "run_a");
         store_wake_node(first.store, "node_second", WAKEUP_CANCEL, "run_c");
         store_wake_node(first.store, "test", WAKEUP_CANCEL, "run_b");
         store_wake_node(first.store, "test", WAKEUP_CANCEL, "run_b");
-        text = overhear(connection);
-        assert_true(hears(&second, WAKEUP_CANCEL, "run_c"));
+        text = next_notice(connection);
+        assert_true(receives(&second, WAKEUP_CANCEL, "run_c"));
     } while (strcmp(text, "runnel_test: cancel run_a\ncancel run_b\n") != 0);
     PQfinish(connection);
 }
 
-static void much_is_told_in_pieces(void **state)
+static void many_hints_are_sent_in_pieces(void **state)
 {
-    PGconn *connection = eavesdrop();
-    size_t heard = 0, length = 0;
+    PGconn *connection = listen_in();
+    size_t received = 0, length = 0;
 
     (void)state;
     for (unsigned i = 0; i < 1000; i++) {
@@ -254,20 +267,20 @@ static void much_is_told_in_pieces(void **state)
 
         store_wake_node(first.store, "test", WAKEUP_CANCEL, run_id);
     }
-    /* Something of the last test may still be on its way. */
-    while (heard < 1000) {
-        AUTO_FREE char *text = overhear(connection);
+    /* Hints of the last test may still arrive. */
+    while (received < 1000) {
+        AUTO_FREE char *text = next_notice(connection);
 
         length = strlen(text);
         assert_true(length < 8000);
         for (const char *at = text; (at = strstr(at, "cancel run_0")); at++)
-            heard++;
+            received++;
     }
-    assert_int_equal(heard, 1000);
+    assert_int_equal(received, 1000);
     PQfinish(connection);
 }
 
-/* Whether what was put last was told first. */
+/* Whether the hint that was queued last was sent first. */
 static bool cancel_overtakes(PGconn *connection)
 {
     bool overtook = false;
@@ -276,7 +289,7 @@ static bool cancel_overtakes(PGconn *connection)
     store_wake_node(first.store, "test", WAKEUP_EVENTS, "run_b");
     store_wake_node(first.store, "test", WAKEUP_CANCEL, "run_c");
     for (unsigned lines = 0; lines < 3;) {
-        AUTO_FREE char *text = overhear(connection);
+        AUTO_FREE char *text = next_notice(connection);
 
         overtook = overtook || (!lines && strstr(text, ": cancel run_c\n"));
         for (const char *at = text; (at = strchr(at, '\n')); at++)
@@ -287,17 +300,17 @@ static bool cancel_overtakes(PGconn *connection)
 
 static void a_cancel_does_not_wait_behind_streams(void **state)
 {
-    PGconn *connection = eavesdrop();
+    PGconn *connection = listen_in();
     unsigned tries = 0;
 
     (void)state;
-    /* Unless the thread takes what streams say away before the other is there. */
+    /* Again if the thread has taken the hints of streams before the cancel was queued. */
     while (!cancel_overtakes(connection))
         assert_true(++tries < 1000);
     PQfinish(connection);
 }
 
-static void the_owner_hears_of_a_cancel(void **state)
+static void the_owner_is_notified_of_a_cancel(void **state)
 {
     enum cancel_outcome outcome;
     struct run_load owned, load;
@@ -310,20 +323,20 @@ static void the_owner_hears_of_a_cancel(void **state)
                                       &outcome, &load, NULL),
                      ERR_OK);
     assert_int_equal(outcome, CANCEL_OWNED_AWAY);
-    assert_true(hears(&first, WAKEUP_CANCEL, owned.run.id));
+    assert_true(receives(&first, WAKEUP_CANCEL, owned.run.id));
     run_load_clear(&load);
     run_load_clear(&owned);
 }
 
-/* Whoever that is: the node that follows knows only the run. Nobody is told of one that is its own, or
- * that nobody has. */
-static void the_owner_hears_who_follows(void **state)
+/* The node that follows knows only the run. No node is notified of a run of the sender's own, or of
+ * one that no node owns. */
+static void the_owner_learns_which_node_follows(void **state)
 {
     struct run_load away, own;
     char thread[ID_SIZE];
 
     (void)state;
-    forget_heard(&second);
+    forget_received(&second);
     sample_thread(thread);
     away = sample_created(first.store, thread);
     sample_thread(thread);
@@ -332,17 +345,17 @@ static void the_owner_hears_who_follows(void **state)
     store_wake_followed(second.store, TENANT, "run_unknown");
     store_wake_followed(second.store, TENANT, away.run.id);
     store_wake_followed(second.store, TENANT, away.run.id);
-    assert_true(hears(&first, WAKEUP_FOLLOW, away.run.id));
+    assert_true(receives(&first, WAKEUP_FOLLOW, away.run.id));
     assert_string_equal(first.taken.node, "node_second");
     store_wake_node(second.store, "node_first", WAKEUP_CANCEL, "run_last");
-    assert_true(hears(&first, WAKEUP_CANCEL, "run_last"));
-    forget_heard(&first); /* the other two may have gone apart */
-    assert_int_equal(unheard_of(&second), 0);
+    assert_true(receives(&first, WAKEUP_CANCEL, "run_last"));
+    forget_received(&first); /* the two hints about it may have been sent apart */
+    assert_int_equal(count_received(&second), 0);
     run_load_clear(&away);
     run_load_clear(&own);
 }
 
-static void nobody_follows_who_is_alone(void **state)
+static void a_node_that_is_alone_sends_no_follow_hints(void **state)
 {
     struct run_load away;
     char thread[ID_SIZE];
@@ -353,13 +366,13 @@ static void nobody_follows_who_is_alone(void **state)
     store_note_peers(second.store, PEERS_NONE);
     store_wake_followed(second.store, TENANT, away.run.id);
     store_wake_node(second.store, "node_first", WAKEUP_CANCEL, "run_last");
-    assert_true(hears(&first, WAKEUP_CANCEL, "run_last"));
-    assert_int_equal(unheard_of(&first), 0);
+    assert_true(receives(&first, WAKEUP_CANCEL, "run_last"));
+    assert_int_equal(count_received(&first), 0);
     renew(&second);
     run_load_clear(&away);
 }
 
-static void all_hear_that_a_run_has_moved(void **state)
+static void all_nodes_learn_that_a_run_has_moved(void **state)
 {
     enum cancel_outcome outcome;
     struct run_load waiting, claimed;
@@ -373,12 +386,12 @@ static void all_hear_that_a_run_has_moved(void **state)
                                       &outcome, &claimed, NULL),
                      ERR_OK);
     assert_int_equal(outcome, CANCEL_CLAIMED);
-    assert_true(hears(&first, WAKEUP_MOVED, waiting.run.id));
+    assert_true(receives(&first, WAKEUP_MOVED, waiting.run.id));
     run_load_clear(&waiting);
     run_load_clear(&claimed);
 }
 
-static void what_nobody_understands_is_passed_over(void **state)
+static void lines_of_unknown_kinds_are_skipped(void **state)
 {
     AUTO_FREE char *long_id = mem_printf("%0200d", 1);
 
@@ -386,9 +399,9 @@ static void what_nobody_understands_is_passed_over(void **state)
     pg_fixture_ask("SELECT pg_notify('runnel_node_first', E'\\n \\ndance run_1\\ncancel %s\\n"
                    "cancel\\ncancel run_2')",
                    long_id);
-    assert_true(hears(&first, WAKEUP_CANCEL, ""));
-    assert_true(hears(&first, WAKEUP_CANCEL, "run_2"));
-    assert_int_equal(unheard_of(&first), 0);
+    assert_true(receives(&first, WAKEUP_CANCEL, ""));
+    assert_true(receives(&first, WAKEUP_CANCEL, "run_2"));
+    assert_int_equal(count_received(&first), 0);
 }
 
 /* ---- When the connection is lost ---- */
@@ -401,21 +414,21 @@ static void hang_up(const struct node *node)
         continue;
 }
 
-static void a_lost_connection_comes_back(void **state)
+static void a_lost_connection_is_made_again(void **state)
 {
     (void)state;
     store_wakeups_stop(first.store);
     start(&first);
-    assert_true(hears(&first, WAKEUP_MISSED, "")); /* it listens, and there are others */
+    assert_true(receives(&first, WAKEUP_MISSED, "")); /* it listens, and there are others */
     for (unsigned i = 0; i < 3; i++) {
         hang_up(&first);
-        assert_true(hears(&first, WAKEUP_MISSED, ""));
+        assert_true(receives(&first, WAKEUP_MISSED, ""));
         store_wake_node(second.store, "node_first/boot_1", WAKEUP_CANCEL, "run_after");
-        assert_true(hears(&first, WAKEUP_CANCEL, "run_after"));
+        assert_true(receives(&first, WAKEUP_CANCEL, "run_after"));
     }
 }
 
-/* While it is away, more is put than can wait. */
+/* While the connection is lost, more hints are queued than the queue holds. */
 static void a_cancel_is_not_dropped_for_streams(void **state)
 {
     (void)state;
@@ -423,55 +436,56 @@ static void a_cancel_is_not_dropped_for_streams(void **state)
     for (unsigned i = 0; i < 20000; i++)
         store_wake_node(first.store, "test", WAKEUP_EVENTS, "run_a");
     store_wake_node(first.store, "node_second", WAKEUP_CANCEL, "run_after_much");
-    assert_true(hears(&second, WAKEUP_CANCEL, "run_after_much"));
-    assert_true(hears(&first, WAKEUP_MISSED, ""));
+    assert_true(receives(&second, WAKEUP_CANCEL, "run_after_much"));
+    assert_true(receives(&first, WAKEUP_MISSED, ""));
 }
 
 #ifdef RUNNEL_FAULTS
 
-static void it_is_made_until_it_can_be(const char *point, unsigned visit)
+static void connecting_is_repeated_after(const char *point, unsigned visit)
 {
     store_wakeups_stop(first.store);
     fault_arm(point, visit);
     start(&first);
-    assert_true(hears(&first, WAKEUP_MISSED, ""));
+    assert_true(receives(&first, WAKEUP_MISSED, ""));
     assert_true(fault_fired());
     fault_disarm();
     store_wake_node(second.store, "node_first", WAKEUP_CANCEL, "run_after");
-    assert_true(hears(&first, WAKEUP_CANCEL, "run_after"));
+    assert_true(receives(&first, WAKEUP_CANCEL, "run_after"));
 }
 
-static void a_connection_that_is_not_made_is_tried_again(void **state)
+static void a_connection_that_fails_is_tried_again(void **state)
 {
     (void)state;
-    it_is_made_until_it_can_be("wakeups.connect", 1);
-    it_is_made_until_it_can_be("wakeups.listen", 1);
-    it_is_made_until_it_can_be("wakeups.listen", 2);
+    connecting_is_repeated_after("wakeups.connect", 1);
+    connecting_is_repeated_after("wakeups.listen", 1);
+    connecting_is_repeated_after("wakeups.listen", 2);
 }
 
-#define MUCH_CHATTER 9000
+#define MANY_HINTS 9000
 
-/* While there is no connection, so that all of it waits when there is one. */
-static void gather_chatter(void)
+/* Queued while there is no connection, so that all hints wait when there is one. */
+static void gather_stream_hints(void)
 {
     store_wakeups_stop(first.store);
     fault_arm("wakeups.connect", 1);
     start(&first);
-    for (unsigned i = 0; i < MUCH_CHATTER; i++) {
+    for (unsigned i = 0; i < MANY_HINTS; i++) {
         AUTO_FREE char *run_id = mem_printf("run_%u", i);
 
         store_wake_node(first.store, "test", WAKEUP_EVENTS, run_id);
     }
 }
 
-/* A cancel that comes when streams have begun to speak: whether it was told before they ended. */
+/* A cancel that is queued while hints of streams are being sent: whether it comes before the last
+ * of them. */
 static bool cancel_interrupts(PGconn *connection)
 {
     bool last = false;
 
-    gather_chatter();
-    for (unsigned lines = 0; lines < MUCH_CHATTER + 1;) {
-        AUTO_FREE char *text = overhear(connection);
+    gather_stream_hints();
+    for (unsigned lines = 0; lines < MANY_HINTS + 1;) {
+        AUTO_FREE char *text = next_notice(connection);
 
         if (!lines)
             store_wake_node(first.store, "test", WAKEUP_CANCEL, "run_c");
@@ -484,46 +498,46 @@ static bool cancel_interrupts(PGconn *connection)
     return !last;
 }
 
-static void a_cancel_goes_between_what_streams_say(void **state)
+static void a_cancel_is_sent_between_portions_of_stream_hints(void **state)
 {
-    PGconn *connection = eavesdrop();
+    PGconn *connection = listen_in();
     unsigned tries = 0;
 
     (void)state;
-    /* Unless this thread is held up until they have said everything. */
+    /* Again if this thread was held up until all of them were sent. */
     while (!cancel_interrupts(connection))
         assert_true(++tries < 20);
     PQfinish(connection);
-    forget_heard(&first);
+    forget_received(&first);
 }
 
-static void the_next_is_told(void)
+static void the_next_hint_arrives(void)
 {
-    assert_true(hears(&second, WAKEUP_MISSED, "")); /* its connection broke */
+    assert_true(receives(&second, WAKEUP_MISSED, "")); /* its connection broke */
     assert_true(fault_fired());
     fault_disarm();
-    store_wake_node(second.store, "node_first", WAKEUP_CANCEL, "run_told");
-    assert_true(hears(&first, WAKEUP_CANCEL, "run_told"));
-    assert_int_equal(unheard_of(&first), 0);
+    store_wake_node(second.store, "node_first", WAKEUP_CANCEL, "run_next");
+    assert_true(receives(&first, WAKEUP_CANCEL, "run_next"));
+    assert_int_equal(count_received(&first), 0);
 }
 
-static void what_could_not_be_told_is_dropped(void **state)
+static void hints_that_could_not_be_sent_are_dropped(void **state)
 {
     (void)state;
-    forget_heard(&second);
+    forget_received(&second);
     fault_arm("wakeups_send", 1);
     store_wake_node(second.store, "node_first", WAKEUP_CANCEL, "run_lost");
-    the_next_is_told();
+    the_next_hint_arrives();
     fault_arm("wakeups_follow", 1);
     store_wake_followed(second.store, TENANT, "run_unknown");
     store_wake_node(second.store, "node_first", WAKEUP_CANCEL, "run_not_lost");
-    assert_true(hears(&first, WAKEUP_CANCEL, "run_not_lost"));
-    the_next_is_told();
+    assert_true(receives(&first, WAKEUP_CANCEL, "run_not_lost"));
+    the_next_hint_arrives();
 }
 
 #endif
 
-static void what_is_still_to_be_told_is_told_at_the_end(void **state)
+static void queued_hints_are_sent_before_the_thread_ends(void **state)
 {
     (void)state;
     for (unsigned i = 0; i < 5; i++) {
@@ -535,7 +549,7 @@ static void what_is_still_to_be_told_is_told_at_the_end(void **state)
     for (unsigned i = 0; i < 5; i++) {
         AUTO_FREE char *run_id = mem_printf("run_last_%u", i);
 
-        assert_true(hears(&first, WAKEUP_CANCEL, run_id));
+        assert_true(receives(&first, WAKEUP_CANCEL, run_id));
     }
     store_wake_node(second.store, "node_first", WAKEUP_CANCEL, "run_too_late");
 }
@@ -561,25 +575,25 @@ static int tear_down(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_node_that_is_alone_tells_nobody),
-        cmocka_unit_test(who_comes_greets_those_who_are_there),
-        cmocka_unit_test(what_is_for_all_is_heard_here_too),
-        cmocka_unit_test(what_is_told_together_is_one_notice),
-        cmocka_unit_test(much_is_told_in_pieces),
+        cmocka_unit_test(a_node_that_is_alone_sends_nothing_to_all),
+        cmocka_unit_test(a_new_node_greets_the_others),
+        cmocka_unit_test(a_hint_to_all_arrives_here_too),
+        cmocka_unit_test(hints_of_one_round_are_one_notification),
+        cmocka_unit_test(many_hints_are_sent_in_pieces),
         cmocka_unit_test(a_cancel_does_not_wait_behind_streams),
-        cmocka_unit_test(the_owner_hears_of_a_cancel),
-        cmocka_unit_test(the_owner_hears_who_follows),
-        cmocka_unit_test(nobody_follows_who_is_alone),
-        cmocka_unit_test(all_hear_that_a_run_has_moved),
-        cmocka_unit_test(what_nobody_understands_is_passed_over),
-        cmocka_unit_test(a_lost_connection_comes_back),
+        cmocka_unit_test(the_owner_is_notified_of_a_cancel),
+        cmocka_unit_test(the_owner_learns_which_node_follows),
+        cmocka_unit_test(a_node_that_is_alone_sends_no_follow_hints),
+        cmocka_unit_test(all_nodes_learn_that_a_run_has_moved),
+        cmocka_unit_test(lines_of_unknown_kinds_are_skipped),
+        cmocka_unit_test(a_lost_connection_is_made_again),
         cmocka_unit_test(a_cancel_is_not_dropped_for_streams),
 #ifdef RUNNEL_FAULTS
-        cmocka_unit_test(a_connection_that_is_not_made_is_tried_again),
-        cmocka_unit_test(a_cancel_goes_between_what_streams_say),
-        cmocka_unit_test(what_could_not_be_told_is_dropped),
+        cmocka_unit_test(a_connection_that_fails_is_tried_again),
+        cmocka_unit_test(a_cancel_is_sent_between_portions_of_stream_hints),
+        cmocka_unit_test(hints_that_could_not_be_sent_are_dropped),
 #endif
-        cmocka_unit_test(what_is_still_to_be_told_is_told_at_the_end),
+        cmocka_unit_test(queued_hints_are_sent_before_the_thread_ends),
     };
 
     return cmocka_run_group_tests(tests, set_up, tear_down);

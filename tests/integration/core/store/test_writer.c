@@ -1,3 +1,22 @@
+/*
+ * The group commit, from outside: writes are handed over, and what comes back is compared with
+ * the rows.
+ *
+ * What a loop counts on, and what is tested here:
+ *
+ *   one write        stores everything that it carries, or nothing
+ *   a second time    changes nothing: a group is repeated after a lost answer
+ *   the fence        a write with an old one changes nothing and harms no other
+ *   order            writes of a run are committed as they were handed over
+ *   company          a bad write fails alone; large ones go alone; a late group goes in halves
+ *   questions        come back last, and keep no other write waiting
+ *
+ * Faults stand where a connection may break: before the group is sent, after it was committed
+ * and before its answer is read, and at the deadline. Each test with faults lets them strike at
+ * the first visit, then at the second, and so on, until a round passes without one: so no
+ * statement is left out.
+ */
+
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -83,7 +102,7 @@ static void a_finished_response_is_one_write_without_a_lease(void **state)
     run_row_clear(&run);
 }
 
-static void a_run_that_goes_on_is_leased_to_this_node(void **state)
+static void a_run_that_is_not_final_is_leased_to_this_node(void **state)
 {
     struct run_row run = sample_run("", RUN_IN_PROGRESS);
     struct run_write *write = sample_write(&run, 0);
@@ -106,7 +125,7 @@ static void a_run_that_goes_on_is_leased_to_this_node(void **state)
     run_row_clear(&run);
 }
 
-static void what_is_put_twice_is_there_once(void **state)
+static void what_is_written_twice_is_stored_once(void **state)
 {
     struct run_row run = sample_run("", RUN_IN_PROGRESS);
     struct item_row item = sample_item(&run, 0, "{\"n\":1}");
@@ -160,7 +179,7 @@ static void the_log_is_read_from_any_number_on(void **state)
     assert_int_equal(next, 3);
     free(frames);
 
-    /* Nothing yet, and another project's eyes. */
+    /* Before there is anything to read, and from another project. */
     assert_int_equal(
         store_events_read(store, TENANT, run.id, 3, 1 << 20, &frames, &length, &next, NULL),
         ERR_OK);
@@ -233,7 +252,7 @@ static void a_deleted_run_is_a_conflict(void **state)
     run_row_clear(&run);
 }
 
-static void a_wish_to_stop_is_heard_and_not_overwritten(void **state)
+static void a_cancellation_reaches_the_owner_and_is_not_overwritten(void **state)
 {
     struct run_row run = sample_run("", RUN_IN_PROGRESS);
     struct run_write *write = sample_write(&run, 0);
@@ -298,7 +317,7 @@ static struct run_write *pausing(struct run_row *run)
     return write;
 }
 
-static void that_a_run_waits_is_logged_only_if_it_does(void **state)
+static void the_event_of_a_pause_is_logged_only_if_the_run_pauses(void **state)
 {
     struct run_row waits = sample_run("", RUN_IN_PROGRESS);
     struct run_row cancelled = sample_run("", RUN_IN_PROGRESS);
@@ -345,7 +364,7 @@ static void a_completed_turn_makes_up_for_the_deaths_before_it(void **state)
     run_row_clear(&run);
 }
 
-static void what_has_ended_stays_as_it_is(void **state)
+static void a_run_that_has_ended_stays_as_it_is(void **state)
 {
     struct run_row run = sample_run("", RUN_IN_PROGRESS);
     struct run_write *write = sample_write(&run, 0);
@@ -373,7 +392,7 @@ static const char *lease_state(const struct run_row *run)
         run->id);
 }
 
-static void a_run_is_given_back_to_wait_or_to_be_taken_up(void **state)
+static void a_released_run_waits_for_its_client_or_may_be_claimed(void **state)
 {
     struct run_row run = sample_run("", RUN_IN_PROGRESS);
     struct run_write *write = sample_write(&run, 0);
@@ -401,7 +420,7 @@ static void a_run_is_given_back_to_wait_or_to_be_taken_up(void **state)
     run_row_clear(&run);
 }
 
-static void a_run_of_which_nothing_is_said_is_given_back_to_be_taken_up(void **state)
+static void a_run_that_is_released_without_a_status_may_be_claimed(void **state)
 {
     struct run_row run = sample_run("", RUN_IN_PROGRESS);
     struct run_write *write = sample_write(&run, 0);
@@ -473,7 +492,8 @@ static void writes_of_one_run_keep_their_order(void **state)
     run_row_clear(&run);
 }
 
-/* All kinds of writes in one group, the bad one among them. */
+/* All kinds of writes in one group, the bad one among them: the same item twice in an insert is
+ * refused by PostgreSQL, and takes the whole group's transaction with it. */
 static void a_bad_write_does_not_harm_its_company(void **state)
 {
     struct run_row fenced = sample_run("", RUN_IN_PROGRESS);
@@ -609,7 +629,8 @@ static void a_second_active_run_on_a_thread_is_a_conflict(void **state)
 
 #ifdef RUNNEL_FAULTS
 
-/* A whole life, with the fault on its n-th visit: it ends well, and everything is there once. */
+/* A run from its first write to its last, with the fault on its n-th visit: it ends well, and
+ * everything is stored once. */
 static void live_with_fault(const char *point, unsigned visit)
 {
     struct run_row run = sample_run("", RUN_IN_PROGRESS);
@@ -659,7 +680,7 @@ static void every_write_survives_a_broken_connection(void **state)
     }
 }
 
-static void a_response_whose_commit_went_unanswered_is_there_once(void **state)
+static void a_response_whose_commit_went_unanswered_is_stored_once(void **state)
 {
     struct run_row run;
 
@@ -672,7 +693,7 @@ static void a_response_whose_commit_went_unanswered_is_there_once(void **state)
     run_row_clear(&run);
 }
 
-/* The question whether it was committed is asked until it is answered. */
+/* Whether it was committed is looked up until the database answers. */
 static void an_end_whose_commit_went_unanswered_is_looked_up(void **state)
 {
     struct run_row run = sample_run("", RUN_IN_PROGRESS);
@@ -696,7 +717,8 @@ static void an_end_whose_commit_went_unanswered_is_looked_up(void **state)
 
 #define HALVED 9
 
-/* What was too much at once is written in parts, each once. */
+/* A group that was too much at once is written in halves, each once. The deadline is missed at
+ * different depths: by the whole group, by a half, by a quarter. */
 static void a_group_that_is_late_is_written_in_halves(void **state)
 {
     struct run_write *writes[HALVED];
@@ -792,8 +814,8 @@ static void run_sql(PGconn *session, const char *sql)
     PQclear(result);
 }
 
-/* A session that keeps others from remembered answers, and the writer busy with that run until
- * ROLLBACK TO busy. */
+/* A session that locks the grants, and keeps the writer busy with that run until ROLLBACK TO
+ * busy. */
 static PGconn *keep_busy(const struct run_row *run)
 {
     AUTO_FREE char *lock =
@@ -807,14 +829,14 @@ static PGconn *keep_busy(const struct run_row *run)
     return session;
 }
 
-static bool somebody_waits(void)
+static bool a_session_waits(void)
 {
     return pg_fixture_count("SELECT count(*) FROM pg_locks WHERE NOT granted") > 0;
 }
 
-static void who_asks_nothing_does_not_wait_for_who_does(void **state)
+static void writes_without_questions_do_not_wait_for_those_with_questions(void **state)
 {
-    /* A wait for who asks would outlast this test. */
+    /* Waiting for the write with the question would outlast this test. */
     const struct store_options options = {
         .node_id = "node_one/boot_1", .writers = 1, .deadline_seconds = 3600};
     struct store *one = pg_fixture_store_with(&options);
@@ -831,7 +853,7 @@ static void who_asks_nothing_does_not_wait_for_who_does(void **state)
     sample_add_log(busy, 0, "data: x\n\n");
     session = keep_busy(&busy_run);
     store_write(one, busy);
-    while (!somebody_waits())
+    while (!a_session_waits())
         ;
     store_write(one, asked);
     store_write(one, write);
@@ -891,18 +913,18 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_finished_response_is_one_write_without_a_lease),
-        cmocka_unit_test(a_run_that_goes_on_is_leased_to_this_node),
-        cmocka_unit_test(what_is_put_twice_is_there_once),
+        cmocka_unit_test(a_run_that_is_not_final_is_leased_to_this_node),
+        cmocka_unit_test(what_is_written_twice_is_stored_once),
         cmocka_unit_test(the_log_is_read_from_any_number_on),
         cmocka_unit_test(a_write_with_an_old_fence_changes_nothing),
         cmocka_unit_test(a_deleted_run_is_a_conflict),
-        cmocka_unit_test(a_wish_to_stop_is_heard_and_not_overwritten),
-        cmocka_unit_test(that_a_run_waits_is_logged_only_if_it_does),
+        cmocka_unit_test(a_cancellation_reaches_the_owner_and_is_not_overwritten),
+        cmocka_unit_test(the_event_of_a_pause_is_logged_only_if_the_run_pauses),
         cmocka_unit_test(a_completed_turn_makes_up_for_the_deaths_before_it),
-        cmocka_unit_test(what_has_ended_stays_as_it_is),
-        cmocka_unit_test(a_run_is_given_back_to_wait_or_to_be_taken_up),
-        cmocka_unit_test(a_run_of_which_nothing_is_said_is_given_back_to_be_taken_up),
-        cmocka_unit_test(who_asks_nothing_does_not_wait_for_who_does),
+        cmocka_unit_test(a_run_that_has_ended_stays_as_it_is),
+        cmocka_unit_test(a_released_run_waits_for_its_client_or_may_be_claimed),
+        cmocka_unit_test(a_run_that_is_released_without_a_status_may_be_claimed),
+        cmocka_unit_test(writes_without_questions_do_not_wait_for_those_with_questions),
         cmocka_unit_test(many_runs_at_once_all_come_back),
         cmocka_unit_test(writes_of_one_run_keep_their_order),
         cmocka_unit_test(a_bad_write_does_not_harm_its_company),
@@ -912,7 +934,7 @@ int main(void)
 #ifdef RUNNEL_FAULTS
         cmocka_unit_test(the_same_end_by_another_owner_is_not_taken_for_its_own),
         cmocka_unit_test(every_write_survives_a_broken_connection),
-        cmocka_unit_test(a_response_whose_commit_went_unanswered_is_there_once),
+        cmocka_unit_test(a_response_whose_commit_went_unanswered_is_stored_once),
         cmocka_unit_test(an_end_whose_commit_went_unanswered_is_looked_up),
         cmocka_unit_test(a_group_that_is_late_is_written_in_halves),
 #endif

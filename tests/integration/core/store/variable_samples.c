@@ -1,3 +1,8 @@
+/*
+ * Variables put, read and compared in one line each, with the failure of any of them ending the
+ * test: the tests of variables are long rows of such lines.
+ */
+
 #include "tests/integration/core/store/variable_samples.h"
 
 #include <setjmp.h>

@@ -5,7 +5,7 @@
 #include "tests/integration/core/store/samples.h"
 
 /*
- * variable_samples.h -- variables in the opened store, put and looked at in a line.
+ * variable_samples.h -- variables in the opened store, put and read in one line.
  */
 
 #define THEIRS TENANT_OF("proj_theirs")
@@ -15,7 +15,7 @@ enum err_code put_change(const char *scope, const struct variable_change *change
 void put(const char *scope, const char *name, const char *value);
 void fill(const char *scope, int count); /* v1 to v<count>, one after the other */
 
-/* NULL: it is not there. */
+/* NULL: it does not exist. */
 void expect_is(const char *scope, const char *name, const char *value);
 
 /* The names of a list, joined by blanks. */

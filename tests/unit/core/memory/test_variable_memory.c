@@ -354,7 +354,7 @@ static void expect_no_room(const char *name, const char *value)
 {
     AUTO_FREE char *text = mem_printf(
         "There is no room for variable '%s': the variables of responses that are not "
-        "stored are too much at once. Write less, remove others, or retry later.",
+        "stored take too much memory. Write less, remove others, or retry later.",
         name);
     struct err err;
 
@@ -451,7 +451,7 @@ static void test_all_given_variables_are_put_or_none(void **state)
         assert_null(given[1].value);
     }
     assert_string_equal(err.text,
-                        "The variables of responses that are not stored are too much at once. "
+                        "The variables of responses that are not stored take too much memory. "
                         "Please retry in a few seconds.");
     assert_int_equal(err.reason, REASON_BUSY);
     expect_names(&(struct variable_query){0}, 2, "a b");

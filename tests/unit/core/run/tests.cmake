@@ -17,7 +17,7 @@ unit_test(core/run/catalog/tool_settings core_run)
 unit_test(core/run/engine/slots core_run)
 unit_test(core/run/turn/unwritten core_run)
 
-foreach(file budget context context_fit long_messages told_costs)
+foreach(file budget context context_fit long_messages context_costs)
     unit_test(core/run/context/${file} core_run)
     target_sources(test_core_run_context_${file} PRIVATE ${CMAKE_CURRENT_LIST_DIR}/context/history.c)
 endforeach()

@@ -124,7 +124,7 @@ static void test_the_shown_lengths_do_not_count_the_notice(void **state)
     expect_shown(&rule, "0123456789", (struct cut_shown){true, 5, 5});
 }
 
-/* F04: the model's limit comes first, then the request's, then the tool's. */
+/* F04: the model's limit comes first, then the tool's own, then the request's. */
 static void test_the_limit_of_the_model_comes_before_request_and_tool(void **state)
 {
     (void)state;

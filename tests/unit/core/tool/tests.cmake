@@ -1,7 +1,7 @@
 unit_test(core/tool/arguments core_tool)
 unit_test(core/tool/channel core_tool)
 unit_test(core/tool/channel_interleavings core_tool)
-# The test sees every broadcast, so that it can tell who was told of what.
+# The test wraps broadcasts, so that it sees which condition is signalled.
 target_link_options(test_core_tool_channel_interleavings PRIVATE -Wl,--wrap=pthread_cond_broadcast)
 unit_test(core/tool/cut core_tool)
 target_compile_definitions(test_core_tool_cut PRIVATE
@@ -11,9 +11,9 @@ foreach(part executor executor_workers)
     target_sources(test_core_tool_${part} PRIVATE ${CMAKE_CURRENT_LIST_DIR}/executor_turn.c)
 endforeach()
 unit_test(core/tool/files_view core_tool)
+unit_test(core/tool/override core_tool)
 unit_test(core/tool/registry core_tool)
 unit_test(core/tool/result core_tool)
 unit_test(core/tool/rules core_tool)
 unit_test(core/tool/schema core_tool)
 unit_test(core/tool/schema_suite core_tool)
-unit_test(core/tool/wish core_tool)

@@ -21,7 +21,7 @@ static json_t *parse(const char *text)
     return value;
 }
 
-/* A message with the given members before those that each must have. */
+/* A message: the given members, then those that every message must have. */
 static enum err_code read_message(const char *members, struct item_row *ret_row,
                                   struct buf *notes, struct err *err)
 {
@@ -32,7 +32,7 @@ static enum err_code read_message(const char *members, struct item_row *ret_row,
     return import_read_message(object, ret_row, notes, err);
 }
 
-/* Reads one and gives back what the API shows of it. */
+/* Imports a message and returns the object that the API shows. */
 static json_t *shown(const char *members, struct buf *notes)
 {
     struct item_row row;
@@ -77,8 +77,8 @@ static void every_known_part_is_imported(void **state)
         json_auto_t *object = shown(members, &notes);
 
         assert_same(json_object_get(object, "content"), content);
-        assert_string_equal(notes.data, "content[0] names file-1, which is not here\n"
-                                        "content[2] names file-2, which is not here\n");
+        assert_string_equal(notes.data, "content[0] names file-1, which was not imported\n"
+                                        "content[2] names file-2, which was not imported\n");
     }
 }
 

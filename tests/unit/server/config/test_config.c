@@ -19,7 +19,7 @@
 
 static struct err err;
 
-/* Reads flags, ending with NULL. NULL when they are refused; `err` says why. */
+/* Reads flags, a list that ends with NULL. Returns NULL if they are refused; `err` says why. */
 static struct config *read_flags(const char *first, ...)
 {
     char *argv[16];
@@ -143,9 +143,9 @@ static void an_invalid_value_is_refused_with_the_name_of_its_setting(void **stat
     refused(read_flags("--run-expiry", "nan", NULL), "--run-expiry");
     refused(read_flags("--http-workers", "0", NULL), "--http-workers: 0 is out of range");
     refused(read_flags("--http-workers", "1.5", NULL), "not a whole number");
-    refused(read_flags("--unknown-parameters", "maybe", NULL), "unknown word 'maybe'");
+    refused(read_flags("--unknown-parameters", "maybe", NULL), "unknown value 'maybe'");
     refused(read_flags("--no-auth=perhaps", NULL), "expected true or false");
-    refused(read_flags("--api-key", "with blank", NULL), "api_key holds a blank");
+    refused(read_flags("--api-key", "with blank", NULL), "api_key must be printable ASCII");
     refused(read_flags("--no-such-thing", "1", NULL), "unknown option: --no-such-thing");
     refused(read_flags("--listen", NULL), "--listen needs a value");
     refused(read_flags("word", NULL), "unexpected argument: word");
@@ -259,7 +259,7 @@ static void an_unknown_key_of_the_file_is_named_with_its_path(void **state)
     refused(read_file("upstreams:\n  - {name: a}\n"), "upstreams[0]: 'url' is missing");
     refused(read_file("upstreams: {name: a}\n"), "upstreams: expected a list");
     refused(read_file("network: {allow_internal_hosts: [[a]]}\n"),
-            "network.allow_internal_hosts[0]: expected a word");
+            "network.allow_internal_hosts[0]: expected a text");
     refused(read_file("listen: [a]\n"), "listen: expected one value");
 }
 
@@ -354,7 +354,7 @@ static void sections_of_later_features_are_accepted(void **state)
     config_free(config);
 }
 
-/* F80: the operator's settings of tools, with an exact message for each typing error. */
+/* F80: the section `tools`, with an exact message for each typing error. */
 static void every_value_of_the_tools_section_is_checked(void **state)
 {
     struct config *config = read_file(
@@ -406,7 +406,7 @@ static void an_invalid_file_is_refused_with_the_line(void **state)
 
 static void yaml_aliases_cannot_make_an_endless_tree(void **state)
 {
-    /* Ten times ten times ... of one list: some bytes here, a billion nodes there. */
+    /* Each list has the one before it ten times: a few bytes of YAML describe a billion nodes. */
     refused(
         read_file("tools: {groups: [&a [1,2,3,4,5,6,7,8,9,0],\n"
                   "&b [*a,*a,*a,*a,*a,*a,*a,*a,*a,*a], &c [*b,*b,*b,*b,*b,*b,*b,*b,*b,*b],\n"

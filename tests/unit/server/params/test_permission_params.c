@@ -33,7 +33,7 @@ static void accept(enum err_code (*check)(const json_t *, const char *, struct e
 }
 
 /* F38. */
-static void test_typing_errors_are_refused(void **state)
+static void typing_errors_are_refused(void **state)
 {
     (void)state;
     refuse(permission_check, "\"auto\"", "invalid_type", "p",
@@ -60,8 +60,8 @@ static void test_typing_errors_are_refused(void **state)
            "Invalid value for 'p.a.result': expected one of 'never', 'on-error' and 'always'.");
 }
 
-/* The field of the envelope has less room than its sentence; both end with whole characters. */
-static void test_a_long_name_is_reported_whole(void **state)
+/* The error's place has less room than its text. Both end with a whole character. */
+static void a_long_name_is_reported_whole(void **state)
 {
     char name[3 * 50 + 1] = "";
     struct err err = {0};
@@ -79,7 +79,7 @@ static void test_a_long_name_is_reported_whole(void **state)
     assert_memory_equal(err.place, text + strlen("Unknown parameter: '"), strlen(err.place));
 }
 
-static void test_every_form_of_require_approval_is_read(void **state)
+static void every_form_of_require_approval_is_read(void **state)
 {
     (void)state;
     accept(permission_require_check, "\"always\"");
@@ -107,8 +107,8 @@ static void test_every_form_of_require_approval_is_read(void **state)
            "Invalid 'p': the tool 'a' is named in both 'always' and 'never'.");
 }
 
-/* A tool's entry is refused for it before anything is made of its tools. */
-static void test_require_approval_of_an_mcp_entry_is_checked(void **state)
+/* The entry is refused before its tools are read. */
+static void require_approval_of_an_mcp_entry_is_checked(void **state)
 {
     static const char *const bad[] = {
         "\"allways\"", "{}",
@@ -130,10 +130,10 @@ static void test_require_approval_of_an_mcp_entry_is_checked(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_typing_errors_are_refused),
-        cmocka_unit_test(test_a_long_name_is_reported_whole),
-        cmocka_unit_test(test_every_form_of_require_approval_is_read),
-        cmocka_unit_test(test_require_approval_of_an_mcp_entry_is_checked),
+        cmocka_unit_test(typing_errors_are_refused),
+        cmocka_unit_test(a_long_name_is_reported_whole),
+        cmocka_unit_test(every_form_of_require_approval_is_read),
+        cmocka_unit_test(require_approval_of_an_mcp_entry_is_checked),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,4 +1,4 @@
-/* F33: the variables that a request brings along. */
+/* F33: the variables of a request. */
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -15,7 +15,7 @@
 #include "server/params/variable_params.h"
 #include "tests/support/quoted.h"
 
-/* A request that gives these. */
+/* A request with these variables. */
 static json_t *body(const char *list)
 {
     AUTO_FREE char *json = mem_printf("{'runnel':{'variables_in':%s}}", list);

@@ -84,8 +84,8 @@ static struct approval_reply with_reason(const char *letter, size_t count)
     return approval_reply_parse(text.data);
 }
 
-/* In characters, as everywhere else. */
-static void test_a_long_reason_is_cut(void **state)
+/* The limit counts characters, and not bytes. */
+static void test_an_answer_with_a_too_long_reason_is_no_approval(void **state)
 {
     static const char *const letters[] = {"x", "é"};
 
@@ -108,7 +108,7 @@ int main(void)
         cmocka_unit_test(test_every_form_of_an_answer_is_read),
         cmocka_unit_test(test_an_unreadable_answer_is_no_approval),
         cmocka_unit_test(test_an_answer_with_a_misspelt_remember_is_no_approval),
-        cmocka_unit_test(test_a_long_reason_is_cut),
+        cmocka_unit_test(test_an_answer_with_a_too_long_reason_is_no_approval),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

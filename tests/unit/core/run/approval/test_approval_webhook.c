@@ -1,4 +1,4 @@
-/* F44: the approval request as the body of a webhook. */
+/* F44: approval requests that are sent to a webhook. */
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -55,18 +55,18 @@ static int close_office(void **state)
     return 0;
 }
 
-static bool tell(struct post_office *office, unsigned webhook, const json_t *question)
+static bool send_question(struct post_office *office, unsigned webhook, const json_t *question)
 {
-    return approval_webhook_tell(&office->posts, &office->webhooks[webhook], question);
+    return approval_webhook_send(&office->posts, &office->webhooks[webhook], question);
 }
 
-/* How many of them are accepted. */
+/* How many of `limit` posts the queue accepts. */
 static size_t taken(struct post_office *office, unsigned webhook, const json_t *question,
                     size_t limit)
 {
     size_t count = 0;
 
-    while (count < limit && tell(office, webhook, question))
+    while (count < limit && send_question(office, webhook, question))
         count++;
     return count;
 }
@@ -78,8 +78,8 @@ static void too_many_requests_are_dropped_for_their_own_project_only(void **stat
 
     assert_int_equal(taken(office, 0, question, 2 * WEBHOOK_WAITING_LIMIT),
                      WEBHOOK_WAITING_LIMIT);
-    assert_false(tell(office, 0, question));
-    assert_true(tell(office, 1, question));
+    assert_false(send_question(office, 0, question));
+    assert_true(send_question(office, 1, question));
 }
 
 static char *letters(size_t count)
@@ -104,7 +104,7 @@ static void too_many_bytes_are_dropped_for_their_own_project_only(void **state)
     assert_int_equal(taken(office, 1, question, WEBHOOK_WAITING_LIMIT), count);
 }
 
-/* Otherwise there would be only a few. */
+/* With the whole texts, the queue would be full after a few posts. */
 static void only_the_sent_part_of_a_long_text_counts(void **state)
 {
     struct post_office *office = *state;
@@ -115,7 +115,7 @@ static void only_the_sent_part_of_a_long_text_counts(void **state)
     assert_int_equal(strlen(json_get_string(question, "arguments", "")), (size_t)1 << 20);
 }
 
-/* stderr, into a pipe. */
+/* Redirects stderr into a pipe. */
 struct listener {
     int before, read, write;
 };
@@ -165,7 +165,7 @@ static void many_dropped_requests_make_one_log_line(void **state)
     for (unsigned webhook = 0; webhook < 2; webhook++)
         (void)taken(office, webhook, question, 2 * WEBHOOK_WAITING_LIMIT);
     for (unsigned i = 0; i < 500; i++)
-        assert_false(tell(office, 1, question));
+        assert_false(send_question(office, 1, question));
     expect_line(&listener, "questions for the webhook of proj_0 are dropped, too many wait: 1");
     expect_line(&listener, "questions for the webhook of proj_1 are dropped, too many wait: 1");
     stop_listening(&listener);
@@ -183,7 +183,7 @@ static void drop_four(struct loop_task *task)
 
     office->posts.log_ns = NS_PER_SECOND / 10;
     for (unsigned i = 0; i < 4; i++)
-        assert_false(tell(office, 0, question));
+        assert_false(send_question(office, 0, question));
 }
 
 static void the_next_log_line_counts_the_other_dropped_requests(void **state)

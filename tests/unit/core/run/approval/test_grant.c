@@ -114,7 +114,7 @@ static void for_a_permission_only_patterns_are_remembered(void **state)
     expect("{\"persistDecision\":true}", asked, "run_1", "! x.persistDecision");
 }
 
-/* The patterns as "type pattern" of docs, refused with a leading '!'. */
+/* Grants of the user "ada" with these patterns; one with a leading '!' is a refusal. */
 static bool covered(const char *const *patterns, const char *memory)
 {
     struct grant_row grants[4];
@@ -160,9 +160,9 @@ static void a_grant_covers_exactly_what_it_names(void **state)
 
 /* ---- The vectors of the design ---- */
 
-/* A file outside is asked for as all of its directory (tests/support/handlers/test_handlers.c),
- * which is what the vector with one file instead of another tests: it alone names files beside
- * their directories. */
+/* A tool asks for a file outside by the pattern of its directory
+ * (tests/support/handlers/test_handlers.c). Only the vector about one file instead of
+ * another names both a directory and files in it. */
 static void add_asked(json_t *list, const json_t *keys, size_t i)
 {
     const char *key = json_string_value(json_array_get(keys, i));

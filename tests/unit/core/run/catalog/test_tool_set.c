@@ -15,7 +15,7 @@
 #include "core/tool/registry.h"
 #include "handlers/handlers.h"
 
-/* ---- A registry of our own ---- */
+/* ---- The registry of this test ---- */
 
 static enum err_code never_run(struct tool_call *call, struct tool_result *ret_result,
                                struct err *err)
@@ -36,7 +36,8 @@ static const struct tool_handler two = {.name = "two",
                                         .parameters = "{\"type\":\"object\"}",
                                         .flags = TOOL_HIDDEN,
                                         .run = never_run};
-/* Its words depend on the run's; "none" is a run in which there is no such tool. */
+/* Its description depends on the run: it is the name of the model. A run with the model
+ * "none" does not have the tool. */
 static int inits;
 
 static json_t *init_made(const struct tool_context *context)
@@ -80,7 +81,7 @@ static enum err_code init(struct tool_set *set, const char *text, struct err *er
 
 /* ---- Promises ---- */
 
-static void tool_set_knows_whose_a_tool_is(void **state)
+static void tool_set_knows_who_executes_a_tool(void **state)
 {
     struct tool_set set;
 
@@ -124,7 +125,7 @@ static void tool_set_allowed_tools_of_an_entry_narrow_the_group(void **state)
     assert_int_equal(init(&set, "[" GROUP ",\"allowed_tools\":[\"two\"]}]", NULL), 0);
     assert_int_equal(set.count, 1);
     tool_set_clear(&set);
-    /* The peer ignored the object form, and ran everything. */
+    /* An implementation that ignores the object form would run every tool. */
     assert_int_equal(
         init(&set, "[" GROUP ",\"allowed_tools\":{\"tool_names\":[\"one\"]}}]", NULL), 0);
     assert_int_equal(set.count, 1);
@@ -132,7 +133,7 @@ static void tool_set_allowed_tools_of_an_entry_narrow_the_group(void **state)
     tool_set_clear(&set);
 }
 
-static void tool_set_refuses_what_nobody_executes(void **state)
+static void tool_set_refuses_tools_that_nobody_executes(void **state)
 {
     static const struct {
         const char *tools;
@@ -179,8 +180,7 @@ static enum err_code check_permissions(struct tool_set *set, const char *permiss
     return tool_set_check_permissions(set, NULL);
 }
 
-/* A key that names nothing would leave a tool without its question. */
-/* F38 */
+/* F38. With a misspelt key the tool would run without its approval. */
 static void permissions_name_existing_tools(void **state)
 {
     static const char *const good[] = {"{}", "{\"l\":{}}", "{\"l/one\":{},\"l/two\":{}}"};
@@ -212,7 +212,7 @@ static void assert_choice(const struct tool_set *set, const char *choice, const 
         assert_true(json_equal(got, wanted));
 }
 
-/* The peer knew "NONE" only, and made "none" into auto. */
+/* An implementation that knows only "NONE" makes "none" into auto. */
 static void tool_set_bella_B5_every_tool_choice_reaches_the_model(void **state)
 {
     struct tool_set set;
@@ -507,7 +507,7 @@ static void tool_choice_may_await_a_server(void **state)
     tool_set_clear(&set);
 }
 
-/* Of a run that turns the group "h" on; its model is the word. */
+/* A run that turns the group "h" on. Its model is `word`. */
 static struct run_settings words(const char *word)
 {
     json_t *request =
@@ -518,7 +518,7 @@ static struct run_settings words(const char *word)
     return settings;
 }
 
-/* The only tool is offered and listed, and called what the word says each time. */
+/* The only tool is offered and listed with the same description each time. */
 static void expect_made(const char *word)
 {
     CLEANUP(run_settings_clear) struct run_settings settings = words(word);
@@ -551,7 +551,7 @@ static void a_tool_is_made_once_for_each_run(void **state)
 }
 
 /* F73 */
-static void a_tool_may_not_be_there_in_a_run(void **state)
+static void a_run_may_lack_a_tool(void **state)
 {
     CLEANUP(run_settings_clear) struct run_settings settings = words("none");
     struct tool_set set;
@@ -564,7 +564,7 @@ static void a_tool_may_not_be_there_in_a_run(void **state)
 }
 
 /* F80 */
-static void a_group_of_the_operators_is_on_until_a_request_turns_it_off(void **state)
+static void a_group_of_the_operator_is_on_until_a_request_turns_it_off(void **state)
 {
     json_auto_t *none = json_build("{s:b}", "g", 0);
     json_auto_t *some = json_build("{s:{s:{s:b}}}", "g", "tools", "two", 0);
@@ -585,7 +585,7 @@ static void a_group_of_the_operators_is_on_until_a_request_turns_it_off(void **s
     assert_int_equal(set.count, 1);
     tool_set_clear(&set);
 
-    /* A tool of the request is not turned away because of it. */
+    /* A tool of the request with the same name replaces the group's. */
     assert_int_equal(tool_set_init(&set, own, &unset, NULL), ERR_OK);
     assert_int_equal(set.count, 2);
     assert_true(tool_use_is_clients(tool_set_find(&set, "one")));
@@ -617,7 +617,7 @@ static size_t offered_with(const char *settings, const char *runnel, const char 
 #define ONE_OFF "{\"tool_groups\":{\"g\":{\"tools\":{\"one\":false}}}}"
 
 /* F49 */
-static void settings_stand_between_the_operator_and_the_request(void **state)
+static void settings_override_the_operator_and_the_request_overrides_them(void **state)
 {
     (void)state;
     assert_int_equal(offered_with(ON, "{}", "[]"), 2);
@@ -627,7 +627,8 @@ static void settings_stand_between_the_operator_and_the_request(void **state)
     assert_int_equal(offered_with(OFF, "{}", "[" GROUP "}]"), 0);
     assert_int_equal(offered_with(ONE_OFF, "{}", "[" GROUP "}]"), 1);
     assert_int_equal(offered_with(ONE_OFF, ON, "[]"), 1);
-    assert_int_equal(offered_with(ONE_OFF, "{}", "[]"), 0); /* on it is for others to say */
+    assert_int_equal(offered_with(ONE_OFF, "{}", "[]"),
+                     0); /* they turn one tool off, and nothing on */
     tool_registry_turn_on("g");
     assert_int_equal(offered_with(OFF, "{}", "[]"), 0);
     assert_int_equal(offered_with(ONE_OFF, "{}", "[]"), 1);
@@ -635,14 +636,14 @@ static void settings_stand_between_the_operator_and_the_request(void **state)
 }
 
 /* F49 */
-static void a_group_that_settings_turn_on_gives_way(void **state)
+static void a_group_of_settings_gives_way_to_a_tool_of_the_request(void **state)
 {
     (void)state;
     assert_int_equal(offered_with(ON, "{}", "[{\"type\":\"function\",\"name\":\"one\"}]"), 2);
 }
 
 /* F49 */
-static void what_settings_name_may_be_gone(void **state)
+static void settings_may_name_groups_that_no_longer_exist(void **state)
 {
     (void)state;
     assert_int_equal(offered_with("{\"tool_groups\":{\"gone\":true,"
@@ -661,7 +662,7 @@ static void tool_set_wants_a_label_for_each_server(void **state)
     assert_string_equal(err.place, "tools[1].server_label");
 }
 
-static void servers_do_not_come_with_items(void **state)
+static void items_bring_no_servers(void **state)
 {
     char body[] = "{\"tools\":[" SERVER("a") "," GROUP "}]}";
     struct item_row item = {.type = ITEM_ADDITIONAL_TOOLS, .body = body};
@@ -703,10 +704,10 @@ static void secrets_are_kept_apart_by_place(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(tool_set_knows_whose_a_tool_is),
+        cmocka_unit_test(tool_set_knows_who_executes_a_tool),
         cmocka_unit_test(tool_set_takes_functions_of_both_apis),
         cmocka_unit_test(tool_set_allowed_tools_of_an_entry_narrow_the_group),
-        cmocka_unit_test(tool_set_refuses_what_nobody_executes),
+        cmocka_unit_test(tool_set_refuses_tools_that_nobody_executes),
         cmocka_unit_test(permissions_name_existing_tools),
         cmocka_unit_test(tool_set_bella_B5_every_tool_choice_reaches_the_model),
         cmocka_unit_test(tool_set_allowed_tools_of_the_choice_are_enforced),
@@ -720,13 +721,13 @@ int main(void)
         cmocka_unit_test(tool_set_names_tools_of_servers_by_both_names),
         cmocka_unit_test(tool_choice_may_await_a_server),
         cmocka_unit_test(a_tool_is_made_once_for_each_run),
-        cmocka_unit_test(a_tool_may_not_be_there_in_a_run),
-        cmocka_unit_test(a_group_of_the_operators_is_on_until_a_request_turns_it_off),
-        cmocka_unit_test(settings_stand_between_the_operator_and_the_request),
-        cmocka_unit_test(a_group_that_settings_turn_on_gives_way),
-        cmocka_unit_test(what_settings_name_may_be_gone),
+        cmocka_unit_test(a_run_may_lack_a_tool),
+        cmocka_unit_test(a_group_of_the_operator_is_on_until_a_request_turns_it_off),
+        cmocka_unit_test(settings_override_the_operator_and_the_request_overrides_them),
+        cmocka_unit_test(a_group_of_settings_gives_way_to_a_tool_of_the_request),
+        cmocka_unit_test(settings_may_name_groups_that_no_longer_exist),
         cmocka_unit_test(tool_set_wants_a_label_for_each_server),
-        cmocka_unit_test(servers_do_not_come_with_items),
+        cmocka_unit_test(items_bring_no_servers),
         cmocka_unit_test(secrets_are_kept_apart_by_place),
     };
 

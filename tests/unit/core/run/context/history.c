@@ -42,7 +42,7 @@ static const struct tool_handler reader = {.name = "ReadVar",
                                            .group = "vars",
                                            .description = "",
                                            .parameters = "{\"type\":\"object\"}",
-                                           .flags = TOOL_VARIABLES,
+                                           .flags = TOOL_VARIABLES | TOOL_READER,
                                            .run = never_run};
 static struct tool_use use = {
     .name = "ReadVar", .own = "ReadVar", .type = "mcp", .label = "vars", .handler = &reader};

@@ -60,7 +60,7 @@ static struct budget made(const char *config, const char *usage)
     return budget;
 }
 
-static const struct context_telling as_it_is;
+static const struct context_condensing as_it_is;
 
 static bool fit(struct budget *budget, const char *config)
 {
@@ -152,7 +152,7 @@ static void used_tokens_survive_the_end_of_a_residency(void **state)
     assert_int_equal(again.used.cached, 7);
     assert_int_equal(again.used.output, 3);
     assert_int_equal(again.used.reasoning, 2);
-    assert_int_equal(again.asked, 8 * WEIGHT);
+    assert_int_equal(again.counted_weight, 8 * WEIGHT);
 }
 
 static void the_middle_of_the_thread_is_left_out_first(void **state)
@@ -206,7 +206,7 @@ static void instructions_and_tools_count(void **state)
     add_history();
     assert_true(fit(&budget, config));
     assert_string_equal(left(), "04567");
-    assert_int_equal(budget.asking,
+    assert_int_equal(budget.sent_weight,
                      5 * WEIGHT + strlen("[{\"role\":\"system\",\"content\":\"xyz\"}]"));
 }
 
@@ -262,8 +262,8 @@ static void an_image_costs_less_than_its_bytes(void **state)
     rows[1].body = mem_printf("%s%s%s", before, data, after);
     assert_true(fit(&budget, config));
     assert_string_equal(left(), "01");
-    assert_int_equal(budget.asking, WEIGHT + strlen(before) + strlen(after) +
-                                        BUDGET_IMAGE_TOKENS * BUDGET_BYTES_PER_TOKEN);
+    assert_int_equal(budget.sent_weight, WEIGHT + strlen(before) + strlen(after) +
+                                             BUDGET_IMAGE_TOKENS * BUDGET_BYTES_PER_TOKEN);
 }
 
 /* However much they look like a picture's. */
@@ -280,7 +280,7 @@ static void a_text_costs_all_of_its_bytes(void **state)
     rows[0].body =
         mem_printf("{\"text\":\"data:image/%s \\\"url\\\":\\\"data:%s\"}", data, data);
     assert_true(fit(&budget, config));
-    assert_int_equal(budget.asking, strlen(rows[0].body));
+    assert_int_equal(budget.sent_weight, strlen(rows[0].body));
 }
 
 /* Only the beginning of a tool's output is sent, and all of a turn with its first message. */
@@ -316,11 +316,11 @@ static void compact_history_costs_the_text_that_is_sent(void **state)
     context.compact = true;
     assert_true(budget_fit(&budget, &context, items, &count));
     assert_string_equal(left(), "01234");
-    sent_bytes = context_told_bytes(&as_it_is, items, 1, 2);
+    sent_bytes = context_condensed_bytes(&as_it_is, items, 1, 2);
     assert_in_range(sent_bytes, 300, 1000);
-    assert_int_equal(budget.asking, 2 * sent_bytes + 2 * strlen(rows[0].body) + WEIGHT);
+    assert_int_equal(budget.sent_weight, 2 * sent_bytes + 2 * strlen(rows[0].body) + WEIGHT);
     /* A message's log goes before the next message, never alone. */
-    budget.prompt = (budget.asking - 1) / BUDGET_BYTES_PER_TOKEN;
+    budget.prompt = (budget.sent_weight - 1) / BUDGET_BYTES_PER_TOKEN;
     assert_true(budget_fit(&budget, &context, items, &count));
     assert_string_equal(left(), "0234");
 }
@@ -349,8 +349,9 @@ static void a_finished_turn_is_left_out_as_a_whole(void **state)
     }
     for (int i = 0; i < 2; i++)
         (void)snprintf(add("message", "")->role, sizeof(rows[0].role), "user");
-    budget.prompt = (int64_t)(2 * WEIGHT + context_told_bytes(&as_it_is, items, 0, 3) - 1) /
-                    BUDGET_BYTES_PER_TOKEN;
+    budget.prompt =
+        (int64_t)(2 * WEIGHT + context_condensed_bytes(&as_it_is, items, 0, 3) - 1) /
+        BUDGET_BYTES_PER_TOKEN;
     assert_true(budget_fit(&budget, &context, items, &count));
     assert_string_equal(left(), "0124");
     budget.prompt = 2 * WEIGHT / BUDGET_BYTES_PER_TOKEN;
@@ -369,7 +370,7 @@ static void a_shortened_message_costs_what_is_sent_of_it(void **state)
                                         .group = "vars",
                                         .description = "",
                                         .parameters = "{}",
-                                        .flags = TOOL_VARIABLES};
+                                        .flags = TOOL_VARIABLES | TOOL_READER};
     struct tool_use use = {.name = "ReadVar",
                            .own = "ReadVar",
                            .type = "mcp",

@@ -48,7 +48,7 @@ static void a_call_beyond_the_last_round_is_not_executed(void **state)
         assert_true(chain_admit(&chain));
         chain_end_round(&chain);
     }
-    assert_int_equal(chain.stop, CHAIN_GOES_ON);
+    assert_int_equal(chain.stop, CHAIN_CONTINUES);
     assert_false(chain_admit(&chain));
     assert_int_equal(chain.stop, CHAIN_ROUNDS);
     chain_end_round(&chain); /* in which nothing was executed */
@@ -68,8 +68,8 @@ static void placeholders_name_the_limit(void **state)
                                 "\"max_rounds_reached\"}");
     assert_non_null(strstr(calls, "max calls limit\",\"reason\":\"max_calls_reached\""));
     assert_int_equal(chain_reason_parse("max_calls_reached"), CHAIN_CALLS);
-    assert_int_equal(chain_reason_parse("anything"), CHAIN_GOES_ON);
-    assert_int_equal(chain_reason_parse(NULL), CHAIN_GOES_ON);
+    assert_int_equal(chain_reason_parse("anything"), CHAIN_CONTINUES);
+    assert_int_equal(chain_reason_parse(NULL), CHAIN_CONTINUES);
 }
 
 /* F63. */

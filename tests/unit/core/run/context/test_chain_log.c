@@ -208,7 +208,7 @@ static void a_chain_becomes_text_in_order(void **state)
         MCP("first", "\"one\"",
             ",\"runnel\":{\"variables\":{\"args\":\"a1\",\"result\":\"r1\"}}"));
     add("message", 1, 0, ITEM_COMPLETED, "{\"content\":[{\"text\":\"Done.\\n\"}]}");
-    chain_text_tell(&text, items, bodies, 0, count, NULL);
+    chain_text_render(&text, items, bodies, 0, count, NULL);
     assert_int_equal(text.calls, 2);
     assert_string_equal(
         text.hint.data,
@@ -239,7 +239,7 @@ static void without_calls_there_is_no_hint(void **state)
 
     (void)state;
     add("message", 0, 0, ITEM_COMPLETED, "{\"content\":[{\"text\":\"Hello.\"}]}");
-    chain_text_tell(&text, items, bodies, 0, count, NULL);
+    chain_text_render(&text, items, bodies, 0, count, NULL);
     assert_int_equal(text.calls, 0);
     assert_int_equal(text.hint.length, 0);
     assert_string_equal(text.flow.data, "Hello.");
@@ -255,7 +255,7 @@ static void a_refused_result_is_not_previewed(void **state)
     add("mcp_call", 0, 0, ITEM_INCOMPLETE,
         MCP("read", "\"the secret\"",
             ",\"runnel\":{\"status\":\"result_rejected\",\"reject_reason\":\"private\"}"));
-    chain_text_tell(&text, items, bodies, 0, count, NULL);
+    chain_text_render(&text, items, bodies, 0, count, NULL);
     assert_int_equal(text.calls, 1);
     assert_null(strstr(text.flow.data, "secret"));
     assert_non_null(strstr(text.flow.data,
@@ -276,11 +276,11 @@ static void a_call_that_was_not_executed_has_no_block(void **state)
     add("mcp_call", 1, 0, ITEM_INCOMPLETE,
         MCP("t", "\"{}\"", ",\"runnel\":{\"reason\":\"max_rounds_reached\"}"));
     add("function_call", 2, 0, ITEM_COMPLETED, "{\"name\":\"mine\",\"arguments\":\"{}\"}");
-    chain_text_tell(&text, items, bodies, 0, count, NULL);
+    chain_text_render(&text, items, bodies, 0, count, NULL);
     assert_int_equal(text.calls, 0);
     add("function_call_output", 2, 1, ITEM_COMPLETED, "{\"output\":\"given\"}");
     chain_text_clear(&text);
-    chain_text_tell(&text, items, bodies, 0, count, NULL);
+    chain_text_render(&text, items, bodies, 0, count, NULL);
     assert_int_equal(text.calls, 1);
     assert_non_null(strstr(text.flow.data, "\n\ngiven\n"));
     chain_text_clear(&text);
@@ -401,7 +401,7 @@ static void the_tool_is_found_by_group_and_name(void **state)
         MCP("brief", "\"two\"", ",\"server_label\":\"words\""));
     add("mcp_call", 2, 0, ITEM_COMPLETED,
         MCP("gone", "\"three\"", ",\"runnel\":{\"group\":\"words\"}"));
-    chain_text_tell(&text, items, bodies, 0, count, NULL);
+    chain_text_render(&text, items, bodies, 0, count, NULL);
     assert_non_null(strstr(text.flow.data, "\n\n<one>\n"));
     assert_non_null(strstr(text.flow.data, "\n\ntwo\n"));
     assert_non_null(strstr(text.flow.data, "\n\nthree\n"));

@@ -283,14 +283,14 @@ static void weighing_does_not_count_tokens(void **state)
     begin_counting(&counting, true);
     add_history();
     context_count(&counting.context, CONTEXT_BYTES, rows, count);
-    past = context_told_bytes(&(struct context_telling){0}, items, 1, count - 1);
-    assert_int_equal(past, rows[1].cost.told_bytes);
+    past = context_condensed_bytes(&(struct context_condensing){0}, items, 1, count - 1);
+    assert_int_equal(past, rows[1].cost.joint_bytes);
     assert_true(past > 1000);
     assert_int_equal(tokenizer_bytes(), bytes);
     /* They are counted when a caller needs the number. */
     context_count(&counting.context, CONTEXT_TOKENS, rows, count);
     assert_true(tokenizer_bytes() > bytes + 1000);
-    assert_true(rows[1].cost.told_tokens > 200);
+    assert_true(rows[1].cost.joint_tokens > 200);
 }
 
 /* ---- Fitting ---- */

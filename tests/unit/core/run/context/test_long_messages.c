@@ -108,6 +108,18 @@ static void nothing_is_cut_unless_the_request_wants_it_and_the_model_can_read_it
                      256);
 }
 
+/* The note would name a tool that cannot read the rest. */
+static void a_clients_function_is_no_reader_of_variables(void **state)
+{
+    static const struct tool_handler function = {.name = "function", .flags = TOOL_NAMED};
+    struct tool_use use = {
+        .name = "ReadVar", .own = "ReadVar", .type = "function", .handler = &function};
+    const struct tool_set set = {.uses = &use, .count = 1};
+
+    (void)state;
+    assert_int_equal(rule_of(shortening, &set).limit, 0);
+}
+
 static void messages_that_were_answered_are_past(void **state)
 {
     (void)state;
@@ -294,7 +306,7 @@ static char *sent_within(const char *config, int64_t *ret_asking)
     long_messages_mark(rows, count);
     budget_init(&budget, &settings, NULL);
     (void)budget_fit(&budget, &context, shown, &left);
-    *ret_asking = budget.asking;
+    *ret_asking = budget.sent_weight;
     request = context_request("now", &settings, &reading_tools, shown, left, 0, NULL);
     return json_text(json_object_get(request, "messages"));
 }
@@ -438,6 +450,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(nothing_is_cut_unless_the_request_wants_it_and_the_model_can_read_it),
+        cmocka_unit_test(a_clients_function_is_no_reader_of_variables),
         cmocka_unit_test_teardown(messages_that_were_answered_are_past, clear_items),
         cmocka_unit_test_teardown(a_long_message_is_shown_by_its_ends, clear_items),
         cmocka_unit_test_teardown(rules_and_what_is_not_too_long_stay_whole, clear_items),

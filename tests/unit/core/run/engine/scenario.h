@@ -7,22 +7,25 @@
 #include "tests/unit/core/run/engine/world_model.h"
 
 /*
- * scenario.h -- one run: what is asked for, what the model says, what the client does, and what comes
- * of it when nothing goes wrong.
+ * scenario.h -- one run: the request, the model's answers, what the client does, and how it ends when
+ * nothing goes wrong.
+ *
+ * A scenario has no order and no incidents: schedule.h has those. All scenarios are constant tables.
  */
 
 #define SCENARIO_TURNS   3
 #define SCENARIO_EFFECTS 4
 
-/* What is said to questions. */
+/* What the person decides who is asked for an approval. */
 enum decision {
-    DECISION_NONE, /* nobody is there */
+    DECISION_NONE, /* no decision comes */
     DECISION_APPROVE,
     DECISION_REJECT,
 };
 
+/* A call whose handler has an effect: it is executed once when nothing goes wrong. */
 struct effect {
-    const char *key;  /* of the call; NULL: there are no more */
+    const char *key;  /* its argument `key`, unique in the run; NULL ends the list */
     const char *tool; /* the handler's name */
 };
 
@@ -30,29 +33,31 @@ struct scenario {
     const char *name;
     enum row_face face;
     unsigned flags;    /* enum run_flags */
-    bool conversation; /* a response in one: it is in the store before its loop hears of it */
+    bool conversation; /* a response in one: it is stored before it comes to its loop */
     const char *config;
-    const struct piece *turns[SCENARIO_TURNS]; /* the last one again where there are no more */
-    bool reads;       /* a call reads a variable before anything is decided about it */
-    unsigned clients; /* who do this at the same time; 0: one */
+    const struct piece *turns[SCENARIO_TURNS]; /* the last one is repeated */
+    bool reads;       /* a call reads a variable before its policy is known */
+    unsigned clients; /* each makes a run of its own, at the same time; 0: one */
     size_t slots;     /* runs at work on one node at once; 0: any number */
 
     /* What the client does. */
-    bool submits; /* it answers the calls of its own functions */
-    bool decides; /* it answers questions of a run one by one, by way of their list */
-    bool asks;    /* it is asked */
+    bool submits; /* it submits the outputs of its own functions */
+    bool decides; /* it decides approval requests one by one, through /v1/runnel/approvals */
+    bool asks;    /* a call needs an approval */
     enum decision decision;
 
-    /* What comes of it when nothing goes wrong. */
+    /* The result when nothing goes wrong. */
     struct effect effects[SCENARIO_EFFECTS];
-    const char *says; /* the answer; NULL: there is none */
+    const char *says; /* part of the last message; NULL: it makes no message */
     enum run_status ending;
 };
 
+/* The model's answer number `number`, from 0. */
 const struct piece *scenario_turn(const struct scenario *scenario, size_t number);
+/* NULL: no scenario has that name. */
 const struct scenario *scenario_find(const char *name);
 
-/* All there are; each list ends with NULL. */
+/* All scenarios, a list for each test program. Each list ends with NULL. */
 extern const struct scenario *const foreground_scenarios[];
 extern const struct scenario *const held_scenarios[];
 extern const struct scenario *const background_scenarios[];

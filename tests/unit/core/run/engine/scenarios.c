@@ -1,3 +1,19 @@
+/*
+ * The scenarios: each the smallest run that passes through some part of the engine.
+ *
+ * They are small because a schedule tries every incident before every step. A scenario with twice as many
+ * steps costs twice as many schedules, and finds nothing more. So there is one for each way through the
+ * engine: a call alone, calls side by side, calls one after the other, a call that waits for a person, two
+ * runs that want one slot, and so on. What they have in common with each other is left out.
+ *
+ * Reading an entry. The macros name the face and the flags of the request (RESPONSE, BACKGROUND, RUN ...),
+ * then its tools, then what the model answers turn by turn, then what must come of it. CALL() makes one
+ * call of the model: the tool, the call's id, the key by which its effect is counted, and what its handler
+ * does, a letter a step (world_tools.h).
+ *
+ * A new scenario is a line here. Its name is the first word of a schedule's text.
+ */
+
 #include "tests/unit/core/run/engine/scenario.h"
 
 #include <string.h>
@@ -6,7 +22,7 @@
 
 /* clang-format off */
 
-/* ---- What the model says ---- */
+/* ---- The model's answers ---- */
 
 #define CALL(tool, call_id, call_key, call_says)                                       \
     {PIECE_CALL, "{\"key\":\"" call_key "\",\"say\":\"" call_says "\"}", tool, call_id}
@@ -40,7 +56,7 @@ static const struct piece resolved[]    = {CALL("once", "call_1", "k1", "$VAR_RE
 static const struct piece mixed_calls[] = {CALL("f", "call_1", "f1", ""), CALL("once", "call_2", "k1", "t"), END};
 static const struct piece mixed_ask[]   = {CALL("f", "call_1", "f1", ""), CALL("asking", "call_2", "k1", ""), END};
 
-/* ---- What is asked for ---- */
+/* ---- The requests ---- */
 
 #define GROUP(label)   "{\"type\":\"mcp\",\"server_label\":\"" label "\",\"server_url\":\"builtin:" label "\"}"
 #define FUNCTION       "{\"type\":\"function\",\"name\":\"f\",\"parameters\":{\"type\":\"object\"}}"
@@ -100,7 +116,7 @@ const struct scenario *const foreground_scenarios[] = {
     NULL,
 };
 
-/* ---- Responses that wait for a person, and those that nobody keeps ---- */
+/* ---- Responses that wait for a person, and those that are not stored ---- */
 
 const struct scenario *const held_scenarios[] = {
     &(const struct scenario){.name = "hold", .asks = true, RESPONSE, .config = HOLD(GROUP("asking")), ANSWERS(asking_call),

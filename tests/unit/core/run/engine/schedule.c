@@ -1,3 +1,31 @@
+/*
+ * Which schedules are played, and how one is chosen, written and read.
+ *
+ * All orders of a run cannot be tried: a run of a hundred steps with three actors ready at each has 3^100
+ * of them. Most bugs need little: one incident at the right step, in an order in which
+ * one party is much slower than the others. So three nets are cast, each finer and less complete:
+ *
+ *   every incident     in a few orders, before every step of the run. Complete for one incident.
+ *   pairs              of incidents, at steps that a generator with a fixed seed chooses: a crash during
+ *                      the recovery from a crash, a cancel while the database is away.
+ *   random schedules   where chance chooses each actor, and up to three incidents.
+ *
+ * The orders are not arbitrary. In each of them one party is always first or always last, because that is
+ * how systems are slow: the database, the loop, the reports of commits. A round robin alone would let every
+ * message arrive after about the same time, and would never show a report that comes ten steps late.
+ *
+ * No chance from outside. Seeds are fixed, so a program that was green yesterday plays the same schedules
+ * today: what turned it red is the change. RUNNEL_SCHEDULES=20 plays twenty times as many on a quiet night.
+ *
+ * Counting what is different. An incident that cannot happen at its step is skipped, and the schedule
+ * then plays like another one. So schedules are counted by the hash of their steps, and `at_least`
+ * fails a program whose incidents have quietly stopped happening.
+ *
+ * Rejected: a search that remembers states and explores all orders between them (partial order
+ * reduction). It needs to know which steps commute and to compare states of the engine, which would tie
+ * the test to the engine's insides.
+ */
+
 #include "tests/unit/core/run/engine/schedule.h"
 
 #include <setjmp.h>
@@ -31,7 +59,7 @@ static const char *const incident_names[INCIDENT_COUNT] = {
     [INCIDENT_EXPIRE]      = "expire",
     [INCIDENT_STALL]       = "stall",
     [INCIDENT_HANG_UP]     = "hang_up",
-    [INCIDENT_LEAVE_TOLD]  = "leave_told",
+    [INCIDENT_LEAVE_MIDWAY]  = "leave_midway",
     [INCIDENT_STEER]       = "steer",
     [INCIDENT_APPROVE]     = "approve",
     [INCIDENT_REJECT]      = "reject",
@@ -47,6 +75,7 @@ static const char *const incident_names[INCIDENT_COUNT] = {
     [INCIDENT_CALL_LOST]   = "call_lost",
     [INCIDENT_MODEL_FAILS] = "model_fails",
     [INCIDENT_TOOL_LATE]   = "tool_late",
+    [INCIDENT_RENEW]       = "renew",
 };
 
 static const char *const order_names[ORDER_COUNT] = {
@@ -60,7 +89,7 @@ static const char *const order_names[ORDER_COUNT] = {
     [ORDER_RANDOM]       = "random",
 };
 
-/* Who comes first has the smaller number; equals take turns. */
+/* The kind with the smaller number acts first; actors of equal numbers take turns. */
 static const unsigned char ranks[ORDER_COUNT][THING_COUNT] = {
     /*                       task timer commit report read model tool hint client keeper */
     [ORDER_TURNS]        = { 0,   0,    0,     0,     0,   0,    0,   0,   0,     0 },
@@ -157,7 +186,7 @@ static const struct scenario *parse_schedule(char *text, struct schedule *ret_sc
     return scenario;
 }
 
-/* ---- Who acts next ---- */
+/* ---- Which actor acts next ---- */
 
 static size_t find_ready(struct actor **ret_ready)
 {
@@ -200,7 +229,7 @@ struct actor *schedule_choose(void)
 
 /* ---- What happens from outside ---- */
 
-/* The node that has the run, or would have it; NULL when that one is not up. */
+/* The owner of the run; without one, the node to which its client is connected. NULL: it is not up. */
 static struct node *busy_node(const struct client *client)
 {
     const struct record *record = database_find(client->run_id);
@@ -213,7 +242,7 @@ static struct node *busy_node(const struct client *client)
     return node_is_up(client->node) ? client->node : NULL;
 }
 
-/* There are only so many. */
+/* Each incident that stops a node, or needs another one, may boot one. */
 static bool can_boot(void)
 {
     return world->node_count + 1 < WORLD_NODES;
@@ -234,20 +263,26 @@ static bool stop_node(struct node *node, enum incident incident)
     return true;
 }
 
-typedef bool deed(struct client *client, struct node *node);
+typedef bool client_action(struct client *client, struct node *node);
 
-/* By way of the node that has the run. */
-static bool here(deed *happen, struct client *client)
+/* Through the node that has the run. */
+static bool at_owner(client_action *action, struct client *client)
 {
     struct node *node = busy_node(client);
 
-    return node && happen(client, node);
+    return node && action(client, node);
 }
 
-/* By way of another. */
-static bool elsewhere(deed *happen, struct client *client)
+/* Through another node. */
+static bool at_other_node(client_action *action, struct client *client)
 {
-    return can_boot() && happen(client, node_other(busy_node(client)));
+    return can_boot() && action(client, node_other(busy_node(client)));
+}
+
+static bool renew(struct client *client, struct node *node)
+{
+    (void)client;
+    return node_renew(node);
 }
 
 static bool stall(void)
@@ -265,6 +300,7 @@ static bool be_away(uint64_t ns)
     return true;
 }
 
+/* It happens to the next write, or the next call of the store. */
 static bool arm(unsigned *count)
 {
     if (*count)
@@ -282,18 +318,18 @@ static bool try_to_happen(struct client *client, enum incident incident)
     case INCIDENT_NAP:
     case INCIDENT_DRAIN:
     case INCIDENT_ABANDON: return stop_node(busy_node(client), incident);
-    case INCIDENT_CANCEL: return here(client_cancel, client);
-    case INCIDENT_CANCEL_AWAY: return elsewhere(client_cancel, client);
+    case INCIDENT_CANCEL: return at_owner(client_cancel, client);
+    case INCIDENT_CANCEL_AWAY: return at_other_node(client_cancel, client);
     case INCIDENT_STALL: return stall();
     case INCIDENT_HANG_UP: return client_hang_up(client);
-    case INCIDENT_LEAVE_TOLD: return client_leave_told(client);
-    case INCIDENT_STEER: return here(client_steer, client);
+    case INCIDENT_LEAVE_MIDWAY: return client_leave_midway(client);
+    case INCIDENT_STEER: return at_owner(client_steer, client);
     case INCIDENT_APPROVE: return client_approve(client, node_up(client->node));
     case INCIDENT_REJECT: return client_reject(client, node_up(client->node));
-    case INCIDENT_SUBMIT: return here(client_submit, client);
-    case INCIDENT_SUBMIT_AWAY: return elsewhere(client_submit, client);
-    case INCIDENT_FOLLOW: return here(client_follow, client);
-    case INCIDENT_FOLLOW_AWAY: return elsewhere(client_follow, client);
+    case INCIDENT_SUBMIT: return at_owner(client_submit, client);
+    case INCIDENT_SUBMIT_AWAY: return at_other_node(client_submit, client);
+    case INCIDENT_FOLLOW: return at_owner(client_follow, client);
+    case INCIDENT_FOLLOW_AWAY: return at_other_node(client_follow, client);
     case INCIDENT_AWAY: return be_away(20 * NS_PER_SECOND);
     case INCIDENT_BLINK: return be_away(NS_PER_SECOND);
     case INCIDENT_LOSE_ANSWER: return arm(&world->lose_answers);
@@ -302,6 +338,7 @@ static bool try_to_happen(struct client *client, enum incident incident)
     case INCIDENT_CALL_LOST: return arm(&world->forget_calls);
     case INCIDENT_MODEL_FAILS: return model_break();
     case INCIDENT_TOOL_LATE: return tools_time_out();
+    case INCIDENT_RENEW: return at_owner(renew, client);
     case INCIDENT_EXPIRE: /* schedule_expiry_us() */
     case INCIDENT_NONE:
     case INCIDENT_COUNT: break;
@@ -315,7 +352,7 @@ static void note_incident(enum incident incident, uint64_t detail)
     world->hash = (world->hash ^ (1000 + incident + (detail << 16))) * 1099511628211u;
 }
 
-/* Of several clients any: the step says which. */
+/* Of two clients the number of the step chooses one. */
 static bool let_happen(enum incident incident)
 {
     struct client *client = world->clients[world->steps % world->client_count];
@@ -327,7 +364,7 @@ static bool let_happen(enum incident incident)
     return true;
 }
 
-/* One in about thirty steps, and not many. */
+/* Before one step in 32, until SCHEDULE_INCIDENTS have happened. */
 static bool inject_by_chance(void)
 {
     if (world->injected >= SCHEDULE_INCIDENTS || world_random_below(32))
@@ -352,7 +389,7 @@ bool schedule_inject(void)
     return false;
 }
 
-/* The step in which the run's time is over; 0: it has time enough. */
+/* The step in which the run's time is over; 0: it is given WORLD_EXPIRY_US. */
 static uint64_t expiry_step(void)
 {
     const struct schedule *schedule = world->schedule;
@@ -377,7 +414,7 @@ int64_t schedule_expiry_us(void)
     return step > world->steps ? (int64_t)(step - world->steps) * 1000 : 1000;
 }
 
-/* ---- All of them ---- */
+/* ---- All schedules of a program ---- */
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 #define DIVISOR 20
@@ -393,11 +430,11 @@ int64_t schedule_expiry_us(void)
 #define SEEN_SIZE ((size_t)1 << 23)
 
 struct explorer {
-    uint64_t *seen; /* what has been played, by its hash */
+    uint64_t *seen; /* hashes of schedules that were played: open addressing, 0 is free */
     size_t different;
     size_t played;
-    unsigned tried;
-    unsigned times; /* RUNNEL_SCHEDULES */
+    unsigned tried; /* by explore_order(); of them one in DIVISOR is played */
+    unsigned times; /* RUNNEL_SCHEDULES, or 1 */
 };
 
 static void remember(struct explorer *explorer, uint64_t hash)
@@ -414,7 +451,7 @@ static void remember(struct explorer *explorer, uint64_t hash)
     assert_true(explorer->different < SEEN_SIZE / 2);
 }
 
-/* Without a chance to happen: what is not worth a try. */
+/* False: in this scenario the incident can never happen, so trying it is a waste. */
 static bool is_possible(const struct scenario *scenario, enum incident incident)
 {
     bool resumable = scenario->flags & RUN_RESUMABLE;
@@ -428,7 +465,7 @@ static bool is_possible(const struct scenario *scenario, enum incident incident)
     case INCIDENT_SUBMIT:
     case INCIDENT_SUBMIT_AWAY: return of_thread;
     case INCIDENT_STEER: return !of_thread;
-    case INCIDENT_LEAVE_TOLD: return scenario->flags & RUN_STREAMED;
+    case INCIDENT_LEAVE_MIDWAY: return scenario->flags & RUN_STREAMED;
     case INCIDENT_APPROVE:
     case INCIDENT_REJECT: return scenario->asks;
     case INCIDENT_TOOL_LATE: return scenario->effects[0].key;
@@ -495,7 +532,8 @@ static struct schedule any_pair(uint64_t *state, const struct scenario *scenario
                                            {second, any_incident(state, scenario)}}};
 }
 
-/* Scenarios begin with different orders, so that few of them come to all. */
+/* Only `count` orders are explored, to save time. Scenarios begin with different ones, so that together
+ * they explore all. */
 static void explore_orders(struct explorer *explorer, const struct scenario *scenario,
                            unsigned first, unsigned count, unsigned steps[ORDER_RANDOM])
 {
@@ -524,7 +562,7 @@ static void explore_scenario(struct explorer *explorer, const struct exploration
         play(explorer, scenario, &(struct schedule){.order = ORDER_RANDOM, .seed = i + 1});
 }
 
-/* An assertion of the engine: which schedule it was is worth more than cmocka's word for it. */
+/* An assertion of the engine failed, or it crashed: prints the schedule before the program dies. */
 static void die(int number)
 {
     char text[160] = "before the first step";

@@ -1,3 +1,10 @@
+/*
+ * The promises of held_leases.h, without runs and loops: what was added is listed with its fence, what was
+ * dropped is not, and runs that wait are counted once, whatever is said about them twice.
+ *
+ * More leases than the table has buckets, so that chains of several are walked and cut as well.
+ */
+
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -11,7 +18,7 @@
 #include "core/base/mem.h"
 #include "core/run/engine/held_leases.h"
 
-#define MANY 3000 /* more than the table has places */
+#define MANY 3000 /* more than the table has buckets */
 
 static void add(struct held_leases *held, unsigned n, bool waits)
 {

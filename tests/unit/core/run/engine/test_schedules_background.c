@@ -1,3 +1,9 @@
+/*
+ * Schedules of responses in the background. As runs of threads they are continued by any node; unlike them
+ * they are stored by their own loop, so the first write is part of the race, and a client is answered only
+ * after it.
+ */
+
 #include "tests/unit/core/run/engine/schedule.h"
 
 int main(void)

@@ -1,3 +1,11 @@
+/*
+ * The promises of slots.h: the order in which runs are served, and what a limit holds back.
+ *
+ * Each test is a small play with up to six runs, whose projects are letters. take() says whether a run has a
+ * slot at once; `served` of a run that had to wait says as which it was served, 0 if it was not. One thread
+ * suffices: slots have one lock and no waits, so threads could only change the order of the calls.
+ */
+
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -13,7 +21,7 @@
 
 #define WAITERS 6
 
-/* Each project's. */
+/* The limits of every project; a test sets them before its first call. */
 static struct tenant_limits limits;
 
 static struct tenant tenant_of(const char *project)
@@ -24,26 +32,26 @@ static struct tenant tenant_of(const char *project)
     return tenant;
 }
 
-struct person {
+struct waiting_run {
     struct slot_waiter waiter;
     struct tenant tenant;
     unsigned served; /* as the n-th */
 };
 
-static struct person people[WAITERS];
+static struct waiting_run runs[WAITERS];
 static unsigned served;
 
 static void note(struct slot_waiter *waiter)
 {
-    CONTAINER_OF(waiter, struct person, waiter)->served = ++served;
+    CONTAINER_OF(waiter, struct waiting_run, waiter)->served = ++served;
 }
 
-static bool take(struct slots *slots, unsigned who, const char *project)
+static bool take(struct slots *slots, unsigned number, const char *project)
 {
-    struct slot_waiter *waiter = &people[who].waiter;
+    struct slot_waiter *waiter = &runs[number].waiter;
 
-    people[who].tenant = tenant_of(project);
-    waiter->tenant = &people[who].tenant;
+    runs[number].tenant = tenant_of(project);
+    waiter->tenant = &runs[number].tenant;
     waiter->ready = note;
     return slots_take(slots, waiter);
 }
@@ -62,17 +70,17 @@ static bool hold(struct slots *slots, const char *project)
     return slots_hold(slots, &tenant);
 }
 
-static void go_on(struct slots *slots, const char *project)
+static void unhold(struct slots *slots, const char *project)
 {
     const struct tenant tenant = tenant_of(project);
 
-    slots_go_on(slots, &tenant);
+    slots_unhold(slots, &tenant);
 }
 
 static int begin(void **state)
 {
     (void)state;
-    memset(people, 0, sizeof(people));
+    memset(runs, 0, sizeof(runs));
     served = 0;
     limits = (struct tenant_limits){0};
     return 0;
@@ -87,10 +95,10 @@ static void slots_serve_the_queue_in_order(void **state)
     assert_false(take(slots, 1, "a"));
     assert_false(take(slots, 2, "b"));
     give(slots, "a");
-    assert_int_equal(people[1].served, 1);
-    assert_int_equal(people[2].served, 0);
+    assert_int_equal(runs[1].served, 1);
+    assert_int_equal(runs[2].served, 0);
     give(slots, "a");
-    assert_int_equal(people[2].served, 2);
+    assert_int_equal(runs[2].served, 2);
     give(slots, "b");
     assert_true(take(slots, 3, "c"));
     slots_free(slots);
@@ -107,10 +115,10 @@ static void slots_of_a_full_project_do_not_delay_other_projects(void **state)
     assert_true(take(slots, 2, "b"));
     assert_false(take(slots, 3, "c"));
     give(slots, "b");
-    assert_int_equal(people[1].served, 0);
-    assert_int_equal(people[3].served, 1);
+    assert_int_equal(runs[1].served, 0);
+    assert_int_equal(runs[3].served, 1);
     give(slots, "a");
-    assert_int_equal(people[1].served, 2);
+    assert_int_equal(runs[1].served, 2);
     slots_free(slots);
 }
 
@@ -125,10 +133,10 @@ static void slots_alternate_between_projects(void **state)
     assert_false(take(slots, 4, "b"));
     for (unsigned i = 0; i < 4; i++)
         give(slots, i == 2 ? "b" : "a");
-    assert_int_equal(people[1].served, 1);
-    assert_int_equal(people[4].served, 2);
-    assert_int_equal(people[2].served, 3);
-    assert_int_equal(people[3].served, 4);
+    assert_int_equal(runs[1].served, 1);
+    assert_int_equal(runs[4].served, 2);
+    assert_int_equal(runs[2].served, 3);
+    assert_int_equal(runs[3].served, 4);
     slots_free(slots);
 }
 
@@ -142,10 +150,9 @@ static void slots_waiters_can_leave_from_anywhere_in_the_queue(void **state)
     assert_true(take(slots, 1, "b"));
     for (unsigned i = 2; i < 5; i++)
         assert_false(take(slots, i, "a"));
-    assert_true(
-        slots_leave(slots, &people[3].waiter)); /* from the middle, the end, the front */
-    assert_true(slots_leave(slots, &people[4].waiter));
-    assert_true(slots_leave(slots, &people[2].waiter));
+    assert_true(slots_leave(slots, &runs[3].waiter)); /* from the middle, the end, the front */
+    assert_true(slots_leave(slots, &runs[4].waiter));
+    assert_true(slots_leave(slots, &runs[2].waiter));
     give(slots, "a");
     give(slots, "b");
     assert_int_equal(served, 0);
@@ -154,10 +161,11 @@ static void slots_waiters_can_leave_from_anywhere_in_the_queue(void **state)
     slots_free(slots);
 }
 
-/* To search the queue for each of them would take two thousand million steps. */
+/* Searching the queue for each of them would take two thousand million steps. The time is the thread's own,
+ * so a busy machine does not matter. */
 static void slots_are_fast_with_a_long_queue(void **state)
 {
-    static struct person crowd[65536];
+    static struct waiting_run crowd[65536];
     struct tenant tenant;
     struct slots *slots = slots_new(&(struct slots_limits){.node = 2});
     uint64_t start = clock_thread_ns();
@@ -188,28 +196,28 @@ static void slots_waiters_that_leave_are_not_served(void **state)
     assert_true(take(slots, 0, "a"));
     assert_false(take(slots, 1, "a"));
     assert_false(take(slots, 2, "a"));
-    assert_true(slots_leave(slots, &people[2].waiter));
+    assert_true(slots_leave(slots, &runs[2].waiter));
     assert_false(take(slots, 3, "a"));
     give(slots, "a");
-    assert_false(slots_leave(slots, &people[1].waiter)); /* served meanwhile: it has one */
+    assert_false(slots_leave(slots, &runs[1].waiter)); /* served meanwhile: it has one */
     give(slots, "a");
-    assert_int_equal(people[2].served, 0);
-    assert_int_equal(people[3].served, 2);
+    assert_int_equal(runs[2].served, 0);
+    assert_int_equal(runs[3].served, 2);
     slots_free(slots);
 }
 
 static void slots_queue_has_a_limit(void **state)
 {
-    struct slots *slots = slots_new(&(struct slots_limits){.node = 1, .line = 2});
+    struct slots *slots = slots_new(&(struct slots_limits){.node = 1, .queue = 2});
 
     (void)state;
     assert_true(take(slots, 0, "a"));
     assert_false(take(slots, 1, "a"));
-    assert_false(slots_line_full(slots));
+    assert_false(slots_queue_full(slots));
     assert_false(take(slots, 2, "a"));
-    assert_true(slots_line_full(slots));
-    assert_true(slots_leave(slots, &people[1].waiter));
-    assert_false(slots_line_full(slots));
+    assert_true(slots_queue_full(slots));
+    assert_true(slots_leave(slots, &runs[1].waiter));
+    assert_false(slots_queue_full(slots));
     slots_free(slots);
 }
 
@@ -220,7 +228,7 @@ static void slots_without_limits_are_always_free(void **state)
     (void)state;
     for (unsigned i = 0; i < WAITERS; i++)
         assert_true(take(slots, i, "a"));
-    assert_false(slots_line_full(slots));
+    assert_false(slots_queue_full(slots));
     slots_free(slots);
 }
 
@@ -238,7 +246,7 @@ static void slots_of_a_project_can_be_held_by_some_runs_only(void **state)
     assert_true(hold(slots, "a"));
     assert_false(hold(slots, "a"));
     assert_true(hold(slots, "b"));
-    go_on(slots, "a");
+    unhold(slots, "a");
     assert_true(hold(slots, "a"));
     assert_false(hold(slots, "a"));
     slots_free(slots);

@@ -1,3 +1,32 @@
+/*
+ * Steps, nodes and their keepers: the part of the world that is neither the engine nor below it.
+ *
+ * Why a world. The engine's bugs are bugs of order: a commit that is reported after the client has
+ * acted on it, a lease that is lost between two writes, a crash between an effect and its row. With
+ * threads and a real database such an order happens once in ten thousand runs, and never again under
+ * a debugger. Here an order is data. A hundred thousand of them take less than a minute, and each one
+ * that breaks a rule can be played again, step by step.
+ *
+ * A step. Before each step the schedule may let an incident happen. Otherwise it chooses one of the
+ * actors that are ready, and that one acts until it returns. Nothing depends on addresses, on real
+ * time or on the ids of threads, so the same schedule gives the same steps. The hash of the steps
+ * shows it, and shows which schedules were the same.
+ *
+ * Nodes. Each is an engine of its own with a store, a log reader and an executor that know the node.
+ * A crash only marks the node as dead: its actors do not act any more, and its calls of the store
+ * fail. Its memory stays until the end of the world. Then it is buried, which means that it ends as a
+ * server does whose database is away. So leaks and double releases of abandoned runs are found as
+ * well, under a sanitizer.
+ *
+ * The keeper repeats the duties of server/keeper.c, with its rules on when a node is fresh and steady.
+ * The server's own cannot be linked: it is a thread that waits for a condition. What is in both must
+ * be changed in both.
+ *
+ * Rejected: real threads with a scheduler between them. Every wait of the code would need a hook, and
+ * the interesting orders are those of messages, not of instructions. Each loop has one thread anyway.
+ * The orders of instructions in the shared tables are for ThreadSanitizer and the end-to-end tests.
+ */
+
 #include "tests/unit/core/run/engine/world.h"
 
 #include <assert.h>
@@ -21,13 +50,13 @@
 #include "tests/unit/core/run/engine/world_model.h"
 #include "tests/unit/core/run/engine/world_tools.h"
 
-/* A world that is not at rest by now never will be. */
+/* A world that has something to do after so many steps goes round in circles. */
 #define STEP_LIMIT 4000
 
 #define WORLD_BEGIN_NS (1000 * NS_PER_SECOND)
 
-/* Rest comes so long after the run's time is over, at the latest: another lease, a claim and some
- * rounds of the keeper. */
+/* All runs have an end when their time is over. After that a world must rest within this time: another
+ * lease, a claim and some rounds of the keeper. */
 #define PATIENCE_NS (60 * NS_PER_SECOND)
 
 struct world *world;
@@ -52,7 +81,7 @@ const char *thing_name(enum thing thing)
     return thing_names[thing];
 }
 
-/* ---- What a reader is told ---- */
+/* ---- What a person reads ---- */
 
 void world_fail(const char *format, ...)
 {
@@ -63,6 +92,7 @@ void world_fail(const char *format, ...)
     (void)vsnprintf(text, sizeof(text), format, arguments);
     va_end(arguments);
     schedule_text(world->schedule, schedule, sizeof(schedule));
+    /* fail() jumps out of the test. The world is not released: it may be in any state. */
     print_error("%s\n  in step %u of RUNNEL_SCHEDULE='%s'\n", text, world->steps, schedule);
     fail();
     abort();
@@ -90,7 +120,7 @@ void actor_join(struct actor *actor, const struct actor_ops *ops, struct node *n
     actor->ops = ops;
     actor->node = node;
     actor->number = world->births++;
-    actor->acted = world->steps;
+    actor->acted = world->steps; /* an actor that is new is last in turn */
     if (actors->count == actors->room) {
         actors->room = actors->room ? actors->room * 2 : 64;
         actors->list = mem_resize(actors->list, actors->room, sizeof(struct actor *));
@@ -98,6 +128,7 @@ void actor_join(struct actor *actor, const struct actor_ops *ops, struct node *n
     actors->list[actors->count++] = actor;
 }
 
+/* Keeps the order of the list, on which a choice between equal actors depends. */
 void actor_leave(struct actor *actor)
 {
     struct actor_list *actors = &world->actors;
@@ -112,13 +143,15 @@ void actor_leave(struct actor *actor)
 
 bool actor_is_ready(struct actor *actor)
 {
-    return (!actor->node || node_is_up(actor->node)) && actor->ops->is_ready(actor);
+    return (!actor->node || node_is_up(actor->node)) &&
+           (!actor->ops->is_ready || actor->ops->is_ready(actor));
 }
 
 /* ---- Chance ---- */
 
 uint64_t world_random_below(uint64_t limit)
 {
+    /* xorshift64: Marsaglia, "Xorshift RNGs", 2003. */
     world->random ^= world->random << 13;
     world->random ^= world->random >> 7;
     world->random ^= world->random << 17;
@@ -128,6 +161,7 @@ uint64_t world_random_below(uint64_t limit)
 /* ---- Nodes ---- */
 
 static void perform_duties(struct actor *actor);
+static void end_renewal(struct node *node);
 
 bool node_is_up(const struct node *node)
 {
@@ -162,7 +196,7 @@ struct node *node_boot(void)
     world->booting = node;
     node->engine = engine_new(&options);
     actor_join(&node->keeper, &keeper_ops, node);
-    perform_duties(&node->keeper); /* before anybody is served */
+    perform_duties(&node->keeper); /* it must have renewed before it may claim */
     return node;
 }
 
@@ -184,6 +218,7 @@ struct node *node_up(struct node *node)
 void node_crash(struct node *node, enum crash crash)
 {
     node->dead = true;
+    /* A crash that is late leaves its writes with the database, which commits them as others. */
     if (crash == CRASH_NOW)
         database_forget_writes(node);
     streams_break(node);
@@ -210,8 +245,8 @@ void node_abandon(struct node *node)
     engine_abandon(node->engine);
 }
 
-/* Whatever the engine says from here on nobody hears. Its memory is released as by a server that
- * ends while its database is away. */
+/* Releases the memory of a node. Its engine ends as in a server whose database is away: writes and reads
+ * come back as failed until nothing is under way. Nothing that it still emits is seen. */
 static void bury(struct node *node)
 {
     struct loop *loop = engine_any_loop(node->engine);
@@ -222,6 +257,7 @@ static void bury(struct node *node)
     world->running = node;
     engine_drain(node->engine);
     engine_abandon(node->engine);
+    /* Each answer may cause the next task, which may write or read again. */
     do {
         assert(++rounds < 1000);
         loop_run_all(loop);
@@ -231,6 +267,7 @@ static void bury(struct node *node)
         engine_stats(node->engine, &stats);
     } while (stats.live || !database_is_done_with(node) || !streams_are_closed(node));
     hints_forget(node);
+    end_renewal(node);
     engine_stop(node->engine);
     actor_leave(&node->keeper);
     engine_free(node->engine);
@@ -243,7 +280,7 @@ static void note_happened(struct actor *actor)
 {
     uint64_t what = (uint64_t)actor->ops->thing << 32 | actor->number;
 
-    world->hash = (world->hash ^ what) * 1099511628211u;
+    world->hash = (world->hash ^ what) * 1099511628211u; /* FNV-1a, by words */
 }
 
 static void let_act(struct actor *actor)
@@ -269,6 +306,7 @@ static bool let_time_pass(void)
 
         if (actor->node && actor->node->dead)
             continue;
+        /* What is due on a paused node waits for the end of the pause. */
         if (actor->node && due < actor->node->paused_until_ns)
             due = actor->node->paused_until_ns;
         if (due < next)
@@ -307,7 +345,7 @@ static void check_patience(void)
     if (world->steps < STEP_LIMIT && world->now_ns < limit)
         return;
     world_describe_unrest(text, sizeof(text));
-    world_fail("somebody waits for ever: %s", text);
+    world_fail("the world never comes to rest: %s", text);
 }
 
 /* ---- From the first step to the last ---- */
@@ -361,7 +399,7 @@ uint64_t world_play(const struct scenario *scenario, const struct schedule *sche
 static uint64_t keeper_due(struct actor *actor)
 {
     const struct node *node = CONTAINER_OF(actor, struct node, keeper);
-    uint64_t due = node->renew_ns;
+    uint64_t due = node->renewal ? 0 : node->renew_ns;
 
     if (node->claim_ns < due)
         due = node->claim_ns;
@@ -373,6 +411,8 @@ static bool keeper_is_due(struct actor *actor)
     return keeper_due(actor) <= world->now_ns;
 }
 
+/* After a gap of two rounds the database was away, or the node stood still. Other nodes may not have
+ * renewed either, so this one claims nothing of theirs for the time of a lease. */
 static void note_renewed(struct node *node)
 {
     if (node->renewed_ns && world->now_ns - node->renewed_ns > WORLD_LEASE_NS / 3 * 2)
@@ -390,7 +430,7 @@ static bool is_steady(const struct node *node)
     return is_fresh(node) && world->now_ns - node->steady_ns >= WORLD_LEASE_NS;
 }
 
-static void heed(struct node *node, const struct engine_lease *lease, enum lease_state state)
+static void obey(struct node *node, const struct engine_lease *lease, enum lease_state state)
 {
     if (state == LEASE_LOST)
         engine_lease_lost(node->engine, lease);
@@ -398,7 +438,7 @@ static void heed(struct node *node, const struct engine_lease *lease, enum lease
         engine_cancel(node->engine, lease->run_id);
 }
 
-static void look_for_answers(struct node *node)
+static void poll_approvals(struct node *node)
 {
     AUTO_FREE struct engine_holder *holders = NULL;
     size_t count = engine_holding(node->engine, &holders);
@@ -410,30 +450,69 @@ static void look_for_answers(struct node *node)
         if (store_approvals_answered(&node->store, &project, &id, 1, &answered, NULL))
             return;
         if (answered)
-            (void)engine_look(node->engine, id);
+            (void)engine_check_approvals(node->engine, id);
     }
 }
 
-static void renew(struct node *node)
-{
-    AUTO_FREE struct engine_lease *leases = NULL;
-    size_t count = engine_leases(node->engine, &leases), given_back;
-    AUTO_FREE const char **ids = mem_new_array(const char *, count + 1);
-    AUTO_FREE int64_t *fences = mem_new_array(int64_t, count + 1);
-    AUTO_FREE enum lease_state *states = mem_new_array(enum lease_state, count + 1);
+/* The leases of a node as they were listed, and what the store has answered about them. */
+struct renewal {
+    struct engine_lease *leases;
+    size_t count;
+    const char **ids;
+    int64_t *fences;
+    enum lease_state *states;
+};
 
-    for (size_t i = 0; i < count; i++) {
-        ids[i] = leases[i].run_id;
-        fences[i] = leases[i].fence;
-    }
-    if (store_leases_renew(&node->store, ids, fences, count, states, NULL))
+static void end_renewal(struct node *node)
+{
+    struct renewal *renewal = TAKE(node->renewal);
+
+    if (!renewal)
         return;
-    note_renewed(node);
-    for (size_t i = 0; i < count; i++)
-        heed(node, &leases[i], states[i]);
-    look_for_answers(node);
+    free(renewal->leases);
+    free(renewal->ids);
+    free(renewal->fences);
+    free(renewal->states);
+    free(renewal);
+}
+
+bool node_renew(struct node *node)
+{
+    struct renewal *renewal;
+
+    if (node->renewal)
+        return false;
+    renewal = node->renewal = mem_new(struct renewal);
+    renewal->count = engine_leases(node->engine, &renewal->leases);
+    renewal->ids = mem_new_array(const char *, renewal->count + 1);
+    renewal->fences = mem_new_array(int64_t, renewal->count + 1);
+    renewal->states = mem_new_array(enum lease_state, renewal->count + 1);
+    for (size_t i = 0; i < renewal->count; i++) {
+        renewal->ids[i] = renewal->leases[i].run_id;
+        renewal->fences[i] = renewal->leases[i].fence;
+    }
+    if (store_leases_renew(&node->store, renewal->ids, renewal->fences, renewal->count,
+                           renewal->states, NULL))
+        end_renewal(node);
+    else
+        note_renewed(node);
+    return true;
+}
+
+/* In a later step than the store's answer: the keeper is a thread of its own, and a run may have given its
+ * lease back and returned under another fence in between. */
+static void take_renewal(struct node *node)
+{
+    const struct renewal *renewal = node->renewal;
+    size_t given_back;
+
+    for (size_t i = 0; i < renewal->count; i++)
+        obey(node, &renewal->leases[i], renewal->states[i]);
+    poll_approvals(node);
     if (is_steady(node))
-        (void)!store_leases_give_back(&node->store, ids, count, &given_back, NULL);
+        (void)!store_leases_give_back(&node->store, renewal->ids, renewal->count, &given_back,
+                                      NULL);
+    end_renewal(node);
 }
 
 void node_take_over(struct node *node, struct run_load *load)
@@ -487,8 +566,10 @@ static void perform_duties(struct actor *actor)
 {
     struct node *node = CONTAINER_OF(actor, struct node, keeper);
 
+    if (node->renewal)
+        take_renewal(node);
     if (is_due(&node->renew_ns, WORLD_LEASE_NS / 3))
-        renew(node);
+        (void)node_renew(node);
     if (is_due(&node->claim_ns, WORLD_LEASE_NS / 15))
         claim(node);
     if (is_due(&node->foreground_ns, WORLD_LEASE_NS))

@@ -1,3 +1,23 @@
+/*
+ * The client, and the endpoint that serves it.
+ *
+ * A client of this world has no HTTP. What an endpoint would do with its request is done here, with the
+ * same calls of the store and the engine in the same order: server/api/assistants/runs.c,
+ * server/api/responses/response_create.c, server/api/runnel/approvals.c. When the order of these calls
+ * changes there, it must change here, or the schedules test a server that does not exist.
+ *
+ * What it wants is computed from the rows each time (wants_something()), and is no state of its own. So
+ * it behaves as a polling client does: it sees a commit as soon as the database has it, and may act on it
+ * before the loop that wrote it has been notified. That is where the order `report_last` finds bugs.
+ *
+ * A request to a store that fails is not repeated, because the request of a real client would have
+ * been answered with an error. What such a request did or did not do is for the rules to find out.
+ * What it still wants it tries again in a later step.
+ *
+ * An incident may act for the client at any step, also when it makes no sense: outputs for a run that
+ * waits for nothing, a second decision. The store must refuse these, and nothing may follow from them.
+ */
+
 #include "tests/unit/core/run/engine/world_client.h"
 
 #include <assert.h>
@@ -81,7 +101,7 @@ static void listen_from(struct client *client, struct run_start *start, int64_t 
     start->sink = &client->stream->sink;
 }
 
-/* As server/api/assistants/runs.c: who polls is answered at once. */
+/* As server/api/assistants/runs.c. Without a stream the client is answered at once, and polls. */
 static void make_run(struct client *client)
 {
     struct run_start start = {.arrival = ARRIVAL_NEW};
@@ -102,7 +122,8 @@ static void make_run(struct client *client)
     item_row_clear(&message);
 }
 
-/* As server/api/responses/response_create.c: one in a conversation is in the store first. */
+/* As server/api/responses/response_create.c. A response in a conversation is stored before it comes to
+ * its loop; any other is stored by its loop. */
 static void make_response(struct client *client)
 {
     struct run_start start = {.arrival = ARRIVAL_NEW};
@@ -137,7 +158,7 @@ static const struct record *its_record(const struct client *client)
     return client->made ? database_find(client->run_id) : NULL;
 }
 
-/* Its stream broke before the run had ended. Who has hung up does not want it back. */
+/* Its stream broke before the run had ended. A client that has hung up does not return. */
 static bool wants_to_follow(const struct client *client)
 {
     const struct stream *stream = client->stream;
@@ -165,7 +186,7 @@ static bool would_answer(const struct call_row *call)
                              : world->scenario->submits;
 }
 
-/* All that the run waits for, if it is for the client to say. */
+/* The run waits, and the client can answer everything that it waits for. */
 static bool wants_to_submit(const struct client *client)
 {
     const struct record *record = its_record(client);
@@ -186,7 +207,7 @@ static bool wants_to_submit(const struct client *client)
     return any;
 }
 
-/* The first that is open. */
+/* The first approval request of its run that is pending. */
 static const struct approval_row *find_question(const struct client *client)
 {
     for (size_t i = 0; client->made && i < world->database->approval_count; i++) {
@@ -198,7 +219,7 @@ static const struct approval_row *find_question(const struct client *client)
     return NULL;
 }
 
-/* A response that waits for it. */
+/* Only if a response is held for it. Without a hold, the next request of a client would decide. */
 static bool wants_to_decide(const struct client *client)
 {
     const struct approval_row *question = find_question(client);
@@ -259,7 +280,7 @@ static const char *output_of(const struct call_row *call, bool approve)
     return approve ? "{\"approve\":true}" : "{\"approve\":false}";
 }
 
-/* One for each call that waits. The caller frees the array. */
+/* One for each call that waits. The caller frees the array; the texts are borrowed from the rows. */
 static struct tool_answer *make_answers(const struct client *client, size_t *ret_count)
 {
     struct tool_answer *answers = mem_new_array(struct tool_answer, ANSWERS);
@@ -278,7 +299,7 @@ static struct tool_answer *make_answers(const struct client *client, size_t *ret
     return answers;
 }
 
-/* The same answers have the same hash. */
+/* A submission that is repeated is recognised by its hash. Any function of the ids will do. */
 static void hash_answers(const struct tool_answer *answers, size_t count,
                          unsigned char hash[32])
 {
@@ -289,7 +310,8 @@ static void hash_answers(const struct tool_answer *answers, size_t count,
     }
 }
 
-static void go_on(struct client *client, struct node *node, struct run_start *start)
+/* The run continues on the node to which the outputs were submitted, with a new stream from there on. */
+static void continue_run(struct client *client, struct node *node, struct run_start *start)
 {
     start->load.run.flags &= ~(unsigned)RUN_STREAMED;
     if (is(RUN_STREAMED)) {
@@ -323,7 +345,7 @@ static bool submit(struct client *client, struct node *node)
     if (repeated)
         run_load_clear(&start.load);
     else
-        go_on(client, node, &start);
+        continue_run(client, node, &start);
     return true;
 }
 
@@ -341,12 +363,13 @@ static void decide_held(struct node *node, const struct approval_row *question, 
 
     if (store_approval_decide(&node->store, &world_tenant, &answer, NULL, &row, NULL))
         return;
-    if (strcmp(row.used_by, row.run_id) == 0 && !engine_look(node->engine, row.run_id))
-        store_wake_others(&node->store, WAKEUP_LOOK, row.run_id);
+    if (strcmp(row.used_by, row.run_id) == 0 &&
+        !engine_check_approvals(node->engine, row.run_id))
+        store_wake_others(&node->store, WAKEUP_ANSWERED, row.run_id);
     approval_row_clear(&row);
 }
 
-/* Nobody listens: those who follow the run hear of it. */
+/* This request has no stream. Clients that follow the run receive what comes of it. */
 static void decide_of_run(const struct client *client, struct node *node,
                           const struct approval_row *question, bool approve)
 {
@@ -401,7 +424,8 @@ bool client_reject(struct client *client, struct node *node)
 
 /* ---- Cancelling, steering, leaving ---- */
 
-/* What comes with the claim is ended here, as server/api/assistants/runs.c does it. */
+/* A run without an owner is claimed by the cancel, and ended on this node, as server/api/assistants/runs.c
+ * does it. */
 bool client_cancel(struct client *client, struct node *node)
 {
     enum cancel_outcome outcome;
@@ -414,7 +438,7 @@ bool client_cancel(struct client *client, struct node *node)
         store_run_cancel(&node->store, &world_tenant, is_of_thread() ? client->thread_id : NULL,
                          client->run_id, 100, &outcome, &load, NULL);
     if (rc)
-        return rc == ERR_STORE; /* and perhaps it is cancelled all the same */
+        return rc == ERR_STORE; /* the answer was lost: it may be cancelled all the same */
     if (outcome == CANCEL_OWNED_HERE)
         engine_cancel(node->engine, client->run_id);
     if (outcome == CANCEL_CLAIMED)
@@ -446,7 +470,7 @@ bool client_hang_up(struct client *client)
     return stream;
 }
 
-bool client_leave_told(struct client *client)
+bool client_leave_midway(struct client *client)
 {
     struct stream *stream = open_stream(client);
 

@@ -6,10 +6,10 @@
 #include "tests/unit/core/run/engine/world_stream.h"
 
 /*
- * world_client.h -- the client of a run, who does what the scenario says.
+ * world_client.h -- the client of a run, which does what the scenario says.
  *
- * It makes the run, follows it again when its stream broke, and answers what the run asks. It calls
- * the store and the engine as server/api_*.c do for it.
+ * It makes the run, follows it again when its stream breaks, submits outputs and decides approval
+ * requests. It calls the store and the engine as the endpoints in server/api do.
  */
 
 struct client {
@@ -19,19 +19,20 @@ struct client {
     char run_id[ID_SIZE];
     int64_t expires_at;
     bool made;             /* it has tried to make the run */
-    bool acknowledged;     /* and was told that it is there */
-    struct stream *stream; /* the last one */
+    bool acknowledged;     /* and was answered that it exists */
+    struct stream *stream; /* the last one; NULL: none yet */
 };
 
+/* Makes the clients of the scenario, connected to this node. */
 void clients_join(struct node *node);
 void clients_free(void);
-/* It has what it wants. */
+/* It wants nothing more. */
 bool client_is_done(struct client *client);
 
-/* ---- Incidents: false where they make no sense ---- */
+/* ---- Incidents: false when they are impossible now ---- */
 
 bool client_hang_up(struct client *client);
-bool client_leave_told(struct client *client); /* in the middle of the next event */
+bool client_leave_midway(struct client *client); /* within the next event */
 bool client_cancel(struct client *client, struct node *node);
 bool client_submit(struct client *client, struct node *node);
 bool client_approve(struct client *client, struct node *node);

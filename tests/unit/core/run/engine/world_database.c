@@ -1,3 +1,32 @@
+/*
+ * PostgreSQL as far as the engine can see it: rows, and transactions that happen at once.
+ *
+ * A commit is one step of the world. Before it nothing of a write is visible, after it everything is, and
+ * no other transaction is in between. That is what the engine is promised. What makes it true in the
+ * server, locks and their order, is tested with a real PostgreSQL elsewhere.
+ *
+ * What a write does to the rows follows core/store/writer/group_commit.c and
+ * core/store/tables/runs/upserts.c: the fence, rows that are inserted or replaced, the log, the lease. A
+ * statement that changes there must change here. Small differences matter. An answer of a client is not
+ * overwritten by a later write of its call (put_call()), and neither is a decision (put_approval()): both
+ * may be stored while a write is on its way that does not know of them.
+ *
+ * A write has two steps, commit and report, and between them lies the most fruitful gap of all: the
+ * database has it, clients can see it, and its run does not know. An answer may also get lost. Then the
+ * node sends the same write again, marked `again`, and the second try must recognise the first, as
+ * GROUP_AGAIN does. A node that crashes after the commit never reports.
+ *
+ * Rules are checked in the step of the commit: a run ends once and stays ended (database_move()), each frame
+ * of the log follows the last (put_chunk()), a run is made once, an item belongs to one run. A write with
+ * an old fence changes nothing and is no mistake: that is what fences are for.
+ *
+ * A refused write stands for one that PostgreSQL does not accept, such as a text with a NUL. It is
+ * ERR_INTERNAL, and nothing of it is stored. What the run does next may collide with itself, so a key that
+ * exists already is then refused again (`world->refused`).
+ *
+ * What the engine never reads back, such as variables and grants, is not kept.
+ */
+
 #include "tests/unit/core/run/engine/world_database.h"
 
 #include <assert.h>
@@ -192,7 +221,7 @@ static void put_call(const struct call_row *row)
         i++;
     if (i < database->call_count) {
         if (database->calls[i].client && database->calls[i].state == CALL_DONE)
-            return; /* an answer that is there stays */
+            return; /* the client's answer stays */
         call_row_clear(&database->calls[i]);
     } else {
         database->call_count++;
@@ -201,7 +230,7 @@ static void put_call(const struct call_row *row)
     call_row_take_copy(&database->calls[i], row);
 }
 
-/* An answer that is there already stays. */
+/* A decision stays. */
 static void put_approval(const struct approval_row *row)
 {
     struct database *database = world->database;
@@ -251,7 +280,7 @@ static int64_t last_seq(const struct run_write *write)
     return has_log(write) ? write->log_last : -1;
 }
 
-/* True when the chunk was there. */
+/* Chunks have their first number as a key. */
 static bool has_chunk(const struct record *record, int64_t first)
 {
     for (size_t i = 0; i < world->database->chunk_count; i++) {
@@ -279,7 +308,8 @@ static void put_chunk(struct record *record, int64_t first, int64_t last, const 
     buf_add(&record->log, bytes, length);
 }
 
-/* The frame that says that a run waits is a chunk of its own, and is there only if it does. */
+/* The frame that says that a run waits is a chunk of its own. It is not logged when the run was cancelled
+ * meanwhile, and so does not wait. */
 static void put_log(struct record *record, const struct run_write *write)
 {
     size_t length = write->log_length - write->log_pause;
@@ -293,6 +323,7 @@ static void put_log(struct record *record, const struct run_write *write)
                   write->log_pause);
 }
 
+/* A cancel that was stored while the write was on its way wins over all but an end. */
 static void update_run(struct record *record, const struct run_row *run)
 {
     bool stops = record->row.status == RUN_CANCELLING && !run_status_is_final(run->status);
@@ -315,7 +346,7 @@ static void update_run(struct record *record, const struct run_row *run)
         database_move(record, run->status);
 }
 
-/* What it made belongs to its conversation now. */
+/* The items of a response that completed are appended to its conversation. */
 static void append_items(const struct record *record, const struct run_write *write)
 {
     const struct run_row *run = &record->row;
@@ -367,6 +398,7 @@ static int64_t wait_of(const struct run_write *write)
     return write->run->expires_at ? write->run->expires_at : INT64_MAX;
 }
 
+/* A run that would wait but is to be cancelled keeps its owner: this write notifies it of the cancel. */
 static void give_lease_back(struct record *record, const struct run_write *write)
 {
     struct lease *lease = &record->lease;
@@ -404,7 +436,7 @@ bool database_is_taken(const struct run_row *run)
     return false;
 }
 
-/* `again`: the first try may have been committed. */
+/* `again`: an earlier try may have been committed, and this node does not know. */
 static enum err_code create(struct run_write *write, const struct node *node, bool again,
                             struct record **ret_record)
 {
@@ -424,7 +456,7 @@ static enum err_code create(struct run_write *write, const struct node *node, bo
     return ERR_OK;
 }
 
-/* The log has these very frames. */
+/* The log has exactly the frames of the write. */
 static bool was_logged(const struct run_write *write, const struct record *record)
 {
     const char *at = record->log.data;
@@ -435,7 +467,7 @@ static bool was_logged(const struct run_write *write, const struct record *recor
                                memcmp(at, write->log_bytes, write->log_length) == 0);
 }
 
-/* An ended run has no lease to prove that it was this write: its row and its log do. */
+/* An ended run has no lease, so no fence proves that this write ended it. Its row and its log do. */
 static bool was_committed(const struct run_write *write, const struct record *record)
 {
     const struct run_row *ours = write->run, *row = record ? &record->row : NULL;
@@ -477,6 +509,7 @@ static enum err_code commit(struct run_write *write, const struct node *node, bo
 
 /* ---- A write on its way, as core/store/writer/writer.c has it ---- */
 
+/* Without a node as long as the database has it: what is sent is committed even if the sender dies. */
 struct pending {
     struct actor actor; /* commits, then reports */
     struct run_write *write;
@@ -485,7 +518,7 @@ struct pending {
     struct pending *next;
 };
 
-static struct pending *pendings; /* of the one world there is */
+static struct pending *pendings; /* the writes under way of the one world */
 
 static void leave(struct pending *pending)
 {
@@ -496,12 +529,6 @@ static void leave(struct pending *pending)
     *at = pending->next;
     actor_leave(&pending->actor);
     free(pending);
-}
-
-static bool is_done(struct actor *actor)
-{
-    (void)actor;
-    return true;
 }
 
 static void report(struct actor *actor)
@@ -517,7 +544,6 @@ static void report(struct actor *actor)
 
 static const struct actor_ops report_ops = {
     .thing = THING_REPORT,
-    .is_ready = is_done,
     .act = report,
 };
 
@@ -551,14 +577,14 @@ static void try_commit(struct actor *actor)
     world->refused += pending->write->rc == ERR_INTERNAL;
     if (takes(&world->lose_answers)) {
         pending->again = true;
-        actor->node = node; /* which tries again */
+        actor->node = node; /* the node tries again, if it lives */
         return;
     }
     actor_leave(actor);
     actor_join(actor, &report_ops, node);
 }
 
-/* What a database has been given it commits, whether or not its client still lives. */
+/* The database commits what it was sent, whether or not the sender still lives. */
 static const struct actor_ops commit_ops = {
     .thing = THING_COMMIT,
     .is_ready = can_commit,
@@ -582,7 +608,7 @@ void database_forget_writes(struct node *node)
         if (pending->node != node || pending->actor.ops != &commit_ops)
             continue;
         actor_leave(&pending->actor);
-        actor_join(&pending->actor, &report_ops, node); /* which never will */
+        actor_join(&pending->actor, &report_ops, node); /* a dead node never reports */
         pending->write->rc = ERR_STORE;
     }
 }

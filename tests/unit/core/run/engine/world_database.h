@@ -1,6 +1,7 @@
 #ifndef RUNNEL_TESTS_UNIT_CORE_RUN_ENGINE_WORLD_DATABASE_H
 #define RUNNEL_TESTS_UNIT_CORE_RUN_ENGINE_WORLD_DATABASE_H
 
+#include "core/base/buf.h"
 #include "core/domain/rows.h"
 #include "core/store/cluster/leases.h"
 #include "core/store/tables/runs/runs.h"
@@ -10,11 +11,11 @@
 /*
  * world_database.h -- the rows that PostgreSQL would hold, and what a committed write does to them.
  *
- * It outlives every node. The statements of core/store/writer/group.c, puts.c, runs.c, run_moves.c and
- * leases.c are the model: what they do to a row is done here, one transaction at a time. There is
- * one project. What the engine never reads back (variables, grants) is not kept.
+ * It outlives every node. There is one project. Rows belong to the database: functions below copy what they
+ * are given, and pointers into it are for reading, until the next step.
  */
 
+/* Rows that one world may have. */
 enum {
     DATABASE_RUNS = 4,
     DATABASE_ITEMS = 96,
@@ -24,30 +25,32 @@ enum {
     DATABASE_CHUNKS = 256,
 };
 
+/* A row of run_leases. */
 struct lease {
     bool exists;
-    char owner[2 * ID_SIZE]; /* "" for none */
+    char owner[2 * ID_SIZE]; /* "node_a/boot_a"; "": no node owns the run */
     int64_t fence;
     uint64_t until_ns;
     bool foreground;
     bool stopping;
-    int64_t wait_until; /* 0: it waits for nobody */
+    int64_t wait_until; /* the run waits for its client until then; 0: it does not wait */
     int64_t queued_at;
     int64_t last_seq, state_seq;
 };
 
-/* A run with its lease, and what is known of it for the rules. */
+/* A run with its lease and its log, and what the rules count. */
 struct record {
     struct run_row row;
     struct lease lease;
     unsigned char submit_hash[32];
     bool submitted;
     int64_t submit_seq;
-    unsigned ends;      /* times that it came to an end */
-    int64_t next_frame; /* of the log: the number of the next one */
-    struct buf log;     /* all frames */
+    unsigned ends;      /* how often its status became final */
+    int64_t next_frame; /* number of the next frame of the log */
+    struct buf log;     /* all frames, one behind the other */
 };
 
+/* Frames that were logged by one write. */
 struct chunk {
     struct record *record;
     int64_t first, last;
@@ -71,18 +74,24 @@ struct database {
 struct database *database_new(void);
 void database_free(struct database *database);
 
-/* ---- For the functions of the store ---- */
+/* ---- For the functions of the store and the rules ---- */
+
+/* NULL: no run has that id. */
 
 struct record *database_find(const char *run_id);
+/* A new run with a lease of `owner`, fence 1. A run that is final has no lease. */
 struct record *database_add_run(const struct run_row *row, const char *owner, int64_t last_seq);
+/* Inserts it, or replaces the row of that id. */
 void database_put_item(const struct item_row *row);
-/* Another run of its thread goes on. */
+/* Another run of its thread has not ended. */
 bool database_is_taken(const struct run_row *run);
-/* The only way a status changes. */
+/* The only way in which a status changes. Fails the test if it was final. */
 void database_move(struct record *record, enum run_status status);
-/* Of the log: `next_seq` and `log_open`. */
+/* The last number that the run has used, in its log or elsewhere; -1: none. */
 int64_t database_last_seq(const struct record *record);
+/* Replaces a text of a row by a copy. */
 void row_set(char **text, const char *value);
+/* Fill in *copy with copies of all texts; what it had is not released. */
 void item_row_take_copy(struct item_row *copy, const struct item_row *row);
 void step_row_take_copy(struct step_row *copy, const struct step_row *row);
 void call_row_take_copy(struct call_row *copy, const struct call_row *row);
@@ -92,9 +101,11 @@ void approval_row_take_copy(struct approval_row *copy, const struct approval_row
 
 /* Those of a node that has crashed are never committed. */
 void database_forget_writes(struct node *node);
-/* Those that a buried node has handed over come back as if the database were away. */
+/* Those of a buried node come back as if the database were away. */
 void database_return_writes(struct node *node);
+/* No write of the node is under way. */
 bool database_is_done_with(const struct node *node);
-bool database_has_writes(void); /* that will be committed or reported */
+/* A write will still be committed, or reported to a node that lives. */
+bool database_has_writes(void);
 
 #endif

@@ -1,6 +1,15 @@
 /*
- * core/net/loop.h and core/base/clock.h without threads, sockets and time: a loop is an inbox and a
- * list of timers, and two actors who say when its next task runs and its next timer fires.
+ * core/net/loop.h and core/base/clock.h without threads, sockets and real time.
+ *
+ * A loop is an inbox and a list of timers. Two actors stand for it: one runs the next task, one fires the
+ * next timer that is due. They are separate because a busy loop may be late with either.
+ *
+ * What the real loop promises holds here, and nothing more: tasks run in the order in which they were
+ * posted, one at a time; a timer fires once, not before it is due, on the loop; a timer that was stopped
+ * does not fire. The real loop runs all tasks of its inbox in one round. Here other actors may act
+ * between any two of them, because in the server other threads may.
+ *
+ * Both clocks show the time of the world. So no leap or drift between them is tested here.
  */
 
 #include "core/net/loop.h"
@@ -79,7 +88,7 @@ static const struct actor_ops tasks_ops = {
 
 /* ---- Timers ---- */
 
-/* The earliest; of several the one that was started first. */
+/* The timer that is due first; of several the one that was started first. */
 static struct loop_timer *next_timer(const struct loop *loop)
 {
     struct loop_timer *next = NULL;
@@ -125,7 +134,7 @@ void loop_timer_start(struct loop *loop, struct loop_timer *timer, uint64_t due_
     assert(loop->timer_count < TIMERS);
     timer->due_ns = due_ns;
     loop->timers[loop->timer_count++] = timer;
-    timer->slot = loop->timer_count;
+    timer->slot = loop->timer_count; /* its place, counted from 1; 0: it does not run */
 }
 
 void loop_timer_stop(struct loop *loop, struct loop_timer *timer)

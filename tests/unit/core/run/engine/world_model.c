@@ -1,3 +1,21 @@
+/*
+ * The model: an upstream that answers from the scenario, and checks what it is sent.
+ *
+ * A model remembers nothing between requests, and neither does this one. The request alone says which
+ * turn it is: each assistant message with calls is a turn that is over. So a run that was taken over gets
+ * the same turn again if its new owner sends the same history, and a wrong one if it does not.
+ *
+ * Each request is checked as a strict upstream checks it. The outputs of a message's calls follow it, one
+ * for each call and no other. A run that lost an output, or stored it twice, fails here rather than at an
+ * upstream whose error would have to be traced back.
+ *
+ * A call comes in three pieces: its begin with name and id, its arguments, its end. A crash or a cancel
+ * fits between any two of them.
+ *
+ * The events are called from within a step, and the engine may cancel the turn from within an event. So a
+ * turn that is busy is freed behind the callback, as model.h allows.
+ */
+
 #include "tests/unit/core/run/engine/world_model.h"
 
 #include <assert.h>
@@ -21,7 +39,7 @@ struct model_turn {
     const struct model_events *events;
     void *arg;
     const struct piece *piece;
-    unsigned part;  /* of a call: what of it was said */
+    unsigned part;  /* of a call: pieces of it that were sent */
     unsigned calls; /* that have begun */
     bool busy;      /* inside a callback */
     bool over;
@@ -39,7 +57,7 @@ static const char *role_of(const json_t *message)
     return json_get_string(message, "role", "");
 }
 
-/* Right behind the message: the outputs of its calls, each once, and of no others. */
+/* The messages behind the one with the calls are their outputs, one of each call, and of no other. */
 static void check_outputs(const json_t *messages, size_t at)
 {
     const json_t *calls = json_object_get(json_array_get(messages, at), "tool_calls");
@@ -61,7 +79,7 @@ static void check_outputs(const json_t *messages, size_t at)
                  "the model is sent an output of no call");
 }
 
-/* How many turns with calls are over. */
+/* Returns how many turns with calls are over. */
 static size_t check_request(const json_t *request)
 {
     const json_t *messages = json_object_get(request, "messages");
@@ -96,7 +114,7 @@ static void end_turn(struct model_turn *turn)
                        &usage);
 }
 
-/* Begins, its arguments, its end: three steps. */
+/* Its begin, its arguments, its end: three steps. */
 static void say_call(struct model_turn *turn, const struct piece *piece)
 {
     unsigned call = turn->calls;
@@ -135,15 +153,8 @@ static void speak(struct actor *actor)
     let_go(turn);
 }
 
-static bool can_speak(struct actor *actor)
-{
-    (void)actor;
-    return true;
-}
-
 static const struct actor_ops turn_ops = {
     .thing = THING_MODEL,
-    .is_ready = can_speak,
     .act = speak,
 };
 
@@ -159,7 +170,7 @@ struct model_turn *model_turn_start(struct loop *loop, const struct model_upstre
     turn->arg = arg;
     turn->piece = scenario_turn(world->scenario, number);
     actor_join(&turn->actor, &turn_ops, loop_node(loop));
-    world_note("    the model is asked for turn %zu", number);
+    world_note("    a request for turn %zu", number);
     return turn;
 }
 

@@ -5,16 +5,12 @@
 #include "tests/unit/core/run/engine/world.h"
 
 /*
- * world_model.h -- core/model/model.h without an upstream: what the model says is the scenario's, piece
+ * world_model.h -- core/model/model.h without an upstream: the model's answers are the scenario's, piece
  * by piece, each a step of the world.
- *
- * A model remembers nothing. Which turn it is, the request says: as many assistant messages with
- * calls as it has, so many turns are over. Every request is checked as an upstream would check it:
- * each call has exactly one output, right behind it.
  */
 
 enum piece_kind {
-    PIECE_END, /* of the turn */
+    PIECE_END, /* the turn is over */
     PIECE_TEXT,
     PIECE_REASONING,
     PIECE_CALL,
@@ -23,13 +19,14 @@ enum piece_kind {
 struct piece {
     enum piece_kind kind;
     const char *text; /* of a call: its arguments */
-    const char *name; /* of a call: the tool, */
-    const char *id;   /* and its id */
+    const char *name; /* of a call: the tool; otherwise NULL */
+    const char *id;   /* of a call: its id; otherwise NULL */
 };
 
+/* The only upstream. It has every model, and speaks the dialect "chat". */
 extern const struct model_upstream world_upstream;
 
-/* The model of some turn that is under way breaks down; false when none is. */
+/* One turn that is under way fails, as if its connection broke. False: no turn is under way. */
 bool model_break(void);
 
 #endif

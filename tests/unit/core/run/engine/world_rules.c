@@ -1,12 +1,32 @@
 /*
- * The rules: what the engine promises to a client, as far as a run can show it. Some are looked at
- * where they could be broken:
+ * The rules: what the engine promises to a client, as far as one run can show it.
  *
- *   world_stream.c    stored before told; numbers without gaps; nothing behind the end
- *   world_database.c  one end, which stays; a log without gaps
- *   world_model.c     each call that the model is told of has one output
+ * Each rule is checked in the step in which it could be broken, or else when the world has come to rest:
  *
- * The others are here: no call twice or without leave, when it begins; everything else at rest.
+ *   world_stream.c    in each event: it is stored before it is sent, numbers have no gaps, nothing comes
+ *                     behind the end
+ *   world_database.c  in each commit: a run ends once, its log has no gaps, a row has one maker
+ *   world_model.c     in each request: the outputs of a call follow it, one for each
+ *   here, at once     when a handler begins: no call twice, none without approval, none that the store
+ *                     does not know
+ *   here, at rest     the run ended once and rightly; nothing that was acknowledged is lost; nothing is
+ *                     open; what clients have seen is what is stored
+ *
+ * Strict by default. A rule allows an exception only for incidents that the schedule really had
+ * (has_been()), and names them. Without incidents each scenario must end exactly as it says. An
+ * exception that is too wide hides bugs, so it is as narrow as the promise allows: a client that hung
+ * up allows RUN_CANCELLED for a foreground response, but not for a run that others continue.
+ *
+ * What an end may be is a set (allowed_ends()), because two incidents race: a run that is cancelled in
+ * the step in which it completes may rightly be either. What must hold in all cases is that there is
+ * one end, and that all see the same.
+ *
+ * The rules know nothing of how the engine works. They read the rows, the bytes of the streams and the
+ * counters of the handlers, and never a struct run. Where they could take a number from the engine,
+ * they count by themselves. A rule that believed the engine would be wrong together with it.
+ *
+ * A rule that was never broken proves nothing. README.md lists guards of the engine that were removed
+ * on purpose, and which rule reported each.
  */
 
 #include <stdio.h>
@@ -49,8 +69,10 @@ static bool is_of_thread(void)
     return world->scenario->face == FACE_ASSISTANTS;
 }
 
-/* ---- Nobody waits for ever ---- */
+/* ---- Nothing waits for ever ---- */
 
+/* Every run ends when its time is over, at the latest. So a world in which something is left to do after
+ * that has a run, a stream or a write that was forgotten. Dead nodes owe nothing. */
 static const char *unrest_of_node(const struct node *node)
 {
     struct engine_stats stats;
@@ -107,7 +129,7 @@ void world_describe_unrest(char *ret_text, size_t size)
     (void)snprintf(ret_text, size, "%s", unrest());
 }
 
-/* ---- No call is executed twice, or without leave ---- */
+/* ---- No call is executed twice, or without approval ---- */
 
 static bool is_about(const char *arguments, const char *key)
 {
@@ -127,7 +149,8 @@ static bool was_approved(const char *run_id, const char *key)
     return false;
 }
 
-/* The intention is in the store before the effect. */
+/* The row of the call must say that it is executed before the handler begins. Otherwise a node that takes
+ * the run over would take the call for one that never began, and execute it again. */
 static bool was_noted(const char *run_id, const char *key)
 {
     for (size_t i = 0; i < world->database->call_count; i++) {
@@ -145,12 +168,13 @@ void rules_check_begin(const struct tool_handler *handler, const char *run_id, c
     if (!(handler->flags & TOOL_IDEMPOTENT))
         world_expect(execution_of(run_id, key)->begun == 1, "%s is executed twice", key);
     if (tool_asks(handler->name))
-        world_expect(was_approved(run_id, key), "%s is executed without leave", key);
+        world_expect(was_approved(run_id, key), "%s is executed without approval", key);
     if (is(RUN_RESUMABLE))
         world_expect(was_noted(run_id, key), "%s is executed before the store knows", key);
 }
 
-/* Somebody else may go on with it, who does not know whether a call has run. */
+/* Another owner may continue the run. It cannot know whether a call that had begun has had its effect: a
+ * call that must not be repeated may then be missing, one that may be repeated may be executed twice. */
 static bool changes_hands(void)
 {
     return ANY_OF(INCIDENT_CRASH, INCIDENT_CRASH_LATE, INCIDENT_PAUSE, INCIDENT_DRAIN,
@@ -158,7 +182,7 @@ static bool changes_hands(void)
                   INCIDENT_CALL_FAILS, INCIDENT_LOSE_ANSWER);
 }
 
-/* It ends with its questions, which wait for another request. */
+/* The response may end with its approval requests open. The next request would answer them. */
 static bool may_suspend(void)
 {
     return world->scenario->asks &&
@@ -172,6 +196,7 @@ static bool may_be_refused(void)
            may_suspend();
 }
 
+/* At most once, always. At least once, if the run completed and nothing may have skipped the call. */
 static void check_effect(const struct client *client, const struct effect *effect,
                          bool completed)
 {
@@ -202,14 +227,14 @@ static unsigned allowed_ends(const struct record *record)
 
     if (ANY_OF(INCIDENT_CANCEL, INCIDENT_CANCEL_AWAY))
         ends |= bit(RUN_CANCELLED);
-    if (ANY_OF(INCIDENT_HANG_UP, INCIDENT_LEAVE_TOLD) && !resumable)
+    if (ANY_OF(INCIDENT_HANG_UP, INCIDENT_LEAVE_MIDWAY) && !resumable)
         ends |= bit(RUN_CANCELLED);
     if (ANY_OF(INCIDENT_REFUSE, INCIDENT_MODEL_FAILS))
         ends |= bit(RUN_FAILED);
     if (has_been(INCIDENT_STEER))
         ends |= bit(RUN_INCOMPLETE);
     if (world->scenario->conversation && !resumable && has_been(INCIDENT_CALL_LOST))
-        ends |= bit(RUN_FAILED); /* nobody here had it */
+        ends |= bit(RUN_FAILED); /* it was created, and its maker never learned of it */
     if (has_been(INCIDENT_ABANDON) && !is_of_thread())
         ends |= bit(RUN_FAILED); /* it was not in the store yet */
     if (!resumable && ANY_OF(INCIDENT_CRASH, INCIDENT_CRASH_LATE, INCIDENT_PAUSE, INCIDENT_AWAY,
@@ -237,13 +262,13 @@ static void check_end(const struct record *record)
 static void check_kept(const struct client *client, const struct record *record)
 {
     if (client->acknowledged)
-        world_expect(record, "a run that was acknowledged is not there");
+        world_expect(record, "a run that was acknowledged is lost");
     if (!is(RUN_STORED))
         world_expect(!record && !world->database->item_count,
                      "what was not to be stored is in the store");
 }
 
-/* Each output that the client gave is an item, once; of a run that went on, each is one. */
+/* An output that the client submitted becomes at most one item, and exactly one if the run completed. */
 static void check_outputs(const struct record *record)
 {
     const struct database *database = world->database;
@@ -260,13 +285,13 @@ static void check_outputs(const struct record *record)
                      strcmp(database->items[k].run_id, call->run_id) == 0 &&
                      strcmp(database->items[k].call_id, call->call_id) == 0 &&
                      database->items[k].turn == call->turn;
-        world_expect(found <= 1, "output %s is there %u times", call->call_id, found);
+        world_expect(found <= 1, "the output of %s is stored %u times", call->call_id, found);
         if (call->state == CALL_DONE && record->row.status == RUN_COMPLETED)
-            world_expect(found, "output %s was accepted, and is lost", call->call_id);
+            world_expect(found, "the output of %s was accepted, and is lost", call->call_id);
     }
 }
 
-/* ---- What is there in the end ---- */
+/* ---- What is stored in the end ---- */
 
 static bool is_of(const struct item_row *item, const struct record *record)
 {
@@ -292,6 +317,7 @@ static unsigned count_answers(const struct record *record)
     return found;
 }
 
+/* A crash makes a turn again. Still one answer counts, and the one that was cut is marked so. */
 static void check_answer(const struct record *record)
 {
     unsigned answers;
@@ -300,10 +326,11 @@ static void check_answer(const struct record *record)
         record->row.status != RUN_COMPLETED || may_suspend() || has_been(INCIDENT_TOOL_LATE))
         return;
     answers = count_answers(record);
-    world_expect(answers == 1, "the answer is there %u times", answers);
+    world_expect(answers == 1, "the answer is stored %u times", answers);
 }
 
-/* Whose node died before the first write of the end: store_runs_fail_foreground() ends the run alone. */
+/* The node died before the last write: store_runs_fail_foreground() ends the row of the run, and knows
+ * nothing of its items. */
 static bool was_left(const struct record *record)
 {
     return !is(RUN_RESUMABLE) && record->row.status == RUN_FAILED;
@@ -325,7 +352,8 @@ static void check_rows(const struct record *record)
                      "a step is open for ever");
 }
 
-/* What a response has made is its conversation's if, and only if, it came to an end of its own. */
+/* The items of a response are appended to its conversation if, and only if, it completed or was cut by a
+ * limit. */
 static void check_conversation(const struct record *record)
 {
     bool appended = record->row.status == RUN_COMPLETED || record->row.status == RUN_INCOMPLETE;
@@ -350,7 +378,7 @@ static const char *skip_frames(const char *bytes, const char *end, int64_t count
     return bytes;
 }
 
-/* Everybody sees a part of the same log. */
+/* What a client has seen is a piece of the log, byte by byte, from the frame that it wanted. */
 static void check_prefix(const struct stream *stream, const struct record *record)
 {
     const char *end = record->log.data + record->log.length;
@@ -361,7 +389,7 @@ static void check_prefix(const struct stream *stream, const struct record *recor
                  "a client has seen what is not in the log");
 }
 
-/* What was to be its last write was refused: then it has failed, and nobody is told another word. */
+/* The run was given up: even the write of its failure was refused. Its streams are closed without an end. */
 static bool is_given_up(void)
 {
     return world->refused > 1 ||
@@ -369,13 +397,14 @@ static bool is_given_up(void)
             ANY_OF(INCIDENT_DRAIN, INCIDENT_ABANDON, INCIDENT_CANCEL, INCIDENT_CANCEL_AWAY));
 }
 
-/* Who was told an end was told the one that is stored. */
-static void check_told_end(const struct stream *stream, const struct record *record)
+/* The final event that a client was sent is the status that is stored. A cancelled response is sent as
+ * failed, because OpenAI's API has no event for it. */
+static void check_final_event(const struct stream *stream, const struct record *record)
 {
     static const struct {
         const char *event;
         unsigned ends;
-    } told[] = {
+    } finals[] = {
         {"completed", 1u << RUN_COMPLETED},
         {"incomplete", 1u << RUN_INCOMPLETE},
         {"cancelled", 1u << RUN_CANCELLED},
@@ -384,15 +413,22 @@ static void check_told_end(const struct stream *stream, const struct record *rec
     };
     const char *name = strrchr(stream->terminal, '.');
 
-    for (size_t i = 0; name && i < COUNT_OF(told); i++) {
-        if (strcmp(name + 1, told[i].event) == 0)
-            world_expect(told[i].ends & bit(record->row.status),
-                         "the client is told %s, and the run is %s", stream->terminal,
+    for (size_t i = 0; name && i < COUNT_OF(finals); i++) {
+        if (strcmp(name + 1, finals[i].event) == 0)
+            world_expect(finals[i].ends & bit(record->row.status),
+                         "the client is sent %s, and the run is %s", stream->terminal,
                          run_status_name(record->row.status));
     }
 }
 
-/* A stream that was not cut says how the run ended, or that it waits. */
+/* The node may have lost the run, or given it up: the stream is closed, and its client follows again. */
+static bool may_lose_run(const struct node *node)
+{
+    return node->draining ||
+           ANY_OF(INCIDENT_PAUSE, INCIDENT_AWAY, INCIDENT_STALL, INCIDENT_LOSE_ANSWER);
+}
+
+/* A stream that the client did not leave ends with the end of the run, or says that the run waits. */
 static void check_stream(const struct stream *stream)
 {
     const struct record *record = database_find(stream->client->run_id);
@@ -401,16 +437,18 @@ static void check_stream(const struct stream *stream)
     if (record && is(RUN_RESUMABLE) && stream->bytes.length)
         check_prefix(stream, record);
     if (record)
-        check_told_end(stream, record);
+        check_final_event(stream, record);
     if (stream->kind == STREAM_ANSWER || stream_is_cut(stream) || is_given_up())
         return;
     if (stream->ended)
         world_expect(*stream->terminal || stream->paused, "a stream ends before its run");
+    else if (!may_lose_run(stream->node))
+        world_expect(!stream->closed, "a stream is closed without its end");
     if (stream->numbered && record && !stream->node->draining)
         world_expect(stream->ended, "a follower's stream has no end");
 }
 
-/* The client of a foreground response hears its end, unless it has left or its server was away. */
+/* The client of a foreground response receives its end, unless it has left or its server was away. */
 static void check_served(const struct client *client)
 {
     const struct stream *stream = client->stream;

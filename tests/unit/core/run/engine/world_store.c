@@ -1,7 +1,22 @@
 /*
- * The functions of core/store that the engine, a keeper and an API call, over the rows of
- * world_database.h. Each is one transaction. What their statements do is in core/store/tables/runs/runs.c,
- * run_moves.c, leases.c, load.c, events.c, approvals.c and approval_holds.c.
+ * The functions of core/store that the engine, a keeper and an endpoint call, over the rows of
+ * world_database.h.
+ *
+ * Each is one transaction and happens within one step, as fast as a call of a function. Blocking on the store
+ * therefore costs no time here. What is slow in the server, and so open to a race, are the writes of a run,
+ * the reads of its log and the wake-ups: those are actors of their own.
+ *
+ * Each follows its statements: core/store/tables/runs (runs.c, run_moves.c, load.c, events.c),
+ * core/store/cluster/leases.c, core/store/tables/approvals. It must change with them. Parameters that only
+ * choose among projects, pages or limits are ignored, because a world has one project and few rows.
+ *
+ * Three ways to fail. While the database is away, and on a dead node, every call fails without an effect.
+ * `call_fails` lets one call fail so. `call_lost` lets one call have its effect, and the caller gets
+ * ERR_STORE: the answer to a COMMIT got lost, and the proof that store/pg/commit.c looks for was not found.
+ * Every function that changes rows must be safe to call in all three ways, and the schedules show whether
+ * its callers are.
+ *
+ * Texts are copied in and out. A row that is handed out belongs to the caller, as with the real store.
  */
 
 #include <assert.h>
@@ -36,7 +51,7 @@ static bool fails(const struct store *store)
     return true;
 }
 
-/* After it has had one: the answer got lost, and no proof was found. */
+/* After it has had its effect: the answer got lost, and no proof was found. */
 static bool is_forgotten(void)
 {
     if (!world->forget_calls)
@@ -52,7 +67,7 @@ static enum err_code away(struct err *err)
 
 /* ---- A run with all that belongs to it ---- */
 
-/* A response in a conversation comes first in it here. */
+/* Of a thread all items are loaded, of a response its own: no scenario has a history before it. */
 static bool is_of(const struct item_row *item, const struct run_row *run)
 {
     return run->face == FACE_ASSISTANTS ? strcmp(item->thread_id, run->thread_id) == 0
@@ -160,7 +175,7 @@ static bool has_expired(const struct lease *lease)
     return lease->until_ns < world->now_ns;
 }
 
-/* ---- Making and looking ---- */
+/* ---- Creating and reading ---- */
 
 enum err_code store_run_create(struct store *store, const struct run_creation *creation,
                                struct run_load *ret_load, struct err *err)
@@ -226,7 +241,8 @@ static struct item_row *find_item(const char *id)
     return NULL;
 }
 
-/* What a question about a result is about: the item of the call. See core/store/tables/approvals/approval_results.c. */
+/* A decision about a result changes the item of the call, as core/store/tables/approvals/approval_results.c
+ * does it. Approval requests about calls have no such item. */
 static void deliver_result(const struct approval_row *question,
                            const struct approval_answer *answer)
 {
@@ -247,7 +263,7 @@ static void deliver_result(const struct approval_row *question,
     item->body = json_text(body);
 }
 
-/* Given once; the same again changes nothing. */
+/* A decision is final. The same one again changes nothing, another one is refused. */
 static enum err_code decide(struct approval_row *question, const struct approval_answer *answer,
                             const char *used_by, struct err *err)
 {
@@ -307,7 +323,7 @@ static const struct tool_answer *find_answer(const struct submission *submission
     return NULL;
 }
 
-/* One answer for each call that is waited for, and no other. `partly`: some may be missing. */
+/* Every answer is for a call that waits. *ret_partly: some calls that wait have no answer. */
 static bool answers_fit(const struct submission *submission, const struct record *record,
                         bool *ret_partly)
 {
@@ -360,8 +376,9 @@ static enum err_code check_waits(const struct record *record, struct err *err)
     return err_set(err, ERR_CONFLICT, "the run waits for nothing");
 }
 
-static void go_on(const struct submission *submission, struct record *record,
-                  struct store *store, struct run_load *ret_load)
+/* The run is queued again, and this node becomes its owner. */
+static void continue_run(const struct submission *submission, struct record *record,
+                         struct store *store, struct run_load *ret_load)
 {
     record->submitted = true;
     record->submit_seq = database_last_seq(record) + 1;
@@ -396,14 +413,14 @@ enum err_code store_run_submit(struct store *store, const struct submission *sub
         rc = store_answers(submission, record, err);
     if (rc)
         return rc;
-    go_on(submission, record, store, ret_load);
+    continue_run(submission, record, store, ret_load);
     if (!is_forgotten())
         return ERR_OK;
     run_load_clear(ret_load);
     return away(err);
 }
 
-/* Of the calls that are still open, what the run shows that it requires. */
+/* Shows the calls that are still open as the run's required action. */
 static void require_rest(struct record *record)
 {
     json_auto_t *list = json_array();
@@ -455,7 +472,7 @@ enum err_code store_run_decide(struct store *store, const struct submission *sub
         require_rest(record);
     if (!rc && !partly) {
         run_row_clear(&ret_load->run);
-        go_on(submission, record, store, ret_load);
+        continue_run(submission, record, store, ret_load);
         *ret_goes_on = true;
     }
     if (!rc && is_forgotten())
@@ -557,7 +574,7 @@ enum err_code store_leases_give_back(struct store *store, const char *const *run
     return ERR_OK;
 }
 
-/* Its owner is dead: another node, whose time is over. No node here boots twice. */
+/* The lease of another node has run out. No node of this world boots twice. */
 static bool is_orphan(const struct lease *lease, const struct store *store,
                       enum claim_scope scope)
 {
@@ -666,13 +683,23 @@ struct reading {
     struct log_read *read;
 };
 
-static bool can_read(struct actor *actor)
+static void answer_reading(struct actor *actor)
 {
-    (void)actor;
-    return true;
+    struct reading *reading = CONTAINER_OF(actor, struct reading, actor);
+    struct log_read *read = reading->read;
+
+    actor_leave(actor);
+    free(reading);
+    loop_post(read->loop, &read->done);
 }
 
-/* The status is read before the frames, as core/store/cluster/log_reader.c does it. */
+static const struct actor_ops answer_ops = {
+    .thing = THING_REPORT,
+    .act = answer_reading,
+};
+
+/* The status is read before the frames, as core/store/cluster/log_reader.c does it. The answer is a step of
+ * its own: meanwhile the log may grow, and the run may publish what was not read. */
 static void read_log(struct actor *actor)
 {
     struct reading *reading = CONTAINER_OF(actor, struct reading, actor);
@@ -689,13 +716,11 @@ static void read_log(struct actor *actor)
                               &read->frames, &read->length, &read->next, NULL);
     }
     actor_leave(actor);
-    free(reading);
-    loop_post(read->loop, &read->done);
+    actor_join(actor, &answer_ops, reading->node);
 }
 
 static const struct actor_ops reading_ops = {
     .thing = THING_READ,
-    .is_ready = can_read,
     .act = read_log,
 };
 
@@ -718,24 +743,19 @@ void readings_return(struct node *node)
 {
     for (size_t i = world->actors.count; i-- > 0;) {
         struct actor *actor = world->actors.list[i];
-        struct reading *reading = CONTAINER_OF(actor, struct reading, actor);
-        struct log_read *read;
 
-        if (actor->ops != &reading_ops || actor->node != node)
+        if ((actor->ops != &reading_ops && actor->ops != &answer_ops) || actor->node != node)
             continue;
-        read = reading->read;
-        read->rc = ERR_NOT_FOUND;
-        actor_leave(actor);
-        free(reading);
-        loop_post(read->loop, &read->done);
+        CONTAINER_OF(actor, struct reading, actor)->read->rc = ERR_NOT_FOUND;
+        answer_reading(actor);
     }
 }
 
-/* ---- Approvals that their run waits for ---- */
+/* ---- Approvals of held runs ---- */
 
-enum err_code store_approvals_look(struct store *store, const struct tenant *tenant,
+enum err_code store_approvals_held(struct store *store, const struct tenant *tenant,
                                    const char *run_id, const char *const *ids, size_t count,
-                                   enum hold_look look, struct approval_row **ret_rows,
+                                   enum hold_action action, struct approval_row **ret_rows,
                                    size_t *ret_count, bool *ret_goes_on, struct err *err)
 {
     struct approval_row *rows;
@@ -756,7 +776,7 @@ enum err_code store_approvals_look(struct store *store, const struct tenant *ten
               strcmp(question->used_by, run_id) == 0;
     }
     *ret_goes_on = all && found == count;
-    for (size_t i = 0; look == HOLD_LEAVE && !*ret_goes_on && i < count; i++) {
+    for (size_t i = 0; action == HOLD_LEAVE && !*ret_goes_on && i < count; i++) {
         struct approval_row *question = find_question(ids[i]);
 
         if (question && strcmp(question->used_by, run_id) == 0)
@@ -791,7 +811,7 @@ enum err_code store_approvals_answered(struct store *store, const char *const *p
     return ERR_OK;
 }
 
-/* Nothing is remembered in this world. */
+/* No grant is ever remembered in this world. */
 enum err_code store_grants_find(struct store *store, const struct grant_place *place,
                                 const struct grant_question *questions, size_t count,
                                 struct grant_row **ret_grants, struct err *err)
@@ -804,7 +824,7 @@ enum err_code store_grants_find(struct store *store, const struct grant_place *p
     return ERR_OK;
 }
 
-/* ---- Wake-ups: hints, which may come late ---- */
+/* ---- Wake-ups: hints, which come at some later step, or never to a dead node ---- */
 
 struct hint {
     struct actor actor;
@@ -814,14 +834,8 @@ struct hint {
     char from[ID_SIZE];
 };
 
-static bool can_hear(struct actor *actor)
-{
-    (void)actor;
-    return true;
-}
-
-/* As server/keeper.c hears them. */
-static void hear(struct actor *actor)
+/* As server/keeper.c receives them. */
+static void receive(struct actor *actor)
 {
     struct hint *hint = CONTAINER_OF(actor, struct hint, actor);
     struct engine *engine = hint->to->engine;
@@ -834,7 +848,7 @@ static void hear(struct actor *actor)
     case WAKEUP_FOLLOW: engine_followed_at(engine, hint->run_id, hint->from); break;
     case WAKEUP_EVENTS: engine_wake(engine, hint->run_id, WOKEN_MORE); break;
     case WAKEUP_MOVED: engine_wake(engine, hint->run_id, WOKEN_MOVED); break;
-    case WAKEUP_LOOK: (void)engine_look(engine, hint->run_id); break;
+    case WAKEUP_ANSWERED: (void)engine_check_approvals(engine, hint->run_id); break;
     }
     actor_leave(actor);
     free(hint);
@@ -842,8 +856,7 @@ static void hear(struct actor *actor)
 
 static const struct actor_ops hint_ops = {
     .thing = THING_HINT,
-    .is_ready = can_hear,
-    .act = hear,
+    .act = receive,
 };
 
 static void send_hint(const struct store *store, struct node *to, enum wakeup_kind kind,
@@ -912,7 +925,7 @@ void hints_forget(struct node *node)
     }
 }
 
-/* ---- Variables: every name has one ---- */
+/* ---- Variables: every name has the same value, and none is stored ---- */
 
 static enum err_code missing(struct err *err)
 {

@@ -1,3 +1,25 @@
+/*
+ * A connection, and what each event on it may say.
+ *
+ * A client can act on every byte that it receives. So the rules of a stream are checked in the step in which
+ * the engine sends, against the database as it is in that step:
+ *
+ *   - a frame of a stored run is sent only when the run is stored; one of a resumable run, only when that
+ *     very frame is in the log
+ *   - a final event is sent only when the database has a final status
+ *   - each frame has the number behind the one before it, from the first that the client wanted
+ *   - behind the final event comes only the end of the stream, and behind that nothing
+ *   - all items that were added are done before the final event
+ *   - the bytes of one call end with a whole event
+ *
+ * Numbers are counted here, from `first`, and never taken from the engine. A response says its number in
+ * each event, a follower's stream in the line "id: N" before it. The events of a run of a thread have no
+ * number; their place in the log is checked in the end (check_prefix() in world_rules.c).
+ *
+ * What a client that has hung up would receive is not checked, because it is lost on the way in a real
+ * server too. That the engine closes each sink exactly once is checked always.
+ */
+
 #include "tests/unit/core/run/engine/world_stream.h"
 
 #include <stdio.h>
@@ -33,21 +55,21 @@ static int64_t next_number(const struct stream *stream)
 
 /* ---- What an event may say ---- */
 
-/* A client is told of a stored run what is in the store already. */
+/* Persist before publish. The limits are explained at the head of core/run/turn/run_write.c. */
 static void check_stored(const struct stream *stream)
 {
     const struct record *record = database_find(stream->client->run_id);
 
     if (!(world->scenario->flags & RUN_STORED))
         return;
-    world_expect(record, "the client is told of a run that is not in the store");
+    world_expect(record, "the client is sent an event of a run that is not stored");
     if (world->scenario->flags & RUN_RESUMABLE)
         world_expect(next_number(stream) <= record->next_frame,
-                     "frame %lld is sent and not in the log",
+                     "frame %lld is sent before it is in the log",
                      (long long)(next_number(stream) - 1));
     if (*stream->terminal)
         world_expect(run_status_is_final(record->row.status),
-                     "the client is told %s, and the store says %s", stream->terminal,
+                     "the client is sent %s, and the stored status is %s", stream->terminal,
                      run_status_name(record->row.status));
 }
 
@@ -56,7 +78,7 @@ static bool is_event(const char *name, size_t length, const char *event)
     return length == strlen(event) && memcmp(name, event, length) == 0;
 }
 
-/* Of a run whose write was refused only the end is told. */
+/* A run whose write was refused emits its end alone: the items stay open in the stream. */
 static void note_terminal(struct stream *stream, const char *name, size_t length)
 {
     for (size_t i = 0; i < COUNT_OF(terminal_events); i++) {
@@ -71,7 +93,7 @@ static void note_terminal(struct stream *stream, const char *name, size_t length
 static void count_items(struct stream *stream, const char *name, size_t length)
 {
     if (stream->first != 0)
-        return;
+        return; /* it may begin within an item */
     if (is_event(name, length, "response.output_item.added"))
         stream->open++;
     if (is_event(name, length, "response.output_item.done")) {
@@ -80,7 +102,7 @@ static void count_items(struct stream *stream, const char *name, size_t length)
     }
 }
 
-/* Of a response every event says its own number. */
+/* Each event of a response says its own number. */
 static void check_number(const struct stream *stream, const char *data, size_t length)
 {
     static const char key[] = "\"sequence_number\":";
@@ -160,6 +182,7 @@ static void take_events(struct sink *sink, const char *frames, size_t length)
     const char *end = frames + length;
 
     world_expect(!stream->closed, "something is sent on a stream that was closed");
+    /* As a socket does that fails within a write: the sink says so from within the call. */
     if (stream->leaving && !stream->gone) {
         stream->gone = true;
         world_note("      hangs up");
@@ -217,7 +240,7 @@ struct stream *stream_new(struct client *client, struct node *node, enum stream_
     return stream;
 }
 
-/* The connection's own loop finds out; what holds the sink is told, as server/http/stream/suspended.c does it. */
+/* The loop notices, and notifies the holder of the sink, as server/http/stream/suspended.c does it. */
 static void say_goodbye(struct loop_task *task)
 {
     struct stream *stream = CONTAINER_OF(task, struct stream, goodbye);
@@ -233,7 +256,7 @@ void stream_hang_up(struct stream *stream)
     loop_post(engine_any_loop(stream->node->engine), &stream->goodbye);
 }
 
-/* ---- All of them ---- */
+/* ---- All streams ---- */
 
 void streams_free(void)
 {

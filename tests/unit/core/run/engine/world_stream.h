@@ -8,13 +8,12 @@
 /*
  * world_stream.h -- one connection of a client, as a sink of the engine.
  *
- * It keeps every byte and checks each event as it comes: its number, that items are closed, that
- * nothing comes behind the end, and that what it says is in the store already.
+ * It keeps every byte, and checks each event as it comes. See the head of world_stream.c.
  */
 
 enum stream_kind {
     STREAM_EVENTS, /* server-sent events */
-    STREAM_ANSWER, /* waits for the object */
+    STREAM_ANSWER, /* one JSON object, at the end */
 };
 
 struct stream {
@@ -24,24 +23,25 @@ struct stream {
     struct node *node;
     enum stream_kind kind;
     bool numbered;     /* each frame has its number before it: a follower's */
-    int64_t first;     /* number of the first frame that it is to get */
+    int64_t first;     /* number of the first frame that it wants */
     int64_t count;     /* of frames so far */
     struct buf bytes;  /* of frames, without their numbers */
     unsigned open;     /* items that were added and are not done */
-    bool leaving;      /* the client hangs up in the middle of the next event */
+    bool leaving;      /* the client hangs up within the next event */
     bool gone;         /* it has hung up */
     bool broken;       /* its node has crashed */
     bool closed;       /* by the engine */
-    bool ended;        /* the words that end a stream have come */
+    bool ended;        /* "[DONE]" has come, the last bytes of a stream */
     char terminal[40]; /* the event that ended the run, or "" */
     bool paused;       /* the last event said that the run waits */
-    int answers;       /* objects that have come */
+    int answers;       /* JSON objects that have come */
     struct loop_task goodbye;
 };
 
+/* Belongs to the world, which frees it in the end: rules are checked on it after it is closed. */
 struct stream *stream_new(struct client *client, struct node *node, enum stream_kind kind,
                           int64_t first);
-/* Nobody is at the other end any more. */
+/* The client has hung up, or the node has crashed. Nothing that comes now reaches anyone. */
 bool stream_is_cut(const struct stream *stream);
 /* The client hangs up, now. */
 void stream_hang_up(struct stream *stream);

@@ -1,3 +1,23 @@
+/*
+ * The handlers of the world, and the executor that runs them a step at a time.
+ *
+ * A handler here has one effect: its counter (struct execution). The effect happens in the step in which it
+ * begins, and its result comes steps later. In between lies what makes tools hard: a crash after the effect
+ * and before its row, a cancel while it speaks, a lease that is lost. Counters outlive nodes, as the world
+ * outside a server does.
+ *
+ * The handlers differ only in what the engine treats differently: idempotent or not, hidden, final, failing,
+ * asking before or after, planning, kept as a variable. Each is a group of its own, so a scenario lists the
+ * ones that it needs.
+ *
+ * A call that was ended meanwhile, by a cancel or a timeout, does not begin: the executor of the server
+ * drops such a call when a thread would take it. One that has begun runs on. It notices at its next output
+ * that its channel is closed, as a real handler does.
+ *
+ * The effect happens before rules_check_begin() looks at the database, and both in one step. So the rule sees
+ * the very rows that a crash at this moment would leave behind.
+ */
+
 #include "tests/unit/core/run/engine/world_tools.h"
 
 #include <assert.h>
@@ -62,7 +82,7 @@ static const char *argument(const struct tool_call *call, const char *name)
     return json_get_string(tool_call_args(call), name, "");
 }
 
-/* The last step of a call; the others are in take_step(). */
+/* The result. The steps before it are in take_step(). */
 static enum err_code succeed(struct tool_call *call, struct tool_result *ret_result,
                              struct err *err)
 {
@@ -79,7 +99,7 @@ static enum err_code break_down(struct tool_call *call, struct tool_result *ret_
     return err_set(err, ERR_UPSTREAM, "%s went wrong", argument(call, "key"));
 }
 
-/* What it is about to do needs leave. */
+/* Before it is executed it says what it would do, which needs an approval. */
 static enum err_code plan(struct tool_call *call, struct err *err)
 {
     const char *const patterns[] = {"anything", NULL};
@@ -122,7 +142,7 @@ static const struct tool_handler *const handlers[] = {
     &failing_handler, &asking_handler, &recalled_handler, &planned_handler, &withheld_handler, NULL,
 };
 
-/* The others are asked about. */
+/* A group whose tools run without an approval, but for those whose own policy needs one. */
 #define BY_ITSELF(own_name) &(const struct tool_group){.name = own_name, .auto_execute = true}
 
 static const struct tool_group *const groups[] = {
@@ -171,13 +191,7 @@ static void stop_working(struct working *working)
     free(working);
 }
 
-static bool can_work(struct actor *actor)
-{
-    (void)actor;
-    return true;
-}
-
-/* Nobody wants it any more: a handler hears that at its next word. */
+/* A failure says that the call was ended meanwhile. Handlers may ignore it: what they emit is dropped. */
 static void say(struct tool_call *call, char letter)
 {
     if (letter == 't')
@@ -232,7 +246,6 @@ static void take_step(struct actor *actor)
 
 static const struct actor_ops working_ops = {
     .thing = THING_TOOL,
-    .is_ready = can_work,
     .act = take_step,
 };
 
@@ -244,7 +257,7 @@ void tool_executor_submit(struct tool_executor *executor, const struct tool_call
     actor_join(&working->actor, &working_ops, executor->node);
 }
 
-/* The n-th call that is under way, or NULL. */
+/* The first call under way from place *at in the list of actors; *at becomes its place. NULL: no more. */
 static struct working *working_at(size_t *at)
 {
     while (*at < world->actors.count) {

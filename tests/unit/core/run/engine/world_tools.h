@@ -6,38 +6,40 @@
 /*
  * world_tools.h -- core/tool/executor.h without threads, and the handlers of this world.
  *
- * Each call is an actor. A handler of the engine's own (one that asks the store) runs in one step.
- * One of the world's runs in several: it begins, which is when it has its effect, says what its
- * call's `say` is, a letter a step, and ends. Channel and calls are the real ones.
+ * Each call is an actor. A handler of the engine's own, such as one that reads the store, runs in one
+ * step. A handler of the world's runs in several: it begins, which is when it has its effect; it does
+ * what the call's argument `say` says, a letter a step; and it ends. Channel and calls are the real
+ * ones.
  *
- *   t  a text        s  a stage        m  metadata
+ *   t  emits a text        s  emits a stage        m  sets metadata
  */
 
-/* The effect of a call: what a test counts. */
+/* How often the effect of a call has happened. */
 struct execution {
     struct execution *next;
     char run_id[ID_SIZE];
-    char key[24]; /* the argument `key` of the call, which no other of the run has */
+    char key[24]; /* the argument `key` of the call, unique in its run */
     unsigned begun, ended;
 };
 
-/* NULL: it was never begun. */
+/* NULL: the call has never begun. */
 const struct execution *execution_of(const char *run_id, const char *key);
 void executions_free(void);
 
-/* Once, before the first world. */
+/* Makes the handlers known to the registry. Once, before the first world. */
 void tools_register(void);
 
-/* Whether a person is asked before such a tool runs; whether it may run again after a crash. */
+/* Whether the tool needs an approval; whether it may be executed again after a crash. */
 bool tool_asks(const char *name);
 bool tool_repeats(const char *name);
 
-/* Of a node that is buried: nobody runs its calls. */
+/* Frees the calls of a node that is buried. */
 void tools_forget(struct node *node);
 
-/* A handler under way is late: the timekeeper ends its call. False when none is. */
+/* Ends one call whose handler has begun as timed out. False: no handler has begun. */
 bool tools_time_out(void);
 
-bool tools_are_idle(void); /* on nodes that live */
+/* No handler is at work on a node that lives. */
+bool tools_are_idle(void);
 
 #endif

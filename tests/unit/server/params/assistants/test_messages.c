@@ -24,7 +24,7 @@ static void expect_json(const char *got, const char *wanted)
     assert_true(json_equal(a, b));
 }
 
-/* What a good message becomes. */
+/* The row of a valid message. */
 static void becomes(const char *message, const char *item_body)
 {
     json_auto_t *json = quoted_json(message);

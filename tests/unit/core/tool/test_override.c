@@ -7,14 +7,14 @@
 
 #include "core/base/json.h"
 #include "core/base/mem.h"
-#include "core/tool/wish.h"
+#include "core/tool/override.h"
 
 static void expect_merged(const char *wide, const char *narrow, const char *both)
 {
     json_auto_t *a = json_loads(wide, JSON_DECODE_ANY, NULL);
     json_auto_t *b = json_loads(narrow, JSON_DECODE_ANY, NULL);
     json_auto_t *wanted = json_loads(both, JSON_DECODE_ANY, NULL);
-    json_auto_t *merged = wishes_merge(a, b);
+    json_auto_t *merged = overrides_merge(a, b);
 
     assert_true(json_equal(merged, wanted));
 }
@@ -36,31 +36,32 @@ static void the_most_specific_level_wins(void **state)
 
 static void no_overrides_change_nothing(void **state)
 {
-    json_auto_t *wishes = json_build("{s:b}", "a", 1);
-    json_auto_t *same = wishes_merge(wishes, NULL);
+    json_auto_t *overrides = json_build("{s:b}", "a", 1);
+    json_auto_t *same = overrides_merge(overrides, NULL);
 
     (void)state;
-    assert_null(wishes_merge(NULL, NULL));
-    assert_true(json_equal(same, wishes));
+    assert_null(overrides_merge(NULL, NULL));
+    assert_true(json_equal(same, overrides));
 }
 
 static void an_override_is_on_off_or_missing(void **state)
 {
-    json_auto_t *wishes = json_loads("{\"on\":true,\"off\":{\"enabled\":false},\"none\":null,"
-                                     "\"some\":{\"tools\":{\"x\":false,\"y\":true}}}",
-                                     0, NULL);
+    json_auto_t *overrides =
+        json_loads("{\"on\":true,\"off\":{\"enabled\":false},\"none\":null,"
+                   "\"some\":{\"tools\":{\"x\":false,\"y\":true}}}",
+                   0, NULL);
 
     (void)state;
-    assert_true(wishes_enable(wishes, "on") && !wishes_disable(wishes, "on"));
-    assert_true(!wishes_enable(wishes, "off") && wishes_disable(wishes, "off"));
-    assert_true(!wishes_enable(wishes, "some") && !wishes_disable(wishes, "some"));
-    assert_true(!wishes_enable(wishes, "gone") && !wishes_disable(wishes, "gone"));
-    assert_true(!wishes_enable(NULL, "on") && !wishes_disable(NULL, "on"));
-    assert_true(wishes_disable_tool(wishes, "some", "x"));
-    assert_false(wishes_disable_tool(wishes, "some", "y"));
-    assert_false(wishes_disable_tool(wishes, "on", "x"));
-    assert_null(wishes_find(wishes, "none"));
-    assert_non_null(wishes_find(wishes, "some"));
+    assert_true(overrides_enable(overrides, "on") && !overrides_disable(overrides, "on"));
+    assert_true(!overrides_enable(overrides, "off") && overrides_disable(overrides, "off"));
+    assert_true(!overrides_enable(overrides, "some") && !overrides_disable(overrides, "some"));
+    assert_true(!overrides_enable(overrides, "gone") && !overrides_disable(overrides, "gone"));
+    assert_true(!overrides_enable(NULL, "on") && !overrides_disable(NULL, "on"));
+    assert_true(overrides_disable_tool(overrides, "some", "x"));
+    assert_false(overrides_disable_tool(overrides, "some", "y"));
+    assert_false(overrides_disable_tool(overrides, "on", "x"));
+    assert_null(overrides_find(overrides, "none"));
+    assert_non_null(overrides_find(overrides, "some"));
 }
 
 int main(void)

@@ -244,10 +244,10 @@ static void check_bytes(unsigned number, bool compact, bool noted)
     (void)budget_fit(&budget, &asking.context, asking.items, &asking.count);
     request = request_of(&asking);
     sent = length_of(request);
-    if (sent > (size_t)budget.asking + SLACK_BYTES * asking.count)
+    if (sent > (size_t)budget.sent_weight + SLACK_BYTES * asking.count)
         fail_msg("history %u, %s, %s: counted %lld bytes, sent %zu", number,
                  compact ? "compact" : "native", noted ? "noted" : "fresh",
-                 (long long)budget.asking, sent);
+                 (long long)budget.sent_weight, sent);
     run_settings_clear(&asking.settings);
 }
 

@@ -1,0 +1,54 @@
+#ifndef RUNNEL_CORE_RUN_TURN_ENGINE_OPTIONS_H
+#define RUNNEL_CORE_RUN_TURN_ENGINE_OPTIONS_H
+
+#include <stddef.h>
+
+#include "core/domain/run_settings.h"
+#include "core/domain/tenant.h"
+#include "core/run/turn/slot_waiter.h"
+
+/*
+ * engine_options.h -- what an engine is made with, and what its runs read of it. A run gets them by
+ * engine_options() in home.h. They are constant as long as the engine lives.
+ */
+
+struct approval_webhook;
+struct before_send;
+struct egress_rules;
+struct face;
+struct log_reader;
+struct model_upstream;
+struct permission_set;
+struct seal;
+struct store;
+struct tool_executor;
+
+/* What the pointers refer to outlives the engine. */
+struct engine_options {
+    struct store *store;
+    struct log_reader *log_reader; /* for followers */
+    struct tool_executor *executor;
+    const struct face *assistants; /* the two faces */
+    const struct face *responses;
+    const struct permission_set *permissions; /* the operator's; NULL: the operator set none */
+    const struct seal *seal;                  /* for what clients carry */
+    struct before_send *before_send; /* sees all requests to models; NULL: nothing does */
+    const struct model_upstream *upstreams; /* fixed at start */
+    size_t upstream_count;
+    unsigned loops;                  /* 0: one for each core */
+    double response_timeout_seconds; /* a response that runs longer fails */
+    unsigned round_limit;            /* turns in a row without the client; 0: 10 */
+    unsigned call_limit;             /* server-side calls of one run; 0: no limit */
+    enum run_history history;        /* for requests that do not choose one */
+    size_t context_limit;            /* items that a run may load; 0: 2000 */
+    size_t byte_limit;         /* of the texts that all live runs have loaded; 0: no limit */
+    struct slots_limits slots; /* runs at work at once, and how many may wait for a slot */
+    struct tenant_limits tenant_limits;      /* of every project */
+    const struct egress_rules *egress;       /* where remote MCP servers may be */
+    const struct approval_webhook *webhooks; /* at most one of a project */
+    size_t webhook_count;
+    double notice_seconds;       /* between two notices of a response that is held; 0: 15 */
+    double tool_timeout_seconds; /* of a call on a remote MCP server; 0: no limit */
+};
+
+#endif

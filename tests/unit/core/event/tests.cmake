@@ -1,0 +1,1 @@
+unit_test(core/event/frames core_event)
