@@ -397,7 +397,7 @@ class Run:
     # -- how it looks --
 
     def expected(self, status):
-        """The object in one of its possible statuses."""
+        """The expected object in this status."""
         final, waits = status in FINAL, status == "requires_action"
         stamps = {f"{status}_at": TIME} if status in ("completed", "failed", "cancelled") else {}
         started = self.shown["started_at"]
