@@ -566,7 +566,7 @@ enum err_code param_unknown(const json_t *object, const char *path, const char *
 }
 
 enum err_code param_unknown_strict(const json_t *object, const char *path,
-                                 const char *const *known, struct err *err)
+                                   const char *const *known, struct err *err)
 {
     const char *key;
     json_t *value;
