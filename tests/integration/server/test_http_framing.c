@@ -261,11 +261,11 @@ static void the_error_says_what_is_wrong(void **state)
         struct bytes sent;
         const char *text;
     } samples[] = {
-        {BYTES(GET HOST "X: a\r\n b\r\n\r\n"), "goes on in the next line"},
+        {BYTES(GET HOST "X: a\r\n b\r\n\r\n"), "continues on the next line"},
         {BYTES(GET HOST "X: a\0b\r\n\r\n"), "a NUL"},
         {BYTES(GET HOST "X: a\rb\r\n\r\n"), "a CR without an LF"},
         {BYTES(GET HOST "X: a\x01\r\n\r\n"), "a control character"},
-        {BYTES("GET  /open HTTP/1.1\r\n" HOST "\r\n"), "two blanks"},
+        {BYTES("GET  /open HTTP/1.1\r\n" HOST "\r\n"), "two spaces"},
         {BYTES(CHUNKED "2;a\0b\r\n{}\r\n0\r\n\r\n"), "a NUL"},
         {BYTES(CHUNKED "00000000000000002\r\n{}\r\n0\r\n\r\n"), "size"},
     };
