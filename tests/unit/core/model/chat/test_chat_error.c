@@ -48,6 +48,7 @@ static const struct refusal_case cases[] = {
     {400, "plain words\nin lines", ERR_INVALID, false, NULL, "plain words in lines"},
     {400, "<html>nginx</html>", ERR_INVALID, false, NULL, "status 400"},
     {401, "{'error':{'message':'Incorrect API key provided: sk-secret'}}", ERR_UPSTREAM, false, NULL, "401"},
+    {403, "{'error':{'message':'Pay.','code':'insufficient_quota'}}", ERR_LIMIT, false, "insufficient_quota", "Pay."},
     {403, "", ERR_UPSTREAM, false, NULL, "403"},
     {402, "{'error':{'message':'Pay.'}}", ERR_LIMIT, false, "insufficient_quota", "Pay."},
     {408, "", ERR_UPSTREAM, true, NULL, "408"},
