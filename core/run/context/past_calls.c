@@ -58,14 +58,14 @@ char *past_call_name(enum item_type type, const json_t *body)
     const struct tool_item *item = item_of(type);
     const char *space = json_get_string(body, "namespace", NULL);
     const char *offered = json_get_string(notes_of(body), "function", NULL);
-    const char *name = offered ? offered : call_text(body, "name");
+    const char *given = offered ? offered : call_text(body, "name");
+    AUTO_FREE char *name = given ? mem_strndup(given, call_name_length(given)) : NULL;
     const char *type_name = item_type_name(type);
 
     if (item && item->name)
         return mem_strdup(item->name(body));
     if (name)
-        return space ? tool_set_spaced_name(space, name)
-                     : mem_strndup(name, call_name_length(name));
+        return space ? tool_set_spaced_name(space, name) : TAKE(name);
     return *type_name ? mem_strndup(type_name, strlen(type_name) - strlen("_call"))
                       : mem_strdup("tool");
 }
