@@ -50,6 +50,7 @@ static const struct {
     const char *shown; /* to the client; NULL: no code */
 } known_words[] = {
     {"insufficient_quota",             429, "insufficient_quota"},
+    {"exceeded_current_quota_error",   429, "insufficient_quota"}, /* Moonshot */
     {"rate_limit_exceeded",            429, "rate_limit_exceeded"},
     {"rate_limit_error",               429, NULL},
     {"rate_limited",                   429, NULL},

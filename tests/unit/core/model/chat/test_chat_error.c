@@ -56,6 +56,7 @@ static const struct refusal_case cases[] = {
     {429, "{'error':{'message':'Slow.','type':'tokens','code':'rate_limit_exceeded'}}", ERR_LIMIT, true, "rate_limit_exceeded", "Slow."},
     {429, "", ERR_LIMIT, true, "rate_limit_exceeded", "limits"},
     {429, "{'error':{'message':'Pay.','type':'insufficient_quota'}}", ERR_LIMIT, false, "insufficient_quota", "Pay."},
+    {429, "{'error':{'message':'Pay.','type':'exceeded_current_quota_error'}}", ERR_LIMIT, false, "insufficient_quota", "Pay."},
     {500, "{'error':{'message':'Oops.'}}", ERR_UPSTREAM, true, NULL, "Oops."},
     {503, "<html>", ERR_UPSTREAM, true, NULL, "503"},
     {307, "", ERR_UPSTREAM, false, NULL, "307"},
