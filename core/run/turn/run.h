@@ -45,8 +45,8 @@ struct engine_loop;
 
 /* Why a run fails. */
 struct run_failure {
-    /* Whose fault it is: ERR_LIMIT or ERR_INVALID if the upstream has refused the request for a reason
-     * that concerns the client, otherwise ERR_UPSTREAM. */
+    /* ERR_LIMIT or ERR_INVALID if the upstream has refused the request for a reason that concerns the
+     * client. All others are not the client's fault. */
     enum err_code kind;
     /* Of OpenAI's error objects: server_error, rate_limit_exceeded, context_length_exceeded ... or
      * RUN_NO_MODEL. */
@@ -88,8 +88,8 @@ struct run {
     bool steered;       /* the client has added input: the run ends at its next turn */
     /* What cuts the items that are open at the end: "run_cancelled", "max_tokens" ... Constant. */
     const char *end_reason;
-    enum err_code
-        failure; /* of the failure with which it ended: its kind, and the time to wait */
+    /* Of the failure with which it ended: its kind, and how long the client should wait. */
+    enum err_code failure;
     uint64_t retry_after_ns;
     size_t bytes;               /* of the texts that it came with, for the engine's limit */
     struct run *next;           /* in its bucket of the loop's table */

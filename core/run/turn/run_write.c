@@ -184,7 +184,7 @@ void run_raise_barrier(struct run *run)
 
 /* ---- The end of a residency ---- */
 
-static void answer(struct run *run, struct sink *sink)
+static void answer_waiting(const struct run *run, struct sink *sink)
 {
     struct sink_answer answer = {.status = 200};
 
@@ -214,7 +214,7 @@ static void dismiss(struct run *run, struct sink *sink)
         if (sink->ops->events && end)
             sink->ops->events(sink, end, strlen(end));
         if (sink->ops->answer)
-            answer(run, sink);
+            answer_waiting(run, sink);
         if (sink->ops->context) {
             size_t count = 0;
             AUTO_FREE const struct item_row **items = run_gather_items(run, &count);
