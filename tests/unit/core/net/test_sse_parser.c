@@ -251,6 +251,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_id_is_that_of_the_last_complete_event),
         cmocka_unit_test(events_follow_the_standard_wherever_the_bytes_are_cut),
+        cmocka_unit_test(an_error_field_is_an_event_for_those_who_read_it),
         cmocka_unit_test(empty_pieces_change_nothing),
         cmocka_unit_test(a_whole_event_is_passed_on_without_copying),
         cmocka_unit_test(a_stop_takes_effect_at_once),
