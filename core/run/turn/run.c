@@ -294,20 +294,29 @@ void run_truncate(struct run *run, const char *reason)
     end(run, RUN_EV_TRUNCATE);
 }
 
-void run_fail(struct run *run, const char *code, const char *message)
+void run_fail_as(struct run *run, const struct run_failure *failure)
 {
-    json_auto_t *error = json_build("{s:s, s:s}", "code", code, "message", message);
+    json_auto_t *error =
+        json_build("{s:s, s:s}", "code", failure->code, "message", failure->message);
 
     if (run->life != RUN_ALIVE)
         return;
-    log_info("run %s failed: %s: %s", run->row.id, code, message);
+    log_info("run %s failed: %s: %s", run->row.id, failure->code, failure->message);
     if (!run->chain.failed)
         run->chain.failed = CHAIN_EXECUTION;
     free(run->row.error);
     run->row.error = json_text(error);
+    run->failure = failure->kind;
+    run->retry_after_ns = failure->retry_after_ns;
     cut_short(run, "run_failed", STEP_FAILED);
     run->row.failed_at = clock_wall_us();
     end(run, RUN_EV_FAIL);
+}
+
+void run_fail(struct run *run, const char *code, const char *message)
+{
+    run_fail_as(run,
+                &(struct run_failure){.kind = ERR_UPSTREAM, .code = code, .message = message});
 }
 
 /* If the write of a pause is under way, the run is no longer alive here. The cancel request is in its

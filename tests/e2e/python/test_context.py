@@ -6,6 +6,7 @@ import httpx2
 import openai
 import pytest
 
+from harness.failures import failed_response
 from harness.ranks import rank_file
 from harness.server import eventually
 from harness.tools import WEATHER_FLAT, call, then_says
@@ -281,9 +282,9 @@ def test_without_a_threshold_the_models_limit_counts(configured):
 
 def test_a_model_that_does_not_summarize_fails_the_response(client, upstream):
     upstream.script({"match": {"user": SUMMARY_REQUEST}, "answer": {"text": ""}}, ANSWER)
-    answer = client.responses.create(model="demo", context_management=managed(), input=[
+    error, answer = failed_response(client, context_management=managed(), input=[
         user("Hello"), assistant(long("b", 1200)), user("x")])
-    assert answer.status == "failed"
+    assert error.status_code == 500
     assert answer.error.message == "The model did not summarize the conversation."
 
 
