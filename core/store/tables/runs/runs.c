@@ -338,7 +338,7 @@ static enum err_code fail_no_previous(const char *response_id, struct err *err)
 
 enum err_code store_chain_load(struct store *store, const struct tenant *tenant,
                                const char *response_id, size_t context_limit,
-                               struct item_row **ret_items, size_t *ret_count,
+                               struct item_row **ret_items, size_t *ret_count, bool *ret_cut,
                                char ret_thread[ID_SIZE], struct err *err)
 {
     struct run_row run = {0};
@@ -360,7 +360,8 @@ enum err_code store_chain_load(struct store *store, const struct tenant *tenant,
     if (!final)
         return fail_no_previous(response_id, err);
     /* Nothing was changed, so db_end() may roll back. */
-    return load_chain_items(db, tenant, response_id, context_limit, ret_items, ret_count, err);
+    return load_chain_items(db, tenant, response_id, "", context_limit, ret_items, ret_count,
+                            ret_cut, err);
 }
 
 /* ---- Looking ---- */

@@ -298,7 +298,7 @@ enum err_code store_conversation_idle(struct store *store, const struct tenant *
 enum err_code store_conversation_context(struct store *store, const struct tenant *tenant,
                                          const char *thread_id, const struct load_span *span,
                                          struct item_row **ret_items, size_t *ret_count,
-                                         int64_t *ret_position, struct err *err)
+                                         bool *ret_cut, int64_t *ret_position, struct err *err)
 {
     AUTO_DB *db = NULL;
     enum err_code rc = db_begin(store, &db, err);
@@ -306,7 +306,8 @@ enum err_code store_conversation_context(struct store *store, const struct tenan
     if (!rc)
         rc = find_end(db, tenant, thread_id, ret_position, err);
     if (!rc)
-        rc = load_thread_items(db, tenant, thread_id, span, ret_items, ret_count, err);
+        rc = load_thread_items(db, tenant, thread_id, "", span, ret_items, ret_count, ret_cut,
+                               err);
     return rc;
 }
 
