@@ -389,9 +389,10 @@ enum err_code store_run_items(struct store *store, const struct tenant *tenant,
         {"store_run_items_desc", RUN_ITEMS("DESC")},
         {"store_run_items_asc", RUN_ITEMS("ASC")},
     };
-    static const struct db_statement cursor = {
-        "store_run_items_cursor",
-        "SELECT 1 FROM items WHERE project_id = $1 AND run_id = $2 AND id = $3"};
+    static const struct page_list cursor = {
+        {"store_run_items_cursor",
+         "SELECT 1 FROM items WHERE project_id = $1 AND run_id = $2 AND id = $3"},
+        NULL};
     struct page_scan scan = page_scan(page);
     AUTO_DB_ROWS *rows = NULL;
     AUTO_DB_ARGS args = {0};
@@ -429,9 +430,10 @@ enum err_code store_run_list(struct store *store, const struct tenant *tenant,
         {"store_run_list_desc", RUN_LIST("DESC")},
         {"store_run_list_asc", RUN_LIST("ASC")},
     };
-    static const struct db_statement cursor = {
-        "store_run_list_cursor",
-        "SELECT 1 FROM runs WHERE project_id = $1 AND thread_id = $2 AND id = $3"};
+    static const struct page_list cursor = {
+        {"store_run_list_cursor",
+         "SELECT 1 FROM runs WHERE project_id = $1 AND thread_id = $2 AND id = $3"},
+        NULL};
     AUTO_DB_ROWS *rows = NULL;
     struct page_scan scan;
     enum err_code rc =
