@@ -194,7 +194,7 @@ def short(start_server, upstream):
 
 
 @pytest.mark.parametrize("store", ["chain", "conversation"])
-def test_a_history_with_too_many_items_is_not_cut_silently(short, upstream, store):
+def test_too_many_items_are_refused(short, upstream, store):
     client = short.sdk()
     last, beside = None, {}
     if store == "conversation":

@@ -241,7 +241,7 @@ static size_t count_rules(const struct item_row *items, size_t count)
     return rules;
 }
 
-/* Puts the rules in the place of the oldest `cut` items. Takes the rules. */
+/* The rules replace the oldest `cut` items. Takes the rules. */
 static void replace_oldest(struct item_row **items, size_t *count, size_t cut,
                            struct item_row *rules, size_t rule_count)
 {
