@@ -130,7 +130,7 @@ static const struct setting settings[] = {
     {"max_run_bytes",    KIND_BYTES, AT(max_run_bytes), "1073741824", 1024, 1048576 * MIB, NULL, NULL, "bytes of the conversations of all runs on this node; beyond, 429"},
     {"max_rounds",       KIND_COUNT, AT(max_rounds), "10", 1, 1000, NULL, NULL, "rounds of tool calls of a run, in a row without its client; `runnel.rounds.max` of a request says otherwise"},
     {"max_calls",        KIND_COUNT, AT(max_calls),  "0", 0, 1000000, NULL, NULL, "tool calls of a run that the server executes; 0 for no limit"},
-    {"max_items",        KIND_COUNT, AT(max_items), "2000", 1, 1000000, NULL, NULL, "items of history that one run may read"},
+    {"max_items",        KIND_COUNT, AT(max_items), "20000", 1, 1000000, NULL, NULL, "items of history that one run may read"},
 
     {"history",          KIND_WORD, AT(history), "native", 0, 0, history_words, NULL, "how the model sees tool calls of earlier turns: `native`, or `compact` as a text; `runnel.history` of a request overrides it"},
 

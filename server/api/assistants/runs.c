@@ -86,11 +86,12 @@ static enum err_code load_tools(struct request *request, const struct run_settin
     size_t count = 0;
     int64_t position;
     enum err_code rc;
+    bool cut;
 
     if (last && last <= more)
         return ERR_OK;
     rc = store_conversation_context(server->store, request_tenant(request), thread_id, &span,
-                                    &items, &count, &position, err);
+                                    &items, &count, &cut, &position, err);
     if (rc)
         return rc;
     tool_set_load_items(tools, items, count);

@@ -363,9 +363,10 @@ enum err_code store_approval_list(struct store *store, const struct tenant *tena
         {"store_approval_list_desc", APPROVAL_LIST("DESC")},
         {"store_approval_list_asc", APPROVAL_LIST("ASC")},
     };
-    static const struct db_statement cursor = {
-        "store_approval_list_cursor",
-        "SELECT 1 FROM approvals WHERE project_id = $1 AND $2::text = '' AND id = $3"};
+    static const struct page_list cursor = {
+        {"store_approval_list_cursor",
+         "SELECT 1 FROM approvals WHERE project_id = $1 AND $2::text = '' AND id = $3"},
+        "mcpr_"};
     AUTO_DB_ROWS *rows = NULL;
     struct page_scan scan;
     enum err_code rc = page_read(store, list, &cursor, tenant, NULL, page, &scan, &rows, err);

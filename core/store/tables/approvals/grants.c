@@ -243,9 +243,10 @@ enum err_code store_grant_list(struct store *store, const struct tenant *tenant,
                                struct grant_row **ret_rows, size_t *ret_count, bool *ret_more,
                                struct err *err)
 {
-    static const struct db_statement cursor = {
-        "store_grant_list_cursor",
-        "SELECT 1 FROM approval_grants WHERE project_id = $1 AND $2::text = '' AND id = $3"};
+    static const struct page_list cursor = {
+        {"store_grant_list_cursor",
+         "SELECT 1 FROM approval_grants WHERE project_id = $1 AND $2::text = '' AND id = $3"},
+        "grant_"};
     struct page_scan scan = page_scan(page);
     AUTO_DB_ROWS *rows = NULL;
     enum err_code rc = page_cursors_check(store, &cursor, tenant, "", page, err);
