@@ -139,8 +139,17 @@ def test_without_an_approver_it_is_refused(client, upstream, log):
 
 def test_the_name_of_the_approval_function_is_reserved(client):
     function = {"type": "function", "function": {"name": "runnel_approval"}}
-    run = begin(client, [function])
-    assert run.status == "failed" and "reserved" in run.last_error.message
+    custom = {"type": "custom", "name": "runnel_approval"}
+    assistant = client.beta.assistants.create(model="demo")
+    thread = client.beta.threads.create()
+    for make in [lambda tools: client.beta.assistants.create(model="demo", tools=tools),
+                 lambda tools: client.beta.assistants.update(assistant.id, tools=tools),
+                 lambda tools: client.beta.threads.runs.create(
+                     thread.id, assistant_id=assistant.id, tools=tools)]:
+        for tool, param in [(function, "tools[0].function.name"), (custom, "tools[0].name")]:
+            with pytest.raises(openai.BadRequestError, match="'runnel_approval' is reserved") as refused:
+                make([tool])
+            assert refused.value.body["param"] == param
     with pytest.raises(openai.BadRequestError) as refused:
         client.responses.create(model="demo", input="x", tools=[
             {"type": "function", "name": "runnel_approval", "parameters": {}}])
