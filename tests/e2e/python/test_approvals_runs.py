@@ -169,6 +169,29 @@ def test_an_approval_request_is_in_the_list(client, http, upstream, log):
     assert shown["status"] == "approved" and shown["used_by"] == run.id
 
 
+@pytest.mark.feature("F44")
+def test_the_list_is_filtered_by_status(client, http, upstream, log):
+    """Also while it changes: a client may answer the requests that it pages through."""
+    asks_for(upstream, *[call("test_count", f"call_{i}", path=log.name, text=f"{i}") for i in range(5)])
+    run = begin(client, [TEST])
+    ids = [question.id for question in asked(run)]
+    def of_run(status, after=None):
+        page = http.get(f"/v1/runnel/approvals?order=asc&limit=100&status={status}"
+                        + (f"&after={after}" if after else "")).json()
+        assert {one["status"] for one in page["data"]} <= {status}
+        return [one["id"] for one in page["data"] if one["run_id"] == run.id]
+    assert of_run("pending") == ids and of_run("approved") == of_run("rejected") == []
+    decide(http, ids[0], approve=True)
+    decide(http, ids[1], approve=False)
+    assert (of_run("pending"), of_run("approved"), of_run("rejected")) == (ids[2:], ids[:1], ids[1:2])
+    assert of_run("pending", after=ids[1]) == ids[2:]
+    client.beta.threads.runs.cancel(run.id, thread_id=run.thread_id)
+    assert of_run("expired") == ids[2:] and of_run("pending") == []
+    refused = http.get("/v1/runnel/approvals?status=open")
+    assert refused.status_code == 400 and refused.json()["error"]["param"] == "status"
+    assert refused.json()["error"]["message"].startswith("Invalid value: 'open'. Supported values are: 'pending'")
+
+
 def decide(http, id, **answer):
     return http.post(f"/v1/runnel/approvals/{id}", json=answer)
 
