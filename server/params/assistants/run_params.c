@@ -128,7 +128,7 @@ static enum err_code check_custom(const json_t *tool, const char *path, struct e
 
 static enum err_code check_mcp(const json_t *tool, const char *path, struct err *err)
 {
-    return mcp_tool_check(tool, path, FUNCTION_NAME_LIMIT, err);
+    return mcp_tool_check(tool, path, err);
 }
 
 /* clang-format off */

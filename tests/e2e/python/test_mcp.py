@@ -1195,6 +1195,18 @@ def test_a_group_has_no_resources(client):
                      "runnel": WANTED})
 
 
+@pytest.mark.parametrize("label, code", [("a.b", "invalid_value"), ("a b", "invalid_value"), ("ä", "invalid_value"),
+                                         ("a/b", "invalid_value"), ("x" * 65, "string_above_max_length")], ids=str)
+def test_a_label_is_a_name(lax, mcp, label, code):
+    entry = {**mcp.entry("x"), "server_label": label}
+    for attempt in (lambda: ask(lax, entry),
+                    lambda: lax.beta.assistants.create(model="demo", tools=[entry])):
+        with pytest.raises(openai.BadRequestError) as refused:
+            attempt()
+        assert (refused.value.param, refused.value.code) == ("tools[0].server_label", code)
+    assert lax.beta.assistants.create(model="demo", tools=[{**entry, "server_label": "Aa0_-" + "x" * 59}])
+
+
 def test_tool_names_are_made_fit_for_the_model(client, mcp, upstream):
     """Each call finds the tool that was meant, whatever its name had to become."""
     own = ["a.b/c", "a_b_c", "a:b.c", "x" * 100, "x" * 99 + "y"]
