@@ -51,7 +51,8 @@ static bool means(const json_t *choice, const struct tool_use *use)
         return use->space && name && strcmp(use->space, name) == 0;
     if (!is_of_type(use, type))
         return false;
-    if (name && strcmp(name, use->own) != 0 && strcmp(name, use->name) != 0)
+    if (name && strcmp(name, use->own) != 0 && strcmp(name, use->name) != 0 &&
+        !(use->original && strcmp(name, use->original) == 0))
         return false;
     return !label || (use->label && strcmp(label, use->label) == 0);
 }

@@ -51,6 +51,7 @@ void tool_use_clear(struct tool_use *use)
 {
     if (use->remote) {
         free(use->remote->name);
+        free(use->remote->original);
         free(use->remote->description);
         free(use->remote->parameters);
         free(use->remote);

@@ -1220,6 +1220,36 @@ def test_tool_names_are_made_fit_for_the_model(client, mcp, upstream):
     assert sorted((c.name, c.output) for c in called) == sorted((n, f"from {n[-5:]}") for n in own)
 
 
+def test_a_tool_that_a_model_cannot_be_sent_is_renamed(lax, mcp, upstream):
+    """It is listed with both names, called by the server's, and found by policies under either."""
+    own = ["get weather", "天气", "y" * 200, "plain"]
+    mcp.world("renamed", *[(tool(name), text(f"from {name[:5]}")) for name in own])
+    entry = mcp.entry("renamed")
+    listed = outputs(ask(lax, entry), "mcp_list_tools")[0].tools
+    assert [one.model_dump().get("runnel") for one in listed] == [
+        *[{"original_name": name} for name in own[:3]], None]
+    names = [one.name for one in listed]
+    assert names[0].startswith("get_weather_") and all(32 < ord(c) < 127 for c in "".join(names))
+    assert outputs(ask(lax, entry), "mcp_list_tools")[0].tools == listed
+    offered = offered_names(upstream.chats()[-1])
+    calls_then_says(upstream, *[(name, {}) for name in offered[:4]])
+    answered = ask(lax, entry)
+    assert [(c.name, c.output) for c in outputs(answered, "mcp_call")] == [
+        (name, f"from {given[:5]}") for name, given in zip(names, own)]
+    # A client that keeps the history sends the list back.
+    calls_then_says(upstream, (offered[1], {}))
+    kept = [{"role": "user", "content": "go"}, outputs(answered, "mcp_list_tools")[0].model_dump()]
+    again = lax.responses.create(model="demo", store=False, tools=[entry], input=kept)
+    assert outputs(again, "mcp_list_tools") == [] and outputs(again, "mcp_call")[0].output == "from 天气"
+    for name in (own[1], names[1]):
+        only = outputs(ask(lax, {**entry, "allowed_tools": [name]}), "mcp_list_tools")[0].tools
+        assert [one.name for one in only] == names[1:2]
+        calls_then_says(upstream, (offered[1], {}))
+        careful = ask(lax, entry, extra_body={"runnel": {"permissions": {f"renamed/{name}": {
+            "execution": "ask-always"}}}})
+        assert [q.name for q in outputs(careful, "mcp_approval_request")] == names[1:2]
+
+
 # ---- The reference server ----
 
 NODE = pathlib.Path(__file__).resolve().parents[1] / "node"
