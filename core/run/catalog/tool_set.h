@@ -152,8 +152,8 @@ const char *tool_use_description(const struct tool_use *use);
 json_t *tool_use_parameters(const struct tool_use *use);
 
 /* The functions that the model is offered: a Chat Completions `tools` array, in the order of
- * the request. NULL if there is no tool. `choice` is the request's tool_choice:
- * allowed_tools narrow the list. New reference. */
+ * the request. NULL if there is no tool. `choice` is the request's tool_choice: one that names
+ * a server narrows the list (tool_choice_lists()). New reference. */
 json_t *tool_set_offer(const struct tool_set *set, const json_t *choice);
 
 /* The details of a handler for people: {"returns","tags"}, each if the handler has it. New
