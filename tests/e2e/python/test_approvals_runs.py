@@ -172,7 +172,7 @@ def test_an_approval_request_is_in_the_list(client, http, upstream, log):
 @pytest.mark.feature("F44")
 def test_the_list_is_filtered_by_status(client, http, upstream, log):
     """Also while it changes: a client may answer the requests that it pages through."""
-    asks_for(upstream, *[call("test_count", f"call_{i}", path=log.name, text=f"{i}") for i in range(5)])
+    asks_for(upstream, *[call("test_count", i + 1, path=log.name, text=f"{i}") for i in range(5)])
     run = begin(client, [TEST])
     ids = [question.id for question in asked(run)]
     def of_run(status, after=None):
