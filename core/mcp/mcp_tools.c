@@ -168,9 +168,17 @@ bool mcp_tools_have(const json_t *tools, const char *name)
     return false;
 }
 
+/* A list may come from a client. A person who approves a call sees the listed name, so no other
+ * tool may hide behind it. */
 const char *mcp_tool_original_name(const json_t *tool)
 {
-    return json_get_string(notes_of(tool), "original_name", NULL);
+    const char *original = json_get_string(notes_of(tool), "original_name", NULL);
+    AUTO_FREE char *fit = NULL;
+
+    if (!original || mcp_name_is_fit(original))
+        return NULL;
+    fit = fit_name(original);
+    return strcmp(fit, json_get_string(tool, "name", "")) == 0 ? original : NULL;
 }
 
 static json_t *read_tool(const json_t *given)

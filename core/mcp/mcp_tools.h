@@ -30,7 +30,8 @@
  * `runnel`, too. ERR_UPSTREAM when it is no such page, ERR_LIMIT when there are too many. */
 enum err_code mcp_tools_add_page(json_t *tools, const json_t *page, struct err *err) MUST_CHECK;
 
-/* How the server calls a tool that is listed under another name; NULL: as it is listed. Borrowed. */
+/* How the server calls a tool that is listed under another name; NULL: as it is listed, also if the listed
+ * name is not the one that is made from the other. Borrowed. */
 const char *mcp_tool_original_name(const json_t *tool);
 
 /* Whether the list has a tool of that name. */
