@@ -493,16 +493,26 @@ static void raise_descriptor_limit(void)
     (void)setrlimit(RLIMIT_NOFILE, &limit);
 }
 
-/* For a person and for scripts that wait for the first line. */
+/* The key for a person. A key that the operator has set is a secret of the operator, and stdout
+ * often ends up in a log. One that this server has made is shown, because nobody knows it yet. */
+static const char *shown_key(const struct serving *serving)
+{
+    if (serving->config->no_auth)
+        return "none-needed";
+    return serving->config->api_key ? "$RUNNEL_API_KEY" : serving->key;
+}
+
+/* For a person and for scripts that wait for the first line. The shell fills in $RUNNEL_API_KEY
+ * between double quotes only. */
 static void print_ready(const struct serving *serving)
 {
-    const char *key = serving->config->no_auth ? "none-needed" : serving->key;
+    const char *key = shown_key(serving);
 
     printf(
         "Runnel " RUNNEL_VERSION " is ready.\n\n"
         "  base URL  %s\n"
         "  key       %s\n\n"
-        "curl %s/responses -H 'Authorization: Bearer %s' -H 'Content-Type: application/json' "
+        "curl %s/responses -H \"Authorization: Bearer %s\" -H 'Content-Type: application/json' "
         "-d '{\"model\": \"demo\", \"input\": \"Hello!\"}'\n",
         serving->url, key, serving->url, key);
     (void)fflush(stdout);

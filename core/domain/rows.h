@@ -216,6 +216,7 @@ struct grant_row {
     char approval_id[ID_LIMIT + 1];
     int64_t created_at;
     int64_t expires_at;
+    bool of_response; /* the question was a response's; filled in for people */
 };
 
 struct thread_row {

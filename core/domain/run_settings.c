@@ -247,6 +247,8 @@ static void read_approvals(struct run_settings *settings, const json_t *request,
         (enum approval_channel)PLACE_OF(approval, "channel", channels, APPROVAL_SUSPEND);
     settings->approval.hold_seconds = limit_of(approval, "hold_timeout_s", RUN_HOLD_SECONDS);
     settings->approval.remember = json_get_string(approval, "remember_default", "thread");
+    settings->approval.rejects_pending =
+        strcmp(json_get_string(approval, "pending", ""), "reject") == 0;
     permission_set_read(&settings->permissions, json_object_get(runnel, "permissions"));
     read_decisions(settings, request);
 }

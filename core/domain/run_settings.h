@@ -126,6 +126,7 @@ struct run_settings {
         enum approval_channel channel;
         int64_t hold_seconds;
         const char *remember; /* the scope of a grant whose answer names no scope */
+        bool rejects_pending; /* what the request leaves unanswered is refused */
     } approval;
     struct permission_set permissions; /* runnel.permissions: by "label/tool" or "label" */
     struct run_decision *decisions;    /* owned */

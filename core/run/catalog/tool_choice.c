@@ -3,14 +3,14 @@
  *
  * An upstream knows functions only. So a choice of anything else is translated: one tool
  * becomes the function that stands for it, a server without a tool becomes "required" with only
- * its tools offered, and allowed_tools becomes its mode, again with only those offered. The
- * narrowing is done by tool_choice_offers(), which builds the list for the model, and checks
- * the model's calls against it (run_calls.c): a model may call a tool that it saw in an earlier
- * turn.
+ * its tools offered, and allowed_tools becomes its mode. What the model calls is checked by
+ * tool_choice_offers() (run_calls.c), because a model may call a tool that it saw in an earlier
+ * turn, or one that it may not call now.
  *
- * With "none" nothing may be called, but the tools are sent all the same (tool_set_offer()).
- * The list stands at the beginning of the prompt, and an upstream's cache is lost when it
- * changes.
+ * With "none" nothing may be called, and with allowed_tools only some tools. All are sent all
+ * the same (tool_choice_lists()). The list stands at the beginning of the prompt, and an
+ * upstream's cache is lost when it changes. Allowed tools exist for that: who wants a shorter
+ * list sends one.
  *
  * The tools of a remote server may not be listed yet when the request is checked. Its choice is
  * accepted then (tool_set_awaits()), and left out for the upstream if the server turns out to
@@ -51,7 +51,8 @@ static bool means(const json_t *choice, const struct tool_use *use)
         return use->space && name && strcmp(use->space, name) == 0;
     if (!is_of_type(use, type))
         return false;
-    if (name && strcmp(name, use->own) != 0 && strcmp(name, use->name) != 0)
+    if (name && strcmp(name, use->own) != 0 && strcmp(name, use->name) != 0 &&
+        !(use->original && strcmp(name, use->original) == 0))
         return false;
     return !label || (use->label && strcmp(label, use->label) == 0);
 }
@@ -119,6 +120,14 @@ bool tool_choice_offers(const struct tool_set *set, const json_t *choice,
     return !is_allowed_tools(choice) || is_allowed(choice, use);
 }
 
+bool tool_choice_lists(const struct tool_set *set, const json_t *choice,
+                       const struct tool_use *use)
+{
+    bool narrows = json_is_object(choice) && !is_allowed_tools(choice);
+
+    return tool_choice_offers(set, narrows ? choice : NULL, use);
+}
+
 static enum err_code not_found(const json_t *choice, struct err *err)
 {
     const char *name = chosen_name(choice);
@@ -177,6 +186,38 @@ static json_t *upstream_keyword(const char *keyword)
     return strcmp(keyword, "auto") == 0 ? NULL : json_string(keyword);
 }
 
+/* The only tool that the choice allows; NULL: there are several. */
+static const struct tool_use *find_only_allowed(const struct tool_set *set,
+                                                const json_t *choice)
+{
+    const struct tool_use *only = NULL;
+
+    for (size_t i = 0; i < set->count; i++) {
+        if (!tool_choice_offers(set, choice, &set->uses[i]))
+            continue;
+        if (only)
+            return NULL;
+        only = &set->uses[i];
+    }
+    return only;
+}
+
+static json_t *upstream_function(const struct tool_use *use)
+{
+    return json_build("{s:s, s:{s:s}}", "type", "function", "function", "name", use->name);
+}
+
+/* An upstream can be told that one tool must be called, or that any must be, but not one of some. */
+static json_t *upstream_allowed(const struct tool_set *set, const json_t *choice)
+{
+    const char *mode = json_get_string(choice, "mode", "auto");
+    const struct tool_use *only = find_only_allowed(set, choice);
+
+    if (only && strcmp(mode, "required") == 0)
+        return upstream_function(only);
+    return upstream_keyword(mode);
+}
+
 json_t *tool_choice_upstream(const struct tool_set *set, const json_t *choice)
 {
     const struct tool_use *use;
@@ -188,11 +229,11 @@ json_t *tool_choice_upstream(const struct tool_set *set, const json_t *choice)
     if (!json_is_object(choice))
         return NULL;
     if (is_allowed_tools(choice))
-        return upstream_keyword(json_get_string(choice, "mode", "auto"));
+        return upstream_allowed(set, choice);
     use = find_meant(set, choice);
     if (!use && tool_set_awaits(set, choice))
         return NULL;
     if (!use || is_any_of_server(choice))
         return json_string("required");
-    return json_build("{s:s, s:{s:s}}", "type", "function", "function", "name", use->name);
+    return upstream_function(use);
 }

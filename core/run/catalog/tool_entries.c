@@ -311,6 +311,7 @@ static struct remote_tool *new_remote(const json_t *tool, char *name)
     struct remote_tool *remote = mem_new(struct remote_tool);
 
     remote->name = mem_strdup(json_get_string(tool, "name", ""));
+    remote->original = mem_strdup(mcp_tool_original_name(tool));
     remote->description = mcp_clean_description(json_get_string(tool, "description", ""));
     remote->parameters = json_text(json_object_get(tool, "input_schema"));
     remote->handler.name = name;
@@ -338,6 +339,7 @@ void tool_set_add_remote(struct tool_set *set, const struct tool_server *server,
         use.extra = mcp_extra_of(tool, mcp_extras_wanted(server->entry));
         use.read_only = mcp_tool_is_read_only(tool);
         use.own = use.remote->name;
+        use.original = use.remote->original;
         use.handler = &use.remote->handler;
         if (tool_set_add(set, &use, 0, NULL))
             tool_use_clear(&use);

@@ -230,6 +230,7 @@ static const struct input_field listed_fields[] = {
     {"description",  KIND_STRING, OPTIONAL, MCP_DESCRIPTION_LIMIT, "null", NULL, NULL},
     {"input_schema", KIND_ANY,    REQUIRED, 0, NULL, NULL, NULL},
     {"annotations",  KIND_ANY,    OPTIONAL, 0, "null", NULL, NULL},
+    {"runnel",       KIND_ANY,    OPTIONAL, 0, NULL, NULL, NULL},
     {0}};
 static const struct input_field list_tools_fields[] = {
     {"server_label", KIND_STRING, REQUIRED, 0, NULL, NULL, NULL},
