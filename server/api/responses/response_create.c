@@ -54,6 +54,7 @@
 #include "server/params/params.h"
 #include "server/params/responses/prompt_template.h"
 #include "server/params/responses/response_approvals.h"
+#include "server/params/responses/response_calls.h"
 #include "server/params/responses/response_input.h"
 #include "server/params/responses/response_params.h"
 #include "server/params/runnel_params.h"
