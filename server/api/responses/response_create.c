@@ -236,7 +236,7 @@ static enum err_code load_context(const struct response_create *create, struct r
     if (rc)
         return rc;
     response_calls_name(load->items, load->item_count, input, count);
-    rc = response_calls_check(load->items, load->item_count, input, count, err);
+    rc = response_calls_match(load->items, load->item_count, input, &count, err);
     if (rc) {
         item_rows_free(input, count);
         return rc;

@@ -20,9 +20,12 @@ void response_calls_name(const struct item_row *chain, size_t chain_count,
 /* Every client call must have one output of the matching type, and every new output a call:
  *   No tool output found for function call call_X.
  *   No tool call found for custom tool call output with call_id call_X.
- * A call that a run of a thread left open when it ended needs no output. */
-enum err_code response_calls_check(const struct item_row *chain, size_t chain_count,
-                                   const struct item_row *input, size_t input_count,
+ *   The function call call_X was already answered with another output.
+ * A call that a run of a thread left open when it ended needs no output. An output that only repeats the one
+ * before it is released: *input_count becomes smaller, and the rows behind it move up. After an error
+ * the rows are in no order; the caller frees as many as before. */
+enum err_code response_calls_match(const struct item_row *chain, size_t chain_count,
+                                   struct item_row *input, size_t *input_count,
                                    struct err *err) MUST_CHECK;
 
 #endif
