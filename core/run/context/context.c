@@ -7,7 +7,7 @@
  * the stored items. Keeping the messages between turns would be faster. But then there would be two
  * histories, which differ after a crash, a branch or a compaction.
  *
- *   items ─▶ read_items: order, leave out what was cut off, find outputs
+ *   items ─▶ read_items: order, leave out what was cut off or is empty, find outputs
  *              └─▶ add_all ─┬─▶ add_past    a finished stretch, as text       (compact form only)
  *                           └─▶ add_item ─┬─▶ add_input    a message of the user or a rule
  *                                         ├─▶ add_answer   an answer: reasoning, text, calls, outputs
@@ -491,6 +491,22 @@ static bool is_unfinished(const struct item_row *call)
     return call->status == ITEM_INCOMPLETE && item_type_is_client_call(call->type);
 }
 
+/* A run has made the message for its client, because its last turn had no text (turn/run_model.c). Some
+ * upstreams refuse a message without text. */
+static bool is_empty_answer(const struct item_row *item, const json_t *body)
+{
+    size_t i;
+    json_t *part;
+
+    if (item->input || !*item->run_id || item->type != ITEM_MESSAGE)
+        return false;
+    json_array_foreach (json_object_get(body, "content"), i, part) {
+        if (*json_get_string(part, "text", "") || *json_get_string(part, "refusal", ""))
+            return false;
+    }
+    return true;
+}
+
 /* `later` was sent in one request with `message`, after it, and is the output of a call before both. */
 static bool answers_before(const struct item_row *later, const struct item_row *message)
 {
@@ -534,7 +550,8 @@ static void read_items(struct prompt *prompt, const struct item_row *const *item
     for (size_t i = 0; i < count; i++) {
         json_t *body = json_parse_own(kept[i]->body);
 
-        if (was_cut(body) || (is_unfinished(kept[i]) && outputs[i] == count)) {
+        if (was_cut(body) || is_empty_answer(kept[i], body) ||
+            (is_unfinished(kept[i]) && outputs[i] == count)) {
             json_decref(body);
             continue;
         }

@@ -272,17 +272,43 @@ static bool has_visible_text(const struct item *item)
     return false;
 }
 
-bool run_has_answered(const struct run *run)
+static bool is_any(const struct item *item)
+{
+    (void)item;
+    return true;
+}
+
+static bool turn_has_message(const struct run *run, bool (*is_wanted)(const struct item *item))
 {
     for (size_t i = run->items.count; i-- > 0;) {
         const struct item *item = run->items.list[i];
 
         if (item->row.turn != run->row.turn)
             break;
-        if (item->row.type == ITEM_MESSAGE && has_visible_text(item))
+        if (item->row.type == ITEM_MESSAGE && is_wanted(item))
             return true;
     }
     return false;
+}
+
+bool run_has_answered(const struct run *run)
+{
+    return turn_has_message(run, has_visible_text);
+}
+
+/* The last turn of a thread's run has neither text nor calls: it gets an empty message. Clients read
+ * the newest message of the thread as the answer, and would find an earlier one there. */
+static void complete_last_turn(struct run *run)
+{
+    if (run_is_assistants(run) && !run->calls.count && !turn_has_message(run, is_any))
+        want_message(run, PART_TEXT);
+}
+
+/* The turn is over, and ends the run as incomplete. */
+static void truncate_here(struct run *run, const char *reason)
+{
+    complete_last_turn(run);
+    run_truncate(run, reason);
 }
 
 /* The server executed calls, or the last answer was requested, and the model has written no text. */
@@ -296,7 +322,7 @@ static bool ends_in_silence(const struct run *run)
 static void request_answer(struct run *run)
 {
     if (run->turn.last_answer) {
-        run_truncate(run, "max_output_tokens");
+        truncate_here(run, "max_output_tokens");
         return;
     }
     run->chain.stop = CHAIN_SILENT;
@@ -313,14 +339,16 @@ static void end_whole_turn(struct run *run)
     run_close_item(run, ITEM_COMPLETED);
     if (run->items.step && run->items.step->row.type == STEP_MESSAGE)
         run_close_step(run, STEP_COMPLETED);
-    if (exceeded)
-        run_truncate(run, exceeded);
-    else if (run->calls.count)
+    if (exceeded) {
+        truncate_here(run, exceeded);
+    } else if (run->calls.count) {
         run_dispatch_tools(run);
-    else if (ends_in_silence(run))
+    } else if (ends_in_silence(run)) {
         request_answer(run);
-    else
+    } else {
+        complete_last_turn(run);
         run_finish(run);
+    }
 }
 
 static void take_done(void *arg, enum model_finish finish, const struct model_usage *usage)
@@ -334,13 +362,12 @@ static void take_done(void *arg, enum model_finish finish, const struct model_us
     settle_step(run, usage);
     (void)FAULT(
         "run.turn_done"); /* a test may crash here: the answer is complete, not stored */
-    if (finish == MODEL_FINISH_LENGTH) {
-        run_truncate(run, "max_output_tokens");
-    } else if (finish == MODEL_FINISH_CONTENT_FILTER) {
-        run_truncate(run, "content_filter");
-    } else {
+    if (finish == MODEL_FINISH_LENGTH)
+        truncate_here(run, "max_output_tokens");
+    else if (finish == MODEL_FINISH_CONTENT_FILTER)
+        truncate_here(run, "content_filter");
+    else
         end_whole_turn(run);
-    }
     run_pump(run);
 }
 
