@@ -124,6 +124,7 @@ static void read_model(struct run_settings *settings, const json_t *request)
     settings->user = json_get_string(request, "user", NULL);
     settings->safety_identifier = json_get_string(request, "safety_identifier", NULL);
     settings->prompt_cache_key = json_get_string(request, "prompt_cache_key", NULL);
+    settings->service_tier = json_get_string(request, "service_tier", NULL);
 }
 
 static void read_includes(struct run_settings *settings, const json_t *request)

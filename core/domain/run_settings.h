@@ -88,7 +88,7 @@ struct run_settings {
     int64_t top_logprobs; /* 0: none */
     const char *reasoning_effort, *reasoning_summary, *verbosity;
     const json_t *format; /* of the answer's text, in either API's form; or NULL */
-    const char *user, *safety_identifier, *prompt_cache_key;
+    const char *user, *safety_identifier, *prompt_cache_key, *service_tier;
     unsigned includes; /* enum run_include */
 
     /* Tools. */

@@ -713,6 +713,7 @@ static void add_sampling(json_t *request, const struct run_settings *settings)
     add_text(request, "user", settings->user);
     add_text(request, "prompt_cache_key", settings->prompt_cache_key);
     add_text(request, "safety_identifier", settings->safety_identifier);
+    add_text(request, "service_tier", settings->service_tier);
     if (run_settings_want_logprobs(settings))
         json_set_bool(request, "logprobs", true);
     if (verbosity && strcmp(verbosity, "medium") != 0)
