@@ -150,7 +150,7 @@ static void read_tools(struct run_settings *settings, const json_t *request,
     settings->tool_groups = json_object_get(runnel, "tool_groups");
     settings->tool_resources = json_object_get(request, "tool_resources");
     settings->skills = json_object_get(runnel, "skills");
-    settings->serial_calls = !json_get_bool(request, "parallel_tool_calls", true);
+    settings->one_call = !json_get_bool(request, "parallel_tool_calls", true);
 }
 
 static void read_tool_settings(struct run_settings *settings, const json_t *request)

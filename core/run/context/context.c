@@ -743,7 +743,7 @@ static void add_tools(json_t *request, const struct run_settings *settings,
         upstream_choice = tool_choice_upstream(tools, choice);
     if (upstream_choice)
         json_set(request, "tool_choice", upstream_choice);
-    if (settings->serial_calls)
+    if (settings->one_call)
         json_set_bool(request, "parallel_tool_calls", false);
 }
 

@@ -208,10 +208,19 @@ static void take_item_end(void *arg, const struct model_item *end)
     run_pump(run);
 }
 
+/* The request wants one call a turn, and the turn has it. Not every upstream obeys, so the calls
+ * behind it are dropped, as if the model had not made them. */
+static bool is_surplus(const struct run *run, unsigned call)
+{
+    return run->settings.one_call && call > 0;
+}
+
 static void take_call_begin(void *arg, unsigned call, const char *id, const char *name)
 {
     struct run *run = arg;
 
+    if (is_surplus(run, call))
+        return;
     assert(call == run->calls.count);
     run_begin_call(run, id, name);
     run_pump(run);
@@ -221,19 +230,24 @@ static void take_call_arguments(void *arg, unsigned call, const char *text, size
 {
     struct run *run = arg;
 
+    if (is_surplus(run, call))
+        return;
     run_add_arguments(run, call, text, length);
     run_pump(run);
 }
 
 static void take_call_extra(void *arg, unsigned call, const json_t *extra)
 {
-    run_add_extra(arg, call, extra);
+    if (!is_surplus(arg, call))
+        run_add_extra(arg, call, extra);
 }
 
 static void take_call_end(void *arg, unsigned call)
 {
     struct run *run = arg;
 
+    if (is_surplus(run, call))
+        return;
     run_end_call(run, call);
     add_held_text(run);
     run_pump(run);

@@ -287,6 +287,21 @@ def test_parallel_calls_are_one_step(runs, thread, client, upstream):
     assert [c.id for c in step.step_details.tool_calls] == ["call_1", "call_2"]
 
 
+def test_a_run_without_parallel_calls_asks_for_one(runs, thread, client, upstream):
+    both = client.beta.assistants.create(model="demo", tools=[WEATHER, TIME])
+    upstream.script({"match": {"tool_results": True}, "answer": {"text": "{{tool_outputs}}"}},
+                    {"answer": {"tool_calls": [PARIS, call("get_time", 2)]}})
+    run = runs.create_and_poll(thread_id=thread.id, assistant_id=both.id,
+                               parallel_tool_calls=False)
+    (asked,) = run.required_action.submit_tool_outputs.tool_calls
+    assert asked.function.name == "get_weather"
+    (step,) = runs.steps.list(run.id, thread_id=thread.id).data
+    assert [c.id for c in step.step_details.tool_calls] == ["call_1"]
+    done = runs.submit_tool_outputs_and_poll(run_id=run.id, thread_id=thread.id,
+                                             tool_outputs=outputs(run))
+    assert done.status == "completed"
+
+
 def test_text_before_a_call_is_a_message_of_its_own(threads, runs, thread, assistant, upstream):
     upstream.script({"match": {"tool_results": True}, "answer": {"text": "Sunny."}},
                     {"answer": {"text": "Let me look.", "tool_calls": [PARIS]}})
