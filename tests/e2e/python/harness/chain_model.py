@@ -134,11 +134,11 @@ def is_unfinished(items, at):
 
 
 def answer_end(items, at):
-    """One answer: at most one text, then calls."""
+    """One answer: one text, then calls, and what is said while they wait for their outputs."""
     end, text, calls = at, False, False
     while end < len(items) and items[end].group == items[at].group:
         item = items[end]
-        if item.speaks() and (text or calls):
+        if item.speaks() and text and not calls:
             break
         if item.kind == "output" or (item.kind == "message" and not item.speaks()):
             break
@@ -153,7 +153,7 @@ def answer_messages(items, at, end):
     calls = [item for item in items[at:end] if item.kind == "call"]
     if not said and not calls:
         return []
-    message = {"role": "assistant", "content": said[0] if said else None}
+    message = {"role": "assistant", "content": "\n\n".join(said) if said else None}
     if calls:
         message["tool_calls"] = [
             {"id": call.call_id, "type": "function",
