@@ -37,6 +37,8 @@
 #include "core/run/context/context.h"
 #include "core/run/context/context_fit.h"
 
+#define BLANKS " \t\r\n"
+
 /* ---- The answer, piece by piece ---- */
 
 /* Some models send text between the pieces of a call. If the call is the client's, its item is open,
@@ -95,9 +97,21 @@ static void want_reasoning(struct run *run, enum part_kind kind)
         run_open_part(run, kind);
 }
 
+/* Some models write a line break behind each call. No message begins with it: it would say nothing. */
+static bool is_gap(const struct run *run, enum part_kind kind, const char *text, size_t length)
+{
+    if (kind != PART_TEXT || !run->calls.count || is_open(run, ITEM_MESSAGE))
+        return false;
+    for (size_t i = 0; i < length; i++) {
+        if (!strchr(BLANKS, text[i]))
+            return false;
+    }
+    return true;
+}
+
 static void add_text(struct run *run, enum part_kind kind, const char *text, size_t length)
 {
-    if (hold_back(run, kind, text, length))
+    if (hold_back(run, kind, text, length) || is_gap(run, kind, text, length))
         return;
     if (kind == PART_REASONING || kind == PART_SUMMARY)
         want_reasoning(run, kind);
@@ -275,12 +289,10 @@ static void settle_step(struct run *run, const struct model_usage *usage)
 /* Whether the message has anything but white space. */
 static bool has_visible_text(const struct item *item)
 {
-    static const char blanks[] = " \t\r\n";
-
     for (unsigned i = 0; i < item->part_count; i++) {
         const struct buf *text = &item->parts[i].text;
 
-        if (text->length && strspn(text->data, blanks) < text->length)
+        if (text->length && strspn(text->data, BLANKS) < text->length)
             return true;
     }
     return false;
