@@ -124,6 +124,7 @@ static void read_model(struct run_settings *settings, const json_t *request)
     settings->user = json_get_string(request, "user", NULL);
     settings->safety_identifier = json_get_string(request, "safety_identifier", NULL);
     settings->prompt_cache_key = json_get_string(request, "prompt_cache_key", NULL);
+    settings->service_tier = json_get_string(request, "service_tier", NULL);
 }
 
 static void read_includes(struct run_settings *settings, const json_t *request)
@@ -149,7 +150,7 @@ static void read_tools(struct run_settings *settings, const json_t *request,
     settings->tool_groups = json_object_get(runnel, "tool_groups");
     settings->tool_resources = json_object_get(request, "tool_resources");
     settings->skills = json_object_get(runnel, "skills");
-    settings->serial_calls = !json_get_bool(request, "parallel_tool_calls", true);
+    settings->one_call = !json_get_bool(request, "parallel_tool_calls", true);
 }
 
 static void read_tool_settings(struct run_settings *settings, const json_t *request)

@@ -88,7 +88,7 @@ struct run_settings {
     int64_t top_logprobs; /* 0: none */
     const char *reasoning_effort, *reasoning_summary, *verbosity;
     const json_t *format; /* of the answer's text, in either API's form; or NULL */
-    const char *user, *safety_identifier, *prompt_cache_key;
+    const char *user, *safety_identifier, *prompt_cache_key, *service_tier;
     unsigned includes; /* enum run_include */
 
     /* Tools. */
@@ -97,7 +97,7 @@ struct run_settings {
     const json_t *tool_groups; /* runnel.tool_groups (core/tool/override.h); or NULL */
     const json_t *tool_resources;
     const json_t *skills; /* that the model may read (core/memory/skill.h); or NULL */
-    bool serial_calls;    /* calls are executed one after another */
+    bool one_call;        /* a turn has one call: later ones are dropped */
     const json_t *project_tool_groups;         /* overrides of project and user */
     struct permission_set project_permissions; /* their policies, by group and tool */
 

@@ -5,7 +5,8 @@
  * piece of the arguments. Reading by the index alone would do for OpenAI, and mix up the calls of half
  * the servers that claim to be compatible. So a delta finds its call in two steps:
  *
- *   call_pointed_at  which call would continue: by index, else by id, else the last one
+ *   call_pointed_at  which call would continue: by index, else by id, else the last one. Some servers
+ *                    begin a call without an index and continue it with one
  *   starts_anew      whether the delta is a new call all the same: another id, another name, or whole
  *                    arguments behind arguments that were whole
  *
@@ -139,6 +140,22 @@ static struct chat_call *call_with_id(const struct chat_calls *calls, const char
     return NULL;
 }
 
+/* The call that the delta numbers. The call may have begun without an index: then its id finds it. It is the last
+ * call if the delta has neither id nor name. */
+static struct chat_call *call_numbered(const struct chat_calls *calls,
+                                       const struct delta *delta)
+{
+    struct chat_call *last = calls->count ? &calls->list[calls->count - 1] : NULL;
+    struct chat_call *call = delta->id ? call_with_id(calls, delta->id) : NULL;
+
+    if (call && call->index == NO_INDEX)
+        return call;
+    call = call_with_index(calls, delta->index);
+    if (!call && last && last->index == NO_INDEX && !delta->id && !delta->name)
+        return last;
+    return call;
+}
+
 /* The call that a delta seems to continue: by index, else by id, else the last call. */
 static struct chat_call *call_pointed_at(const struct chat_calls *calls,
                                          const struct delta *delta)
@@ -146,7 +163,7 @@ static struct chat_call *call_pointed_at(const struct chat_calls *calls,
     struct chat_call *call;
 
     if (delta->index != NO_INDEX)
-        return call_with_index(calls, delta->index);
+        return call_numbered(calls, delta);
     call = delta->id ? call_with_id(calls, delta->id) : NULL;
     if (call)
         return call;
@@ -243,6 +260,8 @@ static void call_fill(struct chat_call *call, const struct delta *delta,
 {
     struct chat_cut cut;
 
+    if (call->index == NO_INDEX)
+        call->index = delta->index;
     if (delta->id && !call->given_id)
         call->given_id = mem_strdup(delta->id);
     if (delta->name && !call->name)

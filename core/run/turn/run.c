@@ -217,7 +217,7 @@ static void cut_short(struct run *run, const char *reason, enum step_status step
     stop_work(run);
     run->end_reason = reason;
     run_close_item(run, ITEM_INCOMPLETE);
-    run_close_step(run, step_status);
+    run_close_steps(run, step_status);
 }
 
 static void store_usage(struct run *run)
@@ -276,7 +276,7 @@ void run_finish(struct run *run)
 {
     stop_work(run);
     run_close_item(run, ITEM_COMPLETED);
-    run_close_step(run, STEP_COMPLETED);
+    run_close_steps(run, STEP_COMPLETED);
     run->row.completed_at = clock_wall_us();
     end(run, RUN_EV_FINISH);
 }
@@ -288,7 +288,7 @@ void run_truncate(struct run *run, const char *reason)
     stop_work(run);
     run->end_reason = strcmp(reason, "content_filter") == 0 ? reason : "max_tokens";
     run_close_item(run, ITEM_INCOMPLETE);
-    run_close_step(run, STEP_COMPLETED);
+    run_close_steps(run, STEP_COMPLETED);
     run->row.incomplete = json_text(details);
     run->row.incomplete_at = clock_wall_us();
     end(run, RUN_EV_TRUNCATE);

@@ -54,6 +54,7 @@
 #include "server/params/params.h"
 #include "server/params/responses/prompt_template.h"
 #include "server/params/responses/response_approvals.h"
+#include "server/params/responses/response_calls.h"
 #include "server/params/responses/response_input.h"
 #include "server/params/responses/response_params.h"
 #include "server/params/runnel_params.h"
@@ -260,7 +261,7 @@ static enum err_code load_context(const struct response_create *create,
     if (rc)
         return rc;
     response_calls_name(load->items, load->item_count, input, count);
-    rc = response_calls_check(load->items, load->item_count, input, count, err);
+    rc = response_calls_match(load->items, load->item_count, input, &count, err);
     if (rc) {
         item_rows_free(input, count);
         return rc;

@@ -4,6 +4,7 @@ The seeds are fixed, so that a run of the checks says something about the change
 `tests/e2e/run.sh BUILD_DIR --walk MINUTES` takes fresh ones; RUNNEL_SEED=... repeats a walk.
 """
 
+import dataclasses
 import json
 import os
 import random
@@ -12,7 +13,7 @@ import httpx2
 import pytest
 
 from harness.chain_model import (Conversation, Item, Project, Refused, Response, as_json, chat,
-                                 check_calls, looks_like, open_calls)
+                                 looks_like, match_calls, open_calls)
 from harness.patience import patience
 from harness.server import eventually
 from harness.tools import GRAMMAR, WEATHER_FLAT
@@ -78,7 +79,7 @@ class Walk:
         return items
 
     def answers(self, received):
-        """Outputs of what waits for one; seldom not all, or one too many."""
+        """Outputs of what waits for one; seldom not all, or one too many, or one again."""
         waiting = open_calls(received)
         items = [self.output(call) for call in waiting.values()]
         items = [item for item, call in zip(items, waiting.values())
@@ -87,6 +88,10 @@ class Walk:
             items.pop(self.random.randrange(len(items)))
         if self.chance(2):
             items.append(self.output(self.call()))
+        known = [item for item in [*received, *items] if item.kind == "output"]
+        if known and self.chance(6):
+            again = self.random.choice(known)
+            items.append(dataclasses.replace(again, text=again.text if self.chance(80) else "no"))
         self.random.shuffle(items)
         return items
 
@@ -198,7 +203,7 @@ class Walk:
         try:
             received = self.project.context(previous and previous.id, conversation and conversation.id)
             new = self.project.resolve(given, received, ("input", self.count, self.who))
-            check_calls(received, new)
+            new = match_calls(received, new)
         except Refused as refused:
             self.upstream.script({"answer": {"text": "Never said."}})
             self.expect_refusal(refused, "POST", "/responses", body)

@@ -337,6 +337,21 @@ def test_calls_are_answered_in_the_conversation(conversations, responses, upstre
         ["message", "function_call", "function_call_output", "message"]
 
 
+def test_an_output_that_the_conversation_has_is_not_added_again(conversations, responses, upstream):
+    upstream.script(*WEATHER_RULES)
+    made = conversations.create()
+    responses.create(model="demo", input="Weather?", tools=[WEATHER_FLAT], conversation=made.id)
+    output = {"type": "function_call_output", "call_id": PARIS["id"], "output": "sunny"}
+    for _ in range(2):
+        said = responses.create(model="demo", tools=[WEATHER_FLAT], conversation=made.id,
+                                input=[output])
+        assert said.output_text == "It is sunny."
+    assert [item.type for item in conversations.items.list(made.id, order="asc")] == \
+        ["message", "function_call", "function_call_output", "message", "message"]
+    with pytest.raises(openai.BadRequestError, match="was already answered with another output"):
+        responses.create(model="demo", conversation=made.id, input=[{**output, "output": "rainy"}])
+
+
 def test_an_output_may_be_added_to_the_conversation(conversations, responses, upstream):
     upstream.script(*WEATHER_RULES)
     made = conversations.create()

@@ -222,7 +222,7 @@ def native(client):
 def test_the_model_gets_the_request(native, upstream):
     custom = {**GRAMMAR, "format": {"type": "grammar", "syntax": "lark", "definition": "start: X"}}
     native(instructions="Be brief.", temperature=0.5, top_p=0.9, max_output_tokens=100,
-           parallel_tool_calls=False, tools=[WEATHER_FLAT, custom],
+           parallel_tool_calls=False, service_tier="flex", tools=[WEATHER_FLAT, custom],
            tool_choice={"type": "function", "name": "get_weather"},
            reasoning={"effort": "low", "summary": "auto"},
            text={"format": {"type": "json_schema", "name": "x", "strict": True,
@@ -239,7 +239,7 @@ def test_the_model_gets_the_request(native, upstream):
     assert asked["store"] is False and asked["stream"] is True
     assert asked["include"] == ["reasoning.encrypted_content"]
     assert (asked["temperature"], asked["top_p"], asked["max_output_tokens"]) == (0.5, 0.9, 100)
-    assert asked["parallel_tool_calls"] is False
+    assert asked["parallel_tool_calls"] is False and asked["service_tier"] == "flex"
     assert asked["reasoning"] == {"effort": "low", "summary": "auto"}
     assert asked["tools"][0] == {**WEATHER_FLAT, "type": "function"}
     assert asked["tools"][1] == custom

@@ -262,6 +262,14 @@ def test_every_parameter_may_be_given(client, upstream):
     assert chat["response_format"]["json_schema"] == {"name": "x", "schema": OBJECT,
                                                       "strict": True}
     assert (chat["prompt_cache_key"], chat["safety_identifier"], chat["user"]) == ("k", "s", "u")
+    assert chat["service_tier"] == made.service_tier == "flex"
+
+
+def test_a_tier_is_sent_only_if_the_request_names_one(client, upstream):
+    for tier in ({}, {"service_tier": None}, {"service_tier": "auto"}):
+        made = client.responses.create(model="demo", input="go", **tier)
+        assert made.service_tier == "default"
+    assert [chat.get("service_tier") for chat in upstream.chats()] == [None, None, "auto"]
 
 
 # ---- Queries ----

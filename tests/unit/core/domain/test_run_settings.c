@@ -29,7 +29,7 @@ TEST(settings_that_a_request_leaves_out_are_unset)
     assert_string_equal(settings.instructions, "");
     assert_null(settings.temperature);
     assert_null(settings.tools);
-    assert_false(settings.serial_calls);
+    assert_false(settings.one_call);
     assert_true(settings.max_prompt_tokens == RUN_NO_LIMIT);
     assert_true(settings.max_completion_tokens == RUN_NO_LIMIT);
     assert_true(settings.max_calls == RUN_NO_LIMIT);

@@ -211,6 +211,17 @@ static const struct script scripts[] = {
     {"the name in every delta, no id", SSE,
      CALL("'index':0,'function':{'name':'f','arguments':'{'}") CALL("'index':0,'function':{'name':'f','arguments':'}'}") STOP,
      "begin(0 made f) args(0 {) args(0 }) end(0) " CALLS_END},
+    {"an index only behind the first delta, which is said again without words", SSE,
+     CALL("'id':'c1','function':{'name':'f','arguments':'{\\'a\\':1}'}") CALL("'index':0,'id':'c1','function':{'name':'','arguments':''}") STOP,
+     "begin(0 c1 f) args(0 {'a':1}) end(0) " CALLS_END},
+    {"an index only behind the first delta, with the arguments", SSE,
+     CALL("'id':'c1','function':{'name':'f','arguments':''}") CALL("'index':0,'id':'c1','function':{'name':'','arguments':'{'}")
+     CALL("'index':0,'function':{'arguments':'}'}") CALL("'id':'c2','function':{'name':'f','arguments':''}") CALL("'index':1,'function':{'arguments':'{}'}") STOP,
+     "begin(0 c1 f) args(0 {) args(0 }) end(0) begin(1 c2 f) args(1 {}) end(1) " CALLS_END},
+    {"index 0 behind the first deltas of two calls", SSE,
+     CALL("'id':'c1','function':{'name':'f','arguments':'{}'}") CALL("'index':0,'id':'c1','function':{'name':'','arguments':''}")
+     CALL("'id':'c2','function':{'name':'f','arguments':''}") CALL("'index':0,'id':'c2','function':{'name':'','arguments':'{}'}") STOP,
+     "begin(0 c1 f) args(0 {}) end(0) begin(1 c2 f) args(1 {}) end(1) " CALLS_END},
     {"id in every delta, no index", SSE,
      CALL("'id':'c1','function':{'name':'f','arguments':'{'}") CALL("'id':'c1','function':{'arguments':'}'}") STOP,
      "begin(0 c1 f) args(0 {) args(0 }) end(0) " CALLS_END},
