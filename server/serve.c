@@ -44,6 +44,7 @@
 #include "core/base/mem.h"
 #include "core/net/http_client.h"
 #include "core/net/listen.h"
+#include "core/run/catalog/unavailable.h"
 #include "core/run/engine/engine.h"
 #include "core/store/cluster/log_reader.h"
 #include "core/store/embedded/embedded.h"
@@ -562,6 +563,7 @@ int cmd_serve(int argc, char **argv)
     params_set_unknown(serving->config->unknown_parameters == UNKNOWN_REJECT
                            ? PARAM_UNKNOWN_REJECT
                            : PARAM_UNKNOWN_IGNORE);
+    unavailable_tools_set((enum unavailable_tools)serving->config->unavailable_tools);
     mem_give_back_early();
     raise_descriptor_limit();
     block_signals();
