@@ -88,13 +88,6 @@ def test_invalid_responses_are_refused(http, upstream, name):
     assert upstream.requests() == []
 
 
-def test_an_unavailable_hosted_tool_is_named(http):
-    answer = http.post("/v1/responses", json=response_body(tools=[{"type": "image_generation"}]))
-    assert answer.status_code == 400
-    assert "image_generation" in answer.json()["error"]["message"]
-    assert answer.json()["error"]["type"] == "invalid_request_error"
-
-
 def test_a_foreground_response_is_not_cancelled_or_streamed(http):
     made = http.post("/v1/responses", json=response_body()).json()
     refused(http.post(f"/v1/responses/{made['id']}/cancel"), 400,

@@ -148,11 +148,6 @@ RESPONSES = [
     ({"tools": [{"type": "computer_use_preview", "environment": "browser"}]},
      "missing_required_parameter", "tools[0].display_width",
      "Missing required parameter: 'tools[0].display_width'."),
-    ({"tools": [{"type": "shell", "environment": {"type": "container_auto"}}]},
-     "unsupported_value", "tools[0].environment.type", "Unsupported value: the tool 'shell'"),
-    *[({"tools": [{"type": name}]}, "unsupported_value", "tools[0].type",
-       f"Unsupported value: the tool '{name}'")
-      for name in ("web_search", "file_search", "code_interpreter", "image_generation")],
     ({"tool_choice": "some"}, "invalid_value", "tool_choice",
      "Invalid value: 'some'. Supported values are: 'none', 'auto', and 'required'."),
     ({"tool_choice": {"type": "function"}}, "missing_required_parameter", "tool_choice.name",
