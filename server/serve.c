@@ -369,6 +369,8 @@ static enum err_code start_http(struct serving *serving, struct err *err)
         .server = &serving->server,
         .routes = routes,
         .route_count = route_count,
+        .absent = absent_routes,
+        .absent_count = absent_route_count,
         .authenticate = auth_check,
         .listen_fd = serving->listen_fd,
         .direct_stream = can_stream_directly(),
