@@ -24,6 +24,7 @@
 
 #include "core/base/clock.h"
 #include "core/base/json.h"
+#include "core/base/json_nul.h"
 #include "core/base/log.h"
 #include "core/base/mem.h"
 #include "server/complaint.h"
@@ -240,6 +241,8 @@ static enum err_code parse_object(struct request *request, struct err *err)
     enum err_code rc =
         json_parse_strict(request->body.data, request->body.length, &request->json, &why);
 
+    if (rc == ERR_INVALID && json_nul_check(request->body.data, request->body.length, err))
+        return rc;
     if (rc == ERR_INVALID)
         return err_set(err, rc,
                        "We could not parse the JSON body of your request. (HINT: This likely "
