@@ -194,6 +194,27 @@ RESPONSES = [
 ]
 
 
+FILE_DATA = ("Invalid 'input[0].content[0].file_data'. Expected base64-encoded content, or a base64-encoded data URL "
+             "(e.g. 'data:application/pdf;base64,cGRmIGJ5dGVzIGhlcmU=').")
+
+
+def with_file(data):
+    return {"input": [{"role": "user", "content": [
+        {"type": "input_file", "filename": "a.pdf", "file_data": data}]}]}
+
+
+RESPONSES += [(with_file(data), "invalid_value", "input[0].content[0].file_data", FILE_DATA)
+              for data in ("", "no base64!", "YQ=", "YQ===", "Y", "YQ==YQ==", "=", "data:application/pdf;base64,",
+                           "data:application/pdf;base64,%25", "data:text/plain,hello", "YWJj\n")]
+
+
+@pytest.mark.parametrize("data", ["YQ==", "YQ", "YWI=", "YWI", "YWJj", "+/+/", "data:text/plain;base64,YQ==",
+                                  "data:text/plain;charset=utf-8;base64,YWJj", "data:;base64,YQ"])
+def test_file_data_in_base64_is_accepted(http, data):
+    answer = http.post("/v1/responses", json={"model": "demo", **with_file(data)})
+    assert answer.status_code == 200, answer.text
+
+
 @pytest.mark.parametrize("sent, code, param, message", RESPONSES,
                          ids=[f"{n}-{case[2]}" for n, case in enumerate(RESPONSES)])
 def test_parameters_of_a_response_are_checked(http, upstream, sent, code, param, message):
