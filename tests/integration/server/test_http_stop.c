@@ -6,18 +6,12 @@
  * what begins during the stop is refused.
  */
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-/* cmocka needs the four above. */
-#include <cmocka.h>
-
 #include "core/base/clock.h"
 #include "core/base/compiler.h"
 #include "server/http/http.h"
 #include "tests/integration/server/served_http.h"
 #include "tests/integration/server/socket_client.h"
+#include "tests/support/test.h"
 
 static void stopping_cuts_what_is_open(void **state)
 {

@@ -7,13 +7,6 @@
  * not read; sockets hold some megabytes, so a stream of twelve fills them for certain.
  */
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-/* cmocka needs the four above. */
-#include <cmocka.h>
-
 #include <stdlib.h>
 #include <string.h>
 
@@ -24,6 +17,7 @@
 #include "server/http/stream/sse.h"
 #include "tests/integration/server/served_http.h"
 #include "tests/integration/server/socket_client.h"
+#include "tests/support/test.h"
 
 static void events_come_one_by_one_and_the_connection_lives_on(void **state)
 {
@@ -237,13 +231,12 @@ static void a_reader_that_never_reads_is_cut_off(void **state)
     stop();
 }
 
-static void a_reader_that_stalls_is_cut_off_in_time(void **state)
+TEST(a_reader_that_stalls_is_cut_off_in_time)
 {
     static char event[BIG];
     struct client client;
 
     start(MODE_DIRECT, "--stream-buffer", "100000000", "--stream-stall-timeout", "0.2", NULL);
-    (void)state;
     client = dial();
     open_stream(&client, "");
     memset(event, 'e', sizeof(event));
@@ -272,11 +265,10 @@ static void a_large_event_is_not_slowness(void **state)
     stop();
 }
 
-static void the_self_test_passes_here(void **state)
+TEST(the_self_test_passes_here)
 {
     struct err err;
 
-    (void)state;
     if (sse_self_test(&err))
         fail_msg("%s", err.text);
 }

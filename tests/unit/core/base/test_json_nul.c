@@ -1,15 +1,10 @@
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "core/base/compiler.h"
 #include "core/base/json_nul.h"
+#include "tests/support/test.h"
 
-static void the_place_of_the_character_is_named(void **state)
+TEST(the_place_of_the_character_is_named)
 {
     static const char *const cases[][2] = {
         {"{\"a\":\"x\\u0000\"}", "a"},
@@ -18,7 +13,6 @@ static void the_place_of_the_character_is_named(void **state)
         {"{\"a\":[\"x\",\"\\u0000\"],\"b\":\"\\u0000\"}", "a[1]"},
     };
 
-    (void)state;
     for (size_t i = 0; i < COUNT_OF(cases); i++) {
         struct err err = {0};
 
@@ -29,25 +23,23 @@ static void the_place_of_the_character_is_named(void **state)
     }
 }
 
-static void a_key_with_it_has_no_place(void **state)
+TEST(a_key_with_it_has_no_place)
 {
     const char *text = "{\"a\":{\"x\\u0000\":1}}";
     struct err err = {0};
 
-    (void)state;
     assert_int_equal(json_nul_check(text, strlen(text), &err), ERR_INVALID);
     assert_string_equal(err.place, "");
     assert_non_null(strstr(err.text, "a key may not have the character U+0000."));
 }
 
-static void texts_that_are_wrong_in_another_way_are_not_blamed(void **state)
+TEST(texts_that_are_wrong_in_another_way_are_not_blamed)
 {
     static const char *const texts[] = {
         "", "{", "{\"a\":\"\\u0000\"", "{\"a\":1}", "{\"a\":\"\\\\u0000\"}", "[1,]",
     };
     char deep[4096];
 
-    (void)state;
     for (size_t i = 0; i < COUNT_OF(texts); i++)
         assert_int_equal(json_nul_check(texts[i], strlen(texts[i]), NULL), ERR_OK);
     memset(deep, '[', sizeof(deep));

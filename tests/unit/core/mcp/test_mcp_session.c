@@ -1,10 +1,3 @@
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-/* cmocka needs the four above. */
-#include <cmocka.h>
-
 #include <semaphore.h>
 #include <stdio.h>
 
@@ -13,6 +6,7 @@
 #include "core/base/mem.h"
 #include "core/mcp/mcp_session.h"
 #include "tests/support/http_group.h"
+#include "tests/support/test.h"
 #include "tests/unit/core/net/errand.h"
 #include "tests/unit/core/net/tiny_server.h"
 
@@ -311,9 +305,8 @@ static void a_callback_may_close_the_session(void **state)
     assert_int_equal(fixture->answers, 1);
 }
 
-static void headers_that_this_client_sets_cannot_be_set(void **state)
+TEST(headers_that_this_client_sets_cannot_be_set)
 {
-    (void)state;
     assert_true(mcp_header_name_is_free("X-Api-Key"));
     assert_true(mcp_header_name_is_free("authorization"));
     assert_false(mcp_header_name_is_free("Host"));

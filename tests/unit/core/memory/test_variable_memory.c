@@ -1,10 +1,3 @@
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-/* cmocka needs the four above. */
-#include <cmocka.h>
-
 #include <pthread.h>
 #include <stdio.h>
 #include <string.h>
@@ -14,6 +7,7 @@
 #include "core/base/mem.h"
 #include "core/memory/variable_memory.h"
 #include "tests/support/tenants.h"
+#include "tests/support/test.h"
 
 static struct variable_budget budget = VARIABLE_BUDGET(VARIABLE_MEMORY_LIMIT);
 static struct variable_access access;

@@ -1,11 +1,5 @@
 #include <sched.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "core/base/clock.h"
 #include "core/base/fault.h"
@@ -15,6 +9,7 @@
 #include "core/model/model.h"
 #include "tests/support/http_group.h"
 #include "tests/support/patience.h"
+#include "tests/support/test.h"
 #include "tests/unit/core/model/scripted_server.h"
 
 /* Turns against a real server on the loopback address, on a real loop. */
@@ -454,7 +449,7 @@ static void no_wait_begins_that_would_exceed_the_deadline(void **state)
     expect_requests(fixture, 1);
 }
 
-static void errors_that_would_repeat_are_not_retried(void **state)
+TEST(errors_that_would_repeat_are_not_retried)
 {
     /* clang-format off */
     static const struct {
@@ -473,7 +468,6 @@ static void errors_that_would_repeat_are_not_retried(void **state)
         {STREAM "data: garbage\n\n", ERR_UPSTREAM, NULL, "no sense"},
     };
     /* clang-format on */
-    (void)state;
     for (size_t i = 0; i < COUNT_OF(table); i++) {
         const struct server_answer answers[] = {{.bytes = table[i].bytes}, {0}};
         struct fixture *fixture = NULL;
@@ -506,7 +500,7 @@ static void a_refused_connection_is_an_upstream_error(void **state)
 
 /* --- cut short --- */
 
-static void an_answer_cut_before_its_first_piece_is_retried(void **state)
+TEST(an_answer_cut_before_its_first_piece_is_retried)
 {
     /* clang-format off */
     static const struct server_answer cuts[] = {
@@ -521,7 +515,6 @@ static void an_answer_cut_before_its_first_piece_is_retried(void **state)
         {.bytes = HEAD("200 OK") "Content-Length: 100\r\n\r\n{\"choices\":"},
     };
     /* clang-format on */
-    (void)state;
     for (size_t i = 0; i < COUNT_OF(cuts); i++) {
         const struct server_answer answers[] = {cuts[i], {.bytes = ANSWER}, {0}};
         struct fixture *fixture = NULL;
@@ -535,7 +528,7 @@ static void an_answer_cut_before_its_first_piece_is_retried(void **state)
     }
 }
 
-static void an_answer_cut_after_its_first_piece_fails(void **state)
+TEST(an_answer_cut_after_its_first_piece_fails)
 {
     static const struct server_answer cuts[] = {
         {.bytes = STREAM TEXT("hi")},
@@ -544,7 +537,6 @@ static void an_answer_cut_after_its_first_piece_fails(void **state)
         {.bytes = STREAM TEXT("hi") "data: {\"error\":{\"message\":\"ended early\"}}\n\n"},
     };
 
-    (void)state;
     for (size_t i = 0; i < COUNT_OF(cuts); i++) {
         const struct server_answer answers[] = {cuts[i], {.bytes = ANSWER}, {0}};
         struct fixture *fixture = NULL;
@@ -645,11 +637,10 @@ static void the_total_deadline_holds_for_all_attempts(void **state)
     "args(1 {}) end(1) done(2)"
 #define EVERY_EVENT_COUNT 10
 
-static void every_callback_may_cancel_the_turn(void **state)
+TEST(every_callback_may_cancel_the_turn)
 {
     static const struct server_answer answers[] = {{.bytes = EVERYTHING}, {0}};
 
-    (void)state;
     for (unsigned cancel_at = 0; cancel_at <= EVERY_EVENT_COUNT; cancel_at++) {
         struct fixture *fixture = NULL;
 
@@ -714,12 +705,11 @@ static void a_turn_can_be_cancelled_while_it_waits_for_a_retry(void **state)
 #ifdef RUNNEL_FAULTS
 
 /* Each point fails once on each of its visits: the turn always ends in the right way. */
-static void a_fault_at_every_step_is_handled(void **state)
+TEST(a_fault_at_every_step_is_handled)
 {
     static const char *const points[] = {"model.start", "model.chunk", "model.done"};
     static const struct server_answer answers[] = {{.bytes = ANSWER}, {0}};
 
-    (void)state;
     for (size_t i = 0; i < COUNT_OF(points); i++) {
         bool fired = true;
 

@@ -2,17 +2,11 @@
  * Calls that are cancelled and started from everywhere, also a thousand at once.
  */
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-/* cmocka needs the four above. */
-#include <cmocka.h>
-
 #include <sys/resource.h>
 
 #include "core/base/compiler.h"
 #include "core/base/mem.h"
+#include "tests/support/test.h"
 #include "tests/unit/core/net/errand.h"
 #include "tests/unit/core/net/http_exchange.h"
 

@@ -2,13 +2,6 @@
  * Answers that break off, and answers that come too late.
  */
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-/* cmocka needs the four above. */
-#include <cmocka.h>
-
 #include <netinet/in.h>
 #include <stdio.h>
 #include <string.h>
@@ -17,6 +10,7 @@
 
 #include "core/base/clock.h"
 #include "core/base/compiler.h"
+#include "tests/support/test.h"
 #include "tests/unit/core/net/errand.h"
 #include "tests/unit/core/net/http_exchange.h"
 

@@ -3,13 +3,6 @@
  * are closed.
  */
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-/* cmocka needs the four above. */
-#include <cmocka.h>
-
 #include <assert.h>
 #include <netinet/in.h>
 #include <pthread.h>
@@ -22,6 +15,7 @@
 #include "core/base/clock.h"
 #include "core/base/compiler.h"
 #include "core/net/http_multi.h"
+#include "tests/support/test.h"
 #include "tests/unit/core/net/errand.h"
 #include "tests/unit/core/net/http_exchange.h"
 

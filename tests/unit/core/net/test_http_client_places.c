@@ -3,13 +3,6 @@
  * must not reach, and servers that are missing.
  */
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-/* cmocka needs the four above. */
-#include <cmocka.h>
-
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,6 +10,7 @@
 
 #include "core/base/compiler.h"
 #include "core/base/mem.h"
+#include "tests/support/test.h"
 #include "tests/unit/core/net/errand.h"
 #include "tests/unit/core/net/http_exchange.h"
 #include "tests/unit/core/net/name_server.h"

@@ -4,13 +4,7 @@
  * bounds; without one, the answers must be whole and the process alive.
  */
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-/* cmocka needs the four above. */
-#include <cmocka.h>
-
+#include "tests/support/test.h"
 #include "tests/unit/core/net/http_endings.h"
 #include "tests/unit/core/net/name_server.h"
 

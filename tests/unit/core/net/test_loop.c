@@ -1,10 +1,3 @@
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-/* cmocka needs the four above. */
-#include <cmocka.h>
-
 #include <pthread.h>
 #include <semaphore.h>
 #include <signal.h>
@@ -18,6 +11,7 @@
 #include "core/base/clock.h"
 #include "core/base/mem.h"
 #include "core/net/loop.h"
+#include "tests/support/test.h"
 #include "tests/unit/core/net/errand.h"
 
 #define THREADS  4

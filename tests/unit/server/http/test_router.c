@@ -1,11 +1,5 @@
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-/* cmocka needs the four above. */
-#include <cmocka.h>
-
 #include "server/http/router.h"
+#include "tests/support/test.h"
 
 /* clang-format off */
 static const struct route rows[] = {
@@ -48,9 +42,8 @@ static bool is_absent(const char *method, const char *target)
            router_is_absent(absent, sizeof(absent) / sizeof(*absent), outcome, method, &uri);
 }
 
-static void a_row_without_a_method_stands_for_all_below(void **state)
+TEST(a_row_without_a_method_stands_for_all_below)
 {
-    (void)state;
     assert_true(is_absent("POST", "/v1/files"));
     assert_true(is_absent("GET", "/v1/files?limit=1"));
     assert_true(is_absent("OPTIONS", "/v1/files/a/b/c"));
@@ -61,26 +54,23 @@ static void a_row_without_a_method_stands_for_all_below(void **state)
     assert_false(is_absent("GET", "/v1/skills//versions"));
 }
 
-static void a_route_comes_before_what_is_absent(void **state)
+TEST(a_route_comes_before_what_is_absent)
 {
-    (void)state;
     assert_false(is_absent("GET", "/v1/threads"));
     assert_false(is_absent("PATCH", "/v1/threads")); /* another method of a served path */
     assert_true(is_absent("GET", "/v1/threads/t/more"));
 }
 
-static void a_row_with_a_method_is_for_that_method(void **state)
+TEST(a_row_with_a_method_is_for_that_method)
 {
-    (void)state;
     assert_true(is_absent("DELETE", "/v1/models/m"));
     assert_true(is_absent("DELETE", "/v1/models/org/m"));
     assert_false(is_absent("PATCH", "/v1/models/m"));
     assert_false(is_absent("HEAD", "/v1/models/m"));
 }
 
-static void parameters_are_found_by_name(void **state)
+TEST(parameters_are_found_by_name)
 {
-    (void)state;
     assert_int_equal(find("GET", "/v1/threads/thread_1/runs/run%202"), ROUTE_FOUND);
     assert_string_equal(match.route->operation, "run");
     assert_string_equal(route_match_param(&match, "thread"), "thread_1");
@@ -88,29 +78,26 @@ static void parameters_are_found_by_name(void **state)
     assert_string_equal(route_match_param(&match, "ru"), "");
 }
 
-static void an_earlier_literal_wins_over_a_parameter(void **state)
+TEST(an_earlier_literal_wins_over_a_parameter)
 {
-    (void)state;
     assert_int_equal(find("POST", "/v1/threads/runs"), ROUTE_FOUND);
     assert_string_equal(match.route->operation, "both");
     assert_int_equal(find("DELETE", "/v1/threads/runs"), ROUTE_FOUND);
     assert_string_equal(match.route->operation, "delete");
 }
 
-static void the_rest_takes_slashes(void **state)
+TEST(the_rest_takes_slashes)
 {
-    (void)state;
     assert_int_equal(find("GET", "/v1/models/org/name"), ROUTE_FOUND);
     assert_string_equal(route_match_param(&match, "model"), "org/name");
     assert_int_equal(find("GET", "/v1/models/org%2Fname"), ROUTE_FOUND);
     assert_string_equal(route_match_param(&match, "model"), "org/name");
 }
 
-static void an_unknown_path_differs_from_an_unknown_method(void **state)
+TEST(an_unknown_path_differs_from_an_unknown_method)
 {
     AUTO_BUF methods = {0};
 
-    (void)state;
     assert_int_equal(find("GET", "/v1/nothing"), ROUTE_NO_PATH);
     assert_int_equal(find("GET", "/v1/threads/"), ROUTE_NO_PATH);
     assert_int_equal(find("GET", "/v1/threads/a/runs"), ROUTE_NO_PATH);
@@ -120,11 +107,10 @@ static void an_unknown_path_differs_from_an_unknown_method(void **state)
     assert_string_equal(methods.data, "POST, DELETE, OPTIONS");
 }
 
-static void head_is_answered_by_get(void **state)
+TEST(head_is_answered_by_get)
 {
     AUTO_BUF methods = {0};
 
-    (void)state;
     assert_int_equal(find("HEAD", "/v1/threads"), ROUTE_FOUND);
     assert_string_equal(match.route->operation, "list");
     router_allowed(&table, &uri, &methods);

@@ -1,12 +1,5 @@
 /* F44: approval requests that are sent to a webhook. */
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-/* cmocka needs the four above. */
-#include <cmocka.h>
-
 #include <poll.h>
 #include <stdio.h>
 #include <string.h>
@@ -19,6 +12,7 @@
 #include "core/run/approval/approval_webhook.h"
 #include "tests/support/http_group.h"
 #include "tests/support/patience.h"
+#include "tests/support/test.h"
 
 /* The loop does not run: all POSTs stay on their way. */
 struct post_office {

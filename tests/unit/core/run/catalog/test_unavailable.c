@@ -1,10 +1,4 @@
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "core/base/clock.h"
 #include "core/base/json.h"
@@ -16,8 +10,9 @@
 #include "handlers/handlers.h"
 #include "tests/support/caught_stderr.h"
 #include "tests/support/quoted.h"
+#include "tests/support/test.h"
 
-/* Of these types the server has two: web_search and hosted nobody executes. */
+/* This server has two types of tools. Nobody executes the type `hosted`. */
 static const struct tool_handler *const all[] = {&function_handler, &shell_handler, NULL};
 
 static const char *const mixed =
@@ -37,12 +32,11 @@ static void read_request(struct run_settings *ret_settings, const char *request)
     run_settings_read(ret_settings, quoted_json(request));
 }
 
-static void what_nobody_executes_is_left_out_of_the_set(void **state)
+TEST(what_nobody_executes_is_left_out_of_the_set)
 {
     CLEANUP(run_settings_clear) struct run_settings settings = {0};
     struct tool_set set;
 
-    (void)state;
     read_request(&settings, mixed);
     assert_int_equal(unavailable_tools_check(settings.tools, NULL), ERR_OK);
     assert_int_equal(tool_set_init(&set, settings.tools, &settings, NULL), ERR_OK);
@@ -52,7 +46,7 @@ static void what_nobody_executes_is_left_out_of_the_set(void **state)
     tool_set_clear(&set);
 }
 
-static void what_was_left_out_is_noted_in_the_snapshot(void **state)
+TEST(what_was_left_out_is_noted_in_the_snapshot)
 {
     CLEANUP(run_settings_clear) struct run_settings settings = {0};
     CLEANUP(run_settings_clear) struct run_settings loaded = {0};
@@ -60,7 +54,6 @@ static void what_was_left_out_is_noted_in_the_snapshot(void **state)
     AUTO_FREE char *log = NULL;
     const json_t *list;
 
-    (void)state;
     read_request(&settings, mixed);
     stderr_begin();
     unavailable_tools_note(&settings, 0);
@@ -75,31 +68,28 @@ static void what_was_left_out_is_noted_in_the_snapshot(void **state)
                         unavailable_reason(json_array_get(settings.tools, 2)));
 }
 
-static void a_request_that_lacks_nothing_has_no_note(void **state)
+TEST(a_request_that_lacks_nothing_has_no_note)
 {
     CLEANUP(run_settings_clear) struct run_settings settings = {0};
 
-    (void)state;
     read_request(&settings, "{'tools':[{'type':'function','name':'f'}, {'type':'namespace'}]}");
     unavailable_tools_note(&settings, 0);
     assert_null(run_settings_unavailable(settings.snapshot));
 }
 
-static void a_client_cannot_write_the_note(void **state)
+TEST(a_client_cannot_write_the_note)
 {
     json_auto_t *request = quoted_json("{'unavailable_tools':[{'type':'x','reason':'y'}]}");
 
-    (void)state;
     run_settings_drop_own(request);
     assert_null(run_settings_unavailable(request));
 }
 
-static void reject_refuses_the_first_of_them(void **state)
+TEST(reject_refuses_the_first_of_them)
 {
     CLEANUP(run_settings_clear) struct run_settings settings = {0};
     struct err err = {0};
 
-    (void)state;
     read_request(&settings, mixed);
     unavailable_tools_set(UNAVAILABLE_REJECT);
     assert_int_equal(unavailable_tools_check(settings.tools, &err), ERR_INVALID);
@@ -129,7 +119,7 @@ static void assert_refused_at(const char *tools, const char *choice, const char 
     tool_set_clear(&set);
 }
 
-static void a_choice_that_needs_one_is_refused(void **state)
+TEST(a_choice_that_needs_one_is_refused)
 {
     const char *both = "[{'type':'function','name':'f'}, {'type':'hosted'}]";
     const char *alone = "[{'type':'hosted'}]";
@@ -138,7 +128,6 @@ static void a_choice_that_needs_one_is_refused(void **state)
         mem_printf("{'type':'allowed_tools','mode':'auto','tools':[{'type':'hosted'}, %s]}", f);
     const char *only = "{'type':'allowed_tools','mode':'auto','tools':[{'type':'hosted'}]}";
 
-    (void)state;
     assert_refused_at(both, "{'type':'hosted'}", "tools[1]");
     assert_refused_at(alone, "'required'", "tools[0]");
     assert_refused_at(both, only, "tools[1]");
@@ -160,12 +149,11 @@ static bool warns(struct run_settings *settings, uint64_t now)
     return strstr(log, "'hosted'") != NULL;
 }
 
-static void the_operator_is_warned_once_a_minute(void **state)
+TEST(the_operator_is_warned_once_a_minute)
 {
     CLEANUP(run_settings_clear) struct run_settings settings = {0};
     uint64_t hour = 3600 * NS_PER_SECOND;
 
-    (void)state;
     read_request(&settings, mixed);
     assert_true(warns(&settings, hour));
     assert_false(warns(&settings, hour));

@@ -1,15 +1,9 @@
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-/* cmocka needs the four above. */
-#include <cmocka.h>
-
 #include <stdio.h>
 #include <string.h>
 
 #include "core/base/mem.h"
 #include "core/run/context/call_outputs.h"
+#include "tests/support/test.h"
 
 #define ITEMS_LIMIT 16
 

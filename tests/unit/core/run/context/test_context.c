@@ -1,15 +1,11 @@
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "core/base/json.h"
 #include "core/base/mem.h"
 #include "core/run/context/context.h"
 #include "handlers/handlers.h"
+#include "tests/support/test.h"
 #include "tests/unit/core/run/context/history.h"
 
 /* ---- Items, briefly ---- */

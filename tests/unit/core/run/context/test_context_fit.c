@@ -1,10 +1,3 @@
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-/* cmocka needs the four above. */
-#include <cmocka.h>
-
 #include <stdio.h>
 #include <string.h>
 
@@ -17,6 +10,7 @@
 #include "core/run/context/context_fit.h"
 #include "handlers/handlers.h"
 #include "tests/support/tenants.h"
+#include "tests/support/test.h"
 #include "tests/unit/core/run/context/history.h"
 
 /* ---- Items: a letter names each ---- */
