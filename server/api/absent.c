@@ -2,8 +2,8 @@
 #include "server/http/routes.h"
 
 /*
- * What OpenAI's API has and this server does not, so that a client is told so. "Invalid URL" would send
- * people looking for a mistake in their own settings.
+ * What OpenAI's API has and this server does not, so that the refusal can say so. "Invalid URL" would
+ * send people looking for a mistake in their own settings.
  *
  * A row without a method stands for a path and for all below it. New operations of OpenAI mostly come below
  * paths that are here already. A row with a method is for a path that this server has for other methods.

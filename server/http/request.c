@@ -24,7 +24,6 @@
 
 #include "core/base/clock.h"
 #include "core/base/json.h"
-#include "core/base/json_nul.h"
 #include "core/base/log.h"
 #include "core/base/mem.h"
 #include "server/complaint.h"
@@ -33,6 +32,7 @@
 #include "server/http/http_internal.h"
 #include "server/http/mhd_overrides.h"
 #include "server/http/parse/form.h"
+#include "server/http/parse/json_nul.h"
 #include "server/http/stream/sse.h"
 #include "server/http/stream/wait.h"
 #include "server/http/websocket/handshake.h"

@@ -20,10 +20,10 @@
 
 #include "core/base/ids.h"
 #include "core/base/json.h"
-#include "core/base/json_nul.h"
 #include "core/base/mem.h"
 #include "core/domain/rows.h"
 #include "server/complaint.h"
+#include "server/http/parse/json_nul.h"
 #include "server/params/params.h"
 #include "server/params/responses/response_input.h"
 

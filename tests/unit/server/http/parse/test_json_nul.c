@@ -1,7 +1,7 @@
 #include <string.h>
 
 #include "core/base/compiler.h"
-#include "core/base/json_nul.h"
+#include "server/http/parse/json_nul.h"
 #include "tests/support/test.h"
 
 TEST(the_place_of_the_character_is_named)

@@ -4,7 +4,7 @@
  * Only a text that is refused pays for the second reading. jansson allows U+0000 in strings and never in keys.
  */
 
-#include "core/base/json_nul.h"
+#include "server/http/parse/json_nul.h"
 
 #include <jansson.h>
 #include <stdint.h>
@@ -19,7 +19,7 @@ static const char *dot(const char *path)
     return *path && *path != '[' ? "." : "";
 }
 
-/* The path from the value to the first string with U+0000; NULL: there is none. The caller frees. */
+/* The path from the value to the first string with U+0000, or NULL. The caller frees. */
 static char *find(const json_t *value)
 {
     const char *key;
