@@ -44,6 +44,7 @@
 #include "core/base/mem.h"
 #include "core/net/http_client.h"
 #include "core/net/listen.h"
+#include "core/run/catalog/unavailable.h"
 #include "core/run/engine/engine.h"
 #include "core/store/cluster/log_reader.h"
 #include "core/store/embedded/embedded.h"
@@ -368,6 +369,8 @@ static enum err_code start_http(struct serving *serving, struct err *err)
         .server = &serving->server,
         .routes = routes,
         .route_count = route_count,
+        .absent = absent_routes,
+        .absent_count = absent_route_count,
         .authenticate = auth_check,
         .listen_fd = serving->listen_fd,
         .direct_stream = can_stream_directly(),
@@ -572,6 +575,7 @@ int cmd_serve(int argc, char **argv)
     params_set_unknown(serving->config->unknown_parameters == UNKNOWN_REJECT
                            ? PARAM_UNKNOWN_REJECT
                            : PARAM_UNKNOWN_IGNORE);
+    unavailable_tools_set((enum unavailable_tools)serving->config->unavailable_tools);
     mem_give_back_early();
     raise_descriptor_limit();
     block_signals();

@@ -29,6 +29,7 @@
 #define COMPACT_KEY       "runnel_compact"
 #define DECISIONS_KEY     "runnel_approvals"
 #define TOOL_SETTINGS_KEY "tool_settings"
+#define UNAVAILABLE_KEY   "unavailable_tools"
 
 /* ---- Values ---- */
 
@@ -305,7 +306,8 @@ char *run_settings_store(const struct run_settings *settings)
 
 void run_settings_drop_own(json_t *request)
 {
-    static const char *const own[] = {COMPACT_KEY, DECISIONS_KEY, TOOL_SETTINGS_KEY};
+    static const char *const own[] = {COMPACT_KEY, DECISIONS_KEY, TOOL_SETTINGS_KEY,
+                                      UNAVAILABLE_KEY};
 
     for (size_t i = 0; i < COUNT_OF(own); i++)
         json_object_del(request, own[i]);
@@ -324,6 +326,16 @@ void run_settings_set_tools(struct run_settings *settings, json_t *tool_settings
         return;
     json_set(settings->snapshot, TOOL_SETTINGS_KEY, tool_settings);
     read_tool_settings(settings, settings->snapshot);
+}
+
+void run_settings_set_unavailable(struct run_settings *settings, json_t *left_out)
+{
+    json_set(settings->snapshot, UNAVAILABLE_KEY, left_out);
+}
+
+json_t *run_settings_unavailable(const json_t *snapshot)
+{
+    return json_object_get(snapshot, UNAVAILABLE_KEY);
 }
 
 static json_t *decision_object(const struct run_decision *decision)

@@ -70,6 +70,7 @@ struct setting {
 };
 
 static const char *const unknown_words[] = {"ignore", "reject", NULL};
+static const char *const unavailable_words[] = {"skip", "reject", NULL};
 static const char *const history_words[] = {"native", "compact", NULL};
 static const char *const log_words[] = {"debug", "info", "warn", "error", "off", NULL};
 
@@ -135,6 +136,7 @@ static const struct setting settings[] = {
     {"history",          KIND_WORD, AT(history), "native", 0, 0, history_words, NULL, "how the model sees tool calls of earlier turns: `native`, or `compact` as a text; `runnel.history` of a request overrides it"},
 
     {"unknown_parameters", KIND_WORD, AT(unknown_parameters), "ignore", 0, 0, unknown_words, NULL, "or `reject`; inside a `runnel` object, in tools of type `mcp`, in forms, and where variables, settings of tools or answers to approvals are sent, they are always rejected"},
+    {"unavailable_tools", KIND_WORD, AT(unavailable_tools), "skip", 0, 0, unavailable_words, NULL, "tools of a request that this server cannot execute: `skip` leaves them out, unless `tool_choice` needs one; `reject` refuses the request"},
     {"cors_origins",     KIND_TEXT, AT(cors_origins), NULL, 0, 0, NULL, "none", "origins of browser clients, separated by commas, or `*`"},
     {"log",              KIND_WORD, AT(log), "info", 0, 0, log_words, NULL, "`debug`, `info`, `warn`, `error` or `off`; JSON lines on stderr, text on a terminal"},
 };

@@ -297,6 +297,7 @@ static void set_run_config(json_t *object, const struct run_row *row)
     strategy = json_object_get(object, "truncation_strategy");
     if (!json_object_get(strategy, "last_messages"))
         json_set(strategy, "last_messages", json_null());
+    field_set_unavailable(object, config);
 }
 
 json_t *encode_run(const struct run_row *row)

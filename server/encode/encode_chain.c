@@ -78,11 +78,11 @@ void encode_chain_stats(json_t *object, const struct run_row *row)
     counted = stats(row);
     if (!json_get_int(counted, "calls", 0))
         return;
-    json_set(object, "runnel", json_build("{s:O}", "stats", counted));
+    json_set(notes_make(object), "stats", json_incref(counted));
     tokens = json_parse_own(row->usage);
     phase = error_phase(row, notes_of(tokens));
     if (phase)
-        json_set_string(notes_of(object), "error_phase", phase);
+        json_set_string(notes_make(object), "error_phase", phase);
 }
 
 /* ---- The result ---- */

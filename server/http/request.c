@@ -32,6 +32,7 @@
 #include "server/http/http_internal.h"
 #include "server/http/mhd_overrides.h"
 #include "server/http/parse/form.h"
+#include "server/http/parse/json_nul.h"
 #include "server/http/stream/sse.h"
 #include "server/http/stream/wait.h"
 #include "server/http/websocket/handshake.h"
@@ -240,6 +241,8 @@ static enum err_code parse_object(struct request *request, struct err *err)
     enum err_code rc =
         json_parse_strict(request->body.data, request->body.length, &request->json, &why);
 
+    if (rc == ERR_INVALID && json_nul_check(request->body.data, request->body.length, err))
+        return rc;
     if (rc == ERR_INVALID)
         return err_set(err, rc,
                        "We could not parse the JSON body of your request. (HINT: This likely "

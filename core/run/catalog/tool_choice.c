@@ -22,6 +22,7 @@
 #include <string.h>
 
 #include "core/base/json.h"
+#include "core/run/catalog/unavailable.h"
 
 /* The name in a choice of one tool, as either API writes it; NULL: it has no name. */
 static const char *chosen_name(const json_t *choice)
@@ -138,36 +139,78 @@ static enum err_code not_found(const json_t *choice, struct err *err)
                       "Tool choice '%s' not found in 'tools' parameter.", name);
 }
 
-static enum err_code check_allowed(const struct tool_set *set, const json_t *choice,
-                                   struct err *err)
+/* The first entry of the request that was left out, of a type or (NULL) of any; or NULL. */
+static const json_t *find_left_out(const struct tool_set *set, const char *type,
+                                   size_t *ret_index)
 {
     size_t i;
     json_t *entry;
 
-    json_array_foreach (json_object_get(choice, "tools"), i, entry) {
-        if (!find_meant(set, entry) && !tool_set_awaits(set, entry))
-            return not_found(entry, err);
+    json_array_foreach (json_array_get(set->tools, 0), i, entry) {
+        if ((type && strcmp(json_get_string(entry, "type", ""), type) != 0) ||
+            !unavailable_reason(entry))
+            continue;
+        *ret_index = i;
+        return entry;
     }
-    return ERR_OK;
+    return NULL;
+}
+
+/* No tool meets the choice. If one was left out that would, the refusal says so. */
+static enum err_code refuse(const struct tool_set *set, const json_t *choice, struct err *err)
+{
+    size_t index = 0;
+    const json_t *entry = find_left_out(set, json_get_string(choice, "type", ""), &index);
+
+    return entry ? unavailable_tool_refuse(entry, index, err) : not_found(choice, err);
+}
+
+static enum err_code check_required(const struct tool_set *set, struct err *err)
+{
+    size_t index = 0;
+    const json_t *entry = find_left_out(set, NULL, &index);
+
+    if (set->count || set->server_count)
+        return ERR_OK;
+    if (entry)
+        return unavailable_tool_refuse(entry, index, err);
+    return err_refuse(err, ERR_INVALID, REASON_UNSET, "tool_choice",
+                      "Tool choice 'required' must be specified with 'tools' parameter.");
+}
+
+/* The model may call any of the allowed tools, so it can do without some, but not without all. */
+static enum err_code check_allowed(const struct tool_set *set, const json_t *choice,
+                                   struct err *err)
+{
+    const json_t *lacking = NULL;
+    size_t found = 0;
+    size_t i, index;
+    json_t *entry;
+
+    json_array_foreach (json_object_get(choice, "tools"), i, entry) {
+        if (find_meant(set, entry) || tool_set_awaits(set, entry))
+            found++;
+        else if (!find_left_out(set, json_get_string(entry, "type", ""), &index))
+            return not_found(entry, err);
+        else if (!lacking)
+            lacking = entry;
+    }
+    return lacking && !found ? refuse(set, lacking, err) : ERR_OK;
 }
 
 enum err_code tool_choice_check(const struct tool_set *set, const json_t *choice,
                                 struct err *err)
 {
-    if (json_is_string(choice)) {
-        if (strcmp(json_string_value(choice), "required") != 0 || set->count ||
-            set->server_count)
-            return ERR_OK;
-        return err_refuse(err, ERR_INVALID, REASON_UNSET, "tool_choice",
-                          "Tool choice 'required' must be specified with 'tools' parameter.");
-    }
+    if (json_is_string(choice))
+        return strcmp(json_string_value(choice), "required") == 0 ? check_required(set, err)
+                                                                  : ERR_OK;
     if (!json_is_object(choice))
         return ERR_OK;
     if (is_allowed_tools(choice))
         return check_allowed(set, choice, err);
     if (find_meant(set, choice) || tool_set_awaits(set, choice))
         return ERR_OK;
-    return not_found(choice, err);
+    return refuse(set, choice, err);
 }
 
 static bool is_none(const json_t *choice)

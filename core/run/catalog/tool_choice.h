@@ -20,7 +20,8 @@
  */
 
 /* Checks that the tools of the choice exist. ERR_INVALID, param tool_choice: "Tool choice
- * 'f' not found in 'tools' parameter." */
+ * 'f' not found in 'tools' parameter."; or, if the choice cannot be met without a tool that was left
+ * out, the refusal of that (unavailable.h). */
 enum err_code tool_choice_check(const struct tool_set *set, const json_t *choice,
                                 struct err *err) MUST_CHECK;
 

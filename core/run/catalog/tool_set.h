@@ -97,8 +97,8 @@ struct tool_set {
 
 /* Resolves `tools` (an array, or NULL) and the groups that the settings turn on. `tools` are
  * those of the settings, or the same with their secrets. Both stay borrowed until
- * tool_set_clear(). ERR_INVALID, with the param tools[i]..., for a type that this server
- * does not execute, an unknown group, or a name that is there twice; then the set is
+ * tool_set_clear(). What this server cannot execute is left out (unavailable.h). ERR_INVALID, with
+ * the param tools[i]..., for an unknown group, or a name that is there twice; then the set is
  * cleared. */
 enum err_code tool_set_init(struct tool_set *set, json_t *tools,
                             const struct run_settings *settings, struct err *err) MUST_CHECK;

@@ -40,6 +40,7 @@
 #include "core/base/log.h"
 #include "core/base/mem.h"
 #include "core/run/catalog/tool_settings.h"
+#include "core/run/catalog/unavailable.h"
 
 bool run_is_resumable(const struct run *run)
 {
@@ -121,12 +122,16 @@ static void start(struct run *run)
     emit_status(run);
 }
 
-/* The tools of a response were checked when its request came. An assistant may have tools that this
- * server does not execute: they are accepted and kept, and fail a run that would need them. */
+/* The tools of a response were checked when its request came. Those of an assistant are kept as they are
+ * and checked only here. */
 static bool resolve_tools(struct run *run)
 {
     struct err err;
 
+    if (unavailable_tools_check(run->settings.tools, &err)) {
+        run_fail(run, "invalid_prompt", err.text);
+        return false;
+    }
     if (tool_set_init(&run->tools, run->settings.tools, &run->settings, &err) == ERR_OK) {
         tool_set_load_items(&run->tools, run->history, run->history_count);
         if (tool_set_check_permissions(&run->tools, &err) == ERR_OK) {

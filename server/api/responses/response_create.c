@@ -43,6 +43,7 @@
 #include "core/model/tokens/tokenizer.h"
 #include "core/run/catalog/tool_choice.h"
 #include "core/run/catalog/tool_secrets.h"
+#include "core/run/catalog/unavailable.h"
 #include "core/run/context/compaction.h"
 #include "core/run/context/context.h"
 #include "core/run/context/context_fit.h"
@@ -131,8 +132,10 @@ static enum err_code check_means(const struct response_create *create,
     const struct config *config = create->server->config;
     json_t *list = json_object_get(create->body, "tools");
     struct tool_set tools = {0};
-    enum err_code rc = tool_set_init(&tools, json_is_array(list) ? list : NULL, settings, err);
+    enum err_code rc = unavailable_tools_check(list, err);
 
+    if (!rc)
+        rc = tool_set_init(&tools, json_is_array(list) ? list : NULL, settings, err);
     if (rc)
         return rc;
     tool_set_load_items(&tools, load->items, load->item_count);
@@ -498,6 +501,7 @@ static enum err_code read_settings(const struct response_create *create,
                                    struct run_settings *ret_settings, struct err *err)
 {
     response_settings(create->body, ret_settings);
+    unavailable_tools_note(ret_settings, clock_mono_ns());
     run_settings_set_compact(ret_settings, create->compact);
     return create->tenant->features & TENANT_TOOL_SETTINGS
                ? tool_settings_apply(create->server->store, create->tenant, ret_settings, err)
