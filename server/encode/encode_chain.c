@@ -124,7 +124,7 @@ static json_t *arguments_of(const struct chain_call *call)
     const char *text = *call->arguments ? call->arguments : "{}";
     json_t *args = NULL;
 
-    if (json_parse(text, strlen(text), &args, NULL))
+    if (json_parse_exact(text, strlen(text), &args, NULL))
         return json_build("{s:s}", "_raw", text);
     return args;
 }
