@@ -13,9 +13,10 @@
  * An entry that cannot be resolved refuses the request, with the parameter and a sentence that
  * says what to change. Dropping it would be worse: the model would work without a tool, and no
  * one would know. Only tools that nobody here can execute are left out, and unavailable.h says
- * how their client learns of it. Entries of items are another matter. They may come from another server or an
- * older version, long after the request that made them, so what cannot be resolved there is
- * skipped.
+ * how their client learns of it.
+ *
+ * Entries of items are another matter. They may come from another server or an older version,
+ * long after the request that made them, so what cannot be resolved there is skipped.
  *
  * Names in policies are checked, too (allowed_tools, require_approval, permissions). A misspelt
  * name there would leave a tool open that the request wants to close. The tools of a remote
