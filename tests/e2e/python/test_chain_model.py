@@ -14,6 +14,7 @@ import pytest
 
 from harness.chain_model import (Conversation, Item, Project, Refused, Response, as_json, chat,
                                  looks_like, match_calls, open_calls)
+from harness.failures import HEADER, kept_failure
 from harness.patience import patience
 from harness.server import eventually
 from harness.tools import GRAMMAR, WEATHER_FLAT
@@ -240,7 +241,8 @@ class Walk:
         (asked,) = self.upstream.chats()
         assert asked["messages"] == expected
         assert made["status"] == status, made
-        self.name(said, made["output"])
+        if made["output"] is not None:
+            self.name(said, made["output"])
         if body.get("store") is False:
             return
         self.name(new, self.listed(f"/responses/{made['id']}/input_items"))
@@ -250,9 +252,18 @@ class Walk:
         if conversation and status != "failed":
             conversation.items += new + said
 
+    def failure_of(self, answer):
+        """Without a stored response nobody can say what its output was."""
+        if HEADER in answer.headers:
+            return kept_failure(self.clients[self.who], answer)
+        return {"status": "failed", "output": None}
+
     def end_of(self, body):
         if not body.get("stream"):
-            made = self.expect("POST", "/responses", body)
+            answer = self.ask("POST", "/responses", body)
+            if answer.status_code != 200:
+                return self.failure_of(answer)
+            made = answer.json()
             if made["background"]:
                 made = eventually(lambda: self.expect("GET", f"/responses/{made['id']}"),
                                   lambda now: now["status"] not in ("queued", "in_progress"))
