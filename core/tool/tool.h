@@ -113,7 +113,7 @@ enum tool_flags {
     TOOL_NOT_KEPT = 1 << 3,   /* neither result nor arguments are kept in variables */
     TOOL_VARIABLES = 1 << 4,  /* reads or writes variables: tool_call_variables() */
     TOOL_READ_ONLY = 1 << 5,  /* changes nothing; `read_only` in a request selects such tools */
-    TOOL_READER = 1 << 10,    /* reads a variable by its name: hints to the model name this tool */
+    TOOL_READER = 1 << 10, /* reads a variable by its name: hints to the model name this tool */
 
     /* Definition-only: */
     TOOL_NAMED = 1 << 6,      /* each entry has a name; other tools are named by their type */

@@ -12,15 +12,27 @@
 #include "core/base/json.h"
 #include "core/base/yaml.h"
 
-/* What one conversion carries along. */
+/*
+ * From the tree of core/base/yaml.h to the JSON tree that the rest of the program knows.
+ *
+ * The danger of YAML is aliases. An alias is a second pointer to one value, so ten lines can describe a
+ * tree with a billion leaves. Conversion therefore counts values as it visits them, and limits the
+ * depth, which also ends a value that contains itself. Limits of the file's size alone would not help.
+ *
+ * A key that is given twice is refused. Otherwise the last one would win silently, in a file where the
+ * first may be the one that the operator reads.
+ */
+
+/* The state of one conversion. */
 struct reading {
-    const char *name;
-    size_t visited;
+    const char *name; /* of the file, for messages */
+    size_t visited;   /* values so far, each time that they are visited */
 };
 
 static enum err_code convert(struct reading *reading, const struct yaml_value *value,
                              unsigned depth, json_t **ret_value, struct err *err);
 
+/* In quotes, "null" and "" are texts like any other. */
 static json_t *convert_text(const struct yaml_value *value)
 {
     if (value->plain &&
@@ -54,7 +66,7 @@ static enum err_code convert_pair(struct reading *reading, const struct yaml_pai
     enum err_code rc;
 
     if (key->kind != YAML_TEXT)
-        return err_set(err, ERR_INVALID, "%s:%zu: a key must be a word", reading->name,
+        return err_set(err, ERR_INVALID, "%s:%zu: a key must be a text", reading->name,
                        key->line);
     if (json_object_get(object, key->text))
         return err_set(err, ERR_INVALID, "%s:%zu: '%s' is given twice", reading->name,
@@ -81,7 +93,7 @@ static enum err_code convert_map(struct reading *reading, const struct yaml_valu
     return ERR_OK;
 }
 
-/* An alias is the same value again, so a small file can be an endless tree: hence the limits. */
+/* Values are counted each time they are visited, so aliases count as what they expand to. */
 static enum err_code convert(struct reading *reading, const struct yaml_value *value,
                              unsigned depth, json_t **ret_value, struct err *err)
 {

@@ -490,7 +490,7 @@ static enum MHD_Result serve_api(struct exchange *exchange, const char *method,
         return serve_prompt(exchange, find_endpoint(path), body, headers, number);
     if (!strcmp(path, "/v1/models") && !strcmp(method, "GET"))
         return list_models(exchange, script);
-    return send_error(exchange, 404, NULL, "There is no such path here.");
+    return send_error(exchange, 404, NULL, "This path does not exist.");
 }
 
 static enum MHD_Result serve_script(struct exchange *exchange)
@@ -522,7 +522,7 @@ static enum MHD_Result serve_control(struct exchange *exchange, const char *meth
     }
     if (!strcmp(path, "/__script") && !strcmp(method, "POST"))
         return serve_script(exchange);
-    return send_error(exchange, 404, NULL, "There is no such path here.");
+    return send_error(exchange, 404, NULL, "This path does not exist.");
 }
 
 /* ---- libmicrohttpd ---- */
@@ -715,18 +715,12 @@ static char *read_file(const char *path)
     return buf_take(&buf);
 }
 
-static void wait_for_signal(const sigset_t *signals)
-{
-    int number;
-
-    sigwait(signals, &number);
-}
-
 static int run_server(const char *script, const char *listen)
 {
     struct upstream_server *server = NULL;
     struct err err;
     sigset_t signals;
+    int number;
     enum err_code rc;
 
     sigemptyset(&signals);
@@ -742,7 +736,7 @@ static int run_server(const char *script, const char *listen)
     }
     printf("%s\n", upstream_server_url(server));
     fflush(stdout);
-    wait_for_signal(&signals);
+    sigwait(&signals, &number);
     upstream_server_stop(server);
     return 0;
 }

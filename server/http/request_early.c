@@ -58,21 +58,16 @@ static void write_answer(const struct request *request, struct MHD_Response *res
         buf_add(text, body, length);
 }
 
-/* False: the socket is full of answers that the client does not read. */
-static bool send_whole(int fd, const struct buf *text)
-{
-    ssize_t sent = send(fd, text->data, text->length, MSG_DONTWAIT | MSG_NOSIGNAL);
-
-    return sent == (ssize_t)text->length && shutdown(fd, SHUT_WR) == 0;
-}
-
-/* False: it could not be sent. */
+/* Writes the whole answer to the socket and closes the sending direction. False if it could not be sent: the
+ * socket is full of answers that the client does not read. */
 static bool send_by_hand(struct request *request)
 {
     AUTO_BUF text = {0};
     const char *body = request->answer;
     size_t length = request->answer_length;
+    int fd = request->peer->fd;
     struct MHD_Response *response;
+    ssize_t sent;
 
     request->close = true;
     response = request_make_response(request);
@@ -82,7 +77,8 @@ static bool send_by_hand(struct request *request)
     MHD_destroy_response(response);
     request_drop_body(request);
     http_count_answer(request->http, request);
-    return send_whole(request->peer->fd, &text);
+    sent = send(fd, text.data, text.length, MSG_DONTWAIT | MSG_NOSIGNAL);
+    return sent == (ssize_t)text.length && shutdown(fd, SHUT_WR) == 0;
 }
 
 enum MHD_Result request_answer_early(struct request *request)

@@ -52,7 +52,7 @@ static enum err_code check_override(const json_t *override, const char *path, co
         return ERR_OK;
     if (!json_is_object(override))
         return param_wrong_type(err, path, "one of a boolean or an object", override);
-    rc = param_unknown_ours(override, path, known, err);
+    rc = param_unknown_strict(override, path, known, err);
     if (!rc)
         rc = param_bool(override, path, enabled_key, &enabled, err);
     return rc ? rc : check_tools(override, path, group, err);

@@ -58,7 +58,7 @@ static enum err_code check_filter(const json_t *filter, const char *path, struct
 
     if (!json_is_object(filter))
         return param_wrong_type(err, path, "an object", filter);
-    rc = param_unknown_ours(filter, path, known, err);
+    rc = param_unknown_strict(filter, path, known, err);
     if (!rc)
         rc = param_bool(filter, path, "read_only", &read_only, err);
     if (!rc)
@@ -95,7 +95,7 @@ static enum err_code check_approval(const json_t *tool, const char *path, struct
         return param_enum(tool, path, "require_approval", PARAM_OPTIONAL, words, &word, err);
     if (!json_is_object(approval))
         return param_wrong_type(err, at.text, "one of a string or an object", approval);
-    rc = param_unknown_ours(approval, at.text, words, err);
+    rc = param_unknown_strict(approval, at.text, words, err);
     for (size_t i = 0; !rc && words[i]; i++) {
         const json_t *filter = json_object_get(approval, words[i]);
 
@@ -172,7 +172,7 @@ static enum err_code check_extras(const json_t *tool, const char *path, struct e
     enum err_code rc = param_object(tool, path, "runnel", PARAM_OPTIONAL, &extras, err);
 
     if (!rc)
-        rc = param_unknown_ours(extras, at.text, known, err);
+        rc = param_unknown_strict(extras, at.text, known, err);
     for (size_t i = 0; !rc && known[i]; i++)
         rc = param_bool(extras, at.text, known[i], &wanted, err);
     return rc;
@@ -209,7 +209,7 @@ enum err_code mcp_tool_check(const json_t *tool, const char *path, size_t label_
                              struct err *err)
 {
     const char *text = NULL;
-    enum err_code rc = param_unknown_ours(tool, path, known_keys, err);
+    enum err_code rc = param_unknown_strict(tool, path, known_keys, err);
 
     if (!rc)
         rc = param_string(tool, path, "server_label", PARAM_REQUIRED, label_limit, &text, err);

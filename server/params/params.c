@@ -541,7 +541,7 @@ static enum err_code unknown(struct err *err, const char *path, const char *key,
 
 /* Whether a path is at or below an object "runnel". Its members loosen or tighten security, so a
  * misspelt one must never be ignored. */
-static bool is_ours(const char *path)
+static bool is_extension(const char *path)
 {
     const char *last = strrchr(path, '.');
 
@@ -560,13 +560,13 @@ static bool contains(const char *const *words, const char *word)
 enum err_code param_unknown(const json_t *object, const char *path, const char *const *known,
                             struct err *err)
 {
-    if (unknown_policy == PARAM_UNKNOWN_IGNORE && !is_ours(path))
+    if (unknown_policy == PARAM_UNKNOWN_IGNORE && !is_extension(path))
         return ERR_OK;
-    return param_unknown_ours(object, path, known, err);
+    return param_unknown_strict(object, path, known, err);
 }
 
-enum err_code param_unknown_ours(const json_t *object, const char *path,
-                                 const char *const *known, struct err *err)
+enum err_code param_unknown_strict(const json_t *object, const char *path,
+                                   const char *const *known, struct err *err)
 {
     const char *key;
     json_t *value;

@@ -114,8 +114,8 @@ enum err_code param_unknown(const json_t *object, const char *path, const char *
                             struct err *err) MUST_CHECK;
 /* The same whatever the setting is: for objects that only this server defines, and for those where a
  * misspelt key could weaken security. */
-enum err_code param_unknown_ours(const json_t *object, const char *path,
-                                 const char *const *known, struct err *err) MUST_CHECK;
+enum err_code param_unknown_strict(const json_t *object, const char *path,
+                                   const char *const *known, struct err *err) MUST_CHECK;
 
 /* The same for one name that is no key of an object, such as a query parameter. */
 enum err_code param_unknown_name(const char *name, const char *const *known,

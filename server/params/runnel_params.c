@@ -338,7 +338,7 @@ static void drop_nulls(json_t *value)
 }
 
 /* A copy without nulls; NULL for NULL. New reference. */
-static json_t *said(const json_t *settings)
+static json_t *without_nulls(const json_t *settings)
 {
     json_t *copy = json_deep_copy(settings);
 
@@ -349,7 +349,7 @@ static json_t *said(const json_t *settings)
 /* The general merge comes first; then the members about security replace what it made of them. */
 json_t *runnel_settings_merge(const json_t *wide, const json_t *narrow)
 {
-    json_auto_t *over = said(narrow);
+    json_auto_t *over = without_nulls(narrow);
     json_t *groups = overrides_merge(json_object_get(wide, "tool_groups"),
                                      json_object_get(over, "tool_groups"));
     json_t *permissions = permissions_merge(json_object_get(wide, "permissions"),

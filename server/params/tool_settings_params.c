@@ -48,7 +48,7 @@ static enum err_code check_permissions(const json_t *set, struct err *err)
 enum err_code tool_settings_check(const json_t *body, struct err *err)
 {
     static const char *const known[] = {"tool_groups", "permissions", NULL};
-    enum err_code rc = param_unknown_ours(body, "", known, err);
+    enum err_code rc = param_unknown_strict(body, "", known, err);
 
     if (!rc)
         rc = group_params_check(body, "", err);

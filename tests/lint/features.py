@@ -30,7 +30,7 @@ NUMBER = re.compile(r"(?<![0-9A-Za-z])F(\d{2,3})(?![0-9A-Za-z])")
 IN_NAME = re.compile(r"(?<![0-9A-Za-z])F\d{2,3}(?![0-9A-Za-z])", re.I)
 ROW = re.compile(r"^\| F(\d{2,3}) \| (.+?) \| (.+?) \|$")
 
-C_TEST = re.compile(r"^static void (\w+)\(void \*\*\w+\)", re.M)
+C_TEST = re.compile(r"^TEST\((\w+)\)", re.M)
 C_COMMENT = re.compile(r'"(?:\\.|[^"\\\n])*"|(/\*.*?\*/|//[^\n]*)', re.S)
 JS_TEST = re.compile(r"\b(?:it|test|describe)\(\s*([\"'`])(.*?)\1", re.S)
 JS_COMMENT = re.compile(r"^\s*//.*$", re.M)
@@ -155,9 +155,9 @@ CASES = [
     (PYTHON, '"""F01."""\ndef test_F01_x():\n    pass\n', "test_F01_x: the number belongs"),
     (PYTHON, '"""F01, F03."""\n', "F03 is not built yet, but a test names it"),
     (PYTHON, '"""F01, F111."""\n', "F111 is no feature"),
-    ("tests/unit/test_b.c", "/* F02. */\nstatic void x(void **state)\n", None),
+    ("tests/unit/test_b.c", "/* F02. */\nTEST(x)\n", None),
     ("tests/unit/test_b.c", '"F02"; // F2\n', "F02: tests/unit/test_b.c does not name it"),
-    ("tests/unit/test_b.c", "/* F02. */\nstatic void x_F02_y(void **state)\n", "x_F02_y: the number belongs"),
+    ("tests/unit/test_b.c", "/* F02. */\nTEST(x_F02_y)\n", "x_F02_y: the number belongs"),
     ("tests/node/c.mjs", '// F02.\nit("F02: works", () => {', "F02: works: the number belongs"),
     ("tests/FEATURES.md", "| F01 | a | `e2e/test_a.py` |\n" * 2, "has 2 lines for F01"),
     ("tests/FEATURES.md", "| F01 | a | `e2e/test_z.py` |\n", "tests/e2e/test_z.py does not exist"),

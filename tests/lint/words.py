@@ -1,18 +1,13 @@
 #!/usr/bin/env python3
 """Names, comments and messages use the words of core/GLOSSARY.md, and none that it retired.
 
-  words.py [ROOT]      names each retired word in a file that is not on words_todo.txt
-  words.py PATH...     names each retired word in these files, listed or not
-  words.py --fix       takes what is clean, gone or moved off words_todo.txt
-  words.py --count     prints how often each rule applies
+  words.py [ROOT]      names each retired word
+  words.py PATH...     names each retired word in these files
   words.py --self-test looks whether each rule catches what it is for, and only that
 
 What is read: in C and JavaScript comments, strings and identifiers (an include names a file, and is left
 out); in Python the same; in Markdown everything but code; openapi.yaml and SQL whole. An identifier is read
 as the words that it is made of: approval_webhook_tell is "approval webhook tell".
-
-words_todo.txt lists the files that are still to be rewritten. It may only shrink: a file that is not on it
-must be clean, a clean file must not be on it, and it has at most LIST_LIMIT lines.
 """
 
 import bisect
@@ -27,8 +22,6 @@ import tokenize
 
 HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
-LIST = "tests/lint/words_todo.txt"
-LIST_LIMIT = 252
 
 # Pattern, what to write instead, what the pattern may be part of, and an example. A blank stands for any
 # white space, also for that of a comment that goes on in the next line.
@@ -75,7 +68,7 @@ ALLOWED = [
     ("migrations/0006_approvals.sql", "its predecessor asked about", "a migration that was applied is never changed"),
 ]
 
-SKIPPED = ("tests/lint/words.py", LIST, "tests/e2e/golden/*", "tests/e2e/open_responses.json", "*/package-lock.json",
+SKIPPED = ("tests/lint/words.py", "tests/e2e/golden/*", "tests/e2e/open_responses.json", "*/package-lock.json",
            "core/GLOSSARY.md")
 
 C_TOKENS = re.compile(
@@ -176,30 +169,6 @@ def problems_in(root):
     return {path: problems for path, problems in found.items() if problems}
 
 
-def shrunk(todo, dirty):
-    """The list without what is clean or gone. A file that has moved keeps its place, under its new name."""
-    kept = [path for path in todo if path in dirty]
-    new = set(dirty) - set(todo)
-    for gone in set(todo) - set(kept):
-        moved = [path for path in new if pathlib.PurePath(path).name == pathlib.PurePath(gone).name]
-        if len(moved) == 1 and not (ROOT / gone).exists():
-            kept += moved
-            new -= set(moved)
-    return sorted(kept)
-
-
-def complaints(todo, dirty):
-    for path, problems in sorted(dirty.items()):
-        if path not in todo:
-            for line, _, words, instead in problems:
-                yield f"{path}:{line}: \"{words}\": {instead}"
-    for path in todo:
-        if path not in dirty:
-            yield f"{path} is clean or gone: words.py --fix takes it off {LIST}"
-    if len(todo) > LIST_LIMIT:
-        yield f"{LIST} has {len(todo)} files, and may have {LIST_LIMIT}: it only shrinks"
-
-
 FINE = [
     ("a.c", "/* It cannot tell which of them is meant, and tells the two apart. */"),
     ("a.c", '#include "core/run/bells.h"\nint bella, shell, header, inline_limit, wishbone;'),
@@ -229,12 +198,6 @@ def self_test():
         assert not list(problems_of(path, text)), (path, text, list(problems_of(path, text)))
     for path, text, line in CAUGHT:
         assert line in [problem[0] for problem in problems_of(path, text)], (path, text)
-    dirty = {"a/x.c": [(1, 0, "tell", "say")], "b/y.c": [(2, 0, "tell", "say")]}
-    assert list(complaints(["a/x.c", "b/y.c"], dirty)) == []
-    assert list(complaints(["a/x.c"], dirty)) == ['b/y.c:2: "tell": say']
-    assert "c.c is clean" in next(complaints(["a/x.c", "b/y.c", "c.c"], dirty))
-    assert "it only shrinks" in next(complaints(["a/x.c"] * (LIST_LIMIT + 1), {"a/x.c": dirty["a/x.c"]}))
-    assert shrunk(["a/x.c", "old/y.c", "gone.c"], dirty) == ["a/x.c", "b/y.c"]
 
 
 def show(path, problems):
@@ -255,18 +218,11 @@ def main():
             for path in arguments:
                 show(path, problems_of(path, pathlib.Path(path).read_text()))
             return 0
-    todo = (root / LIST).read_text().split() if (root / LIST).exists() else []
     dirty = problems_in(root)
-    if arguments == ["--count"]:
-        for number, (pattern, *_) in enumerate(RULES):
-            hits = [sum(problem[1] == number for problem in problems) for problems in dirty.values()]
-            print(f"{sum(hits):5} in {sum(map(bool, hits)):4} files  {pattern}")
-    if arguments == ["--fix"]:
-        todo = shrunk(todo, dirty)
-        (root / LIST).write_text("".join(f"{path}\n" for path in todo))
-    found = list(complaints(todo, dirty))
-    print("\n".join(found + [f"words: {len(todo)} files to be rewritten, {len(found)} problems"]))
-    return bool(found)
+    for path, problems in sorted(dirty.items()):
+        show(path, problems)
+    print(f"words: {len(dirty)} files with retired words")
+    return bool(dirty)
 
 
 if __name__ == "__main__":

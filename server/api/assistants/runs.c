@@ -551,13 +551,6 @@ static enum err_code read_submission(struct request *request, struct run_answers
     return rc;
 }
 
-static void set_streamed(struct run_row *run, bool stream)
-{
-    run->flags &= ~(unsigned)RUN_STREAMED;
-    if (stream)
-        run->flags |= RUN_STREAMED;
-}
-
 enum err_code api_run_submit(struct request *request, struct err *err)
 {
     struct server *server = request_server(request);
@@ -598,7 +591,11 @@ enum err_code api_run_submit(struct request *request, struct err *err)
         run_load_clear(&start.load);
         return ERR_OK;
     }
-    set_streamed(&start.load.run, stream);
+    /* The row has the flag of the request that created the run; this one may want the other kind of
+     * answer. */
+    start.load.run.flags &= ~(unsigned)RUN_STREAMED;
+    if (stream)
+        start.load.run.flags |= RUN_STREAMED;
     start_and_answer(request, &start);
     return ERR_OK;
 }

@@ -190,11 +190,6 @@ static enum err_code answer_list(struct request *request, struct item_row *items
     return ERR_OK;
 }
 
-static enum err_code check_not_empty(size_t count, struct err *err)
-{
-    return count ? ERR_OK : param_empty_array(err, "items");
-}
-
 enum err_code api_conversation_item_create(struct request *request, struct err *err)
 {
     static const char *const known[] = {"items", NULL};
@@ -212,7 +207,7 @@ enum err_code api_conversation_item_create(struct request *request, struct err *
         rc = decode_items(request, PARAM_REQUIRED, &items, &count, err);
     if (rc)
         return rc;
-    rc = check_not_empty(count, err);
+    rc = count ? ERR_OK : param_empty_array(err, "items");
     if (!rc)
         rc = store_conversation_append(place.store, place.tenant, place.thread, items, count,
                                        err);

@@ -124,7 +124,7 @@ static enum err_code read_answer(const json_t *body, struct approval_answer *ret
 {
     static const char *const known[] = {"approve", "reason", "remember", "persistDecision",
                                         NULL};
-    enum err_code rc = param_unknown_ours(body, "", known, err);
+    enum err_code rc = param_unknown_strict(body, "", known, err);
 
     if (!rc && json_absent(json_object_get(body, "approve")))
         return param_missing(err, "approve");

@@ -246,7 +246,7 @@ enum err_code api_variable_create(struct request *request, struct err *err)
     enum err_code rc = find_place(request, no_query, &place, err);
 
     if (!rc)
-        rc = param_unknown_ours(body, "", known, err);
+        rc = param_unknown_strict(body, "", known, err);
     if (!rc)
         rc = variable_param_name(body, "", &change.name, err);
     if (!rc)
@@ -269,7 +269,7 @@ enum err_code api_variable_modify(struct request *request, struct err *err)
     enum err_code rc = find_place(request, no_query, &place, err);
 
     if (!rc)
-        rc = param_unknown_ours(body, "", known, err);
+        rc = param_unknown_strict(body, "", known, err);
     if (!rc)
         rc = read_change(body, &change, &keep, err);
     change.name = place.name;

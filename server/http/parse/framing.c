@@ -147,7 +147,7 @@ static void end_request_line(struct framing *framing)
     if (framing->blanks == REQUEST_LINE_BLANKS)
         begin_line(framing);
     else
-        set_fault(framing, "The request line does not hold exactly two blanks.");
+        set_fault(framing, "The request line does not have exactly two spaces.");
 }
 
 static void end_chunk_size(struct framing *framing)
@@ -208,9 +208,10 @@ static void take_in_name(struct framing *framing, char c)
         framing->place = FRAMING_NAME;
         word_add(&framing->name, c);
     } else if (is_first && is_blank(c)) {
-        set_fault(framing, "A header goes on in the next line."); /* obs-fold: RFC 9112, 5.2 */
+        set_fault(framing,
+                  "A header continues on the next line."); /* obs-fold: RFC 9112, 5.2 */
     } else {
-        set_fault(framing, "A header has a name that is not one.");
+        set_fault(framing, "A header name has an invalid character.");
     }
 }
 
@@ -237,7 +238,7 @@ static void take_in_chunk_size(struct framing *framing, char c)
         framing->digits++;
         framing->left = framing->left * 16 + digit;
     } else {
-        set_fault(framing, "A chunk of the body has a size that is not one.");
+        set_fault(framing, "A chunk of the body has an invalid size.");
     }
 }
 
@@ -251,7 +252,7 @@ static void take_line_char(struct framing *framing, char c)
     case FRAMING_VALUE: word_add(&framing->value, c); return;
     case FRAMING_CHUNK_SIZE: take_in_chunk_size(framing, c); return;
     case FRAMING_CHUNK_END:
-        set_fault(framing, "A chunk of the body is longer than it says.");
+        set_fault(framing, "A chunk of the body is longer than its size.");
         return;
     case FRAMING_CHUNK_EXTENSION:
     case FRAMING_BODY:
@@ -282,7 +283,7 @@ static bool is_control(char c)
 static void take(struct framing *framing, char c)
 {
     if (framing->after_cr && c != '\n') {
-        set_fault(framing, "A line holds a CR without an LF behind it.");
+        set_fault(framing, "A line holds a CR without an LF after it.");
     } else if (framing->after_cr) {
         framing->after_cr = false;
         end_line(framing);

@@ -94,8 +94,7 @@ static bool check_line(struct check *check)
         return refuse(check, 400, "Invalid URL: it does not begin with a slash.");
     for (const char *c = head->target; *c; c++)
         if ((unsigned char)*c <= ' ' || *c == 0x7F || *c == '#' || *c == '\\')
-            return refuse(check, 400,
-                          "Invalid URL: it holds a character that must be encoded.");
+            return refuse(check, 400, "Invalid URL: it has a character that must be encoded.");
     return true;
 }
 
@@ -153,7 +152,7 @@ static bool check_headers(struct check *check)
         const struct hygiene_header *header = &head->headers[i];
 
         if (!is_token(header->name, header->name_length))
-            return refuse(check, 400, "A header has a name that is not one.");
+            return refuse(check, 400, "A header name has an invalid character.");
         if (!is_field_value(header->value, header->value_length))
             return refuse(check, 400, "A header holds a control character.");
         if (!note(check, header))
@@ -176,7 +175,7 @@ static bool check_host(struct check *check)
     }
     for (size_t i = 0; i < host->value_length; i++)
         if (host->value[i] <= ' ' || strchr("/?#@\\,", host->value[i]))
-            return refuse(check, 400, "The Host header is not a host.");
+            return refuse(check, 400, "The Host header is not a valid host.");
     return true;
 }
 

@@ -280,14 +280,6 @@ static void direct_ready(struct stream *stream)
         follow_waiting(stream);
 }
 
-/* What the headers left in the socket is sent now, and no event waits for the next one. */
-static void no_delay(int fd)
-{
-    int yes = 1;
-
-    (void)setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &yes, sizeof(yes));
-}
-
 /* ---- Portable mode: the library reads, and sleeps when there is nothing ---- */
 
 static void wake_reader(struct stream *stream)
@@ -325,11 +317,8 @@ static size_t take_waiting(struct stream *stream, char *to, size_t room)
 
 /* ---- What the library calls ---- */
 
-static ssize_t sleep_or_cut(struct stream *stream)
-{
-    return suspended_begin(&stream->suspended) ? 0 : MHD_CONTENT_READER_END_WITH_ERROR;
-}
-
+/* The library's content reader: events in portable mode, the end in both modes. When there is nothing to
+ * read it suspends the connection, which gives it to the loop. */
 static ssize_t read_stream(void *arg, uint64_t position, char *to, size_t room)
 {
     struct stream *stream = arg;
@@ -344,7 +333,7 @@ static ssize_t read_stream(void *arg, uint64_t position, char *to, size_t room)
         return (ssize_t)count;
     if (verdict == VERDICT_END)
         return MHD_CONTENT_READER_END_OF_STREAM;
-    return sleep_or_cut(stream);
+    return suspended_begin(&stream->suspended) ? 0 : MHD_CONTENT_READER_END_WITH_ERROR;
 }
 
 static void forget_stream(void *arg)
@@ -359,6 +348,7 @@ static void forget_stream(void *arg)
 static void attached(struct suspended *suspended)
 {
     struct stream *stream = stream_of(suspended);
+    int yes = 1;
 
     if (!stream->ticking) {
         stream->written_ns = loop_now(suspended->loop);
@@ -368,7 +358,8 @@ static void attached(struct suspended *suspended)
         wake_reader(stream);
         return;
     }
-    no_delay(suspended->fd);
+    /* Sends what the headers have left in the socket, and no event waits for the next one. */
+    (void)setsockopt(suspended->fd, IPPROTO_TCP, TCP_NODELAY, &yes, sizeof(yes));
     direct_ready(stream);
 }
 

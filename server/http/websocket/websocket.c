@@ -520,23 +520,17 @@ static void cut(struct loop_task *task)
     task_ran(ws);
 }
 
-static void no_delay(int fd)
-{
-    int yes = 1;
-
-    (void)setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &yes, sizeof(yes));
-}
-
 static void attach(struct loop_task *task)
 {
     struct websocket *ws = CONTAINER_OF(task, struct websocket, attach);
     struct err err;
+    int yes = 1;
 
     ws->state = OPEN;
     ws->quiet_since_ns = loop_now(ws->loop);
     ws->age_due_ns =
         ws->quiet_since_ns + clock_ns_from_seconds(ws->http->options.config->websocket_age);
-    no_delay(ws->fd);
+    (void)setsockopt(ws->fd, IPPROTO_TCP, TCP_NODELAY, &yes, sizeof(yes));
     ws->watch = (struct loop_watch){.fd = ws->fd, .ready = ready};
     ws->watched = EPOLLIN | EPOLLRDHUP;
     if (loop_watch_add(ws->loop, &ws->watch, ws->watched, &err)) {

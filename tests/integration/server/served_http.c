@@ -12,13 +12,6 @@
 
 #include "tests/integration/server/served_http.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-/* cmocka needs the four above. */
-#include <cmocka.h>
-
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -36,6 +29,7 @@
 #include "server/http/http_internal.h"
 #include "server/http/request.h"
 #include "server/http/stream/sse.h"
+#include "tests/support/test.h"
 
 struct served under;
 int portable;

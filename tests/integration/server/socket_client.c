@@ -6,13 +6,6 @@
 
 #include "tests/integration/server/socket_client.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-/* cmocka needs the four above. */
-#include <cmocka.h>
-
 #include <netinet/in.h>
 #include <poll.h>
 #include <stdlib.h>
@@ -23,6 +16,7 @@
 
 #include "core/base/mem.h"
 #include "tests/integration/server/served_http.h"
+#include "tests/support/test.h"
 
 struct client dial(void)
 {

@@ -5,21 +5,14 @@
  * loop, by continuing on a worker. What all answers share is tested for each of them.
  */
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-/* cmocka needs the four above. */
-#include <cmocka.h>
-
 #include "tests/integration/server/served_http.h"
 #include "tests/integration/server/socket_client.h"
+#include "tests/support/test.h"
 
-static void every_answer_names_its_request(void **state)
+TEST(every_answer_names_its_request)
 {
     struct client client;
 
-    (void)state;
     start(MODE_DIRECT, NULL);
     client = dial();
     for (int i = 0; i < 2; i++) { /* the second on the same connection */
@@ -39,9 +32,8 @@ static void every_answer_names_its_request(void **state)
     stop();
 }
 
-static void errors_come_in_their_envelope(void **state)
+TEST(errors_come_in_their_envelope)
 {
-    (void)state;
     start(MODE_DIRECT, NULL);
     ask("GET /error HTTP/1.1\r\n" HOST KEY "\r\n", "HTTP/1.1 400",
         "{\"error\":{\"message\":\"no \\\"such\\\" luck\",\"type\":\"invalid_request_error\","
@@ -53,9 +45,8 @@ static void errors_come_in_their_envelope(void **state)
     stop();
 }
 
-static void a_key_is_required_and_a_lost_store_accepts_none(void **state)
+TEST(a_key_is_required_and_a_lost_store_accepts_none)
 {
-    (void)state;
     start(MODE_DIRECT, NULL);
     ask("GET /open HTTP/1.1\r\n" HOST "\r\n", "HTTP/1.1 200", "hello");
     ask("GET /plain HTTP/1.1\r\n" HOST "\r\n", "HTTP/1.1 401", "\"message\":\"no key\"");
@@ -67,9 +58,8 @@ static void a_key_is_required_and_a_lost_store_accepts_none(void **state)
     stop();
 }
 
-static void unknown_paths_and_methods_are_told_apart(void **state)
+TEST(unknown_paths_and_methods_are_told_apart)
 {
-    (void)state;
     start(MODE_DIRECT, NULL);
     ask("POST /v1/foo?x=1 HTTP/1.1\r\n" HOST "Content-Length: 0\r\n\r\n", "HTTP/1.1 404",
         "\"message\":\"Invalid URL (POST /v1/foo)\"");
@@ -81,11 +71,10 @@ static void unknown_paths_and_methods_are_told_apart(void **state)
     stop();
 }
 
-static void head_is_a_get_without_a_body(void **state)
+TEST(head_is_a_get_without_a_body)
 {
     struct client client;
 
-    (void)state;
     start(MODE_DIRECT, NULL);
     client = dial();
     put(&client, "HEAD /plain HTTP/1.1\r\n" HOST KEY "\r\n"
@@ -96,14 +85,13 @@ static void head_is_a_get_without_a_body(void **state)
     stop();
 }
 
-static void browsers_are_answered_by_the_setting(void **state)
+TEST(browsers_are_answered_by_the_setting)
 {
     const char *preflight = "OPTIONS /echo HTTP/1.1\r\n" HOST "Origin: https://a.example\r\n"
                             "Access-Control-Request-Method: POST\r\n"
                             "Access-Control-Request-Headers: authorization,x-new\r\n\r\n";
     struct client client;
 
-    (void)state;
     start(MODE_DIRECT, "--cors-origins", "https://b.example, https://a.example", NULL);
     ask(preflight, "HTTP/1.1 204", "Access-Control-Allow-Origin: https://a.example\r\n");
     ask(preflight, "HTTP/1.1 204", "Access-Control-Allow-Headers: authorization,x-new\r\n");
@@ -124,11 +112,10 @@ static void browsers_are_answered_by_the_setting(void **state)
     stop();
 }
 
-static void pipelined_requests_are_answered_in_order(void **state)
+TEST(pipelined_requests_are_answered_in_order)
 {
     struct client client;
 
-    (void)state;
     start(MODE_DIRECT, NULL);
     client = dial();
     put(&client, "GET /plain HTTP/1.1\r\n" HOST KEY "\r\n"
@@ -143,11 +130,10 @@ static void pipelined_requests_are_answered_in_order(void **state)
     stop();
 }
 
-static void an_answer_may_come_later(void **state)
+TEST(an_answer_may_come_later)
 {
     struct client client;
 
-    (void)state;
     start(MODE_DIRECT, NULL);
     client = dial();
     for (unsigned i = 1; i <= 3; i++) {
@@ -164,11 +150,10 @@ static void an_answer_may_come_later(void **state)
     stop();
 }
 
-static void a_request_that_waits_may_continue_in_any_way(void **state)
+TEST(a_request_that_waits_may_continue_in_any_way)
 {
     struct client client;
 
-    (void)state;
     start(MODE_DIRECT, NULL);
     client = dial();
     put(&client, "GET /later HTTP/1.1\r\n" HOST KEY "\r\n");
@@ -192,11 +177,10 @@ static void a_request_that_waits_may_continue_in_any_way(void **state)
     stop();
 }
 
-static void a_client_that_stops_waiting_is_noticed(void **state)
+TEST(a_client_that_stops_waiting_is_noticed)
 {
     struct client client;
 
-    (void)state;
     start(MODE_DIRECT, NULL);
     client = dial();
     put(&client, "GET /wait HTTP/1.1\r\n" HOST KEY "\r\n");

@@ -8,13 +8,6 @@
  * end.
  */
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-/* cmocka needs the four above. */
-#include <cmocka.h>
-
 #include <poll.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -28,10 +21,10 @@
 #include "server/http/request.h"
 #include "tests/integration/server/served_http.h"
 #include "tests/integration/server/socket_client.h"
+#include "tests/support/test.h"
 
-static void bodies_that_are_not_json_objects_are_refused(void **state)
+TEST(bodies_that_are_not_json_objects_are_refused)
 {
-    (void)state;
     start(MODE_DIRECT, NULL);
     ask("POST /echo HTTP/1.1\r\n" HOST KEY "Content-Length: 7\r\n\r\n{\"a\":1}", "HTTP/1.1 200",
         "{\"a\":1}");
@@ -60,7 +53,7 @@ static void bodies_that_are_not_json_objects_are_refused(void **state)
 }
 
 /* {"x":"aaa..."} of exactly `length` bytes. */
-static void bodies_are_limited_to_the_byte(void **state)
+TEST(bodies_are_limited_to_the_byte)
 {
     struct client client;
     AUTO_FREE char *fits = json_of(2000);
@@ -69,7 +62,6 @@ static void bodies_are_limited_to_the_byte(void **state)
     AUTO_FREE char *other = NULL;
     AUTO_FREE char *chunked = NULL;
 
-    (void)state;
     start(MODE_DIRECT, "--max-body", "2000", NULL);
     one = mem_printf("POST /echo HTTP/1.1\r\n" HOST KEY "Content-Length: 2000\r\n\r\n%s", fits);
     other =
@@ -88,11 +80,10 @@ static void bodies_are_limited_to_the_byte(void **state)
     stop();
 }
 
-static void a_body_that_is_announced_too_large_is_not_waited_for(void **state)
+TEST(a_body_that_is_announced_too_large_is_not_waited_for)
 {
     struct client client;
 
-    (void)state;
     start(MODE_DIRECT, NULL);
     client = dial();
     put(&client, "POST /echo HTTP/1.1\r\n" HOST KEY "Content-Length: 99999999999\r\n\r\n");
@@ -144,12 +135,11 @@ static void expect_early_answer(struct client *client, const char *status, const
     expect_part(answer, "{\"error\":{");
 }
 
-static void a_body_that_becomes_too_large_is_answered_before_its_end(void **state)
+TEST(a_body_that_becomes_too_large_is_answered_before_its_end)
 {
     struct client client;
     struct http_stats stats;
 
-    (void)state;
     start(MODE_DIRECT, "--max-body", "65536", NULL);
     client = dial();
     put(&client, CHUNKED);
@@ -173,7 +163,7 @@ static void linger_for(uint64_t patience_ns)
     lock_release(&under.http->lock);
 }
 
-static void a_client_that_keeps_sending_gets_the_whole_answer(void **state)
+TEST(a_client_that_keeps_sending_gets_the_whole_answer)
 {
     static const char *const heads[][3] = {
         {CHUNKED, "413", "larger than 65536 bytes"},
@@ -186,7 +176,6 @@ static void a_client_that_keeps_sending_gets_the_whole_answer(void **state)
          "larger than 65536 bytes"},
     };
 
-    (void)state;
     start(MODE_DIRECT, "--max-body", "65536", NULL);
     linger_for(60 * NS_PER_SECOND);
     for (size_t i = 0; i < COUNT_OF(heads); i++) {
@@ -203,11 +192,10 @@ static void a_client_that_keeps_sending_gets_the_whole_answer(void **state)
     stop();
 }
 
-static void an_early_answer_keeps_to_the_method(void **state)
+TEST(an_early_answer_keeps_to_the_method)
 {
     struct client client;
 
-    (void)state;
     start(MODE_DIRECT, NULL);
     client = dial();
     put(&client, "HEAD /plain HTTP/1.1\r\n" HOST KEY "Transfer-Encoding: chunked\r\n\r\n");
@@ -224,12 +212,11 @@ static void an_early_answer_keeps_to_the_method(void **state)
     stop();
 }
 
-static void a_client_that_sends_without_end_is_disconnected(void **state)
+TEST(a_client_that_sends_without_end_is_disconnected)
 {
     struct pollfd writable;
     struct client client;
 
-    (void)state;
     start(MODE_DIRECT, "--max-body", "65536", NULL);
     client = dial();
     put(&client, CHUNKED);
@@ -242,12 +229,11 @@ static void a_client_that_sends_without_end_is_disconnected(void **state)
     stop();
 }
 
-static void a_client_that_was_answered_early_is_not_kept_for_ever(void **state)
+TEST(a_client_that_was_answered_early_is_not_kept_for_ever)
 {
     struct client client;
     struct http_stats stats;
 
-    (void)state;
     start(MODE_DIRECT, "--max-body", "65536", NULL);
     linger_for(NS_PER_SECOND / 10);
     client = dial();
@@ -263,11 +249,10 @@ static void a_client_that_was_answered_early_is_not_kept_for_ever(void **state)
     stop();
 }
 
-static void all_bodies_together_are_limited(void **state)
+TEST(all_bodies_together_are_limited)
 {
     struct client holder;
 
-    (void)state;
     start(MODE_DIRECT, "--max-bodies", "1024", NULL);
     holder = dial();
     put(&holder, "POST /echo HTTP/1.1\r\n" HOST KEY "Content-Length: 1000\r\n\r\n");

@@ -6,19 +6,13 @@
  * the client here drips bytes until it is cut off.
  */
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-/* cmocka needs the four above. */
-#include <cmocka.h>
-
 #include <poll.h>
 
 #include "core/base/clock.h"
 #include "server/http/http.h"
 #include "tests/integration/server/served_http.h"
 #include "tests/integration/server/socket_client.h"
+#include "tests/support/test.h"
 
 /* Sends a byte whenever nothing has come for a while; returns when the server hangs up. */
 static void drip(struct client *client, const char *first)
@@ -34,12 +28,11 @@ static void drip(struct client *client, const char *first)
     expect_end(client);
 }
 
-static void a_client_that_drips_bytes_is_cut_off(void **state)
+TEST(a_client_that_drips_bytes_is_cut_off)
 {
     struct client client;
     struct http_stats stats;
 
-    (void)state;
     start(MODE_DIRECT, "--header-timeout", "0.3", "--body-timeout", "0.3", NULL);
     client = dial();
     drip(&client, "GET /plain HTTP/1.1\r\nX: "); /* headers */
@@ -61,12 +54,11 @@ static void a_client_that_drips_bytes_is_cut_off(void **state)
     stop();
 }
 
-static void idle_connections_are_closed_and_busy_ones_are_not(void **state)
+TEST(idle_connections_are_closed_and_busy_ones_are_not)
 {
     struct client idle;
     struct client busy;
 
-    (void)state;
     start(MODE_DIRECT, "--keep-alive", "0.3", "--header-timeout", "0.3", "--body-timeout",
           "0.3", NULL);
     idle = dial();
@@ -83,12 +75,11 @@ static void idle_connections_are_closed_and_busy_ones_are_not(void **state)
     stop();
 }
 
-static void connections_beyond_the_limit_get_an_error(void **state)
+TEST(connections_beyond_the_limit_get_an_error)
 {
     struct client first;
     struct client second;
 
-    (void)state;
     start(MODE_DIRECT, "--max-connections", "1", NULL);
     first = dial();
     put(&first, "GET /open HTTP/1.1\r\n" HOST "\r\n");

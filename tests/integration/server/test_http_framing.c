@@ -9,13 +9,6 @@
  * use.
  */
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-/* cmocka needs the four above. */
-#include <cmocka.h>
-
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -28,6 +21,7 @@
 #include "server/http/parse/framing.h"
 #include "tests/integration/server/served_http.h"
 #include "tests/integration/server/socket_client.h"
+#include "tests/support/test.h"
 
 /* Bytes that may hold a NUL. */
 struct bytes {
@@ -207,15 +201,13 @@ static void refuse_all(const char *head, const struct bytes *samples, size_t cou
     stop();
 }
 
-static void a_head_that_two_readers_read_differently_is_refused(void **state)
+TEST(a_head_that_two_readers_read_differently_is_refused)
 {
-    (void)state;
     refuse_all("", doubtful_heads, COUNT_OF(doubtful_heads));
 }
 
-static void chunks_that_two_readers_read_differently_are_refused(void **state)
+TEST(chunks_that_two_readers_read_differently_are_refused)
 {
-    (void)state;
     refuse_all(CHUNKED, doubtful_chunks, COUNT_OF(doubtful_chunks));
 }
 
@@ -236,7 +228,7 @@ static void refuse_with(const char *request, size_t at, const struct bytes *piec
 }
 
 /* In front of every byte but the last, before which an LF would end the request. */
-static void a_byte_that_ends_a_line_for_some_is_refused_everywhere(void **state)
+TEST(a_byte_that_ends_a_line_for_some_is_refused_everywhere)
 {
     static const struct bytes pieces[] = {BYTES("\0"), BYTES("\r"), BYTES("\n"),
                                           BYTES("\r\n ")};
@@ -245,7 +237,6 @@ static void a_byte_that_ends_a_line_for_some_is_refused_everywhere(void **state)
         CHUNKED "2;a=b\r\n{}\r\n0\r\nX: y\r\n\r\n",
     };
 
-    (void)state;
     start(MODE_DIRECT, NULL);
     for (size_t i = 0; i < COUNT_OF(requests); i++)
         for (size_t at = 0; requests[i][at + 1]; at++)
@@ -255,22 +246,21 @@ static void a_byte_that_ends_a_line_for_some_is_refused_everywhere(void **state)
     stop();
 }
 
-static void the_error_says_what_is_wrong(void **state)
+TEST(the_error_says_what_is_wrong)
 {
     static const struct {
         struct bytes sent;
         const char *text;
     } samples[] = {
-        {BYTES(GET HOST "X: a\r\n b\r\n\r\n"), "goes on in the next line"},
+        {BYTES(GET HOST "X: a\r\n b\r\n\r\n"), "continues on the next line"},
         {BYTES(GET HOST "X: a\0b\r\n\r\n"), "a NUL"},
         {BYTES(GET HOST "X: a\rb\r\n\r\n"), "a CR without an LF"},
         {BYTES(GET HOST "X: a\x01\r\n\r\n"), "a control character"},
-        {BYTES("GET  /open HTTP/1.1\r\n" HOST "\r\n"), "two blanks"},
+        {BYTES("GET  /open HTTP/1.1\r\n" HOST "\r\n"), "two spaces"},
         {BYTES(CHUNKED "2;a\0b\r\n{}\r\n0\r\n\r\n"), "a NUL"},
         {BYTES(CHUNKED "00000000000000002\r\n{}\r\n0\r\n\r\n"), "size"},
     };
 
-    (void)state;
     if (MHD_VERSION >= 0x01000000) /* finds most of these itself, and says less */
         skip();
     start(MODE_DIRECT, NULL);
@@ -287,7 +277,7 @@ static void the_error_says_what_is_wrong(void **state)
 
 /* Everything that a client may send: several requests one behind the other, bodies of both kinds
  * between them, in all the ways the standard allows. */
-static void requests_with_one_meaning_are_answered(void **state)
+TEST(requests_with_one_meaning_are_answered)
 {
     static const struct {
         const char *request, *status, *part;
@@ -314,7 +304,6 @@ static void requests_with_one_meaning_are_answered(void **state)
     };
     AUTO_BUF all = {0};
 
-    (void)state;
     for (size_t i = 0; i < COUNT_OF(samples); i++)
         buf_add_text(&all, samples[i].request);
     start(MODE_DIRECT, NULL);
@@ -396,9 +385,8 @@ static void put_random_pieces(struct client *client, const struct buf *bytes, un
 
 /* The server's reader and the library's: if they disagreed about where a request begins, an answer
  * would be missing, or would answer the text of a body. */
-static void both_readers_find_the_same_requests(void **state)
+TEST(both_readers_find_the_same_requests)
 {
-    (void)state;
     start(MODE_DIRECT, NULL);
     for (unsigned seed = 1; seed <= 100; seed++) {
         AUTO_BUF sent = {0};
@@ -418,9 +406,8 @@ static void both_readers_find_the_same_requests(void **state)
     stop();
 }
 
-static void chunks_may_have_extensions(void **state)
+TEST(chunks_may_have_extensions)
 {
-    (void)state;
     if (MHD_VERSION >= 0x01000000) /* 1.0.1 reads the LF behind one as the chunk's first byte */
         skip();
     start(MODE_DIRECT, NULL);
@@ -428,7 +415,7 @@ static void chunks_may_have_extensions(void **state)
     stop();
 }
 
-static void a_body_may_hold_anything(void **state)
+TEST(a_body_may_hold_anything)
 {
     static const struct bytes body = BYTES("{}\0\0\n\r\n\r\n \r\r\n\nGET / HTTP/1.1\r\n\r\n");
     static const char *const heads[] = {
@@ -436,7 +423,6 @@ static void a_body_may_hold_anything(void **state)
         "OPTIONS /open HTTP/1.1\r\n" HOST "Transfer-Encoding: chunked\r\n\r\n20\r\n",
     };
 
-    (void)state;
     start(MODE_DIRECT, NULL);
     assert_int_equal(body.length, 32);
     for (size_t i = 0; i < COUNT_OF(heads); i++)
@@ -455,7 +441,7 @@ static void a_body_may_hold_anything(void **state)
     stop();
 }
 
-static void a_client_may_ask_before_it_sends(void **state)
+TEST(a_client_may_ask_before_it_sends)
 {
     static const char *const requests[][2] = {
         {POST "Expect: 100-continue\r\nContent-Length: 2\r\n\r\n", "{}"},
@@ -464,7 +450,6 @@ static void a_client_may_ask_before_it_sends(void **state)
     };
     struct client client;
 
-    (void)state;
     start(MODE_DIRECT, NULL);
     client = dial();
     for (size_t i = 0; i < COUNT_OF(requests); i++) {
@@ -478,11 +463,10 @@ static void a_client_may_ask_before_it_sends(void **state)
 }
 
 /* To the library it would be an empty line, behind which it waits for a request. */
-static void a_nul_is_answered_when_nothing_follows(void **state)
+TEST(a_nul_is_answered_when_nothing_follows)
 {
     struct client client;
 
-    (void)state;
     start(MODE_DIRECT, NULL);
     client = dial();
     put_bytes(&client, "\0\r\n", 3);
@@ -498,14 +482,13 @@ static void a_nul_is_answered_when_nothing_follows(void **state)
 }
 
 /* Every other reader in the process uses the same function. */
-static void only_bytes_that_the_library_reads_are_checked(void **state)
+TEST(only_bytes_that_the_library_reads_are_checked)
 {
     static const char nuls[] = {'\0', '\0'};
     struct framing framing = {0};
     char bytes[100];
     int fds[2];
 
-    (void)state;
     assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, fds), 0);
     mhd_read_along(fds[0], &framing);
     assert_int_equal(send(fds[1], OPEN_REQUEST, strlen(OPEN_REQUEST), 0), strlen(OPEN_REQUEST));

@@ -12,13 +12,6 @@
  * the end.
  */
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-/* cmocka needs the four above. */
-#include <cmocka.h>
-
 #include <string.h>
 #include <sys/socket.h>
 
@@ -28,6 +21,7 @@
 #include "server/http/http_internal.h"
 #include "tests/integration/server/served_http.h"
 #include "tests/integration/server/socket_client.h"
+#include "tests/support/test.h"
 
 /* Version 1.0 of the library finds some of these itself, and does not say what is wrong. */
 static void expect_reason(const char *answer, const char *reason)
@@ -36,7 +30,7 @@ static void expect_reason(const char *answer, const char *reason)
         expect_part(answer, reason);
 }
 
-static void doubtful_heads_are_answered_and_disconnected(void **state)
+TEST(doubtful_heads_are_answered_and_disconnected)
 {
     static const char *const samples[][2] = {
         {"POST /echo HTTP/1.1\r\n" HOST KEY
@@ -50,7 +44,6 @@ static void doubtful_heads_are_answered_and_disconnected(void **state)
         {"BREW /plain HTTP/1.1\r\n" HOST KEY "\r\n", "method is not supported"},
     };
 
-    (void)state;
     start(MODE_DIRECT, NULL);
     for (size_t i = 0; i < COUNT_OF(samples); i++) {
         struct client client = dial();
@@ -84,7 +77,7 @@ static void expect_farewell(const char *request, const char *status, const char 
     hang_up(&client);
 }
 
-static void a_client_whose_head_is_refused_is_disconnected(void **state)
+TEST(a_client_whose_head_is_refused_is_disconnected)
 {
     AUTO_FREE char *path = mem_zeroed(5001, 1);
     AUTO_FREE char *body = json_of(2001);
@@ -92,7 +85,6 @@ static void a_client_whose_head_is_refused_is_disconnected(void **state)
     AUTO_FREE char *chunked = NULL;
     AUTO_FREE char *long_target = NULL;
 
-    (void)state;
     memset(path, 'p', 5000);
     long_target = mem_printf("GET /%s HTTP/1.1\r\n" HOST KEY "\r\n", path);
     announced =
@@ -129,11 +121,10 @@ static void a_client_whose_head_is_refused_is_disconnected(void **state)
     stop();
 }
 
-static void an_endpoint_that_refuses_keeps_the_connection(void **state)
+TEST(an_endpoint_that_refuses_keeps_the_connection)
 {
     struct client client;
 
-    (void)state;
     start(MODE_DIRECT, NULL);
     client = dial();
     put(&client, "POST /echo HTTP/1.1\r\n" HOST KEY "Content-Length: 3\r\n\r\n{a}"
@@ -147,7 +138,7 @@ static void an_endpoint_that_refuses_keeps_the_connection(void **state)
 
 /* The library would answer these with pages of HTML, and some with two heads: mhd_overrides.h. A
  * library that does not let itself be overridden fails here. */
-static void heads_that_the_library_refuses_get_an_error_envelope(void **state)
+TEST(heads_that_the_library_refuses_get_an_error_envelope)
 {
     static const char *const samples[][3] = {
         {"GET /open\r\n\r\n", "400", "request line could not be read"},
@@ -178,7 +169,6 @@ static void heads_that_the_library_refuses_get_an_error_envelope(void **state)
          "no key"},
     };
 
-    (void)state;
     start(MODE_DIRECT, NULL);
     for (size_t i = 0; i < COUNT_OF(samples); i++) {
         AUTO_FREE char *status = mem_printf("HTTP/1.1 %s ", samples[i][1]);
@@ -225,13 +215,12 @@ static void expect_second_refused(const char *request)
 }
 
 /* The library hangs up by itself: connection.c finds out why. */
-static void bytes_that_are_no_request_are_answered(void **state)
+TEST(bytes_that_are_no_request_are_answered)
 {
     static const char *const lines[] = {"hello\r\n\r\n", "GET\r\n", "\r\nhello\r\n",
                                         "\x16\x03\x01\x02\r\n\r\n", " / HTTP/1.1\r\n\r\n"};
     struct http_stats stats;
 
-    (void)state;
     start(MODE_DIRECT, NULL);
     for (size_t i = 0; i < COUNT_OF(lines); i++) {
         AUTO_FREE char *second = mem_printf(OPEN_REQUEST "%s", lines[i]);
@@ -263,7 +252,7 @@ static void bytes_that_are_no_request_are_answered(void **state)
 }
 
 /* No answer is sent to a client that was answered for the last time, leaves, or is late. */
-static void a_client_that_sends_no_request_gets_no_answer(void **state)
+TEST(a_client_that_sends_no_request_gets_no_answer)
 {
     static const char *const last[] = {
         "GET /open HTTP/1.1\r\n" HOST "Connection: close\r\n\r\n",
@@ -274,7 +263,6 @@ static void a_client_that_sends_no_request_gets_no_answer(void **state)
     struct client client;
     struct http_stats stats;
 
-    (void)state;
     start(MODE_DIRECT, "--keep-alive", "0.3", "--header-timeout", "0.3", NULL);
     for (size_t i = 0; i < COUNT_OF(last); i++) {
         client = dial();
@@ -319,9 +307,8 @@ static void a_client_that_sends_no_request_gets_no_answer(void **state)
     hang_up(&client);
 }
 
-static void without_keys_only_this_machines_names_are_served(void **state)
+TEST(without_keys_only_this_machines_names_are_served)
 {
-    (void)state;
     start(MODE_DIRECT, "--no-auth", NULL);
     expect_farewell("GET /open HTTP/1.1\r\nHost: rebound.example\r\n\r\n", "HTTP/1.1 403",
                     "must be made to localhost");
@@ -350,7 +337,7 @@ static char *with_many(const char *format, const char *piece, size_t count)
 }
 
 /* Just above the server's limit, and above the library's memory. */
-static void large_heads_are_refused(void **state)
+TEST(large_heads_are_refused)
 {
     static const struct {
         const char *format, *piece;
@@ -377,7 +364,6 @@ static void large_heads_are_refused(void **state)
     };
     size_t count = COUNT_OF(samples) - (MHD_VERSION < 0x01000000 ? 0 : 3);
 
-    (void)state;
     start(MODE_DIRECT, NULL);
     for (size_t i = 0; i < count; i++) {
         AUTO_FREE char *head = with_many(samples[i].format, samples[i].piece, samples[i].count);

@@ -27,9 +27,8 @@ static void expect_refused(const struct tool_handler *handler, const char *argum
     assert_null(announcement.opening);
 }
 
-static void function_calls_are_shown_as_they_are_written(void **state)
+TEST(function_calls_are_shown_as_they_are_written)
 {
-    (void)state;
     assert_null(function_handler.run);
     assert_null(function_handler.announce);
 }
@@ -42,16 +41,14 @@ static void expect_input(const char *arguments, const char *input)
     expect_announced(&custom_handler, "c", arguments, "custom_tool_call", text);
 }
 
-static void custom_shows_the_input(void **state)
+TEST(custom_shows_the_input)
 {
-    (void)state;
     expect_input("{\"input\":\"SELECT \\\"x\\\"\\n\"}", "SELECT \"x\"\n");
     expect_input("{\"input\":\"\"}", "");
 }
 
-static void custom_takes_unwrapped_arguments_as_the_input(void **state)
+TEST(custom_takes_unwrapped_arguments_as_the_input)
 {
-    (void)state;
     expect_input("SELECT 1", "SELECT 1");
     expect_input("\"SELECT 1\"", "SELECT 1");
     expect_input("{\"other\":1}", "{\"other\":1}");
@@ -60,9 +57,8 @@ static void custom_takes_unwrapped_arguments_as_the_input(void **state)
 }
 
 /* Peer fault B1: a custom call was shown under the name of another tool. */
-static void definitions_bella_B1_calls_keep_their_name(void **state)
+TEST(definitions_bella_B1_calls_keep_their_name)
 {
-    (void)state;
     expect_announced(&custom_handler, "my_sql", "{\"input\":\"x\"}", "custom_tool_call",
                      "{\"name\":\"my_sql\",\"input\":\"x\"}");
 }
@@ -75,9 +71,8 @@ static void expect_action(const char *arguments, const char *action)
                      fields);
 }
 
-static void local_shell_shows_the_action(void **state)
+TEST(local_shell_shows_the_action)
 {
-    (void)state;
     expect_action("{\"command\":[\"ls\",\"-l\"]}",
                   "{\"type\":\"exec\",\"command\":[\"ls\",\"-l\"],\"env\":{}}");
     expect_action("{\"command\":[\"env\"],\"env\":{\"A\":\"b\"},\"timeout_ms\":500,"
@@ -86,9 +81,8 @@ static void local_shell_shows_the_action(void **state)
                   "\"timeout_ms\":500,\"user\":\"me\",\"working_directory\":\"/tmp\"}");
 }
 
-static void local_shell_repairs_clear_mistakes(void **state)
+TEST(local_shell_repairs_clear_mistakes)
 {
-    (void)state;
     expect_action("{\"command\":\"ls | wc\"}",
                   "{\"type\":\"exec\",\"command\":[\"sh\",\"-c\",\"ls | wc\"],\"env\":{}}");
     expect_action(
@@ -97,11 +91,10 @@ static void local_shell_repairs_clear_mistakes(void **state)
         "\"timeout_ms\":1500}");
 }
 
-static void local_shell_runs_nothing_unclear(void **state)
+TEST(local_shell_runs_nothing_unclear)
 {
     const char *const nothing = "{\"type\":\"exec\",\"command\":[],\"env\":{}}";
 
-    (void)state;
     expect_action("{\"command\":[\"rm\",\"-rf\",\"/tm", nothing);
     expect_action("", nothing);
     expect_action("[]", nothing);
@@ -112,9 +105,8 @@ static void local_shell_runs_nothing_unclear(void **state)
 
 #define LOCAL "\"environment\":{\"type\":\"local\"}}"
 
-static void shell_shows_its_commands(void **state)
+TEST(shell_shows_its_commands)
 {
-    (void)state;
     expect_announced(&shell_handler, "shell",
                      "{\"commands\":[\"ls\",\"pwd\"],\"timeout_ms\":1000}", "shell_call",
                      "{\"action\":{\"commands\":[\"ls\",\"pwd\"],\"timeout_ms\":1000,"
@@ -125,12 +117,11 @@ static void shell_shows_its_commands(void **state)
                      "\"max_output_length\":null}," LOCAL);
 }
 
-static void shell_opens_without_commands(void **state)
+TEST(shell_opens_without_commands)
 {
     struct tool_announcement shown = {0};
     AUTO_FREE char *text = NULL;
 
-    (void)state;
     assert_int_equal(shell_handler.announce("shell", "{\"commands\":[\"ls\"]}", &shown, NULL),
                      ERR_OK);
     text = json_text(json_object_get(json_object_get(shown.opening, "action"), "commands"));
@@ -139,18 +130,16 @@ static void shell_opens_without_commands(void **state)
     json_decref(shown.fields);
 }
 
-static void shell_runs_nothing_unclear(void **state)
+TEST(shell_runs_nothing_unclear)
 {
-    (void)state;
     expect_refused(&shell_handler, "{\"commands\":[\"rm -rf /tm", "not valid JSON");
     expect_refused(&shell_handler, "[\"ls\"]", "must be a JSON object");
     expect_refused(&shell_handler, "{\"commands\":[]}", "at least one");
     expect_refused(&shell_handler, "{\"commands\":[\"ls\",5]}", "must be a string");
 }
 
-static void apply_patch_shows_the_operation(void **state)
+TEST(apply_patch_shows_the_operation)
 {
-    (void)state;
     expect_announced(&apply_patch_handler, "apply_patch",
                      "{\"type\":\"update_file\",\"path\":\"a.c\",\"diff\":\"@@\\n-a\\n+b\"}",
                      "apply_patch_call",
@@ -163,18 +152,16 @@ static void apply_patch_shows_the_operation(void **state)
                      "{\"operation\":{\"type\":\"delete_file\",\"path\":\"a.c\"}}");
 }
 
-static void apply_patch_never_shows_an_incomplete_operation(void **state)
+TEST(apply_patch_never_shows_an_incomplete_operation)
 {
-    (void)state;
     expect_refused(&apply_patch_handler, "{\"type\":\"create_file\",\"path\":\"a\"}", "'diff'");
     expect_refused(&apply_patch_handler, "{\"type\":\"delete_file\"}", "'path'");
     expect_refused(&apply_patch_handler, "{\"path\":\"a\",\"diff\":\"\"}", "'type'");
     expect_refused(&apply_patch_handler, "", "not valid JSON");
 }
 
-static void computer_shows_its_actions(void **state)
+TEST(computer_shows_its_actions)
 {
-    (void)state;
     expect_announced(&computer_handler, "computer",
                      "{\"actions\":[{\"type\":\"click\",\"x\":1,\"y\":2,\"text\":null},"
                      "{\"type\":\"wait\",\"x\":1}]}",
@@ -187,9 +174,8 @@ static void computer_shows_its_actions(void **state)
                      "\"pending_safety_checks\":[]}");
 }
 
-static void computer_moves_nothing_unclear(void **state)
+TEST(computer_moves_nothing_unclear)
 {
-    (void)state;
     expect_refused(&computer_handler, "{\"actions\":[{\"type\":\"click\",\"x\":1}]}",
                    "'click' needs a proper 'y'");
     expect_refused(&computer_handler, "{\"actions\":[{\"type\":\"fly\"}]}", "'type'");
@@ -200,9 +186,8 @@ static void computer_moves_nothing_unclear(void **state)
     expect_refused(&computer_use_preview_handler, "{\"action\":5}", "'type'");
 }
 
-static void tool_search_shows_the_query(void **state)
+TEST(tool_search_shows_the_query)
 {
-    (void)state;
     expect_announced(&tool_search_handler, "tool_search", "{\"query\":\"mail\"}",
                      "tool_search_call",
                      "{\"execution\":\"client\",\"arguments\":{\"query\":\"mail\"}}");
@@ -211,14 +196,13 @@ static void tool_search_shows_the_query(void **state)
     expect_refused(&tool_search_handler, "mail", "not valid JSON");
 }
 
-static void custom_describes_the_grammar_to_the_model(void **state)
+TEST(custom_describes_the_grammar_to_the_model)
 {
     json_auto_t *entry =
         json_build("{s:s, s:{s:s, s:s, s:s}}", "description", "Adds.", "format", "type",
                    "grammar", "syntax", "lark", "definition", "start: INT");
     json_auto_t *described = custom_handler.init(&(struct tool_context){.entry = entry});
 
-    (void)state;
     assert_string_equal(json_get_string(described, "description", ""),
                         "Adds.\n\nThe input must match this grammar (lark):\nstart: INT");
 }

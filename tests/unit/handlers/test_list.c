@@ -11,9 +11,8 @@ static json_t *schema_of(const struct tool_handler *handler)
     return schema;
 }
 
-static void handlers_have_names_that_models_can_call(void **state)
+TEST(handlers_have_names_that_models_can_call)
 {
-    (void)state;
     for (size_t i = 0; all_handlers[i]; i++) {
         const char *name = all_handlers[i]->name;
 
@@ -24,9 +23,8 @@ static void handlers_have_names_that_models_can_call(void **state)
     }
 }
 
-static void handlers_either_run_in_a_group_or_are_the_clients(void **state)
+TEST(handlers_either_run_in_a_group_or_are_the_clients)
 {
-    (void)state;
     for (size_t i = 0; all_handlers[i]; i++) {
         const struct tool_handler *handler = all_handlers[i];
 
@@ -37,17 +35,15 @@ static void handlers_either_run_in_a_group_or_are_the_clients(void **state)
     }
 }
 
-static void handlers_are_listed_once(void **state)
+TEST(handlers_are_listed_once)
 {
-    (void)state;
     for (size_t i = 0; all_handlers[i]; i++)
         for (size_t j = 0; j < i; j++)
             assert_string_not_equal(all_handlers[i]->name, all_handlers[j]->name);
 }
 
-static void handlers_are_found(void **state)
+TEST(handlers_are_found)
 {
-    (void)state;
     handlers_register();
     assert_ptr_equal(tool_registry_find("basic", "datetime"), &datetime_handler);
     assert_ptr_equal(tool_registry_find("basic", "text"), &text_handler);
@@ -58,11 +54,10 @@ static void handlers_are_found(void **state)
 }
 
 /* What the model is offered for reading, and the name that the texts for the model have, are one tool. */
-static void the_reader_of_variables_is_the_one_that_its_group_names(void **state)
+TEST(the_reader_of_variables_is_the_one_that_its_group_names)
 {
     size_t readers = 0;
 
-    (void)state;
     handlers_register();
     for (size_t i = 0; all_handlers[i]; i++) {
         if (!(all_handlers[i]->flags & TOOL_READER))
@@ -75,11 +70,10 @@ static void the_reader_of_variables_is_the_one_that_its_group_names(void **state
 }
 
 /* F76. */
-static void registering_all_tools_again_changes_nothing(void **state)
+TEST(registering_all_tools_again_changes_nothing)
 {
     static const char *const basic[] = {"datetime", "text", "json2interface"};
 
-    (void)state;
     for (int i = 0; i < 2; i++) {
         handlers_register();
         for (size_t n = 0; n < COUNT_OF(basic); n++)
@@ -89,9 +83,8 @@ static void registering_all_tools_again_changes_nothing(void **state)
 }
 
 /* Peer fault B23: parameters without a type, and a description at the wrong one. */
-static void handlers_bella_B23_every_parameter_has_a_type_and_a_description(void **state)
+TEST(handlers_bella_B23_every_parameter_has_a_type_and_a_description)
 {
-    (void)state;
     for (size_t i = 0; all_handlers[i]; i++) {
         json_auto_t *schema = NULL;
         const char *name;

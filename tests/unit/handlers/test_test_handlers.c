@@ -16,22 +16,20 @@ static void expect_said(const struct outcome *outcome, size_t n, enum tool_outpu
         assert_string_equal(outcome->said[n].text, text);
 }
 
-static void test_slow_waits(void **state)
+TEST(test_slow_waits)
 {
     uint64_t start = clock_mono_ns();
 
-    (void)state;
     expect_tool_result(&test_slow_handler, "{\"ms\":30,\"text\":\"x\"}", "x");
     assert_true(clock_mono_ns() - start >= 30 * NS_PER_MS);
     expect_tool_result(&test_slow_handler, "{}", "done");
 }
 
-static void test_stream_says_its_pieces(void **state)
+TEST(test_stream_says_its_pieces)
 {
     AUTO_OUTCOME outcome = tool_run(&test_stream_handler,
                                     "{\"pieces\":[\"a\",\"b\",\"c\"],\"ms\":1,\"text\":\"r\"}");
 
-    (void)state;
     assert_int_equal(outcome.count, 3);
     expect_said(&outcome, 0, TOOL_OUTPUT_TEXT, NULL, "a");
     expect_said(&outcome, 1, TOOL_OUTPUT_TEXT, NULL, "b");
@@ -39,9 +37,8 @@ static void test_stream_says_its_pieces(void **state)
     assert_string_equal(outcome.text, "r");
 }
 
-static void test_fail_fails_with_its_message(void **state)
+TEST(test_fail_fails_with_its_message)
 {
-    (void)state;
     expect_tool_error(&test_fail_handler, "{\"message\":\"100 % broken\"}", ERR_INVALID,
                       "100 % broken");
     expect_tool_error(&test_fail_handler, "{}", ERR_INVALID, "always fails");
@@ -59,9 +56,8 @@ static void expect_end_of(const char *args, enum tool_status status, enum err_co
 }
 
 /* F11 */
-static void a_handler_says_how_it_ended(void **state)
+TEST(a_handler_says_how_it_ended)
 {
-    (void)state;
     expect_end_of("{\"text\":\"all\"}", TOOL_SUCCESS, ERR_OK, "all");
     expect_end_of("{\"status\":\"error\"}", TOOL_ERROR, ERR_UPSTREAM,
                   "test_ends failed and did not say why");
@@ -75,37 +71,34 @@ static void a_handler_says_how_it_ended(void **state)
                   "Tool test_ends not found");
 }
 
-static void test_final_answers_with_its_pieces(void **state)
+TEST(test_final_answers_with_its_pieces)
 {
     AUTO_OUTCOME outcome = tool_run(&test_final_handler, "{\"pieces\":[\"Hello \",\"you\"]}");
 
-    (void)state;
     assert_true(test_final_handler.flags & TOOL_FINAL);
     assert_int_equal(outcome.count, 2);
     assert_string_equal(outcome.text, "Hello you");
 }
 
-static void test_final_image_answers_with_an_image(void **state)
+TEST(test_final_image_answers_with_an_image)
 {
     AUTO_OUTCOME outcome = tool_run(&test_final_image_handler, "{}");
 
-    (void)state;
     assert_true(test_final_image_handler.flags & TOOL_FINAL);
     assert_int_equal(outcome.end.result.count, 1);
     assert_int_equal(outcome.end.result.parts[0].kind, TOOL_PART_IMAGE);
     assert_string_equal(outcome.end.result.parts[0].mime_type, "image/png");
 }
 
-static void test_hidden_is_hidden(void **state)
+TEST(test_hidden_is_hidden)
 {
     AUTO_OUTCOME outcome = tool_run(&test_hidden_handler, "{\"pieces\":[\"a\"]}");
 
-    (void)state;
     assert_true(test_hidden_handler.flags & TOOL_HIDDEN);
     assert_int_equal(outcome.count, 1);
 }
 
-static void test_stubborn_does_not_listen(void **state)
+TEST(test_stubborn_does_not_listen)
 {
     struct tool_executor *executor = tool_executor_new(1, 0.01);
     json_auto_t *args = json_build("{s:i}", "ms", 60);
@@ -114,7 +107,6 @@ static void test_stubborn_does_not_listen(void **state)
     struct tool_output output;
     struct taker taker;
 
-    (void)state;
     taker_init(&taker);
     assert_int_equal(tool_executor_start(executor, NULL), ERR_OK);
     spec.channel = tool_channel_new(1, NULL, 4, taker_wake, &taker);
@@ -131,11 +123,10 @@ static void test_stubborn_does_not_listen(void **state)
     taker_clear(&taker);
 }
 
-static void test_image_goes_through_its_stages(void **state)
+TEST(test_image_goes_through_its_stages)
 {
     AUTO_OUTCOME outcome = tool_run(&test_image_handler, "{\"partial_images\":2}");
 
-    (void)state;
     assert_ptr_equal(test_image_handler.item, &image_generation_item);
     assert_int_equal(outcome.count, 3);
     expect_said(&outcome, 0, TOOL_OUTPUT_STAGE, "generating", NULL);
@@ -146,12 +137,11 @@ static void test_image_goes_through_its_stages(void **state)
                         outcome.end.result.parts[0].data);
 }
 
-static void test_searches_say_that_they_search(void **state)
+TEST(test_searches_say_that_they_search)
 {
     AUTO_OUTCOME files = tool_run(&test_search_handler, "{\"text\":\"found\"}");
     AUTO_OUTCOME web = tool_run(&test_web_handler, "{\"text\":\"found\"}");
 
-    (void)state;
     assert_ptr_equal(test_search_handler.item, &file_search_item);
     assert_ptr_equal(test_web_handler.item, &web_search_item);
     expect_said(&files, 0, TOOL_OUTPUT_STAGE, "searching", NULL);
@@ -160,12 +150,11 @@ static void test_searches_say_that_they_search(void **state)
     assert_string_equal(web.text, "found");
 }
 
-static void test_code_streams_its_code(void **state)
+TEST(test_code_streams_its_code)
 {
     AUTO_OUTCOME outcome =
         tool_run(&test_code_handler, "{\"pieces\":[\"1+\",\"1\"],\"text\":\"2\"}");
 
-    (void)state;
     assert_ptr_equal(test_code_handler.item, &code_interpreter_item);
     assert_int_equal(outcome.count, 3);
     expect_said(&outcome, 0, TOOL_OUTPUT_DELTA, "code", "1+");
@@ -174,11 +163,10 @@ static void test_code_streams_its_code(void **state)
     assert_string_equal(outcome.text, "2");
 }
 
-static void test_weather_streams_its_forecast(void **state)
+TEST(test_weather_streams_its_forecast)
 {
     AUTO_OUTCOME outcome = tool_run(&test_weather_handler, "{\"pieces\":[\"Rain.\"]}");
 
-    (void)state;
     assert_int_equal(outcome.count, 3);
     expect_said(&outcome, 0, TOOL_OUTPUT_STAGE, "measuring", NULL);
     expect_said(&outcome, 1, TOOL_OUTPUT_DELTA, "forecast", "Rain.");
@@ -187,11 +175,10 @@ static void test_weather_streams_its_forecast(void **state)
 }
 
 /* Its type is in no table: the registry has it from the tool. */
-static void test_weather_has_an_item_that_nothing_else_knows(void **state)
+TEST(test_weather_has_an_item_that_nothing_else_knows)
 {
     const struct tool_item *item;
 
-    (void)state;
     handlers_register();
     item = tool_registry_item("weather_call");
     assert_ptr_equal(item, test_weather_handler.item);
@@ -202,7 +189,7 @@ static void test_weather_has_an_item_that_nothing_else_knows(void **state)
     handlers_register();
 }
 
-static void test_echo_context_shows_what_came_along(void **state)
+TEST(test_echo_context_shows_what_came_along)
 {
     const struct tenant tenant = {.project = "proj_1", .user = "ann"};
     json_auto_t *files = json_build("[s]", "file-1");
@@ -215,21 +202,19 @@ static void test_echo_context_shows_what_came_along(void **state)
                                                                   .files = files,
                                                                   .context = context});
 
-    (void)state;
     assert_string_equal(outcome.text,
                         "{\"call_id\":\"call_9\",\"project\":\"proj_1\",\"run\":\"run_1\","
                         "\"thread\":\"thread_1\",\"user\":\"ann\",\"args\":{\"a\":1},"
                         "\"config\":{},\"files\":[\"file-1\"],\"context\":{\"trace\":\"t1\"}}");
 }
 
-static void test_count_leaves_a_line_each_time(void **state)
+TEST(test_count_leaves_a_line_each_time)
 {
     char path[] = "/tmp/runnel-test-count-XXXXXX";
     int fd = mkstemp(path);
     AUTO_FREE char *args = mem_printf("{\"path\":\"%s\"}", path);
     char lines[64] = {0};
 
-    (void)state;
     assert_false(test_count_handler.flags & TOOL_IDEMPOTENT);
     assert_true(test_count_idempotent_handler.flags & TOOL_IDEMPOTENT);
     expect_tool_result(&test_count_handler, args, "done");

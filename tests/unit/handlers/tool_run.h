@@ -1,18 +1,13 @@
 #ifndef RUNNEL_TESTS_UNIT_HANDLERS_TOOL_RUN_H
 #define RUNNEL_TESTS_UNIT_HANDLERS_TOOL_RUN_H
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
 #include <string.h>
 
 #include "core/base/json.h"
 #include "core/base/mem.h"
 #include "core/tool/executor.h"
 #include "handlers/handlers.h"
+#include "tests/support/test.h"
 #include "tests/unit/core/tool/taker.h"
 
 /*

@@ -1,20 +1,13 @@
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-/* cmocka needs the four above. */
-#include <cmocka.h>
-
 #include <string.h>
 
 #include "core/base/compiler.h"
 #include "server/complaint.h"
+#include "tests/support/test.h"
 
-static void an_invalid_request_names_its_field(void **state)
+TEST(an_invalid_request_names_its_field)
 {
     struct err err;
 
-    (void)state;
     assert_int_equal(err_invalid(&err, "invalid_value", "model", "no model '%s'", "x"),
                      ERR_INVALID);
     assert_string_equal(complaint_code(&err), "invalid_value");
@@ -27,15 +20,14 @@ static void an_invalid_request_names_its_field(void **state)
     assert_null(complaint_param(&err));
 }
 
-static void the_text_of_an_error_is_optional(void **state)
+TEST(the_text_of_an_error_is_optional)
 {
-    (void)state;
     assert_int_equal(err_invalid(NULL, "c", "p", "text"), ERR_INVALID);
     assert_int_equal(err_set_api(NULL, ERR_LIMIT, "c", NULL, "text"), ERR_LIMIT);
 }
 
 /* The reason of the core, and the code and param that clients read. */
-static void each_reason_has_openais_name(void **state)
+TEST(each_reason_has_openais_name)
 {
     /* clang-format off */
     static const struct {
@@ -62,7 +54,6 @@ static void each_reason_has_openais_name(void **state)
     };
     /* clang-format on */
 
-    (void)state;
     assert_int_equal(COUNT_OF(table), REASON_COUNT);
     for (size_t i = 0; i < COUNT_OF(table); i++) {
         struct err err;
@@ -81,11 +72,10 @@ static void each_reason_has_openais_name(void **state)
 }
 
 /* A code of the upstream or of the server wins over the reason, a place over the param of the reason. */
-static void the_most_specific_name_wins(void **state)
+TEST(the_most_specific_name_wins)
 {
     struct err err;
 
-    (void)state;
     err_refuse(&err, ERR_LIMIT, REASON_BUSY, NULL, "No.");
     err.word = "insufficient_quota";
     assert_string_equal(complaint_code(&err), "insufficient_quota");
@@ -93,9 +83,8 @@ static void the_most_specific_name_wins(void **state)
     assert_string_equal(complaint_param(&err), "tools[0]");
 }
 
-static void every_code_has_a_status_and_a_type(void **state)
+TEST(every_code_has_a_status_and_a_type)
 {
-    (void)state;
     for (int code = ERR_OK + 1; code < ERR_CODE_COUNT; code++) {
         assert_in_range(err_http_status((enum err_code)code), 400, 599);
         assert_true(strlen(err_api_type((enum err_code)code)) > 0);

@@ -1,10 +1,3 @@
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-/* cmocka needs the four above. */
-#include <cmocka.h>
-
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,6 +6,7 @@
 
 #include "core/base/mem.h"
 #include "server/data_dir.h"
+#include "tests/support/test.h"
 
 static unsigned made;
 
@@ -40,7 +34,7 @@ static int remove_directory(void **state)
     return 0;
 }
 
-static void a_line_is_made_once_and_kept(void **state)
+TEST(a_line_is_made_once_and_kept)
 {
     char line[DATA_DIR_LINE_SIZE];
 
@@ -54,7 +48,7 @@ static void a_line_is_made_once_and_kept(void **state)
     assert_string_equal(line, "other");
 }
 
-static void a_restore_removes_only_what_is_new(void **state)
+TEST(a_restore_removes_only_what_is_new)
 {
     static const char *const names[] = {"lock", "node_id", "api_key"};
     AUTO_FREE char *fresh = mem_printf("%s/fresh", (char *)*state);
@@ -79,7 +73,7 @@ static void a_restore_removes_only_what_is_new(void **state)
     assert_int_equal(rmdir(fresh), 0); /* node_id is removed, the directory is not */
 }
 
-static void only_the_owner_may_read_the_file(void **state)
+TEST(only_the_owner_may_read_the_file)
 {
     AUTO_FREE char *path = mem_printf("%s/name", (char *)*state);
     char line[DATA_DIR_LINE_SIZE];
@@ -90,7 +84,7 @@ static void only_the_owner_may_read_the_file(void **state)
     assert_int_equal(status.st_mode & 0777, 0600);
 }
 
-static void an_empty_file_is_an_error_and_not_a_line(void **state)
+TEST(an_empty_file_is_an_error_and_not_a_line)
 {
     AUTO_FREE char *path = mem_printf("%s/name", (char *)*state);
     char line[DATA_DIR_LINE_SIZE];
@@ -103,12 +97,11 @@ static void an_empty_file_is_an_error_and_not_a_line(void **state)
     assert_int_equal(made, 0);
 }
 
-static void a_missing_directory_is_named(void **state)
+TEST(a_missing_directory_is_named)
 {
     char line[DATA_DIR_LINE_SIZE];
     struct err err;
 
-    (void)state;
     assert_int_equal(data_dir_line("/does/not/exist", "name", make_line, line, &err),
                      ERR_INTERNAL);
     assert_non_null(strstr(err.text, "/does/not/exist/name"));

@@ -6,15 +6,9 @@
 
 #include "tests/integration/core/store/run_samples.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-/* cmocka needs the four above. */
-#include <cmocka.h>
-
 #include "tests/integration/core/store/opened_store.h"
 #include "tests/support/pg_fixture.h"
+#include "tests/support/test.h"
 
 const unsigned char hash_one[32] = {1};
 const unsigned char hash_two[32] = {2};

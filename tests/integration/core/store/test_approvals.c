@@ -6,13 +6,6 @@
  * by hand, as rows of a response that has failed or was never stored.
  */
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-/* cmocka needs the four above. */
-#include <cmocka.h>
-
 #include <libpq-fe.h>
 #include <stdio.h>
 #include <string.h>
@@ -25,6 +18,7 @@
 #include "tests/integration/core/store/opened_store.h"
 #include "tests/integration/core/store/samples.h"
 #include "tests/support/pg_fixture.h"
+#include "tests/support/test.h"
 
 static struct approval_row sample_approval(const struct run_row *run)
 {
@@ -78,14 +72,13 @@ static enum err_code take(const char *id, bool approve, const char *by, bool *re
 }
 
 /* F46. */
-static void a_question_is_stored_with_its_run(void **state)
+TEST(a_question_is_stored_with_its_run)
 {
     char run[ID_SIZE], id[ID_SIZE];
     struct approval_row *rows;
     struct approval_row row;
     size_t count;
 
-    (void)state;
     asked(run, id);
     assert_int_equal(store_approvals_of_run(store, TENANT, run, &rows, &count, NULL), ERR_OK);
     assert_int_equal(count, 1);
@@ -103,12 +96,11 @@ static void a_question_is_stored_with_its_run(void **state)
 }
 
 /* F46. */
-static void an_answer_is_taken_up_once(void **state)
+TEST(an_answer_is_taken_up_once)
 {
     char run[ID_SIZE], id[ID_SIZE], other[ID_SIZE], other_question[ID_SIZE];
     bool lost = true;
 
-    (void)state;
     asked(run, id);
     asked(other, other_question); /* a response that exists and has completed */
     assert_int_equal(take(id, true, other, &lost), ERR_OK);
@@ -172,12 +164,11 @@ static bool approve_of_run(const struct run_row *run, const char *id)
 }
 
 /* Its writer does not learn that it was committed, and writes it again. */
-static void an_answer_outlasts_the_question_that_is_written_again(void **state)
+TEST(an_answer_outlasts_the_question_that_is_written_again)
 {
     char thread[ID_SIZE], ids[2][ID_LIMIT + 1] = {""};
     struct run_load load;
 
-    (void)state;
     sample_thread(thread);
     load = sample_created(store, thread);
     load.run.status = RUN_REQUIRES_ACTION;
@@ -198,12 +189,11 @@ static void an_answer_outlasts_the_question_that_is_written_again(void **state)
 }
 
 /* F110: what the response that was never stored has executed is unknown. */
-static void after_a_crash_the_answer_is_lost_and_may_be_given_again(void **state)
+TEST(after_a_crash_the_answer_is_lost_and_may_be_given_again)
 {
     char run[ID_SIZE], id[ID_SIZE];
     bool lost = true;
 
-    (void)state;
     asked(run, id);
     assert_int_equal(take(id, true, "resp_gone", &lost), ERR_OK);
     assert_false(lost);
@@ -213,13 +203,12 @@ static void after_a_crash_the_answer_is_lost_and_may_be_given_again(void **state
 }
 
 /* F46: both have read the question before it was answered. */
-static void of_two_responses_at_once_one_takes_an_answer_up(void **state)
+TEST(of_two_responses_at_once_one_takes_an_answer_up)
 {
     char run[ID_SIZE], id[ID_SIZE];
     struct approval_answer late = {.approve = true};
     bool lost = true;
 
-    (void)state;
     asked(run, id);
     late.id = id;
     assert_int_equal(take(id, true, "resp_first", &lost), ERR_OK);
@@ -250,12 +239,11 @@ static enum err_code make_taking(const char *thread, const char *id, int64_t see
 }
 
 /* F110. */
-static void an_answer_is_taken_up_with_the_response_that_is_made(void **state)
+TEST(an_answer_is_taken_up_with_the_response_that_is_made)
 {
     char run[ID_SIZE], id[ID_SIZE], made[ID_SIZE], thread[ID_SIZE];
     struct approval_row row;
 
-    (void)state;
     asked(run, id);
     sample_thread(thread);
     assert_int_equal(make_taking(thread, id, 7, made), ERR_CONFLICT);
@@ -295,13 +283,12 @@ static void expect_missing(const char *thread, const struct approval_answer *ans
     run_row_clear(&run);
 }
 
-static void the_error_names_the_missing_question(void **state)
+TEST(the_error_names_the_missing_question)
 {
     char run[ID_SIZE], id[ID_SIZE], thread[ID_SIZE];
     struct approval_row row;
     struct approval_answer answers[2];
 
-    (void)state;
     asked(run, id);
     sample_thread(thread);
     answers[0] = (struct approval_answer){.id = id, .approve = true};
@@ -313,14 +300,13 @@ static void the_error_names_the_missing_question(void **state)
     approval_row_clear(&row);
 }
 
-static void one_answer_that_does_not_fit_stores_none(void **state)
+TEST(one_answer_that_does_not_fit_stores_none)
 {
     char run[ID_SIZE], first[ID_SIZE], second[ID_SIZE];
     struct approval_answer answers[2];
     struct approval_row row;
     bool lost;
 
-    (void)state;
     asked(run, first);
     asked(run, second);
     assert_int_equal(take(second, false, "resp_gone", &lost), ERR_OK);
@@ -335,14 +321,13 @@ static void one_answer_that_does_not_fit_stores_none(void **state)
 }
 
 /* F46. */
-static void deciding_is_not_taking_up(void **state)
+TEST(deciding_is_not_taking_up)
 {
     struct approval_answer answer = {.approve = true, .reason = "fine"};
     char run[ID_SIZE], id[ID_SIZE];
     struct approval_row row;
     bool lost;
 
-    (void)state;
     asked(run, id);
     answer.id = id;
     assert_int_equal(store_approval_decide(store, TENANT, &answer, NULL, &row, NULL), ERR_OK);
@@ -407,12 +392,11 @@ static void decide_yes(const char *id)
 }
 
 /* F44. */
-static void a_question_that_its_response_waits_for_is_its_own(void **state)
+TEST(a_question_that_its_response_waits_for_is_its_own)
 {
     char run[ID_SIZE], id[ID_SIZE];
     bool taken, lost;
 
-    (void)state;
     held(run, id);
     assert_false(look(run, id, HOLD_READ, &taken));
     assert_true(taken);
@@ -426,12 +410,11 @@ static void a_question_that_its_response_waits_for_is_its_own(void **state)
 }
 
 /* F44. */
-static void a_question_that_is_no_longer_waited_for_is_left_to_the_next_response(void **state)
+TEST(a_question_that_is_no_longer_waited_for_is_left_to_the_next_response)
 {
     char run[ID_SIZE], id[ID_SIZE];
     bool taken;
 
-    (void)state;
     held(run, id);
     assert_false(look(run, id, HOLD_LEAVE, &taken));
     assert_false(taken);
@@ -442,14 +425,13 @@ static void a_question_that_is_no_longer_waited_for_is_left_to_the_next_response
 }
 
 /* F44, F110: the response left its question and then failed, so no response takes it up. */
-static void questions_that_a_failed_response_has_left_expire(void **state)
+TEST(questions_that_a_failed_response_has_left_expire)
 {
     char run[ID_SIZE], id[ID_SIZE];
     struct approval_answer answer = {.id = id, .approve = true};
     struct approval_row row;
     bool taken;
 
-    (void)state;
     held(run, id);
     assert_false(look(run, id, HOLD_LEAVE, &taken));
     assert_int_equal(store_approval_get(store, TENANT, id, &row, NULL), ERR_OK);
@@ -490,14 +472,13 @@ static struct run_write *both(const struct run_load *load, const char *question,
 }
 
 /* F39: an answer locks the question, then the item: so does the write of a run that has both. */
-static void an_answer_and_a_write_lock_in_one_order(void **state)
+TEST(an_answer_and_a_write_lock_in_one_order)
 {
     PGconn *connection = PQconnectdb(pg_fixture_url());
     struct run_load load = sample_created(store, "");
     char question[ID_SIZE], item[ID_SIZE];
     struct run_write *write;
 
-    (void)state;
     id_make(question, "mcpr_");
     id_make(item, "msg_");
     assert_int_equal(sample_put(store, both(&load, question, item)), ERR_OK);

@@ -3,13 +3,6 @@
  * repeat nothing, from either end, also at the edges.
  */
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-/* cmocka needs the four above. */
-#include <cmocka.h>
-
 #include <stdio.h>
 #include <string.h>
 
@@ -18,6 +11,7 @@
 #include "core/store/tables/assistants.h"
 #include "tests/integration/core/store/opened_store.h"
 #include "tests/support/tenants.h"
+#include "tests/support/test.h"
 
 #define MINE   TENANT_OF("proj_mine")
 #define THEIRS TENANT_OF("proj_theirs")
@@ -33,13 +27,12 @@ static void make(const struct tenant *tenant, char ret_id[ID_SIZE], const char *
     assistant_row_clear(&row);
 }
 
-static void an_assistant_that_was_made_is_found(void **state)
+TEST(an_assistant_that_was_made_is_found)
 {
     struct assistant_row row = {0};
     char id[ID_SIZE];
     int64_t before = clock_wall_us();
 
-    (void)state;
     make(MINE, id, "{\"model\":\"m\"}");
     assert_int_equal(store_assistant_get(store, MINE, id, &row, NULL), ERR_OK);
     assert_string_equal(row.id, id);
@@ -48,14 +41,13 @@ static void an_assistant_that_was_made_is_found(void **state)
     assistant_row_clear(&row);
 }
 
-static void another_project_does_not_find_it(void **state)
+TEST(another_project_does_not_find_it)
 {
     struct assistant_row row = {0};
     struct err theirs, unknown;
     char id[ID_SIZE];
     char expected[128];
 
-    (void)state;
     make(MINE, id, "{}");
     (void)snprintf(expected, sizeof(expected), "No assistant found with id '%s'.", id);
     assert_int_equal(store_assistant_get(store, THEIRS, id, &row, &theirs), ERR_NOT_FOUND);
@@ -72,12 +64,11 @@ static void another_project_does_not_find_it(void **state)
     assistant_row_clear(&row);
 }
 
-static void changes_replace_members_of_the_body(void **state)
+TEST(changes_replace_members_of_the_body)
 {
     struct assistant_row row = {0};
     char id[ID_SIZE];
 
-    (void)state;
     make(MINE, id, "{\"model\":\"m\",\"name\":\"old\",\"metadata\":{\"a\":\"b\"}}");
     assert_int_equal(store_assistant_modify(store, MINE, id,
                                             "{\"name\":null,\"metadata\":{\"c\":\"d\"}}", &row,
@@ -91,12 +82,11 @@ static void changes_replace_members_of_the_body(void **state)
     assistant_row_clear(&row);
 }
 
-static void a_deleted_assistant_is_gone(void **state)
+TEST(a_deleted_assistant_is_gone)
 {
     struct assistant_row row = {0};
     char id[ID_SIZE];
 
-    (void)state;
     make(MINE, id, "{}");
     assert_int_equal(store_assistant_delete(store, MINE, id, NULL), ERR_OK);
     assert_int_equal(store_assistant_get(store, MINE, id, &row, NULL), ERR_NOT_FOUND);
@@ -138,9 +128,8 @@ static void expect_page(const struct tenant *tenant, const struct page *page, si
     assistant_rows_free(rows, got);
 }
 
-static void pages_that_follow_each_other_miss_nothing(void **state)
+TEST(pages_that_follow_each_other_miss_nothing)
 {
-    (void)state;
     make_rows(TENANT_OF("proj_after"));
     for (int ascending = 0; ascending < 2; ascending++) {
         struct page page = {.limit = 20, .ascending = ascending};
@@ -155,9 +144,8 @@ static void pages_that_follow_each_other_miss_nothing(void **state)
     }
 }
 
-static void pages_before_lie_directly_before(void **state)
+TEST(pages_before_lie_directly_before)
 {
-    (void)state;
     make_rows(TENANT_OF("proj_before"));
     for (int ascending = 0; ascending < 2; ascending++) {
         struct page page = {.limit = 100, .ascending = ascending};
@@ -173,9 +161,8 @@ static void pages_before_lie_directly_before(void **state)
     }
 }
 
-static void a_page_may_lie_between_two_rows(void **state)
+TEST(a_page_may_lie_between_two_rows)
 {
-    (void)state;
     make_rows(TENANT_OF("proj_between"));
     for (int ascending = 0; ascending < 2; ascending++) {
         struct page page = {.limit = 10, .ascending = ascending};
@@ -188,11 +175,10 @@ static void a_page_may_lie_between_two_rows(void **state)
     }
 }
 
-static void an_exactly_full_page_has_no_more(void **state)
+TEST(an_exactly_full_page_has_no_more)
 {
     struct page page = {.limit = 100, .ascending = true};
 
-    (void)state;
     make_rows(TENANT_OF("proj_full"));
     memcpy(page.after, nth(true, 149), ID_SIZE);
     expect_page(TENANT_OF("proj_full"), &page, 150, 100, false);
@@ -202,7 +188,7 @@ static void an_exactly_full_page_has_no_more(void **state)
     expect_page(TENANT_OF("proj_nobody"), &page, 0, 0, false);
 }
 
-static void a_cursor_that_is_not_in_the_list_is_refused(void **state)
+TEST(a_cursor_that_is_not_in_the_list_is_refused)
 {
     struct page page = {.limit = 5};
     struct assistant_row *rows = NULL;
@@ -211,7 +197,6 @@ static void a_cursor_that_is_not_in_the_list_is_refused(void **state)
     struct err err;
     char id[ID_SIZE];
 
-    (void)state;
     make(MINE, id, "{}");
     memcpy(page.after, id, ID_SIZE);
     assert_int_equal(store_assistant_list(store, THEIRS, &page, &rows, &count, &more, &err),

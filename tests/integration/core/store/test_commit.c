@@ -8,13 +8,6 @@
  * for that.
  */
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-/* cmocka needs the four above. */
-#include <cmocka.h>
-
 #include <libpq-fe.h>
 #include <pthread.h>
 #include <stdatomic.h>
@@ -25,10 +18,11 @@
 #include "tests/integration/core/store/run_samples.h"
 #include "tests/integration/core/store/samples.h"
 #include "tests/support/pg_fixture.h"
+#include "tests/support/test.h"
 
 /* What was stored must not be reported as an outage, or the client would be refused when it tries
  * again. */
-static void a_commit_that_went_unanswered_is_looked_up(void **state)
+TEST(a_commit_that_went_unanswered_is_looked_up)
 {
     const char *const ids[] = {"a", "b"};
     struct run_load load, accepted, cancelled;
@@ -36,7 +30,6 @@ static void a_commit_that_went_unanswered_is_looked_up(void **state)
     char thread[ID_SIZE];
     bool repeated;
 
-    (void)state;
     sample_thread(thread);
     fault_arm("store.commit_unanswered", 1);
     fault_arm_also("commit.look", 1);
@@ -110,7 +103,7 @@ static enum err_code create_slowly(const char *end, struct run_load *ret_load)
     return rc;
 }
 
-static void a_commit_that_is_under_way_is_waited_for(void **state)
+TEST(a_commit_that_is_under_way_is_waited_for)
 {
     const char *const end = "SELECT pg_advisory_unlock(84)";
     const char *const kill = "SELECT pg_terminate_backend(pid) FROM pg_locks"
@@ -118,7 +111,6 @@ static void a_commit_that_is_under_way_is_waited_for(void **state)
     struct run_load load = {0};
     long leases;
 
-    (void)state;
     pg_fixture_ask("CREATE FUNCTION wait_84() RETURNS trigger LANGUAGE plpgsql AS"
                    " 'BEGIN PERFORM pg_advisory_xact_lock(84); RETURN NULL; END'");
     pg_fixture_ask("CREATE CONSTRAINT TRIGGER wait_84 AFTER INSERT ON runs"
@@ -162,12 +154,11 @@ out:
 }
 
 /* Whatever statement fails: an error says so, nothing is half done, and the next call works. */
-static void every_statement_may_fail(void **state)
+TEST(every_statement_may_fail)
 {
     const char *const points[] = {"store.begin", "store.exec", "store.commit",
                                   "store.commit_unanswered", "store.commit_under_way"};
 
-    (void)state;
     for (size_t i = 0; i < COUNT_OF(points); i++) {
         bool fired = true;
 

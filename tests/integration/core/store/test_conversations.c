@@ -6,13 +6,6 @@
  * then the conversation is read as a client and as the next response would.
  */
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-/* cmocka needs the four above. */
-#include <cmocka.h>
-
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -26,6 +19,7 @@
 #include "tests/integration/core/store/opened_store.h"
 #include "tests/integration/core/store/samples.h"
 #include "tests/support/pg_fixture.h"
+#include "tests/support/test.h"
 
 /* An item that no run has made, as clients add them. */
 static struct item_row loose_item(const char *body)
@@ -107,12 +101,11 @@ static enum err_code end(struct run_row *run, enum run_status status)
 
 /* ---- Responses ---- */
 
-static void all_items_of_a_response_arrive_with_its_end(void **state)
+TEST(all_items_of_a_response_arrive_with_its_end)
 {
     struct run_row run;
     char thread[ID_SIZE];
 
-    (void)state;
     sample_thread(thread);
     append(thread, "before");
     run = response_in(thread, 0);
@@ -129,7 +122,7 @@ static void all_items_of_a_response_arrive_with_its_end(void **state)
     run_row_clear(&run);
 }
 
-static void only_responses_that_ended_well_leave_items(void **state)
+TEST(only_responses_that_ended_well_leave_items)
 {
     static const struct {
         enum run_status status;
@@ -141,7 +134,6 @@ static void only_responses_that_ended_well_leave_items(void **state)
         {RUN_CANCELLED, ""},
     };
 
-    (void)state;
     for (size_t i = 0; i < COUNT_OF(ends); i++) {
         char thread[ID_SIZE];
         struct run_row run;
@@ -158,12 +150,11 @@ static void only_responses_that_ended_well_leave_items(void **state)
 }
 
 /* Another node has the lease: nothing of the old owner's end may be seen. */
-static void a_stale_owner_gives_nothing_to_the_conversation(void **state)
+TEST(a_stale_owner_gives_nothing_to_the_conversation)
 {
     char thread[ID_SIZE];
     struct run_row run;
 
-    (void)state;
     sample_thread(thread);
     run = response_in(thread, 0);
     assert_int_equal(begin(&run, 0, NULL), ERR_OK);
@@ -173,7 +164,7 @@ static void a_stale_owner_gives_nothing_to_the_conversation(void **state)
     run_row_clear(&run);
 }
 
-static void a_response_that_has_not_ended_locks_its_conversation(void **state)
+TEST(a_response_that_has_not_ended_locks_its_conversation)
 {
     struct run_row run, second, assistants;
     struct item_row item = loose_item("no");
@@ -182,7 +173,6 @@ static void a_response_that_has_not_ended_locks_its_conversation(void **state)
     char thread[ID_SIZE];
     struct err err;
 
-    (void)state;
     sample_thread(thread);
     append(thread, "before");
     run = response_in(thread, 0);
@@ -213,12 +203,11 @@ static void a_response_that_has_not_ended_locks_its_conversation(void **state)
 }
 
 /* A response continues exactly the conversation that its request has read. */
-static void a_conversation_that_has_grown_refuses_a_response(void **state)
+TEST(a_conversation_that_has_grown_refuses_a_response)
 {
     char thread[ID_SIZE];
     struct run_row run;
 
-    (void)state;
     sample_thread(thread);
     append(thread, "seen");
     append(thread, "not seen");
@@ -245,7 +234,7 @@ static struct run_load claim(void)
     return load;
 }
 
-static void a_node_that_takes_over_loads_the_conversation_then_the_response(void **state)
+TEST(a_node_that_takes_over_loads_the_conversation_then_the_response)
 {
     struct run_write *write;
     struct item_row answer;
@@ -253,7 +242,6 @@ static void a_node_that_takes_over_loads_the_conversation_then_the_response(void
     char thread[ID_SIZE];
     struct run_row run;
 
-    (void)state;
     sample_thread(thread);
     append(thread, "before");
     run = response_in(thread, RUN_BACKGROUND | RUN_RESUMABLE);
@@ -277,13 +265,12 @@ static void a_node_that_takes_over_loads_the_conversation_then_the_response(void
     run_row_clear(&run);
 }
 
-static void a_dead_nodes_foreground_gives_the_conversation_back(void **state)
+TEST(a_dead_nodes_foreground_gives_the_conversation_back)
 {
     struct run_row run, next;
     char thread[ID_SIZE];
     size_t count;
 
-    (void)state;
     sample_thread(thread);
     run = response_in(thread, 0);
     next = response_in(thread, 0);
@@ -301,12 +288,11 @@ static void a_dead_nodes_foreground_gives_the_conversation_back(void **state)
 
 /* ---- Deleting ---- */
 
-static void a_response_that_has_ended_outlives_its_conversation(void **state)
+TEST(a_response_that_has_ended_outlives_its_conversation)
 {
     char thread[ID_SIZE];
     struct run_row run, going;
 
-    (void)state;
     sample_thread(thread);
     append(thread, "before");
     run = response_in(thread, 0);
@@ -335,14 +321,13 @@ static void a_response_that_has_ended_outlives_its_conversation(void **state)
 
 /* ---- Chains ---- */
 
-static void a_chain_begins_with_what_lay_before_it(void **state)
+TEST(a_chain_begins_with_what_lay_before_it)
 {
     struct item_row *items = NULL;
     char thread[ID_SIZE], left[ID_SIZE];
     struct run_row run;
     size_t count = 0;
 
-    (void)state;
     sample_thread(thread);
     append(thread, "before");
     run = response_in(thread, 0);
@@ -362,13 +347,12 @@ static void a_chain_begins_with_what_lay_before_it(void **state)
 
 /* ---- Limits ---- */
 
-static void a_conversation_can_be_full(void **state)
+TEST(a_conversation_can_be_full)
 {
     struct item_row items[2] = {loose_item("one"), loose_item("two")};
     char thread[ID_SIZE];
     struct err err;
 
-    (void)state;
     sample_thread(thread);
     pg_fixture_ask(
         "INSERT INTO items (project_id, id, thread_id, position, input, hidden, turn,"

@@ -9,13 +9,6 @@
  * chains. The one test about the grace gives it an hour.
  */
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-/* cmocka needs the four above. */
-#include <cmocka.h>
-
 #include <stdio.h>
 #include <string.h>
 
@@ -26,6 +19,7 @@
 #include "tests/integration/core/store/opened_store.h"
 #include "tests/integration/core/store/samples.h"
 #include "tests/support/pg_fixture.h"
+#include "tests/support/test.h"
 
 #define NO_GRACE ((int64_t)0)
 #define HOUR     ((int64_t)3600 * 1000000)
@@ -148,11 +142,10 @@ static void expect_rows(const char *id, long runs, long items)
 
 /* ---- Chains ---- */
 
-static void descendants_keep_the_context_that_was_deleted(void **state)
+TEST(descendants_keep_the_context_that_was_deleted)
 {
     char a[ID_SIZE], b[ID_SIZE], c[ID_SIZE];
 
-    (void)state;
     respond(NULL, "a", a);
     respond(a, "b", b);
     respond(b, "c", c);
@@ -164,7 +157,7 @@ static void descendants_keep_the_context_that_was_deleted(void **state)
     expect_chain(c, "a b c");
 }
 
-static void a_deleted_response_is_not_found(void **state)
+TEST(a_deleted_response_is_not_found)
 {
     char a[ID_SIZE], b[ID_SIZE], thread[ID_SIZE];
     struct item_row *items;
@@ -172,7 +165,6 @@ static void a_deleted_response_is_not_found(void **state)
     struct err err;
     size_t count;
 
-    (void)state;
     respond(NULL, "a", a);
     respond(a, "b", b);
     assert_int_equal(store_response_delete(store, TENANT_OF("proj_other"), a, NO_GRACE, NULL),
@@ -192,11 +184,10 @@ static void a_deleted_response_is_not_found(void **state)
 
 /* A chain with two ends: what only the deleted end has read goes, what both have read stays
  * until the other end goes as well. */
-static void responses_that_no_other_continues_are_purged(void **state)
+TEST(responses_that_no_other_continues_are_purged)
 {
     char a[ID_SIZE], b[ID_SIZE], c[ID_SIZE], d[ID_SIZE];
 
-    (void)state;
     respond(NULL, "a", a);
     respond(a, "b", b);
     respond(b, "c", c);
@@ -216,11 +207,10 @@ static void responses_that_no_other_continues_are_purged(void **state)
     expect_rows(d, 0, 0);
 }
 
-static void a_purge_leaves_what_was_not_deleted(void **state)
+TEST(a_purge_leaves_what_was_not_deleted)
 {
     char a[ID_SIZE], b[ID_SIZE];
 
-    (void)state;
     respond(NULL, "a", a);
     respond(a, "b", b);
     delete (b);
@@ -230,12 +220,11 @@ static void a_purge_leaves_what_was_not_deleted(void **state)
     expect_chain(a, "a");
 }
 
-static void a_request_that_continues_it_has_time_to_store_its_response(void **state)
+TEST(a_request_that_continues_it_has_time_to_store_its_response)
 {
     char a[ID_SIZE], b[ID_SIZE];
     size_t count = 1;
 
-    (void)state;
     respond(NULL, "a", a);
     assert_int_equal(store_response_delete(store, TENANT, a, HOUR, NULL), ERR_OK);
     assert_int_equal(store_responses_purge(store, 10, HOUR, &count, NULL), ERR_OK);
@@ -251,14 +240,13 @@ static void a_request_that_continues_it_has_time_to_store_its_response(void **st
 
 /* ---- Conversations ---- */
 
-static void earlier_responses_keep_items_that_are_removed(void **state)
+TEST(earlier_responses_keep_items_that_are_removed)
 {
     char thread[ID_SIZE], first[ID_SIZE], second[ID_SIZE];
     char before[ID_LIMIT + 1], last[ID_LIMIT + 1];
     struct thread_row row;
     struct item_row item;
 
-    (void)state;
     sample_thread(thread);
     append(thread, "before", before);
     respond_in(thread, 1, "first", first);
@@ -278,12 +266,11 @@ static void earlier_responses_keep_items_that_are_removed(void **state)
     expect_chain(second, "first second");
 }
 
-static void items_that_no_response_has_read_are_deleted_at_once(void **state)
+TEST(items_that_no_response_has_read_are_deleted_at_once)
 {
     char thread[ID_SIZE], id[ID_LIMIT + 1];
     struct thread_row row;
 
-    (void)state;
     sample_thread(thread);
     append(thread, "x", id);
     assert_int_equal(store_conversation_item_delete(store, TENANT, thread, id, &row, NULL),
@@ -295,12 +282,11 @@ static void items_that_no_response_has_read_are_deleted_at_once(void **state)
 
 /* Two responses in the conversation and one that continues the first outside of it: each keeps
  * the items that its own context had, and the last one to go takes the items along. */
-static void responses_keep_the_items_of_a_deleted_conversation(void **state)
+TEST(responses_keep_the_items_of_a_deleted_conversation)
 {
     char thread[ID_SIZE], first[ID_SIZE], second[ID_SIZE], child[ID_SIZE];
     char id[ID_LIMIT + 1];
 
-    (void)state;
     sample_thread(thread);
     append(thread, "before", id);
     respond_in(thread, 1, "first", first);
@@ -326,12 +312,11 @@ static void responses_keep_the_items_of_a_deleted_conversation(void **state)
         pg_fixture_count("SELECT count(*) FROM runs WHERE thread_id = '%s'", thread), 0);
 }
 
-static void a_response_that_is_deleted_leaves_its_items_to_its_conversation(void **state)
+TEST(a_response_that_is_deleted_leaves_its_items_to_its_conversation)
 {
     char thread[ID_SIZE], first[ID_SIZE];
     char id[ID_LIMIT + 1];
 
-    (void)state;
     sample_thread(thread);
     append(thread, "before", id);
     respond_in(thread, 1, "first", first);

@@ -10,13 +10,6 @@
  * skipped otherwise. Waits have deadlines from patience.h, which grow on slow machines.
  */
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-/* cmocka needs the four above. */
-#include <cmocka.h>
-
 #include <fcntl.h>
 #include <ftw.h>
 #include <linux/capability.h>
@@ -42,6 +35,7 @@
 #include "core/store/embedded/socket_dir.h"
 #include "core/store/store.h"
 #include "tests/support/patience.h"
+#include "tests/support/test.h"
 
 static char root[64];
 static char data_dir[256];
@@ -128,12 +122,11 @@ static void read_socket_dir(const struct embedded *embedded, char ret_path[256])
 
 /* ---- Life ---- */
 
-static void a_cluster_is_made_started_and_stopped(void **state)
+TEST(a_cluster_is_made_started_and_stopped)
 {
     struct embedded *embedded = open_cluster();
     pid_t pid = postmaster_pid();
 
-    (void)state;
     assert_true(answers(embedded));
     assert_true(pid > 1);
     embedded_close(embedded);
@@ -141,24 +134,22 @@ static void a_cluster_is_made_started_and_stopped(void **state)
     assert_int_equal(postmaster_pid(), 0);
 }
 
-static void a_stopped_cluster_starts_quickly(void **state)
+TEST(a_stopped_cluster_starts_quickly)
 {
     uint64_t start = clock_mono_ns();
     struct embedded *embedded = open_cluster();
 
-    (void)state;
     assert_true(answers(embedded));
     assert_true(clock_mono_ns() - start < patience_ns(20));
     embedded_close(embedded);
 }
 
-static void it_listens_on_nothing_but_a_private_socket(void **state)
+TEST(it_listens_on_nothing_but_a_private_socket)
 {
     struct embedded *embedded = open_cluster();
     struct stat info;
     char path[320];
 
-    (void)state;
     assert_non_null(strstr(embedded_url(embedded), "/run'"));
     snprintf(path, sizeof(path), "%s/run", data_dir);
     assert_int_equal(stat(path, &info), 0);
@@ -167,12 +158,11 @@ static void it_listens_on_nothing_but_a_private_socket(void **state)
     embedded_close(embedded);
 }
 
-static void a_long_path_gets_a_short_socket_directory(void **state)
+TEST(a_long_path_gets_a_short_socket_directory)
 {
     struct embedded *embedded;
     char short_dir[256];
 
-    (void)state;
     go_far();
     embedded = open_cluster();
     assert_true(answers(embedded));
@@ -202,12 +192,11 @@ static void die_with_a_cluster(void)
     assert_true(WIFSIGNALED(status));
 }
 
-static void a_surviving_postmaster_is_adopted(void **state)
+TEST(a_surviving_postmaster_is_adopted)
 {
     struct embedded *embedded;
     pid_t pid;
 
-    (void)state;
     die_with_a_cluster();
     pid = postmaster_pid();
     assert_int_equal(kill(pid, 0), 0);
@@ -219,12 +208,11 @@ static void a_surviving_postmaster_is_adopted(void **state)
     assert_int_equal(postmaster_pid(), 0);
 }
 
-static void a_killed_postmaster_is_replaced(void **state)
+TEST(a_killed_postmaster_is_replaced)
 {
     struct embedded *embedded;
     pid_t pid;
 
-    (void)state;
     die_with_a_cluster();
     pid = postmaster_pid();
     kill(pid, SIGKILL);
@@ -235,13 +223,12 @@ static void a_killed_postmaster_is_replaced(void **state)
     embedded_close(embedded);
 }
 
-static void a_postmaster_that_ends_is_started_again(void **state)
+TEST(a_postmaster_that_ends_is_started_again)
 {
     struct embedded *embedded = open_cluster();
     AUTO_FREE char *url = mem_strdup(embedded_url(embedded));
     pid_t pid = postmaster_pid(), next;
 
-    (void)state;
     kill(pid, SIGKILL);
     await_end(pid);
     assert_false(answers(embedded));
@@ -256,7 +243,7 @@ static void a_postmaster_that_ends_is_started_again(void **state)
     embedded_close(embedded);
 }
 
-static void its_short_socket_directory_stays_when_it_is_started_again(void **state)
+TEST(its_short_socket_directory_stays_when_it_is_started_again)
 {
     go_far();
     a_postmaster_that_ends_is_started_again(state);
@@ -264,13 +251,12 @@ static void its_short_socket_directory_stays_when_it_is_started_again(void **sta
 }
 
 /* `runnel keys` comes after the crash and before the keeper. */
-static void another_process_that_revives_it_uses_the_same_short_directory(void **state)
+TEST(another_process_that_revives_it_uses_the_same_short_directory)
 {
     struct embedded *server, *guest;
     char path[256];
     pid_t pid;
 
-    (void)state;
     go_far();
     server = open_cluster();
     pid = postmaster_pid();
@@ -289,13 +275,12 @@ static void another_process_that_revives_it_uses_the_same_short_directory(void *
     come_back();
 }
 
-static void a_short_directory_of_the_dead_is_used_again(void **state)
+TEST(a_short_directory_of_the_dead_is_used_again)
 {
     struct embedded *embedded;
     char path[256];
     pid_t pid;
 
-    (void)state;
     go_far();
     die_with_a_cluster();
     pid = postmaster_pid();
@@ -312,13 +297,12 @@ static void a_short_directory_of_the_dead_is_used_again(void **state)
 }
 
 /* A cleaner of /tmp may remove it, or a person who tidies up data_dir/run. */
-static void a_socket_that_was_removed_comes_back(void **state)
+TEST(a_socket_that_was_removed_comes_back)
 {
     struct embedded *embedded = open_cluster();
     AUTO_FREE char *url = mem_strdup(embedded_url(embedded));
     char path[256];
 
-    (void)state;
     read_socket_dir(embedded, path);
     remove_tree(path);
     assert_false(answers(embedded));
@@ -328,19 +312,18 @@ static void a_socket_that_was_removed_comes_back(void **state)
     embedded_close(embedded);
 }
 
-static void a_short_directory_that_was_removed_comes_back(void **state)
+TEST(a_short_directory_that_was_removed_comes_back)
 {
     go_far();
     a_socket_that_was_removed_comes_back(state);
     come_back();
 }
 
-static void a_cluster_that_has_lost_its_socket_is_started_again(void **state)
+TEST(a_cluster_that_has_lost_its_socket_is_started_again)
 {
     struct embedded *server, *guest;
     char path[256];
 
-    (void)state;
     go_far();
     server = open_cluster();
     read_socket_dir(server, path);
@@ -355,12 +338,11 @@ static void a_cluster_that_has_lost_its_socket_is_started_again(void **state)
 }
 
 /* Any user may make a name in /tmp once it is free. */
-static void a_directory_of_another_user_is_not_used(void **state)
+TEST(a_directory_of_another_user_is_not_used)
 {
     struct embedded *embedded;
     char path[256], other[256];
 
-    (void)state;
     if (geteuid() != 0)
         skip();
     go_far();
@@ -385,13 +367,12 @@ static void a_directory_of_another_user_is_not_used(void **state)
 }
 
 /* Put there between the check and the change of the owner. */
-static void a_link_in_its_path_gives_nothing_away(void **state)
+TEST(a_link_in_its_path_gives_nothing_away)
 {
     AUTO_FREE char *target = mem_printf("%s/target", root);
     AUTO_FREE char *link = mem_printf("%s/link", root);
     struct stat info;
 
-    (void)state;
     if (geteuid() != 0)
         skip();
     assert_int_equal(mkdir(target, 0700), 0);
@@ -403,12 +384,11 @@ static void a_link_in_its_path_gives_nothing_away(void **state)
 }
 
 /* Its files are a copy of another cluster's, which runs. */
-static void a_copy_of_a_cluster_has_a_socket_of_its_own(void **state)
+TEST(a_copy_of_a_cluster_has_a_socket_of_its_own)
 {
     struct embedded *original, *copy;
     AUTO_FREE char *note = NULL, *copied_note = NULL;
 
-    (void)state;
     go_far();
     original = open_cluster();
     note = mem_printf("%s/socket_dir", data_dir);
@@ -497,14 +477,13 @@ static enum err_code end_waiting(struct waiting *waiting)
 }
 
 /* A wait that nothing ended would last longer than this test may. */
-static void a_process_that_is_to_stop_does_not_wait_for_a_replay(void **state)
+TEST(a_process_that_is_to_stop_does_not_wait_for_a_replay)
 {
     struct embedded *embedded = open_cluster();
     struct waiting waiting;
     pid_t pid = postmaster_pid();
     int begun;
 
-    (void)state;
     let_replay_hang(&begun);
     kill(pid, SIGKILL);
     await_end(pid);
@@ -516,12 +495,11 @@ static void a_process_that_is_to_stop_does_not_wait_for_a_replay(void **state)
     let_replay_end(begun);
 }
 
-static void a_process_that_is_to_stop_does_not_wait_for_a_start(void **state)
+TEST(a_process_that_is_to_stop_does_not_wait_for_a_start)
 {
     struct waiting waiting;
     int begun;
 
-    (void)state;
     let_replay_hang(&begun);
     start_waiting(&waiting, NULL);
     await_readable(begun);
@@ -531,14 +509,13 @@ static void a_process_that_is_to_stop_does_not_wait_for_a_start(void **state)
 }
 
 /* Nor for another process that waits. */
-static void closing_does_not_wait_for_a_process_that_opens(void **state)
+TEST(closing_does_not_wait_for_a_process_that_opens)
 {
     struct embedded *embedded = open_cluster();
     pid_t pid = postmaster_pid();
     struct waiting guest;
     int begun;
 
-    (void)state;
     let_replay_hang(&begun);
     kill(pid, SIGKILL);
     await_end(pid);
@@ -552,13 +529,12 @@ static void closing_does_not_wait_for_a_process_that_opens(void **state)
     let_replay_end(begun);
 }
 
-static void a_wait_that_was_given_up_may_be_taken_up_again(void **state)
+TEST(a_wait_that_was_given_up_may_be_taken_up_again)
 {
     struct embedded *embedded = open_cluster();
     pid_t pid = postmaster_pid();
     int stop_fd = eventfd(1, EFD_CLOEXEC);
 
-    (void)state;
     kill(pid, SIGKILL);
     await_end(pid);
     assert_int_equal(embedded_revive(embedded, stop_fd, NULL), ERR_CANCELLED);
@@ -582,7 +558,7 @@ static void set_tracing(bool on)
     assert_int_equal(syscall(SYS_capset, &header, sets), 0);
 }
 
-static void root_in_a_container_finds_what_survived(void **state)
+TEST(root_in_a_container_finds_what_survived)
 {
     set_tracing(false);
     assert_int_equal(prctl(PR_SET_DUMPABLE, 1), 0);
@@ -592,13 +568,12 @@ static void root_in_a_container_finds_what_survived(void **state)
     set_tracing(true);
 }
 
-static void a_stale_pid_file_that_names_a_stranger_does_no_harm(void **state)
+TEST(a_stale_pid_file_that_names_a_stranger_does_no_harm)
 {
     struct embedded *embedded;
     char path[320];
     FILE *file;
 
-    (void)state;
     snprintf(path, sizeof(path), "%s/pg/postmaster.pid", data_dir);
     file = fopen(path, "w");
     assert_non_null(file);
@@ -623,7 +598,7 @@ static int listen_at(const char *path)
 }
 
 /* As in another container: of its postmaster only the files are visible. */
-static void a_cluster_that_runs_out_of_sight_is_left_alone(void **state)
+TEST(a_cluster_that_runs_out_of_sight_is_left_alone)
 {
     AUTO_FREE char *pid_file = mem_printf("%s/pg/postmaster.pid", data_dir);
     AUTO_FREE char *path = mem_printf("%s/run/.s.PGSQL.5432", data_dir);
@@ -631,7 +606,6 @@ static void a_cluster_that_runs_out_of_sight_is_left_alone(void **state)
     struct err err;
     int fd;
 
-    (void)state;
     embedded_close(open_cluster());
     close(open(pid_file, O_CREAT | O_WRONLY, 0600));
     fd = listen_at(path);
@@ -647,7 +621,7 @@ static void a_cluster_that_runs_out_of_sight_is_left_alone(void **state)
 }
 
 /* Nor is its short directory ours to clear up. */
-static void a_short_directory_out_of_sight_is_left_alone(void **state)
+TEST(a_short_directory_out_of_sight_is_left_alone)
 {
     AUTO_FREE char *place = mem_printf("/tmp/runnel-seen%d", (int)getpid());
     AUTO_FREE char *path = mem_printf("%s/.s.PGSQL.5432", place);
@@ -656,7 +630,6 @@ static void a_short_directory_out_of_sight_is_left_alone(void **state)
     FILE *file;
     int fd;
 
-    (void)state;
     go_far();
     embedded_close(open_cluster());
     note = mem_printf("%s/socket_dir", data_dir);
@@ -678,12 +651,11 @@ static void a_short_directory_out_of_sight_is_left_alone(void **state)
     come_back();
 }
 
-static void a_cluster_that_is_half_made_is_made_again(void **state)
+TEST(a_cluster_that_is_half_made_is_made_again)
 {
     char saved[sizeof(data_dir)], path[320];
     struct embedded *embedded;
 
-    (void)state;
     memcpy(saved, data_dir, sizeof(saved));
     snprintf(data_dir, sizeof(data_dir), "%s/half", root);
     assert_int_equal(mkdir(data_dir, 0711), 0);
@@ -699,12 +671,11 @@ static void a_cluster_that_is_half_made_is_made_again(void **state)
 
 /* ---- Company ---- */
 
-static void one_server_at_a_time(void **state)
+TEST(one_server_at_a_time)
 {
     struct err err;
     int fd, second;
 
-    (void)state;
     assert_int_equal(data_dir_lock(data_dir, &fd, NULL), ERR_OK);
     assert_int_equal(data_dir_lock(data_dir, &second, &err), ERR_CONFLICT);
     assert_non_null(strstr(err.text, data_dir));
@@ -713,12 +684,11 @@ static void one_server_at_a_time(void **state)
     close(second);
 }
 
-static void the_cluster_does_not_inherit_the_lock(void **state)
+TEST(the_cluster_does_not_inherit_the_lock)
 {
     struct embedded *embedded;
     int fd;
 
-    (void)state;
     assert_int_equal(data_dir_lock(data_dir, &fd, NULL), ERR_OK);
     embedded = open_cluster();
     close(fd);
@@ -727,13 +697,12 @@ static void the_cluster_does_not_inherit_the_lock(void **state)
     embedded_close(embedded);
 }
 
-static void a_second_process_leaves_a_running_cluster_as_it_is(void **state)
+TEST(a_second_process_leaves_a_running_cluster_as_it_is)
 {
     struct embedded *server = open_cluster();
     struct embedded *guest = open_cluster();
     pid_t pid = postmaster_pid();
 
-    (void)state;
     assert_true(answers(guest));
     embedded_close(guest);
     assert_int_equal(postmaster_pid(), pid);
@@ -741,13 +710,12 @@ static void a_second_process_leaves_a_running_cluster_as_it_is(void **state)
     embedded_close(server);
 }
 
-static void the_last_to_leave_stops_it_whichever_process_started_it(void **state)
+TEST(the_last_to_leave_stops_it_whichever_process_started_it)
 {
     struct embedded *first = open_cluster();
     struct embedded *second = open_cluster();
     pid_t pid = postmaster_pid();
 
-    (void)state;
     embedded_close(first);
     assert_true(answers(second));
     assert_int_equal(postmaster_pid(), pid);
@@ -756,13 +724,12 @@ static void the_last_to_leave_stops_it_whichever_process_started_it(void **state
     assert_int_equal(postmaster_pid(), 0);
 }
 
-static void the_last_to_leave_stops_what_another_has_started_again(void **state)
+TEST(the_last_to_leave_stops_what_another_has_started_again)
 {
     struct embedded *server = open_cluster();
     struct embedded *guest = open_cluster();
     pid_t pid = postmaster_pid(), next;
 
-    (void)state;
     kill(pid, SIGKILL);
     await_end(pid);
     assert_int_equal(embedded_revive(server, -1, NULL), ERR_OK);
@@ -773,12 +740,11 @@ static void the_last_to_leave_stops_what_another_has_started_again(void **state)
     assert_int_equal(postmaster_pid(), 0);
 }
 
-static void a_process_that_was_killed_is_not_waited_for(void **state)
+TEST(a_process_that_was_killed_is_not_waited_for)
 {
     struct embedded *guest = open_cluster();
     pid_t pid = postmaster_pid();
 
-    (void)state;
     die_with_a_cluster();
     embedded_close(guest);
     assert_int_equal(kill(pid, 0), -1);
@@ -786,14 +752,13 @@ static void a_process_that_was_killed_is_not_waited_for(void **state)
 
 /* ---- Refusals ---- */
 
-static void both_major_versions_are_named(void **state)
+TEST(both_major_versions_are_named)
 {
     struct embedded *embedded;
     char path[320], text[16] = "";
     struct err err;
     FILE *file;
 
-    (void)state;
     snprintf(path, sizeof(path), "%s/pg/PG_VERSION", data_dir);
     file = fopen(path, "r+");
     assert_non_null(file);
@@ -812,13 +777,12 @@ static void both_major_versions_are_named(void **state)
     fclose(file);
 }
 
-static void a_directory_that_the_user_cannot_enter_is_named(void **state)
+TEST(a_directory_that_the_user_cannot_enter_is_named)
 {
     struct embedded *embedded;
     char closed[128], inner[160];
     struct err err;
 
-    (void)state;
     if (geteuid() != 0)
         skip();
     snprintf(closed, sizeof(closed), "%s/closed", root);

@@ -3,13 +3,6 @@
  * runs; then a call is looked up from different places, and the grant that is found is compared.
  */
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-/* cmocka needs the four above. */
-#include <cmocka.h>
-
 #include <stdio.h>
 #include <string.h>
 
@@ -19,6 +12,7 @@
 #include "core/store/tables/approvals/grants.h"
 #include "tests/integration/core/store/opened_store.h"
 #include "tests/integration/core/store/samples.h"
+#include "tests/support/test.h"
 
 /* One that a run's write carries; its id. */
 static void put_of(const char *tool, const char *scope, const char *scope_id, const char *match,
@@ -99,11 +93,10 @@ static const char *find(const char *tool, const char *key, const char *definitio
 }
 
 /* F47. */
-static void a_grant_is_for_one_definition_of_one_tool(void **state)
+TEST(a_grant_is_for_one_definition_of_one_tool)
 {
     char id[ID_SIZE];
 
-    (void)state;
     put("thread", "thread_here", "exact", "k1", true, id);
     assert_string_equal(find("a/b", "k1", "now"), id);
     assert_string_equal(find("a/b", "k1", "changed"), "");
@@ -112,11 +105,10 @@ static void a_grant_is_for_one_definition_of_one_tool(void **state)
 }
 
 /* F35. */
-static void the_most_specific_grant_counts(void **state)
+TEST(the_most_specific_grant_counts)
 {
     char wide[ID_SIZE], near[ID_SIZE], tool[ID_SIZE];
 
-    (void)state;
     put("run", "run_here", "tool", "", false, tool);
     put("user", "ada", "exact", "k3", true, wide);
     assert_string_equal(find("a/b", "k3", "now"), wide);
@@ -128,12 +120,11 @@ static void the_most_specific_grant_counts(void **state)
 }
 
 /* F35. */
-static void a_later_answer_replaces_the_grant(void **state)
+TEST(a_later_answer_replaces_the_grant)
 {
     char first[ID_SIZE], second[ID_SIZE];
     struct grant_row row;
 
-    (void)state;
     put("thread", "thread_here", "exact", "k5", true, first);
     put("thread", "thread_here", "exact", "k5", false, second);
     assert_string_equal(find("a/b", "k5", "now"), second);
@@ -141,13 +132,12 @@ static void a_later_answer_replaces_the_grant(void **state)
 }
 
 /* F47. */
-static void a_pattern_ends_in_a_star_or_is_the_text(void **state)
+TEST(a_pattern_ends_in_a_star_or_is_the_text)
 {
     struct grant_question question = {
         .tool = "a/b", .key = "", .definition = "now", .type = "bash"};
     char star[ID_SIZE], plain[ID_SIZE];
 
-    (void)state;
     put("thread", "thread_here", "pattern", "git *", true, star);
     put("thread", "thread_here", "pattern", "l_%", true, plain);
     question.text = "git push";
@@ -164,13 +154,12 @@ static void a_pattern_ends_in_a_star_or_is_the_text(void **state)
 }
 
 /* F84. */
-static void a_permission_is_covered_by_patterns_and_not_by_the_tool(void **state)
+TEST(a_permission_is_covered_by_patterns_and_not_by_the_tool)
 {
     struct grant_question question = {
         .tool = "a/any", .key = "", .definition = "now", .type = "bash", .text = "ls"};
     char id[ID_SIZE];
 
-    (void)state;
     put_of("a/any", "thread", "thread_here", "tool", "", true, id);
     assert_string_equal(find_at(&here, question), "");
     put_of("a/any", "thread", "thread_here", "pattern", "*", true, id);
@@ -182,14 +171,13 @@ static void a_permission_is_covered_by_patterns_and_not_by_the_tool(void **state
 }
 
 /* F46. */
-static void other_projects_and_places_see_nothing(void **state)
+TEST(other_projects_and_places_see_nothing)
 {
     struct grant_question question = {.tool = "a/b", .key = "k6", .definition = "now"};
     struct grant_place place = here;
     char id[ID_SIZE];
     struct grant_row row;
 
-    (void)state;
     put("thread", "thread_here", "exact", "k6", true, id);
     place.thread = "thread_there";
     assert_string_equal(find_at(&place, question), "");

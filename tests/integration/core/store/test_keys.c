@@ -6,13 +6,6 @@
  * asked for that.
  */
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-/* cmocka needs the four above. */
-#include <cmocka.h>
-
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -25,6 +18,7 @@
 #include "tests/integration/core/store/opened_store.h"
 #include "tests/support/patience.h"
 #include "tests/support/pg_fixture.h"
+#include "tests/support/test.h"
 
 /* ---- Poolers ---- */
 
@@ -57,21 +51,19 @@ static long prepared_after_two(bool behind_pooler)
     return count;
 }
 
-static void statements_are_prepared_once_and_not_behind_a_pooler(void **state)
+TEST(statements_are_prepared_once_and_not_behind_a_pooler)
 {
-    (void)state;
     assert_int_equal(prepared_after_two(false), 1);
     assert_int_equal(prepared_after_two(true), 0);
 }
 
 /* ---- Keys ---- */
 
-static void a_key_opens_its_project(void **state)
+TEST(a_key_opens_its_project)
 {
     char first[KEY_SIZE], second[KEY_SIZE];
     struct tenant tenant, again;
 
-    (void)state;
     assert_int_equal(store_key_create(store, "shop", first, NULL), ERR_OK);
     assert_int_equal(store_key_create(store, "shop", second, NULL), ERR_OK);
     assert_string_not_equal(first, second);
@@ -86,11 +78,10 @@ static void a_key_opens_its_project(void **state)
     assert_string_not_equal(tenant.project, again.project);
 }
 
-static void only_the_hash_is_kept(void **state)
+TEST(only_the_hash_is_kept)
 {
     char key[KEY_SIZE];
 
-    (void)state;
     assert_int_equal(store_key_create(store, "secret", key, NULL), ERR_OK);
     assert_int_equal(pg_fixture_count("SELECT count(*) FROM api_keys k"
                                       " WHERE k::text LIKE '%%%s%%'",
@@ -100,23 +91,21 @@ static void only_the_hash_is_kept(void **state)
         pg_fixture_count("SELECT count(*) FROM api_keys WHERE hash = sha256('%s')", key), 1);
 }
 
-static void unknown_keys_are_unauthorized(void **state)
+TEST(unknown_keys_are_unauthorized)
 {
     struct tenant tenant;
     struct err err;
 
-    (void)state;
     assert_int_equal(store_key_find(store, "sk-nonsense", &tenant, &err), ERR_UNAUTHORIZED);
     assert_int_equal(err.reason, REASON_UNKNOWN_KEY);
     assert_int_equal(store_key_find(store, "", &tenant, &err), ERR_UNAUTHORIZED);
 }
 
-static void a_revoked_key_is_refused_at_once(void **state)
+TEST(a_revoked_key_is_refused_at_once)
 {
     char key[KEY_SIZE];
     struct tenant tenant;
 
-    (void)state;
     assert_int_equal(store_key_create(store, "gone", key, NULL), ERR_OK);
     assert_int_equal(store_key_revoke(store, key, NULL), ERR_OK);
     assert_int_equal(store_key_find(store, key, &tenant, NULL), ERR_UNAUTHORIZED);
@@ -133,7 +122,7 @@ static const struct key_row *find_project(const struct key_row *rows, size_t cou
     return NULL;
 }
 
-static void the_list_shows_prefixes_and_takes_ids(void **state)
+TEST(the_list_shows_prefixes_and_takes_ids)
 {
     char key[KEY_SIZE], expected[24];
     struct tenant tenant;
@@ -141,7 +130,6 @@ static void the_list_shows_prefixes_and_takes_ids(void **state)
     struct key_row *rows;
     size_t count;
 
-    (void)state;
     assert_int_equal(store_key_create(store, "listed", key, NULL), ERR_OK);
     assert_int_equal(store_key_list(store, &rows, &count, NULL), ERR_OK);
     row = find_project(rows, count, "listed");
@@ -157,12 +145,11 @@ static void the_list_shows_prefixes_and_takes_ids(void **state)
     free(rows);
 }
 
-static void a_key_of_the_settings_opens_its_project(void **state)
+TEST(a_key_of_the_settings_opens_its_project)
 {
     char project[ID_SIZE], found[ID_SIZE];
     struct tenant tenant;
 
-    (void)state;
     assert_int_equal(store_key_ensure(store, "default", "any-string", project, NULL), ERR_OK);
     assert_int_equal(store_key_find(store, "any-string", &tenant, NULL), ERR_OK);
     assert_string_equal(tenant.project, project);
@@ -180,14 +167,13 @@ static void a_key_of_the_settings_opens_its_project(void **state)
 }
 
 /* A request of a project without settings need not query them. */
-static void a_key_says_whether_there_are_tool_settings(void **state)
+TEST(a_key_says_whether_there_are_tool_settings)
 {
     const struct tool_settings_change change = {.user = "ann", .tool_groups = "{}"};
     CLEANUP(tool_settings_row_clear) struct tool_settings_row row = {0};
     char key[KEY_SIZE];
     struct tenant tenant;
 
-    (void)state;
     assert_int_equal(store_key_create(store, "settled", key, NULL), ERR_OK);
     assert_int_equal(store_key_find(store, key, &tenant, NULL), ERR_OK);
     assert_int_equal(tenant.features, 0);
@@ -196,14 +182,13 @@ static void a_key_says_whether_there_are_tool_settings(void **state)
     assert_int_equal(tenant.features, TENANT_TOOL_SETTINGS);
 }
 
-static void a_short_key_is_not_given_away_by_its_prefix(void **state)
+TEST(a_short_key_is_not_given_away_by_its_prefix)
 {
     const struct key_row *row;
     struct key_row *rows;
     char project[ID_SIZE];
     size_t count;
 
-    (void)state;
     /* Six bytes, of which the third begins a character of two. */
     assert_int_equal(store_key_ensure(store, "short", "a\xc3\xa9xyz", project, NULL), ERR_OK);
     assert_int_equal(store_key_list(store, &rows, &count, NULL), ERR_OK);
@@ -213,12 +198,11 @@ static void a_short_key_is_not_given_away_by_its_prefix(void **state)
     free(rows);
 }
 
-static void finding_a_project_does_not_make_it(void **state)
+TEST(finding_a_project_does_not_make_it)
 {
     char made[ID_SIZE], found[ID_SIZE];
     struct err err;
 
-    (void)state;
     for (int i = 0; i < 2; i++)
         assert_int_equal(store_project_find(store, "sought", found, &err), ERR_NOT_FOUND);
     assert_int_equal(store_project_ensure(store, "sought", made, NULL), ERR_OK);
@@ -226,12 +210,11 @@ static void finding_a_project_does_not_make_it(void **state)
     assert_string_equal(found, made);
 }
 
-static void project_names_have_a_limit(void **state)
+TEST(project_names_have_a_limit)
 {
     char key[KEY_SIZE];
     char name[65];
 
-    (void)state;
     memset(name, 'x', 64);
     name[64] = '\0';
     assert_int_equal(store_key_create(store, name, key, NULL), ERR_INVALID);

@@ -6,13 +6,6 @@
  * the leases that it leaves, because claiming takes whatever it finds.
  */
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-/* cmocka needs the four above. */
-#include <cmocka.h>
-
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
@@ -24,8 +17,9 @@
 #include "tests/integration/core/store/run_samples.h"
 #include "tests/integration/core/store/samples.h"
 #include "tests/support/pg_fixture.h"
+#include "tests/support/test.h"
 
-static void renewals_keep_the_leases_of_this_node(void **state)
+TEST(renewals_keep_the_leases_of_this_node)
 {
     char threads[3][ID_SIZE];
     struct run_load loads[3], cancelled;
@@ -34,7 +28,6 @@ static void renewals_keep_the_leases_of_this_node(void **state)
     int64_t fences[3];
     enum cancel_outcome outcome;
 
-    (void)state;
     for (size_t i = 0; i < 3; i++) {
         sample_thread(threads[i]);
         loads[i] = sample_created(store, threads[i]);
@@ -85,12 +78,11 @@ static void *claim(void *arg)
 
 /* Both claim at the same moment: each run must go to exactly one of them, and its fence grow by
  * one. */
-static void two_nodes_share_the_orphans_without_overlap(void **state)
+TEST(two_nodes_share_the_orphans_without_overlap)
 {
     struct claimer claimers[2] = {{.store = store}, {.store = other_store}};
     pthread_t threads[2];
 
-    (void)state;
     for (int i = 0; i < ORPHANS; i++) {
         char thread[ID_SIZE];
         struct run_load load;
@@ -135,12 +127,11 @@ static size_t claim_all(struct store *node, size_t limit, char ret_first[ID_SIZE
     return count;
 }
 
-static void only_runs_without_a_live_owner_are_claimed_and_orphans_first(void **state)
+TEST(only_runs_without_a_live_owner_are_claimed_and_orphans_first)
 {
     char threads[5][ID_SIZE], first[ID_SIZE];
     struct run_load loads[5];
 
-    (void)state;
     for (size_t i = 0; i < 5; i++) {
         sample_thread(threads[i]);
         loads[i] = sample_created(store, threads[i]);
@@ -163,14 +154,13 @@ static void only_runs_without_a_live_owner_are_claimed_and_orphans_first(void **
     pg_fixture_ask("DELETE FROM run_leases");
 }
 
-static void a_node_that_was_started_again_finds_its_runs_at_once(void **state)
+TEST(a_node_that_was_started_again_finds_its_runs_at_once)
 {
     const struct store_options options = {.node_id = "node_test/boot_2"};
     struct store *reborn = pg_fixture_store_with(&options);
     char thread[ID_SIZE], first[ID_SIZE];
     struct run_load load;
 
-    (void)state;
     sample_thread(thread);
     load = sample_created(store, thread);
     assert_int_equal(claim_all(other_store, 10, first), 0);
@@ -192,13 +182,12 @@ static void make_own(struct run_load *ret_load)
 
 /* After the database stood still every lease has expired. This node keeps its own, and other nodes
  * get time to renew theirs. */
-static void a_live_run_is_not_taken_from_its_owner(void **state)
+TEST(a_live_run_is_not_taken_from_its_owner)
 {
     struct run_load *loads, load;
     char first[ID_SIZE];
     size_t count;
 
-    (void)state;
     make_own(&load);
     assert_int_equal(claim_all(store, 10, first), 0);
     assert_int_equal(
@@ -210,14 +199,13 @@ static void a_live_run_is_not_taken_from_its_owner(void **state)
     pg_fixture_ask("DELETE FROM run_leases");
 }
 
-static void a_lease_whose_run_is_not_in_memory_is_given_back(void **state)
+TEST(a_lease_whose_run_is_not_in_memory_is_given_back)
 {
     struct run_load alive, forgotten, fresh;
     char thread[ID_SIZE], first[ID_SIZE];
     const char *ids[1];
     size_t count;
 
-    (void)state;
     make_own(&alive);
     make_own(&forgotten);
     sample_thread(thread);
@@ -237,7 +225,7 @@ static void a_lease_whose_run_is_not_in_memory_is_given_back(void **state)
 
 /* The claim waited longer than other nodes need to renew their leases. A store whose leases last
  * a microsecond has always waited too long. */
-static void a_claim_that_waited_takes_nothing(void **state)
+TEST(a_claim_that_waited_takes_nothing)
 {
     const struct store_options options = {.node_id = "node_hasty/boot_1",
                                           .lease_seconds = 0.000001};
@@ -246,7 +234,6 @@ static void a_claim_that_waited_takes_nothing(void **state)
     struct err err;
     size_t count;
 
-    (void)state;
     make_own(&load);
     assert_int_equal(store_runs_claim(hasty, CLAIM_ALL, 10, CONTEXT, &loads, &count, &err),
                      ERR_STORE);
@@ -258,7 +245,7 @@ static void a_claim_that_waited_takes_nothing(void **state)
 }
 
 /* A write of frames does not update the lease, so the end of the log is read from the log. */
-static void a_state_without_events_closes_the_log_as_far_as_it_goes(void **state)
+TEST(a_state_without_events_closes_the_log_as_far_as_it_goes)
 {
     struct run_load load, *claimed;
     char thread[ID_SIZE];
@@ -266,7 +253,6 @@ static void a_state_without_events_closes_the_log_as_far_as_it_goes(void **state
     struct item_row item;
     size_t count;
 
-    (void)state;
     sample_thread(thread);
     load = sample_created(store, thread);
     write = sample_write(&load.run, load.fence);
@@ -290,7 +276,7 @@ static void a_state_without_events_closes_the_log_as_far_as_it_goes(void **state
     end_run(&load);
 }
 
-static void an_event_behind_the_last_state_leaves_the_log_open(void **state)
+TEST(an_event_behind_the_last_state_leaves_the_log_open)
 {
     struct run_load load, *claimed;
     char thread[ID_SIZE];
@@ -298,7 +284,6 @@ static void an_event_behind_the_last_state_leaves_the_log_open(void **state)
     struct item_row item;
     size_t count;
 
-    (void)state;
     sample_thread(thread);
     load = sample_created(store, thread);
     for (int round = 0; round < 2; round++) {
@@ -324,7 +309,7 @@ static void an_event_behind_the_last_state_leaves_the_log_open(void **state)
     end_run(&load);
 }
 
-static void foreground_responses_of_a_dead_node_fail(void **state)
+TEST(foreground_responses_of_a_dead_node_fail)
 {
     struct run_row dead = sample_run("", RUN_IN_PROGRESS),
                    alive = sample_run("", RUN_IN_PROGRESS);
@@ -332,7 +317,6 @@ static void foreground_responses_of_a_dead_node_fail(void **state)
     char first[ID_SIZE];
     size_t count;
 
-    (void)state;
     write = sample_write(&dead, 0);
     write->create = true;
     assert_int_equal(sample_put(store, write), ERR_OK);
@@ -363,14 +347,13 @@ static void foreground_responses_of_a_dead_node_fail(void **state)
 
 /* ---- Cancelling ---- */
 
-static void cancelling_says_where_the_run_is(void **state)
+TEST(cancelling_says_where_the_run_is)
 {
     char here[ID_SIZE], away[ID_SIZE], unowned[ID_SIZE];
     enum cancel_outcome outcome;
     struct run_load owned, foreign, waiting, load;
     struct err err;
 
-    (void)state;
     sample_thread(here);
     sample_thread(away);
     sample_thread(unowned);
@@ -418,13 +401,12 @@ static void cancelling_says_where_the_run_is(void **state)
 
 #ifdef RUNNEL_FAULTS
 /* The sanitizer finds the leak, if it leaks. */
-static void a_claim_that_fails_changes_nothing(void **state)
+TEST(a_claim_that_fails_changes_nothing)
 {
     struct run_load load, *claimed;
     char thread[ID_SIZE], first[ID_SIZE];
     size_t count;
 
-    (void)state;
     sample_thread(thread);
     load = sample_created(store, thread);
     pg_fixture_ask("UPDATE run_leases SET owner = 'node_dead/boot_1',"

@@ -4,13 +4,6 @@
  * fault that is armed for a later visit shows how often the statement was executed.
  */
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-/* cmocka needs the four above. */
-#include <cmocka.h>
-
 #include <libpq-fe.h>
 #include <semaphore.h>
 #include <stdio.h>
@@ -24,6 +17,7 @@
 #include "tests/integration/core/store/opened_store.h"
 #include "tests/integration/core/store/samples.h"
 #include "tests/support/pg_fixture.h"
+#include "tests/support/test.h"
 
 #define FOLLOWERS 20
 
@@ -96,13 +90,12 @@ static void await_reader(void)
 /* ---- Promises ---- */
 
 /* The fault would strike at the fifth read: four different requests may be made, and no more. */
-static void equal_requests_are_answered_together(void **state)
+TEST(equal_requests_are_answered_together)
 {
     struct run_row run = logged_run(), other = logged_run();
     struct log_read reads[FOLLOWERS], first, later, others;
     PGconn *session = hold_log();
 
-    (void)state;
 #ifdef RUNNEL_FAULTS
     fault_arm("store_events_read", 5);
 #endif
@@ -131,13 +124,12 @@ static void equal_requests_are_answered_together(void **state)
     run_row_clear(&other);
 }
 
-static void every_request_for_a_deleted_run_is_answered(void **state)
+TEST(every_request_for_a_deleted_run_is_answered)
 {
     struct run_row run = logged_run(), gone = sample_run("", RUN_IN_PROGRESS);
     struct log_read first, reads[3];
     PGconn *session = hold_log();
 
-    (void)state;
     ask(&first, &run, 0);
     await_reader();
     for (size_t i = 0; i < COUNT_OF(reads); i++)

@@ -6,13 +6,6 @@
  * that those steps had: the schema itself is the same.
  */
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-/* cmocka needs the four above. */
-#include <cmocka.h>
-
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -24,10 +17,10 @@
 #include "core/store/tables/keys.h"
 #include "tests/integration/core/store/opened_store.h"
 #include "tests/support/pg_fixture.h"
+#include "tests/support/test.h"
 
-static void migrating_again_changes_nothing(void **state)
+TEST(migrating_again_changes_nothing)
 {
-    (void)state;
     assert_int_equal(store_migrate(pg_fixture_url(), -1, NULL), ERR_OK);
     assert_int_equal(pg_fixture_count("SELECT count(*) FROM schema_migrations"),
                      migration_count);
@@ -68,24 +61,22 @@ static void migrate_from_four_threads(const char *url)
     }
 }
 
-static void servers_that_start_at_once_migrate_once(void **state)
+TEST(servers_that_start_at_once_migrate_once)
 {
     char *url = other_database("fresh");
 
-    (void)state;
     pg_fixture_ask("CREATE DATABASE fresh");
     migrate_from_four_threads(url);
     pg_fixture_ask("DROP DATABASE fresh");
     free(url);
 }
 
-static void a_newer_database_is_refused_with_both_versions(void **state)
+TEST(a_newer_database_is_refused_with_both_versions)
 {
     AUTO_FREE char *known = mem_printf("%zu", migration_count);
     AUTO_FREE char *later = mem_printf("%zu", migration_count + 1);
     struct err err;
 
-    (void)state;
     pg_fixture_ask("INSERT INTO schema_migrations SELECT max(version) + 1, 'later', '', 0"
                    " FROM schema_migrations");
     assert_int_equal(store_migrate(pg_fixture_url(), -1, &err), ERR_STORE);
@@ -97,11 +88,10 @@ static void a_newer_database_is_refused_with_both_versions(void **state)
     assert_int_equal(store_schema_check(store, &err), ERR_OK);
 }
 
-static void a_changed_migration_is_noticed(void **state)
+TEST(a_changed_migration_is_noticed)
 {
     struct err err;
 
-    (void)state;
     pg_fixture_ask(
         "UPDATE schema_migrations SET checksum = reverse(checksum) WHERE version = 1");
     assert_int_equal(store_migrate(pg_fixture_url(), -1, &err), ERR_STORE);
@@ -174,7 +164,7 @@ static char *schema_rows(void)
                        "  WHERE connamespace = 'public'::regnamespace) all_rows (x)"));
 }
 
-static void all_old_steps_become_the_files_of_today(void **state)
+TEST(all_old_steps_become_the_files_of_today)
 {
     AUTO_FREE char *today = rows_of_migrations();
     AUTO_FREE char *schema = schema_rows();
@@ -182,7 +172,6 @@ static void all_old_steps_become_the_files_of_today(void **state)
     AUTO_FREE char *schema_after = NULL;
     char project[ID_SIZE], kept[ID_SIZE];
 
-    (void)state;
     assert_int_equal(store_project_ensure(store, "before", project, NULL), ERR_OK);
     pretend_old(OLD_STEPS);
     assert_int_equal(store_schema_check(store, NULL), ERR_STORE);
@@ -197,25 +186,23 @@ static void all_old_steps_become_the_files_of_today(void **state)
     assert_string_equal(kept, project);
 }
 
-static void servers_that_find_old_steps_at_once_replace_them_once(void **state)
+TEST(servers_that_find_old_steps_at_once_replace_them_once)
 {
     AUTO_FREE char *today = rows_of_migrations();
     AUTO_FREE char *after = NULL;
 
-    (void)state;
     pretend_old(OLD_STEPS);
     migrate_from_four_threads(pg_fixture_url());
     after = rows_of_migrations();
     assert_string_equal(after, today);
 }
 
-static void old_steps_stay_when_replacing_them_fails(void **state)
+TEST(old_steps_stay_when_replacing_them_fails)
 {
     AUTO_FREE char *before = NULL;
     AUTO_FREE char *after = NULL;
     struct err err;
 
-    (void)state;
     pretend_old(OLD_STEPS);
     before = rows_of_migrations();
     pg_fixture_ask("ALTER TABLE schema_migrations ADD CONSTRAINT no_more"
@@ -229,11 +216,10 @@ static void old_steps_stay_when_replacing_them_fails(void **state)
     assert_int_equal(store_migrate(pg_fixture_url(), -1, NULL), ERR_OK);
 }
 
-static void a_database_that_lacks_an_old_step_is_refused_and_left_alone(void **state)
+TEST(a_database_that_lacks_an_old_step_is_refused_and_left_alone)
 {
     struct err err;
 
-    (void)state;
     for (size_t count = 1; count < OLD_STEPS; count++) {
         AUTO_FREE char *before = NULL;
         AUTO_FREE char *after = NULL;
@@ -251,11 +237,10 @@ static void a_database_that_lacks_an_old_step_is_refused_and_left_alone(void **s
     assert_int_equal(store_migrate(pg_fixture_url(), -1, NULL), ERR_OK);
 }
 
-static void an_old_step_in_another_version_is_refused(void **state)
+TEST(an_old_step_in_another_version_is_refused)
 {
     struct err err;
 
-    (void)state;
     pretend_old(OLD_STEPS);
     pg_fixture_ask(
         "UPDATE schema_migrations SET checksum = reverse(checksum) WHERE version = 12");

@@ -11,13 +11,6 @@
  * until then.
  */
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-/* cmocka needs the four above. */
-#include <cmocka.h>
-
 #include <libpq-fe.h>
 #include <poll.h>
 #include <pthread.h>
@@ -34,6 +27,7 @@
 #include "core/store/writer/writer.h"
 #include "tests/integration/core/store/samples.h"
 #include "tests/support/pg_fixture.h"
+#include "tests/support/test.h"
 
 #define DEADLINE 0.4
 
@@ -107,12 +101,11 @@ static size_t end_stalled(double seconds)
     return count;
 }
 
-static void a_pipeline_that_stands_still_is_ended(void **state)
+TEST(a_pipeline_that_stands_still_is_ended)
 {
     PGconn *still = stand_still();
     struct pollfd socket = {.fd = PQsocket(still), .events = POLLIN};
 
-    (void)state;
     while (!pg_fixture_count("SELECT count(*) FROM pg_stat_activity WHERE state = 'active'"
                              " AND wait_event = 'ClientRead' AND backend_xid IS NOT NULL"))
         continue;
@@ -129,12 +122,11 @@ static void a_pipeline_that_stands_still_is_ended(void **state)
 
 /* ---- A server that does not answer ---- */
 
-static void a_frozen_server_costs_one_deadline_then_nothing(void **state)
+TEST(a_frozen_server_costs_one_deadline_then_nothing)
 {
     uint64_t start;
     struct err err;
 
-    (void)state;
     assert_int_equal(call(NULL), ERR_OK);
     assert_true(signal_backends(SIGSTOP) > 0);
     start = clock_mono_ns();
@@ -182,12 +174,11 @@ static void *connect_then_call_later(void *arg)
     return NULL;
 }
 
-static void connections_from_before_an_outage_are_not_used_again(void **state)
+TEST(connections_from_before_an_outage_are_not_used_again)
 {
     struct other_thread other;
     pthread_t thread;
 
-    (void)state;
     sem_init(&other.connected, 0, 0);
     sem_init(&other.proceed, 0, 0);
     assert_int_equal(call(NULL), ERR_OK);
@@ -208,20 +199,18 @@ static void connections_from_before_an_outage_are_not_used_again(void **state)
 
 /* ---- A server that has gone ---- */
 
-static void a_connection_that_the_server_closed_is_made_anew(void **state)
+TEST(a_connection_that_the_server_closed_is_made_anew)
 {
-    (void)state;
     assert_int_equal(call(NULL), ERR_OK);
     pg_fixture_ask("SELECT count(pg_terminate_backend(pid, 5000)) FROM pg_stat_activity"
                    " WHERE application_name = 'runnel'");
     assert_int_equal(call(NULL), ERR_OK);
 }
 
-static void calls_fail_while_it_is_gone_and_work_when_it_is_back(void **state)
+TEST(calls_fail_while_it_is_gone_and_work_when_it_is_back)
 {
     struct err err;
 
-    (void)state;
     pg_fixture_stop();
     assert_int_equal(call(&err), ERR_STORE);
     assert_false(store_is_up(store));
@@ -258,13 +247,12 @@ static void *start_again(void *arg)
 }
 
 /* The writes are handed over while the cluster is stopped, and it starts again meanwhile. */
-static void writers_keep_what_they_have_until_it_is_back(void **state)
+TEST(writers_keep_what_they_have_until_it_is_back)
 {
     struct run_write *writes[MANY];
     pthread_t starter;
     struct run_row run;
 
-    (void)state;
     assert_int_equal(store_writers_start(store, NULL), ERR_OK);
     assert_int_equal(sample_put(store, new_response(&run)), ERR_OK);
     run_row_clear(&run);
@@ -287,13 +275,12 @@ static void writers_keep_what_they_have_until_it_is_back(void **state)
     assert_int_equal(store_probe(store, NULL), ERR_OK);
 }
 
-static void writers_that_stop_while_it_is_away_say_so(void **state)
+TEST(writers_that_stop_while_it_is_away_say_so)
 {
     struct run_write *write;
     struct run_row run;
     uint64_t start;
 
-    (void)state;
     assert_int_equal(store_writers_start(store, NULL), ERR_OK);
     pg_fixture_stop();
     write = new_response(&run);

@@ -3,13 +3,6 @@
  * template.
  */
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-/* cmocka needs the four above. */
-#include <cmocka.h>
-
 #include <stdio.h>
 #include <string.h>
 
@@ -19,6 +12,7 @@
 #include "tests/integration/core/store/opened_store.h"
 #include "tests/support/pg_fixture.h"
 #include "tests/support/tenants.h"
+#include "tests/support/test.h"
 
 #define MINE   TENANT_OF("proj_mine")
 #define THEIRS TENANT_OF("proj_theirs")
@@ -47,12 +41,11 @@ static int add(const struct tenant *tenant, const char *id)
     return version;
 }
 
-static void versions_stay_as_they_were_and_the_newest_is_the_default(void **state)
+TEST(versions_stay_as_they_were_and_the_newest_is_the_default)
 {
     struct prompt_row row = {0};
     char id[ID_SIZE];
 
-    (void)state;
     make(MINE, "greeting", id);
     assert_int_equal(add(MINE, id), 2);
     assert_int_equal(store_prompt_get(store, MINE, id, PROMPT_NEWEST, &row, NULL), ERR_OK);
@@ -68,14 +61,13 @@ static void versions_stay_as_they_were_and_the_newest_is_the_default(void **stat
     prompt_row_clear(&row);
 }
 
-static void the_error_says_what_is_missing(void **state)
+TEST(the_error_says_what_is_missing)
 {
     struct prompt_row row = {0};
     struct err err;
     char id[ID_SIZE];
     char expected[160];
 
-    (void)state;
     make(MINE, NULL, id);
     assert_int_equal(store_prompt_get(store, MINE, id, 2, &row, &err), ERR_NOT_FOUND);
     (void)snprintf(expected, sizeof(expected), "Version '2' of prompt with id '%s' not found.",
@@ -85,7 +77,7 @@ static void the_error_says_what_is_missing(void **state)
     assert_string_equal(err.text, "Prompt with id 'pmpt_none' not found.");
 }
 
-static void another_project_does_not_find_it(void **state)
+TEST(another_project_does_not_find_it)
 {
     struct prompt_row row = {0};
     struct prompt_row *rows = NULL;
@@ -94,7 +86,6 @@ static void another_project_does_not_find_it(void **state)
     bool more;
     char id[ID_SIZE];
 
-    (void)state;
     make(MINE, NULL, id);
     assert_int_equal(store_prompt_get(store, THEIRS, id, PROMPT_NEWEST, &row, NULL),
                      ERR_NOT_FOUND);
@@ -111,12 +102,11 @@ static void another_project_does_not_find_it(void **state)
     prompt_row_clear(&row);
 }
 
-static void a_deleted_template_leaves_no_version_behind(void **state)
+TEST(a_deleted_template_leaves_no_version_behind)
 {
     struct prompt_row row = {0};
     char id[ID_SIZE];
 
-    (void)state;
     make(MINE, NULL, id);
     add(MINE, id);
     assert_int_equal(store_prompt_delete(store, MINE, id, NULL), ERR_OK);
@@ -127,13 +117,12 @@ static void a_deleted_template_leaves_no_version_behind(void **state)
         pg_fixture_ask("SELECT count(*) FROM prompt_versions WHERE prompt_id = '%s'", id), "0");
 }
 
-static void the_number_of_versions_is_limited(void **state)
+TEST(the_number_of_versions_is_limited)
 {
     struct prompt_row row = {0};
     struct err err;
     char id[ID_SIZE];
 
-    (void)state;
     make(MINE, NULL, id);
     for (int version = 2; version <= PROMPT_VERSION_LIMIT; version++)
         assert_int_equal(add(MINE, id), version);
@@ -141,7 +130,7 @@ static void the_number_of_versions_is_limited(void **state)
     assert_string_equal(err.text, "A prompt can have at most 1000 versions.");
 }
 
-static void versions_are_listed_by_number(void **state)
+TEST(versions_are_listed_by_number)
 {
     struct prompt_row *rows = NULL;
     struct page page = {.limit = 2, .ascending = true, .after = "9"};
@@ -150,7 +139,6 @@ static void versions_are_listed_by_number(void **state)
     bool more = false;
     char id[ID_SIZE];
 
-    (void)state;
     make(MINE, NULL, id);
     for (int version = 2; version <= 12; version++)
         add(MINE, id);

@@ -7,13 +7,6 @@
  * compared whole.
  */
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-/* cmocka needs the four above. */
-#include <cmocka.h>
-
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -27,15 +20,15 @@
 #include "tests/integration/core/store/run_samples.h"
 #include "tests/integration/core/store/samples.h"
 #include "tests/support/pg_fixture.h"
+#include "tests/support/test.h"
 
 /* ---- Making ---- */
 
-static void a_run_is_made_and_leased_in_one_transaction(void **state)
+TEST(a_run_is_made_and_leased_in_one_transaction)
 {
     char thread[ID_SIZE];
     struct run_load load;
 
-    (void)state;
     sample_thread(thread);
     load = sample_created(store, thread);
     assert_int_equal(load.fence, 1);
@@ -50,13 +43,12 @@ static void a_run_is_made_and_leased_in_one_transaction(void **state)
     end_run(&load);
 }
 
-static void a_thread_has_one_active_run(void **state)
+TEST(a_thread_has_one_active_run)
 {
     char thread[ID_SIZE], expected[256];
     struct run_load load, second = {0};
     struct err err;
 
-    (void)state;
     sample_thread(thread);
     load = sample_created(store, thread);
     assert_int_equal(create(thread, &second, &err), ERR_CONFLICT);
@@ -68,12 +60,11 @@ static void a_thread_has_one_active_run(void **state)
     end_run(&second);
 }
 
-static void a_run_needs_a_thread(void **state)
+TEST(a_run_needs_a_thread)
 {
     struct run_load load;
     struct err err;
 
-    (void)state;
     assert_int_equal(create("thread_unknown", &load, &err), ERR_NOT_FOUND);
     assert_string_equal(err.text, "No thread found with id 'thread_unknown'.");
 }
@@ -90,7 +81,7 @@ static struct item_row message(const char *thread_id, const char *body)
     return item;
 }
 
-static void a_thread_can_be_made_with_its_run(void **state)
+TEST(a_thread_can_be_made_with_its_run)
 {
     struct thread_row thread = {.created_at = 1};
     struct item_row messages[2];
@@ -98,7 +89,6 @@ static void a_thread_can_be_made_with_its_run(void **state)
     struct run_load load;
     struct run_row run;
 
-    (void)state;
     id_make(thread.id, "thread_");
     messages[0] = message(thread.id, "\"one\"");
     messages[1] = message(thread.id, "\"two\"");
@@ -156,14 +146,13 @@ static void *race(void *arg)
     return NULL;
 }
 
-static void of_runs_that_are_created_at_once_one_is_made(void **state)
+TEST(of_runs_that_are_created_at_once_one_is_made)
 {
     struct racer racers[4] = {0};
     pthread_t threads[4];
     char thread[ID_SIZE];
     size_t made = 0;
 
-    (void)state;
     sample_thread(thread);
     for (size_t i = 0; i < COUNT_OF(racers); i++) {
         racers[i].thread = thread;
@@ -200,13 +189,12 @@ static void put_response(const char *parent, const char *text, char ret_id[ID_SI
     run_row_clear(&run);
 }
 
-static void a_chain_is_read_oldest_first(void **state)
+TEST(a_chain_is_read_oldest_first)
 {
     char first[ID_SIZE], second[ID_SIZE], third[ID_SIZE], thread[ID_SIZE] = "x";
     struct item_row *items;
     size_t count;
 
-    (void)state;
     put_response("", "\"1\"", first);
     put_response(first, "\"2\"", second);
     put_response(second, "\"3\"", third);
@@ -231,7 +219,7 @@ static void a_chain_is_read_oldest_first(void **state)
     item_rows_free(items, count);
 }
 
-static void a_chain_begins_with_a_response_that_has_ended(void **state)
+TEST(a_chain_begins_with_a_response_that_has_ended)
 {
     struct run_row run = sample_run("", RUN_IN_PROGRESS);
     struct run_write *write = sample_write(&run, 0);
@@ -240,7 +228,6 @@ static void a_chain_begins_with_a_response_that_has_ended(void **state)
     struct err err;
     size_t count;
 
-    (void)state;
     write->create = true;
     assert_int_equal(sample_put(store, write), ERR_OK);
     assert_int_equal(
@@ -259,14 +246,13 @@ static void a_chain_begins_with_a_response_that_has_ended(void **state)
 
 /* ---- Looking ---- */
 
-static void a_run_is_found_in_its_thread_only(void **state)
+TEST(a_run_is_found_in_its_thread_only)
 {
     char thread[ID_SIZE], elsewhere[ID_SIZE], expected[128];
     struct run_load load;
     struct run_row run;
     struct err err;
 
-    (void)state;
     sample_thread(thread);
     sample_thread(elsewhere);
     load = sample_created(store, thread);
@@ -289,7 +275,7 @@ static void a_run_is_found_in_its_thread_only(void **state)
     end_run(&load);
 }
 
-static void runs_are_listed_in_pages_both_ways(void **state)
+TEST(runs_are_listed_in_pages_both_ways)
 {
     char thread[ID_SIZE], ids[5][ID_SIZE];
     struct page page = {.limit = 2};
@@ -297,7 +283,6 @@ static void runs_are_listed_in_pages_both_ways(void **state)
     size_t count;
     bool more;
 
-    (void)state;
     sample_thread(thread);
     for (size_t i = 0; i < 5; i++) {
         struct run_load load = sample_created(store, thread);
@@ -342,7 +327,7 @@ static void runs_are_listed_in_pages_both_ways(void **state)
     free(runs);
 }
 
-static void items_of_a_run_are_listed_without_hidden_ones(void **state)
+TEST(items_of_a_run_are_listed_without_hidden_ones)
 {
     struct page page = {.limit = 2, .ascending = true};
     struct run_row run = sample_run("", RUN_COMPLETED);
@@ -352,7 +337,6 @@ static void items_of_a_run_are_listed_without_hidden_ones(void **state)
     size_t count;
     bool more;
 
-    (void)state;
     write->create = true;
     for (int i = 0; i < 4; i++) {
         struct item_row item = sample_item(&run, i, "{}");
@@ -382,13 +366,12 @@ static void items_of_a_run_are_listed_without_hidden_ones(void **state)
     run_row_clear(&run);
 }
 
-static void metadata_is_replaced_or_kept(void **state)
+TEST(metadata_is_replaced_or_kept)
 {
     char thread[ID_SIZE];
     struct run_load load;
     struct run_row run;
 
-    (void)state;
     sample_thread(thread);
     load = sample_created(store, thread);
     assert_int_equal(
@@ -405,7 +388,7 @@ static void metadata_is_replaced_or_kept(void **state)
         1);
 }
 
-static void a_response_that_is_deleted_before_its_end_leaves_nothing(void **state)
+TEST(a_response_that_is_deleted_before_its_end_leaves_nothing)
 {
     struct run_row run = sample_run("", RUN_IN_PROGRESS);
     struct item_row item = sample_item(&run, 0, "{}");
@@ -414,7 +397,6 @@ static void a_response_that_is_deleted_before_its_end_leaves_nothing(void **stat
     struct run_write *write = sample_write(&run, 0);
     struct err err;
 
-    (void)state;
     write->create = true;
     sample_add_item(write, &item);
     sample_add_call(write, &call);
@@ -439,7 +421,7 @@ static void a_response_that_is_deleted_before_its_end_leaves_nothing(void **stat
 
 /* ---- Submitting ---- */
 
-static void exactly_the_required_answers_are_accepted(void **state)
+TEST(exactly_the_required_answers_are_accepted)
 {
     static const struct {
         const char *ids[3];
@@ -457,7 +439,6 @@ static void exactly_the_required_answers_are_accepted(void **state)
     struct err err;
     bool repeated = true;
 
-    (void)state;
     sample_thread(thread);
     load = sample_created(store, thread);
     sample_ask_client(store, &load);
@@ -484,7 +465,7 @@ static void exactly_the_required_answers_are_accepted(void **state)
     run_load_clear(&load);
 }
 
-static void the_same_answers_again_are_no_error(void **state)
+TEST(the_same_answers_again_are_no_error)
 {
     const char *const ids[] = {"a", "b"};
     struct run_load load, accepted, again = {0};
@@ -492,7 +473,6 @@ static void the_same_answers_again_are_no_error(void **state)
     struct err err;
     bool repeated;
 
-    (void)state;
     sample_thread(thread);
     load = sample_created(store, thread);
     sample_ask_client(store, &load);
@@ -514,7 +494,7 @@ static void the_same_answers_again_are_no_error(void **state)
     run_load_clear(&load);
 }
 
-static void answers_that_come_too_late_are_refused(void **state)
+TEST(answers_that_come_too_late_are_refused)
 {
     const char *const ids[] = {"a", "b"};
     struct run_load load, late = {0};
@@ -522,7 +502,6 @@ static void answers_that_come_too_late_are_refused(void **state)
     struct err err;
     bool repeated;
 
-    (void)state;
     sample_thread(thread);
     load = sample_created(store, thread);
     sample_ask_client(store, &load);
@@ -553,14 +532,13 @@ static void *submit_once(void *arg)
     return NULL;
 }
 
-static void of_two_submissions_at_once_one_is_accepted(void **state)
+TEST(of_two_submissions_at_once_one_is_accepted)
 {
     struct submitter submitters[2] = {0};
     pthread_t threads[2];
     struct run_load load;
     char thread[ID_SIZE];
 
-    (void)state;
     sample_thread(thread);
     load = sample_created(store, thread);
     sample_ask_client(store, &load);
@@ -580,7 +558,7 @@ static void of_two_submissions_at_once_one_is_accepted(void **state)
 
 /* ---- Steps ---- */
 
-static void steps_come_with_their_items(void **state)
+TEST(steps_come_with_their_items)
 {
     char thread[ID_SIZE];
     struct page page = {.limit = 10, .ascending = true};
@@ -592,7 +570,6 @@ static void steps_come_with_their_items(void **state)
     size_t count;
     bool more;
 
-    (void)state;
     sample_thread(thread);
     load = sample_created(store, thread);
     write = sample_write(&load.run, load.fence);
@@ -637,7 +614,7 @@ static void steps_come_with_their_items(void **state)
 
 /* ---- The log's partitions ---- */
 
-static void partitions_are_made_and_dropped(void **state)
+TEST(partitions_are_made_and_dropped)
 {
     struct run_row run = sample_run("", RUN_COMPLETED);
     struct run_write *write = sample_write(&run, 0);
@@ -645,7 +622,6 @@ static void partitions_are_made_and_dropped(void **state)
     size_t length;
     char *frames;
 
-    (void)state;
     pg_fixture_ask("DELETE FROM run_leases");
     /* Before there is a partition for today, the log of today is kept all the same. */
     write->create = true;

@@ -2,25 +2,18 @@
  * A secret that several servers need: the first value is stored, and every later one is ignored.
  */
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-/* cmocka needs the four above. */
-#include <cmocka.h>
-
 #include <string.h>
 
 #include "core/store/tables/secrets.h"
 #include "tests/integration/core/store/opened_store.h"
 #include "tests/support/pg_fixture.h"
+#include "tests/support/test.h"
 
-static void the_first_secret_is_shared_by_all(void **state)
+TEST(the_first_secret_is_shared_by_all)
 {
     struct store *other = pg_fixture_store();
     char mine[4], theirs[4];
 
-    (void)state;
     assert_int_equal(store_secret_ensure(store, "a", "\0one", 4, mine, NULL), ERR_OK);
     assert_memory_equal(mine, "\0one", 4);
     assert_int_equal(store_secret_ensure(other, "a", "two!", 4, theirs, NULL), ERR_OK);
@@ -30,12 +23,11 @@ static void the_first_secret_is_shared_by_all(void **state)
     store_free(other);
 }
 
-static void a_secret_of_another_size_is_refused(void **state)
+TEST(a_secret_of_another_size_is_refused)
 {
     char value[8] = "before!";
     struct err err;
 
-    (void)state;
     assert_int_equal(store_secret_ensure(store, "c", "one", 3, value, &err), ERR_OK);
     assert_int_equal(store_secret_ensure(store, "c", "longer", 6, value, &err), ERR_INTERNAL);
     assert_string_equal(err.text, "the secret 'c' has 3 bytes");

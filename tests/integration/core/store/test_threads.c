@@ -6,13 +6,6 @@
  * list leaves out.
  */
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-/* cmocka needs the four above. */
-#include <cmocka.h>
-
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -28,6 +21,7 @@
 #include "tests/integration/core/store/opened_store.h"
 #include "tests/support/pg_fixture.h"
 #include "tests/support/tenants.h"
+#include "tests/support/test.h"
 
 #define MINE   TENANT_OF("proj_mine")
 #define THEIRS TENANT_OF("proj_theirs")
@@ -135,7 +129,7 @@ static void end_run(const struct tenant *tenant, const char *thread_id, const ch
 
 /* ---- Threads ---- */
 
-static void a_thread_is_made_with_its_messages(void **state)
+TEST(a_thread_is_made_with_its_messages)
 {
     struct thread_row row = {.created_at = clock_wall_us()};
     struct thread_row found = {0};
@@ -145,7 +139,6 @@ static void a_thread_is_made_with_its_messages(void **state)
     size_t count = 0;
     bool more;
 
-    (void)state;
     row.metadata = mem_strdup("{\"k\":\"v\"}");
     row.tool_resources = mem_strdup("{\"code_interpreter\":{\"file_ids\":[]}}");
     id_make(row.id, "thread_");
@@ -177,12 +170,11 @@ static void a_thread_is_made_with_its_messages(void **state)
     thread_row_clear(&found);
 }
 
-static void changes_of_a_thread_keep_what_they_do_not_name(void **state)
+TEST(changes_of_a_thread_keep_what_they_do_not_name)
 {
     struct thread_row row = {0};
     char id[ID_SIZE];
 
-    (void)state;
     make_thread(MINE, id);
     assert_int_equal(
         store_thread_modify(store, MINE, id,
@@ -200,7 +192,7 @@ static void changes_of_a_thread_keep_what_they_do_not_name(void **state)
     thread_row_clear(&row);
 }
 
-static void a_deleted_thread_leaves_nothing(void **state)
+TEST(a_deleted_thread_leaves_nothing)
 {
     static const char *const leftovers[] = {
         "SELECT count(*) FROM items WHERE project_id = $1 AND thread_id = $2",
@@ -213,7 +205,6 @@ static void a_deleted_thread_leaves_nothing(void **state)
     struct thread_row row = {0};
     char id[ID_SIZE], other[ID_SIZE], run[ID_SIZE];
 
-    (void)state;
     make_thread(MINE, id);
     make_thread(MINE, other);
     append(MINE, id, NULL);
@@ -287,12 +278,11 @@ static void try_everything(const struct tenant *tenant, const char *thread, cons
     item_row_clear(&row);
 }
 
-static void another_project_gets_the_error_for_a_missing_thread(void **state)
+TEST(another_project_gets_the_error_for_a_missing_thread)
 {
     struct item_row row = {0};
     char thread[ID_SIZE], message[ID_SIZE];
 
-    (void)state;
     make_thread(MINE, thread);
     append(MINE, thread, message);
     try_everything(THEIRS, thread, message);
@@ -301,13 +291,12 @@ static void another_project_gets_the_error_for_a_missing_thread(void **state)
     item_row_clear(&row);
 }
 
-static void a_message_is_found_in_its_thread_only(void **state)
+TEST(a_message_is_found_in_its_thread_only)
 {
     struct item_row row = {0};
     struct err err;
     char thread[ID_SIZE], other[ID_SIZE], message[ID_SIZE], expected[128];
 
-    (void)state;
     make_thread(MINE, thread);
     make_thread(MINE, other);
     append(MINE, thread, message);
@@ -323,12 +312,11 @@ static void a_message_is_found_in_its_thread_only(void **state)
 
 /* ---- Messages ---- */
 
-static void messages_are_changed_and_deleted(void **state)
+TEST(messages_are_changed_and_deleted)
 {
     struct item_row row = {0};
     char thread[ID_SIZE], message[ID_SIZE];
 
-    (void)state;
     make_thread(MINE, thread);
     append(MINE, thread, message);
     assert_int_equal(
@@ -345,14 +333,13 @@ static void messages_are_changed_and_deleted(void **state)
                      ERR_NOT_FOUND);
 }
 
-static void an_active_run_locks_its_thread(void **state)
+TEST(an_active_run_locks_its_thread)
 {
     struct item_row message = {0};
     struct item_row row = {0};
     struct err err;
     char thread[ID_SIZE], id[ID_SIZE], run[ID_SIZE], expected[256];
 
-    (void)state;
     make_thread(MINE, thread);
     append(MINE, thread, id);
     make_run(MINE, thread, run);
@@ -402,11 +389,10 @@ static void *append_many(void *nothing)
     return NULL;
 }
 
-static void appends_from_many_threads_get_every_position_once(void **state)
+TEST(appends_from_many_threads_get_every_position_once)
 {
     pthread_t threads[APPENDERS];
 
-    (void)state;
     make_thread(MINE, rush.thread);
     for (size_t i = 0; i < APPENDERS; i++)
         assert_int_equal(pthread_create(&threads[i], NULL, append_many, NULL), 0);
@@ -475,9 +461,8 @@ static void expect_page(const struct page *page, size_t from, size_t count, bool
 }
 
 /* All pages in a row, then pages in front of a cursor, between two, and empty ones. */
-static void pages_of_messages_are_exact(void **state)
+TEST(pages_of_messages_are_exact)
 {
-    (void)state;
     fill_thread();
     for (int ascending = 0; ascending < 2; ascending++) {
         struct page page = {.limit = 25, .ascending = ascending};
@@ -502,7 +487,7 @@ static void pages_of_messages_are_exact(void **state)
     }
 }
 
-static void a_cursor_that_is_no_message_of_the_thread_is_refused(void **state)
+TEST(a_cursor_that_is_no_message_of_the_thread_is_refused)
 {
     struct page page = {.limit = 5};
     struct item_row *rows = NULL;
@@ -511,7 +496,6 @@ static void a_cursor_that_is_no_message_of_the_thread_is_refused(void **state)
     struct err err;
     char thread[ID_SIZE], other[ID_SIZE], message[ID_SIZE];
 
-    (void)state;
     make_thread(MINE, thread);
     make_thread(MINE, other);
     append(MINE, thread, message);
@@ -529,7 +513,7 @@ static void a_cursor_that_is_no_message_of_the_thread_is_refused(void **state)
     assert_null(rows);
 }
 
-static void a_list_may_show_one_run_only(void **state)
+TEST(a_list_may_show_one_run_only)
 {
     struct item_row answer;
     struct page page = {.limit = 5};
@@ -538,7 +522,6 @@ static void a_list_may_show_one_run_only(void **state)
     bool more = true;
     char thread[ID_SIZE];
 
-    (void)state;
     make_thread(MINE, thread);
     append(MINE, thread, NULL);
     answer = new_message(thread, "assistant");
@@ -576,12 +559,11 @@ static enum err_code say_once(const struct tenant *tenant, const char *thread,
     return rc;
 }
 
-static void a_request_is_carried_out_once_under_its_key(void **state)
+TEST(a_request_is_carried_out_once_under_its_key)
 {
     char thread[ID_SIZE], foreign[ID_SIZE], first[ID_SIZE], id[ID_SIZE];
     struct err err = {0};
 
-    (void)state;
     make_thread(MINE, thread);
     make_thread(THEIRS, foreign);
     assert_int_equal(say_once(MINE, "thread_0", 1, id, NULL), ERR_NOT_FOUND);
@@ -623,12 +605,11 @@ static void make_large_thread(char ret_id[ID_SIZE])
     thread_row_clear(&row);
 }
 
-static void connections_do_not_keep_the_room_of_a_large_row(void **state)
+TEST(connections_do_not_keep_the_room_of_a_large_row)
 {
     struct thread_row row;
     char small[ID_SIZE], large[ID_SIZE];
 
-    (void)state;
     make_thread(MINE, small);
     assert_non_null(own_connection());
     make_large_thread(large);

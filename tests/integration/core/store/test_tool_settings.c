@@ -1,18 +1,12 @@
 /* F49: tool settings of projects and users. */
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-/* cmocka needs the four above. */
-#include <cmocka.h>
-
 #include <stdio.h>
 
 #include "core/base/mem.h"
 #include "core/store/tables/tool_settings.h"
 #include "tests/integration/core/store/opened_store.h"
 #include "tests/support/tenants.h"
+#include "tests/support/test.h"
 
 #define user_of_p2(name) (&(const struct tenant){.project = "p2", .user = name})
 
@@ -40,12 +34,11 @@ static void expect(const struct tenant *tenant, const char *user, const char *gr
     assert_string_equal(row.permissions, permissions);
 }
 
-static void members_that_are_not_given_stay(void **state)
+TEST(members_that_are_not_given_stay)
 {
     CLEANUP(tool_settings_row_clear) struct tool_settings_row first = {0};
     CLEANUP(tool_settings_row_clear) struct tool_settings_row last = {0};
 
-    (void)state;
     put(TENANT_OF("p1"), "", "{\"g\":true}", NULL);
     expect(TENANT_OF("p1"), "", "{\"g\":true}", "{}");
     assert_int_equal(store_tool_settings_get(store, TENANT_OF("p1"), "", &first, NULL), ERR_OK);
@@ -59,7 +52,7 @@ static void members_that_are_not_given_stay(void **state)
     assert_true(last.updated_at > first.updated_at);
 }
 
-static void nothing_leaks_between_projects_and_users(void **state)
+TEST(nothing_leaks_between_projects_and_users)
 {
     CLEANUP(tool_settings_row_clear) struct tool_settings_row project = {0};
     CLEANUP(tool_settings_row_clear) struct tool_settings_row user = {0};
@@ -67,7 +60,6 @@ static void nothing_leaks_between_projects_and_users(void **state)
     char id[ID_SIZE];
     struct err err;
 
-    (void)state;
     put(TENANT_OF("p2"), "", "{\"own\":true}", NULL);
     put(TENANT_OF("p2"), "ann", "{\"anns\":true}", NULL);
     put(TENANT_OF("p3"), "ann", "{\"others\":true}", NULL);
@@ -98,7 +90,7 @@ static void nothing_leaks_between_projects_and_users(void **state)
     expect(TENANT_OF("p2"), "", "{\"own\":true}", "{}");
 }
 
-static void the_rows_of_users_are_listed(void **state)
+TEST(the_rows_of_users_are_listed)
 {
     struct tool_settings_row *rows = NULL;
     struct page page = {.limit = 1, .ascending = true};
@@ -107,7 +99,6 @@ static void the_rows_of_users_are_listed(void **state)
     bool more = false;
     struct err err;
 
-    (void)state;
     put(TENANT_OF("p4"), "zoe", "{}", NULL);
     put(TENANT_OF("p4"), "", "{}", NULL);
     put(TENANT_OF("p4"), "ann", "{}", NULL);

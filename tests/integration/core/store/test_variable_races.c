@@ -6,13 +6,6 @@
  * race with threads that put until the scope is gone: no row may remain behind them.
  */
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-/* cmocka needs the four above. */
-#include <cmocka.h>
-
 #include <pthread.h>
 #include <stdio.h>
 #include <string.h>
@@ -26,6 +19,7 @@
 #include "tests/integration/core/store/samples.h"
 #include "tests/integration/core/store/variable_samples.h"
 #include "tests/support/pg_fixture.h"
+#include "tests/support/test.h"
 
 #define CROWD  4
 #define ROUNDS 40
@@ -80,14 +74,13 @@ static void put_results(const struct run_load *load, const char *scope, int roun
 }
 
 /* F31. */
-static void many_threads_change_a_scope_at_once(void **state)
+TEST(many_threads_change_a_scope_at_once)
 {
     char threads[2][ID_SIZE];
     struct crowd crowd[CROWD];
     pthread_t ids[CROWD];
     struct run_load loads[2];
 
-    (void)state;
     for (int i = 0; i < 2; i++) {
         sample_thread(threads[i]);
         fill(threads[i], VARIABLE_COUNT_LIMIT);
@@ -124,14 +117,13 @@ static void *keep_one(void *arg)
 }
 
 /* F31: one place is left. */
-static void two_threads_together_keep_no_more_than_the_limit(void **state)
+TEST(two_threads_together_keep_no_more_than_the_limit)
 {
     char thread[ID_SIZE];
     struct crowd crowd[CROWD];
     pthread_t ids[CROWD];
     int kept = 0;
 
-    (void)state;
     sample_thread(thread);
     fill(thread, VARIABLE_KEEP_LIMIT + CROWD);
     pg_fixture_ask("UPDATE variables SET keep = true WHERE scope_id = '%s' AND updated_at < %d",
@@ -172,12 +164,11 @@ static void expect_refused(const char *scope, const char *text)
 }
 
 /* F33. */
-static void no_variable_is_put_into_a_deleted_scope(void **state)
+TEST(no_variable_is_put_into_a_deleted_scope)
 {
     AUTO_FREE char *no_thread = NULL, *no_response = NULL;
     char thread[ID_SIZE], root[ID_SIZE], child[ID_SIZE];
 
-    (void)state;
     sample_thread(thread);
     put(thread, "a", "1");
     assert_int_equal(store_thread_delete(store, TENANT, thread, NULL), ERR_OK);
@@ -225,9 +216,8 @@ static void *put_until_gone(void *arg)
 #define DELETIONS 12
 
 /* F33. */
-static void a_deletion_leaves_no_variable_behind(void **state)
+TEST(a_deletion_leaves_no_variable_behind)
 {
-    (void)state;
     for (int round = 0; round < DELETIONS; round++) {
         char scope[ID_SIZE];
         pthread_t putters[2];

@@ -5,13 +5,6 @@
  * edge: the last response that is seen, and the first that is not.
  */
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-/* cmocka needs the four above. */
-#include <cmocka.h>
-
 #include <stdio.h>
 
 #include "core/base/json.h"
@@ -23,16 +16,16 @@
 #include "tests/integration/core/store/samples.h"
 #include "tests/integration/core/store/variable_samples.h"
 #include "tests/support/pg_fixture.h"
+#include "tests/support/test.h"
 
 /* F32. */
-static void another_project_sees_nothing(void **state)
+TEST(another_project_sees_nothing)
 {
     static const char *const names[] = {"a"};
     AUTO_VARIABLE seen = {0};
     json_auto_t *removed = NULL;
     char thread[ID_SIZE];
 
-    (void)state;
     sample_thread(thread);
     put(thread, "a", "1");
     assert_int_equal(store_variable_get(store, THEIRS, thread, "a", VARIABLE_READ, &seen, NULL),
@@ -45,12 +38,11 @@ static void another_project_sees_nothing(void **state)
 }
 
 /* F32. */
-static void branches_do_not_see_each_other(void **state)
+TEST(branches_do_not_see_each_other)
 {
     static const char *const names[] = {"shared"};
     char root[ID_SIZE], left[ID_SIZE], right[ID_SIZE], leaf[ID_SIZE];
 
-    (void)state;
     respond("", "", root);
     respond(root, "", left);
     respond(root, "", right);
@@ -75,11 +67,10 @@ static void branches_do_not_see_each_other(void **state)
 }
 
 /* F32. */
-static void the_limit_of_a_branch_takes_nothing_from_others(void **state)
+TEST(the_limit_of_a_branch_takes_nothing_from_others)
 {
     char root[ID_SIZE], left[ID_SIZE], right[ID_SIZE];
 
-    (void)state;
     respond("", "", root);
     respond(root, "", left);
     respond(root, "", right);
@@ -92,11 +83,10 @@ static void the_limit_of_a_branch_takes_nothing_from_others(void **state)
 }
 
 /* F32: what was in a conversation when the response ended that a chain goes on from. */
-static void a_chain_sees_its_conversation_as_it_was_then(void **state)
+TEST(a_chain_sees_its_conversation_as_it_was_then)
 {
     char thread[ID_SIZE], first[ID_SIZE], branch[ID_SIZE];
 
-    (void)state;
     sample_thread(thread);
     put(thread, "before", "1");
     put(thread, "changed", "1");
@@ -109,12 +99,11 @@ static void a_chain_sees_its_conversation_as_it_was_then(void **state)
     expect_is(thread, "own", NULL);
 }
 
-static void variables_are_deleted_with_their_scope(void **state)
+TEST(variables_are_deleted_with_their_scope)
 {
     char thread[ID_SIZE], root[ID_SIZE], child[ID_SIZE];
     size_t purged;
 
-    (void)state;
     sample_thread(thread);
     put(thread, "a", "1");
     assert_int_equal(store_thread_delete(store, TENANT, thread, NULL), ERR_OK);
@@ -138,12 +127,11 @@ static void variables_are_deleted_with_their_scope(void **state)
 }
 
 /* F32. */
-static void copies_of_threads_have_copies_of_variables(void **state)
+TEST(copies_of_threads_have_copies_of_variables)
 {
     struct thread_row fork = {0}, row = {0};
     char thread[ID_SIZE];
 
-    (void)state;
     sample_thread(thread);
     put(thread, "a", "1");
     assert_int_equal(store_thread_fork(store, TENANT, thread, &fork, NULL), ERR_OK);
@@ -164,12 +152,11 @@ static void copies_of_threads_have_copies_of_variables(void **state)
 }
 
 /* F32. */
-static void a_merge_keeps_no_more_than_may_be_kept(void **state)
+TEST(a_merge_keeps_no_more_than_may_be_kept)
 {
     struct thread_row row = {0};
     char from[ID_SIZE], to[ID_SIZE];
 
-    (void)state;
     sample_thread(from);
     sample_thread(to);
     fill(from, 20);
@@ -210,11 +197,10 @@ static void write_everywhere(const char *root, int from, int to, int each)
 }
 
 /* F32. */
-static void a_response_sees_a_limited_part_of_its_chain(void **state)
+TEST(a_response_sees_a_limited_part_of_its_chain)
 {
     char root[ID_SIZE], scope[ID_LIMIT + 16];
 
-    (void)state;
     respond("", "", root);
     lengthen(root, 3000);
     write_everywhere(root, 1, 3000, 1);
@@ -232,12 +218,11 @@ static void a_response_sees_a_limited_part_of_its_chain(void **state)
 }
 
 /* F32. */
-static void a_response_sees_a_limited_number_of_variables(void **state)
+TEST(a_response_sees_a_limited_number_of_variables)
 {
     const int each = VARIABLE_ROWS_LIMIT / 10;
     char root[ID_SIZE], scope[ID_LIMIT + 16];
 
-    (void)state;
     respond("", "", root);
     lengthen(root, 12);
     write_everywhere(root, 1, 12, each);
@@ -249,12 +234,11 @@ static void a_response_sees_a_limited_number_of_variables(void **state)
 }
 
 /* F32. */
-static void only_what_shows_through_is_hidden(void **state)
+TEST(only_what_shows_through_is_hidden)
 {
     static const char *const names[] = {"root", "own", "both"};
     char root[ID_SIZE], leaf[ID_SIZE];
 
-    (void)state;
     respond("", "", root);
     respond(root, "", leaf);
     put(root, "root", "1");

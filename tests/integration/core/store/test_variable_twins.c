@@ -8,13 +8,6 @@
  * they use.
  */
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-/* cmocka needs the four above. */
-#include <cmocka.h>
-
 #include <stdio.h>
 
 #include "core/base/json.h"
@@ -24,6 +17,7 @@
 #include "tests/integration/core/store/opened_store.h"
 #include "tests/integration/core/store/samples.h"
 #include "tests/integration/core/store/variable_samples.h"
+#include "tests/support/test.h"
 
 #define SAME_STEPS 400
 #define SAME_NAMES 12
@@ -131,13 +125,12 @@ static void step(const struct pair *pair, int n)
 }
 
 /* F27, F30: after each operation both places contain and report the same. */
-static void memory_does_what_the_store_does(void **state)
+TEST(memory_does_what_the_store_does)
 {
     struct variable_budget budget = VARIABLE_BUDGET(VARIABLE_MEMORY_LIMIT);
     struct pair pair = {.memory = {.memory = variable_memory_new(&budget, TENANT)}};
     int there = 0;
 
-    (void)state;
     sample_thread(pair.scope);
     for (int n = 0; n < SAME_STEPS; n++)
         step(&pair, n);
@@ -152,13 +145,12 @@ static void memory_does_what_the_store_does(void **state)
 }
 
 /* Also what is evicted beyond the limits. */
-static void memory_evicts_what_the_store_evicts(void **state)
+TEST(memory_evicts_what_the_store_evicts)
 {
     struct variable_budget budget = VARIABLE_BUDGET(VARIABLE_MEMORY_LIMIT);
     struct pair pair = {.memory = {.memory = variable_memory_new(&budget, TENANT)}};
     const bool keep = true;
 
-    (void)state;
     sample_thread(pair.scope);
     fill(pair.scope, VARIABLE_COUNT_LIMIT);
     for (int n = 1; n <= VARIABLE_COUNT_LIMIT; n++) {

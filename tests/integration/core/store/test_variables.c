@@ -4,13 +4,6 @@
  * memory in test_variable_twins.c.
  */
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-/* cmocka needs the four above. */
-#include <cmocka.h>
-
 #include "core/base/json.h"
 #include "core/base/mem.h"
 #include "core/store/tables/threads/variables.h"
@@ -18,16 +11,16 @@
 #include "tests/integration/core/store/samples.h"
 #include "tests/integration/core/store/variable_samples.h"
 #include "tests/support/pg_fixture.h"
+#include "tests/support/test.h"
 
 /* F30. */
-static void fields_that_are_not_given_stay(void **state)
+TEST(fields_that_are_not_given_stay)
 {
     json_auto_t *tags = json_parse_own("[\"x\",\"y\"]");
     AUTO_VARIABLE seen = {0};
     bool created = false;
     char thread[ID_SIZE];
 
-    (void)state;
     sample_thread(thread);
     assert_int_equal(store_variable_put(store, TENANT, thread,
                                         &(struct variable_change){.name = "a",
@@ -58,12 +51,11 @@ static void fields_that_are_not_given_stay(void **state)
 }
 
 /* F31. */
-static void reading_counts_as_use_and_looking_does_not(void **state)
+TEST(reading_counts_as_use_and_looking_does_not)
 {
     AUTO_VARIABLE first = {0}, second = {0};
     char thread[ID_SIZE];
 
-    (void)state;
     sample_thread(thread);
     put(thread, "a", "1");
     expect_is(thread, "a", "1");
@@ -77,13 +69,12 @@ static void reading_counts_as_use_and_looking_does_not(void **state)
     assert_int_equal(second.updated_at, first.updated_at);
 }
 
-static void the_error_says_why_a_variable_was_not_put(void **state)
+TEST(the_error_says_why_a_variable_was_not_put)
 {
     struct variable_change change = {.name = "a", .type = VARIABLE_USER_ADD};
     struct err err;
     char thread[ID_SIZE];
 
-    (void)state;
     sample_thread(thread);
     assert_int_equal(put_change(thread, &change, VARIABLE_PUT, &err), ERR_INVALID);
     assert_string_equal(err.text, "Variable 'a' does not exist; a new one needs a value.");
@@ -98,12 +89,11 @@ static void the_error_says_why_a_variable_was_not_put(void **state)
 }
 
 /* F30. */
-static void lists_are_filtered_and_paged(void **state)
+TEST(lists_are_filtered_and_paged)
 {
     json_auto_t *tags = json_parse_own("[\"x%\"]");
     char thread[ID_SIZE];
 
-    (void)state;
     sample_thread(thread);
     put(thread, "b_100%", "1");
     put(thread, "a", "1");
@@ -130,14 +120,13 @@ static void lists_are_filtered_and_paged(void **state)
 }
 
 /* F30, F33. */
-static void only_variables_that_are_not_kept_are_removed(void **state)
+TEST(only_variables_that_are_not_kept_are_removed)
 {
     static const char *const names[] = {"a", "kept", "none"};
     const bool keep = true;
     struct variable_stats stats;
     char thread[ID_SIZE];
 
-    (void)state;
     sample_thread(thread);
     put(thread, "a", "\xC3\xA4");
     put(thread, "b", "1");
@@ -164,12 +153,11 @@ static void only_variables_that_are_not_kept_are_removed(void **state)
 /* ---- Limits ---- */
 
 /* F31. */
-static void the_longest_unused_is_evicted(void **state)
+TEST(the_longest_unused_is_evicted)
 {
     AUTO_VARIABLE read = {0};
     char thread[ID_SIZE];
 
-    (void)state;
     sample_thread(thread);
     fill(thread, VARIABLE_COUNT_LIMIT);
     pg_fixture_ask("UPDATE variables SET keep = true WHERE scope_id = '%s' AND name = 'v2'",
@@ -191,11 +179,10 @@ static void the_longest_unused_is_evicted(void **state)
 }
 
 /* F31. */
-static void the_limit_of_bytes_evicts_too(void **state)
+TEST(the_limit_of_bytes_evicts_too)
 {
     char thread[ID_SIZE];
 
-    (void)state;
     sample_thread(thread);
     fill(thread, 3);
     pg_fixture_ask("UPDATE variables SET bytes = %lld WHERE scope_id = '%s' AND name = 'v2'",
@@ -205,7 +192,7 @@ static void the_limit_of_bytes_evicts_too(void **state)
 }
 
 /* F31. */
-static void the_number_of_kept_variables_is_limited(void **state)
+TEST(the_number_of_kept_variables_is_limited)
 {
     const bool keep = true;
     struct variable_change change = {
@@ -213,7 +200,6 @@ static void the_number_of_kept_variables_is_limited(void **state)
     struct err err;
     char thread[ID_SIZE];
 
-    (void)state;
     sample_thread(thread);
     fill(thread, VARIABLE_KEEP_LIMIT);
     pg_fixture_ask("UPDATE variables SET keep = true WHERE scope_id = '%s'", thread);
@@ -227,14 +213,13 @@ static void the_number_of_kept_variables_is_limited(void **state)
 /* ---- What comes with the writes of runs ---- */
 
 /* F27. */
-static void results_come_with_the_write_of_their_run(void **state)
+TEST(results_come_with_the_write_of_their_run)
 {
     struct run_load load;
     struct run_write *write;
     AUTO_VARIABLE seen = {0};
     char thread[ID_SIZE];
 
-    (void)state;
     sample_thread(thread);
     load = sample_created(store, thread);
     write = sample_write(&load.run, load.fence);
@@ -258,13 +243,12 @@ static void results_come_with_the_write_of_their_run(void **state)
 }
 
 /* F31. */
-static void results_of_runs_keep_to_the_limits(void **state)
+TEST(results_of_runs_keep_to_the_limits)
 {
     struct run_load load;
     struct run_write *write;
     char thread[ID_SIZE];
 
-    (void)state;
     sample_thread(thread);
     fill(thread, VARIABLE_COUNT_LIMIT);
     load = sample_created(store, thread);
@@ -281,14 +265,13 @@ static void results_of_runs_keep_to_the_limits(void **state)
 }
 
 /* F25. */
-static void a_call_remembers_both_its_arguments(void **state)
+TEST(a_call_remembers_both_its_arguments)
 {
     struct run_load load;
     struct run_write *write;
     struct call_row call;
     char thread[ID_SIZE];
 
-    (void)state;
     sample_thread(thread);
     load = sample_created(store, thread);
     write = sample_write(&load.run, load.fence);
@@ -323,7 +306,7 @@ static enum err_code create_with(const char *thread, const struct variable *vari
 }
 
 /* F33. */
-static void variables_of_a_request_are_stored_with_its_run(void **state)
+TEST(variables_of_a_request_are_stored_with_its_run)
 {
     json_auto_t *tags = json_parse_own("[\"x\"]");
     char value[] = "<$VAR_REF{{b}}>", description[] = "The a", other[] = "1";
@@ -341,7 +324,6 @@ static void variables_of_a_request_are_stored_with_its_run(void **state)
     struct err err;
     char thread[ID_SIZE];
 
-    (void)state;
     sample_thread(thread);
     assert_int_equal(
         put_change(thread,

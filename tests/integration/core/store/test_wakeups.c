@@ -8,13 +8,6 @@
  * be sent at all is shown by a later hint that arrives while the other has not.
  */
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-/* cmocka needs the four above. */
-#include <cmocka.h>
-
 #include <libpq-fe.h>
 #include <poll.h>
 #include <pthread.h>
@@ -31,6 +24,7 @@
 #include "tests/integration/core/store/samples.h"
 #include "tests/support/patience.h"
 #include "tests/support/pg_fixture.h"
+#include "tests/support/test.h"
 
 /* For what should come at once. */
 #define PATIENCE_NS patience_ns(60)
@@ -184,11 +178,10 @@ static void assert_notice(PGconn *connection, const char *expected)
 }
 
 /* Alone, it sends hints to named nodes only. The second renewal finds another node. */
-static void a_node_that_is_alone_sends_nothing_to_all(void **state)
+TEST(a_node_that_is_alone_sends_nothing_to_all)
 {
     PGconn *connection = listen_in();
 
-    (void)state;
     start(&first);
     await_listening(&first);
     renew(&first);
@@ -206,11 +199,10 @@ static void a_node_that_is_alone_sends_nothing_to_all(void **state)
 
 /* The first has not renewed its leases since then: it learns of the second by the greeting,
  * which it does not answer. */
-static void a_new_node_greets_the_others(void **state)
+TEST(a_new_node_greets_the_others)
 {
     PGconn *connection = listen_in();
 
-    (void)state;
     store_note_peers(first.store, PEERS_NONE);
     start(&second); /* its renewal was before */
     await_listening(&second);
@@ -228,21 +220,19 @@ static void a_new_node_greets_the_others(void **state)
 /* ---- Two ---- */
 
 /* On the calling thread: a session does not receive its own notifications. */
-static void a_hint_to_all_arrives_here_too(void **state)
+TEST(a_hint_to_all_arrives_here_too)
 {
-    (void)state;
     store_wake_all(second.store, WAKEUP_ANSWERED, "resp_for_all");
     assert_true(count_received(&second) >= 1);
     assert_true(receives(&second, WAKEUP_ANSWERED, "resp_for_all"));
     assert_true(receives(&first, WAKEUP_ANSWERED, "resp_for_all"));
 }
 
-static void hints_of_one_round_are_one_notification(void **state)
+TEST(hints_of_one_round_are_one_notification)
 {
     PGconn *connection = listen_in();
     AUTO_FREE char *text = NULL;
 
-    (void)state;
     /* Again if the thread has taken the first of them before the others were queued. */
     do {
         free(text);
@@ -256,12 +246,11 @@ static void hints_of_one_round_are_one_notification(void **state)
     PQfinish(connection);
 }
 
-static void many_hints_are_sent_in_pieces(void **state)
+TEST(many_hints_are_sent_in_pieces)
 {
     PGconn *connection = listen_in();
     size_t received = 0, length = 0;
 
-    (void)state;
     for (unsigned i = 0; i < 1000; i++) {
         AUTO_FREE char *run_id = mem_printf("run_%060u", i);
 
@@ -298,25 +287,23 @@ static bool cancel_overtakes(PGconn *connection)
     return overtook;
 }
 
-static void a_cancel_does_not_wait_behind_streams(void **state)
+TEST(a_cancel_does_not_wait_behind_streams)
 {
     PGconn *connection = listen_in();
     unsigned tries = 0;
 
-    (void)state;
     /* Again if the thread has taken the hints of streams before the cancel was queued. */
     while (!cancel_overtakes(connection))
         assert_true(++tries < 1000);
     PQfinish(connection);
 }
 
-static void the_owner_is_notified_of_a_cancel(void **state)
+TEST(the_owner_is_notified_of_a_cancel)
 {
     enum cancel_outcome outcome;
     struct run_load owned, load;
     char thread[ID_SIZE];
 
-    (void)state;
     sample_thread(thread);
     owned = sample_created(first.store, thread);
     assert_int_equal(store_run_cancel(second.store, TENANT, thread, owned.run.id, CONTEXT,
@@ -330,12 +317,11 @@ static void the_owner_is_notified_of_a_cancel(void **state)
 
 /* The node that follows knows only the run. No node is notified of a run of the sender's own, or of
  * one that no node owns. */
-static void the_owner_learns_which_node_follows(void **state)
+TEST(the_owner_learns_which_node_follows)
 {
     struct run_load away, own;
     char thread[ID_SIZE];
 
-    (void)state;
     forget_received(&second);
     sample_thread(thread);
     away = sample_created(first.store, thread);
@@ -355,12 +341,11 @@ static void the_owner_learns_which_node_follows(void **state)
     run_load_clear(&own);
 }
 
-static void a_node_that_is_alone_sends_no_follow_hints(void **state)
+TEST(a_node_that_is_alone_sends_no_follow_hints)
 {
     struct run_load away;
     char thread[ID_SIZE];
 
-    (void)state;
     sample_thread(thread);
     away = sample_created(first.store, thread);
     store_note_peers(second.store, PEERS_NONE);
@@ -372,13 +357,12 @@ static void a_node_that_is_alone_sends_no_follow_hints(void **state)
     run_load_clear(&away);
 }
 
-static void all_nodes_learn_that_a_run_has_moved(void **state)
+TEST(all_nodes_learn_that_a_run_has_moved)
 {
     enum cancel_outcome outcome;
     struct run_load waiting, claimed;
     char thread[ID_SIZE];
 
-    (void)state;
     sample_thread(thread);
     waiting = sample_created(first.store, thread);
     pg_fixture_ask("UPDATE run_leases SET owner = NULL WHERE run_id = '%s'", waiting.run.id);
@@ -391,11 +375,10 @@ static void all_nodes_learn_that_a_run_has_moved(void **state)
     run_load_clear(&claimed);
 }
 
-static void lines_of_unknown_kinds_are_skipped(void **state)
+TEST(lines_of_unknown_kinds_are_skipped)
 {
     AUTO_FREE char *long_id = mem_printf("%0200d", 1);
 
-    (void)state;
     pg_fixture_ask("SELECT pg_notify('runnel_node_first', E'\\n \\ndance run_1\\ncancel %s\\n"
                    "cancel\\ncancel run_2')",
                    long_id);
@@ -414,9 +397,8 @@ static void hang_up(const struct node *node)
         continue;
 }
 
-static void a_lost_connection_is_made_again(void **state)
+TEST(a_lost_connection_is_made_again)
 {
-    (void)state;
     store_wakeups_stop(first.store);
     start(&first);
     assert_true(receives(&first, WAKEUP_MISSED, "")); /* it listens, and there are others */
@@ -429,9 +411,8 @@ static void a_lost_connection_is_made_again(void **state)
 }
 
 /* While the connection is lost, more hints are queued than the queue holds. */
-static void a_cancel_is_not_dropped_for_streams(void **state)
+TEST(a_cancel_is_not_dropped_for_streams)
 {
-    (void)state;
     hang_up(&first);
     for (unsigned i = 0; i < 20000; i++)
         store_wake_node(first.store, "test", WAKEUP_EVENTS, "run_a");
@@ -454,9 +435,8 @@ static void connecting_is_repeated_after(const char *point, unsigned visit)
     assert_true(receives(&first, WAKEUP_CANCEL, "run_after"));
 }
 
-static void a_connection_that_fails_is_tried_again(void **state)
+TEST(a_connection_that_fails_is_tried_again)
 {
-    (void)state;
     connecting_is_repeated_after("wakeups.connect", 1);
     connecting_is_repeated_after("wakeups.listen", 1);
     connecting_is_repeated_after("wakeups.listen", 2);
@@ -498,12 +478,11 @@ static bool cancel_interrupts(PGconn *connection)
     return !last;
 }
 
-static void a_cancel_is_sent_between_portions_of_stream_hints(void **state)
+TEST(a_cancel_is_sent_between_portions_of_stream_hints)
 {
     PGconn *connection = listen_in();
     unsigned tries = 0;
 
-    (void)state;
     /* Again if this thread was held up until all of them were sent. */
     while (!cancel_interrupts(connection))
         assert_true(++tries < 20);
@@ -521,9 +500,8 @@ static void the_next_hint_arrives(void)
     assert_int_equal(count_received(&first), 0);
 }
 
-static void hints_that_could_not_be_sent_are_dropped(void **state)
+TEST(hints_that_could_not_be_sent_are_dropped)
 {
-    (void)state;
     forget_received(&second);
     fault_arm("wakeups_send", 1);
     store_wake_node(second.store, "node_first", WAKEUP_CANCEL, "run_lost");
@@ -537,9 +515,8 @@ static void hints_that_could_not_be_sent_are_dropped(void **state)
 
 #endif
 
-static void queued_hints_are_sent_before_the_thread_ends(void **state)
+TEST(queued_hints_are_sent_before_the_thread_ends)
 {
-    (void)state;
     for (unsigned i = 0; i < 5; i++) {
         AUTO_FREE char *run_id = mem_printf("run_last_%u", i);
 

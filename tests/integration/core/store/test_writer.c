@@ -17,13 +17,6 @@
  * statement is left out.
  */
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-/* cmocka needs the four above. */
-#include <cmocka.h>
-
 #include <libpq-fe.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -38,6 +31,7 @@
 #include "tests/integration/core/store/opened_store.h"
 #include "tests/integration/core/store/samples.h"
 #include "tests/support/pg_fixture.h"
+#include "tests/support/test.h"
 
 static const char *status_of(const struct run_row *run)
 {
@@ -74,7 +68,7 @@ static struct run_write *finished_response(struct run_row *ret_run)
 
 /* ---- One write ---- */
 
-static void a_finished_response_is_one_write_without_a_lease(void **state)
+TEST(a_finished_response_is_one_write_without_a_lease)
 {
     struct item_row *items;
     struct page page = {.limit = 10, .ascending = true};
@@ -82,7 +76,6 @@ static void a_finished_response_is_one_write_without_a_lease(void **state)
     size_t count;
     bool more;
 
-    (void)state;
     assert_int_equal(sample_put(store, finished_response(&run)), ERR_OK);
     assert_int_equal(leases_of(&run), 0);
     assert_int_equal(store_run_get(store, TENANT, NULL, run.id, &found, NULL), ERR_OK);
@@ -102,12 +95,11 @@ static void a_finished_response_is_one_write_without_a_lease(void **state)
     run_row_clear(&run);
 }
 
-static void a_run_that_is_not_final_is_leased_to_this_node(void **state)
+TEST(a_run_that_is_not_final_is_leased_to_this_node)
 {
     struct run_row run = sample_run("", RUN_IN_PROGRESS);
     struct run_write *write = sample_write(&run, 0);
 
-    (void)state;
     write->create = true;
     assert_int_equal(sample_put(store, write), ERR_OK);
     assert_string_equal(pg_fixture_ask("SELECT owner || ' ' || fence || ' ' ||"
@@ -125,14 +117,13 @@ static void a_run_that_is_not_final_is_leased_to_this_node(void **state)
     run_row_clear(&run);
 }
 
-static void what_is_written_twice_is_stored_once(void **state)
+TEST(what_is_written_twice_is_stored_once)
 {
     struct run_row run = sample_run("", RUN_IN_PROGRESS);
     struct item_row item = sample_item(&run, 0, "{\"n\":1}");
     struct step_row step = sample_step(&run);
     struct run_write *write = sample_write(&run, 0);
 
-    (void)state;
     write->create = true;
     sample_add_item(write, &item);
     sample_add_step(write, &step);
@@ -155,7 +146,7 @@ static void what_is_written_twice_is_stored_once(void **state)
     run_row_clear(&run);
 }
 
-static void the_log_is_read_from_any_number_on(void **state)
+TEST(the_log_is_read_from_any_number_on)
 {
     struct run_row run = sample_run("", RUN_IN_PROGRESS);
     struct run_write *write = sample_write(&run, 0);
@@ -163,7 +154,6 @@ static void the_log_is_read_from_any_number_on(void **state)
     size_t length;
     int64_t next;
 
-    (void)state;
     write->create = true;
     sample_add_log(write, 0, "event: a\ndata: 0\n\nevent: b\ndata: 1\n\n");
     assert_int_equal(sample_put(store, write), ERR_OK);
@@ -202,7 +192,7 @@ static void the_log_is_read_from_any_number_on(void **state)
 
 /* ---- Fences ---- */
 
-static void a_write_with_an_old_fence_changes_nothing(void **state)
+TEST(a_write_with_an_old_fence_changes_nothing)
 {
     struct run_row run = sample_run("", RUN_IN_PROGRESS);
     struct item_row item = sample_item(&run, 0, "{}");
@@ -210,7 +200,6 @@ static void a_write_with_an_old_fence_changes_nothing(void **state)
     struct step_row step = sample_step(&run);
     struct run_write *write = sample_write(&run, 0);
 
-    (void)state;
     write->create = true;
     assert_int_equal(sample_put(store, write), ERR_OK);
     pg_fixture_ask("UPDATE run_leases SET fence = 2 WHERE run_id = '%s'", run.id);
@@ -235,13 +224,12 @@ static void a_write_with_an_old_fence_changes_nothing(void **state)
     run_row_clear(&run);
 }
 
-static void a_deleted_run_is_a_conflict(void **state)
+TEST(a_deleted_run_is_a_conflict)
 {
     struct run_row run = sample_run("", RUN_IN_PROGRESS);
     struct item_row item = sample_item(&run, 0, "{}");
     struct run_write *write = sample_write(&run, 0);
 
-    (void)state;
     write->create = true;
     assert_int_equal(sample_put(store, write), ERR_OK);
     assert_int_equal(store_response_delete(store, TENANT, run.id, 0, NULL), ERR_OK);
@@ -252,14 +240,13 @@ static void a_deleted_run_is_a_conflict(void **state)
     run_row_clear(&run);
 }
 
-static void a_cancellation_reaches_the_owner_and_is_not_overwritten(void **state)
+TEST(a_cancellation_reaches_the_owner_and_is_not_overwritten)
 {
     struct run_row run = sample_run("", RUN_IN_PROGRESS);
     struct run_write *write = sample_write(&run, 0);
     enum cancel_outcome outcome;
     struct run_load load;
 
-    (void)state;
     write->create = true;
     assert_int_equal(sample_put(store, write), ERR_OK);
     assert_int_equal(
@@ -317,7 +304,7 @@ static struct run_write *pausing(struct run_row *run)
     return write;
 }
 
-static void the_event_of_a_pause_is_logged_only_if_the_run_pauses(void **state)
+TEST(the_event_of_a_pause_is_logged_only_if_the_run_pauses)
 {
     struct run_row waits = sample_run("", RUN_IN_PROGRESS);
     struct run_row cancelled = sample_run("", RUN_IN_PROGRESS);
@@ -325,7 +312,6 @@ static void the_event_of_a_pause_is_logged_only_if_the_run_pauses(void **state)
     enum cancel_outcome outcome;
     struct run_load load;
 
-    (void)state;
     assert_int_equal(
         store_run_cancel(store, TENANT, NULL, cancelled.id, CONTEXT, &outcome, &load, NULL),
         ERR_OK);
@@ -343,12 +329,11 @@ static void the_event_of_a_pause_is_logged_only_if_the_run_pauses(void **state)
     run_row_clear(&cancelled);
 }
 
-static void a_completed_turn_makes_up_for_the_deaths_before_it(void **state)
+TEST(a_completed_turn_makes_up_for_the_deaths_before_it)
 {
     struct run_row run = sample_run("", RUN_IN_PROGRESS);
     struct run_write *write = sample_write(&run, 0);
 
-    (void)state;
     write->create = true;
     assert_int_equal(sample_put(store, write), ERR_OK);
     pg_fixture_ask("UPDATE runs SET attempts = 4 WHERE id = '%s'", run.id);
@@ -364,12 +349,11 @@ static void a_completed_turn_makes_up_for_the_deaths_before_it(void **state)
     run_row_clear(&run);
 }
 
-static void a_run_that_has_ended_stays_as_it_is(void **state)
+TEST(a_run_that_has_ended_stays_as_it_is)
 {
     struct run_row run = sample_run("", RUN_IN_PROGRESS);
     struct run_write *write = sample_write(&run, 0);
 
-    (void)state;
     write->create = true;
     assert_int_equal(sample_put(store, write), ERR_OK);
     pg_fixture_ask("UPDATE runs SET status = 'expired' WHERE id = '%s'", run.id);
@@ -392,13 +376,12 @@ static const char *lease_state(const struct run_row *run)
         run->id);
 }
 
-static void a_released_run_waits_for_its_client_or_may_be_claimed(void **state)
+TEST(a_released_run_waits_for_its_client_or_may_be_claimed)
 {
     struct run_row run = sample_run("", RUN_IN_PROGRESS);
     struct run_write *write = sample_write(&run, 0);
     char expected[64];
 
-    (void)state;
     write->create = true;
     assert_int_equal(sample_put(store, write), ERR_OK);
     assert_string_equal(lease_state(&run), "owned");
@@ -420,12 +403,11 @@ static void a_released_run_waits_for_its_client_or_may_be_claimed(void **state)
     run_row_clear(&run);
 }
 
-static void a_run_that_is_released_without_a_status_may_be_claimed(void **state)
+TEST(a_run_that_is_released_without_a_status_may_be_claimed)
 {
     struct run_row run = sample_run("", RUN_IN_PROGRESS);
     struct run_write *write = sample_write(&run, 0);
 
-    (void)state;
     write->create = true;
     assert_int_equal(sample_put(store, write), ERR_OK);
 
@@ -443,12 +425,11 @@ static void a_run_that_is_released_without_a_status_may_be_claimed(void **state)
 
 #define MANY 200
 
-static void many_runs_at_once_all_come_back(void **state)
+TEST(many_runs_at_once_all_come_back)
 {
     struct run_write *writes[MANY];
     struct run_row runs[MANY];
 
-    (void)state;
     for (size_t i = 0; i < MANY; i++)
         writes[i] = finished_response(&runs[i]);
     sample_hand_over(store, writes, MANY);
@@ -462,13 +443,12 @@ static void many_runs_at_once_all_come_back(void **state)
         run_row_clear(&runs[i]);
 }
 
-static void writes_of_one_run_keep_their_order(void **state)
+TEST(writes_of_one_run_keep_their_order)
 {
     struct run_row run = sample_run("", RUN_IN_PROGRESS);
     struct run_write *writes[MANY + 1];
     char frame[32];
 
-    (void)state;
     writes[0] = sample_write(&run, 0);
     writes[0]->create = true;
     for (int i = 1; i <= MANY; i++) {
@@ -494,7 +474,7 @@ static void writes_of_one_run_keep_their_order(void **state)
 
 /* All kinds of writes in one group, the bad one among them: the same item twice in an insert is
  * refused by PostgreSQL, and takes the whole group's transaction with it. */
-static void a_bad_write_does_not_harm_its_company(void **state)
+TEST(a_bad_write_does_not_harm_its_company)
 {
     struct run_row fenced = sample_run("", RUN_IN_PROGRESS);
     struct run_row going = sample_run("", RUN_IN_PROGRESS);
@@ -505,7 +485,6 @@ static void a_bad_write_does_not_harm_its_company(void **state)
     struct run_write *writes[5];
     struct run_row *first[] = {&fenced, &going, &ending};
 
-    (void)state;
     for (size_t i = 0; i < COUNT_OF(first); i++) {
         writes[i] = sample_write(first[i], 0);
         writes[i]->create = true;
@@ -549,13 +528,12 @@ static void a_bad_write_does_not_harm_its_company(void **state)
     run_row_clear(&good);
 }
 
-static void a_run_whose_writes_are_refused_can_still_fail(void **state)
+TEST(a_run_whose_writes_are_refused_can_still_fail)
 {
     struct run_row run = sample_run("", RUN_IN_PROGRESS);
     struct run_write *write = sample_write(&run, 0), *failure;
     struct item_row bad;
 
-    (void)state;
     write->create = true;
     assert_null(run_write_failure(write, &run));
     assert_int_equal(sample_put(store, write), ERR_OK);
@@ -578,14 +556,13 @@ static void a_run_whose_writes_are_refused_can_still_fail(void **state)
     run_row_clear(&run);
 }
 
-static void an_item_of_another_run_is_never_taken_over(void **state)
+TEST(an_item_of_another_run_is_never_taken_over)
 {
     struct run_row theirs = sample_run("", RUN_COMPLETED),
                    ours = sample_run("", RUN_IN_PROGRESS);
     struct item_row item = sample_item(&theirs, 0, "{\"of\":\"theirs\"}");
     struct run_write *write = sample_write(&theirs, 0);
 
-    (void)state;
     write->create = true;
     sample_add_item(write, &item);
     assert_int_equal(sample_put(store, write), ERR_OK);
@@ -604,13 +581,12 @@ static void an_item_of_another_run_is_never_taken_over(void **state)
     run_row_clear(&ours);
 }
 
-static void a_second_active_run_on_a_thread_is_a_conflict(void **state)
+TEST(a_second_active_run_on_a_thread_is_a_conflict)
 {
     char thread[ID_SIZE];
     struct run_row first, second;
     struct run_write *write;
 
-    (void)state;
     sample_thread(thread);
     first = sample_run(thread, RUN_IN_PROGRESS);
     second = sample_run(thread, RUN_IN_PROGRESS);
@@ -663,11 +639,10 @@ static void live_with_fault(const char *point, unsigned visit)
     run_row_clear(&run);
 }
 
-static void every_write_survives_a_broken_connection(void **state)
+TEST(every_write_survives_a_broken_connection)
 {
     const char *const points[] = {"writer.send", "writer.result", "writer.late"};
 
-    (void)state;
     for (size_t i = 0; i < COUNT_OF(points); i++) {
         unsigned visit = 0;
 
@@ -680,11 +655,10 @@ static void every_write_survives_a_broken_connection(void **state)
     }
 }
 
-static void a_response_whose_commit_went_unanswered_is_stored_once(void **state)
+TEST(a_response_whose_commit_went_unanswered_is_stored_once)
 {
     struct run_row run;
 
-    (void)state;
     fault_arm("writer.result", 1);
     assert_int_equal(sample_put(store, finished_response(&run)), ERR_OK);
     assert_true(fault_fired());
@@ -694,12 +668,11 @@ static void a_response_whose_commit_went_unanswered_is_stored_once(void **state)
 }
 
 /* Whether it was committed is looked up until the database answers. */
-static void an_end_whose_commit_went_unanswered_is_looked_up(void **state)
+TEST(an_end_whose_commit_went_unanswered_is_looked_up)
 {
     struct run_row run = sample_run("", RUN_IN_PROGRESS);
     struct run_write *write = sample_write(&run, 0);
 
-    (void)state;
     write->create = true;
     assert_int_equal(sample_put(store, write), ERR_OK);
     run.status = RUN_COMPLETED;
@@ -719,12 +692,11 @@ static void an_end_whose_commit_went_unanswered_is_looked_up(void **state)
 
 /* A group that was too much at once is written in halves, each once. The deadline is missed at
  * different depths: by the whole group, by a half, by a quarter. */
-static void a_group_that_is_late_is_written_in_halves(void **state)
+TEST(a_group_that_is_late_is_written_in_halves)
 {
     struct run_write *writes[HALVED];
     struct run_row runs[HALVED];
 
-    (void)state;
     for (unsigned visit = 1; visit < 6; visit++) {
         for (size_t i = 0; i < HALVED; i++)
             writes[i] = finished_response(&runs[i]);
@@ -756,12 +728,11 @@ static char *large_body(void)
     return body;
 }
 
-static void large_writes_do_not_share_a_group(void **state)
+TEST(large_writes_do_not_share_a_group)
 {
     struct run_write *writes[LARGE];
     char *body = large_body();
 
-    (void)state;
     for (size_t i = 0; i < LARGE; i++) {
         struct run_row run = sample_run("", RUN_COMPLETED);
         struct item_row item = sample_item(&run, 0, body);
@@ -834,7 +805,7 @@ static bool a_session_waits(void)
     return pg_fixture_count("SELECT count(*) FROM pg_locks WHERE NOT granted") > 0;
 }
 
-static void writes_without_questions_do_not_wait_for_those_with_questions(void **state)
+TEST(writes_without_questions_do_not_wait_for_those_with_questions)
 {
     /* Waiting for the write with the question would outlast this test. */
     const struct store_options options = {
@@ -845,7 +816,6 @@ static void writes_without_questions_do_not_wait_for_those_with_questions(void *
     struct run_write *asked = asking(&asking_run), *write = finished_response(&run);
     PGconn *session;
 
-    (void)state;
     assert_int_equal(store_writers_start(one, NULL), ERR_OK);
     busy->create = true;
     assert_int_equal(sample_put(one, busy), ERR_OK);
@@ -888,12 +858,11 @@ static struct run_write *expiring_write(const struct run_row *run, const char *f
 }
 
 /* Two owners let a run expire, and an expired run has no time of its end. */
-static void the_same_end_by_another_owner_is_not_taken_for_its_own(void **state)
+TEST(the_same_end_by_another_owner_is_not_taken_for_its_own)
 {
     char thread[ID_SIZE];
     struct run_load load;
 
-    (void)state;
     sample_thread(thread);
     load = sample_created(store, thread);
     load.run.status = RUN_EXPIRED;

@@ -5,13 +5,6 @@
 
 #include "tests/integration/core/store/variable_samples.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-/* cmocka needs the four above. */
-#include <cmocka.h>
-
 #include <stdio.h>
 #include <string.h>
 
@@ -20,6 +13,7 @@
 #include "core/base/mem.h"
 #include "tests/integration/core/store/opened_store.h"
 #include "tests/support/pg_fixture.h"
+#include "tests/support/test.h"
 
 enum err_code put_change(const char *scope, const struct variable_change *change,
                          enum variable_put how, struct err *err)

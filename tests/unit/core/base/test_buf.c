@@ -1,22 +1,15 @@
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-/* cmocka needs the four above. */
-#include <cmocka.h>
-
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "core/base/buf.h"
 #include "core/base/json.h"
+#include "tests/support/test.h"
 
-static void added_bytes_are_followed_by_a_nul(void **state)
+TEST(added_bytes_are_followed_by_a_nul)
 {
     AUTO_BUF buf = {0};
 
-    (void)state;
     buf_add(&buf, "a\0b", 3);
     buf_add_text(&buf, "text");
     buf_add_char(&buf, '!');
@@ -25,11 +18,10 @@ static void added_bytes_are_followed_by_a_nul(void **state)
     assert_memory_equal(buf.data, "a\0btext!7-seven", buf.length + 1);
 }
 
-static void growing_keeps_every_byte(void **state)
+TEST(growing_keeps_every_byte)
 {
     AUTO_BUF buf = {0};
 
-    (void)state;
     for (int i = 0; i < 100000; i++)
         buf_add_char(&buf, (char)('a' + i % 26));
     assert_int_equal(buf.length, 100000);
@@ -37,11 +29,10 @@ static void growing_keeps_every_byte(void **state)
         assert_int_equal(buf.data[i], 'a' + i % 26);
 }
 
-static void numbers_are_written_in_full_range(void **state)
+TEST(numbers_are_written_in_full_range)
 {
     AUTO_BUF buf = {0};
 
-    (void)state;
     buf_add_int(&buf, 0);
     buf_add_char(&buf, ' ');
     buf_add_int(&buf, INT64_MAX);
@@ -50,14 +41,13 @@ static void numbers_are_written_in_full_range(void **state)
     assert_string_equal(buf.data, "0 9223372036854775807 -9223372036854775808");
 }
 
-static void escaped_text_parses_to_the_original(void **state)
+TEST(escaped_text_parses_to_the_original)
 {
     char all[512];
     size_t length = 0;
     AUTO_BUF buf = {0};
     json_auto_t *value = NULL;
 
-    (void)state;
     for (int byte = 1; byte < 128; byte++)
         all[length++] = (char)byte;
     memcpy(all + length, "\xC3\xA4\xE2\x82\xAC\xF0\x9F\x98\x80", 9);
@@ -70,11 +60,10 @@ static void escaped_text_parses_to_the_original(void **state)
     assert_memory_equal(json_string_value(value), all, length);
 }
 
-static void consuming_drops_the_first_bytes(void **state)
+TEST(consuming_drops_the_first_bytes)
 {
     AUTO_BUF buf = {0};
 
-    (void)state;
     buf_add_text(&buf, "head and tail");
     buf_consume(&buf, 9);
     assert_string_equal(buf.data, "tail");
@@ -83,12 +72,11 @@ static void consuming_drops_the_first_bytes(void **state)
     assert_string_equal(buf.data, "");
 }
 
-static void taking_hands_over_the_bytes_and_leaves_an_empty_buf(void **state)
+TEST(taking_hands_over_the_bytes_and_leaves_an_empty_buf)
 {
     struct buf buf = {0};
     char *text;
 
-    (void)state;
     text = buf_take(&buf);
     assert_string_equal(text, "");
     free(text);
@@ -100,12 +88,11 @@ static void taking_hands_over_the_bytes_and_leaves_an_empty_buf(void **state)
     free(text);
 }
 
-static void reserving_without_adding_gives_an_empty_string(void **state)
+TEST(reserving_without_adding_gives_an_empty_string)
 {
     struct buf buf = {0};
     char *text;
 
-    (void)state;
     memset(buf_reserve(&buf, 10), 'x', 10);
     buf_added(&buf, 0);
     assert_string_equal(buf.data, "");
@@ -119,12 +106,11 @@ static void reserving_without_adding_gives_an_empty_string(void **state)
     }
 }
 
-static void reset_keeps_the_memory(void **state)
+TEST(reset_keeps_the_memory)
 {
     AUTO_BUF buf = {0};
     char *before;
 
-    (void)state;
     buf_add_text(&buf, "something");
     before = buf.data;
     buf_reset(&buf);

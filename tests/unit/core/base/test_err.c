@@ -1,19 +1,12 @@
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-/* cmocka needs the four above. */
-#include <cmocka.h>
-
 #include <string.h>
 
 #include "core/base/err.h"
+#include "tests/support/test.h"
 
-static void setting_returns_the_code_and_fills_in_the_sentence(void **state)
+TEST(setting_returns_the_code_and_fills_in_the_sentence)
 {
     struct err err;
 
-    (void)state;
     assert_int_equal(err_set(&err, ERR_NOT_FOUND, "no such %s: %d", "thing", 5), ERR_NOT_FOUND);
     assert_int_equal(err.code, ERR_NOT_FOUND);
     assert_string_equal(err.text, "no such thing: 5");
@@ -22,18 +15,16 @@ static void setting_returns_the_code_and_fills_in_the_sentence(void **state)
     assert_null(err.word);
 }
 
-static void nobody_needs_to_want_the_text(void **state)
+TEST(nobody_needs_to_want_the_text)
 {
-    (void)state;
     assert_int_equal(err_set(NULL, ERR_STORE, "away"), ERR_STORE);
     assert_int_equal(err_refuse(NULL, ERR_LIMIT, REASON_BUSY, "p", "text"), ERR_LIMIT);
 }
 
-static void a_refusal_has_a_reason_and_a_place(void **state)
+TEST(a_refusal_has_a_reason_and_a_place)
 {
     struct err err;
 
-    (void)state;
     assert_int_equal(
         err_refuse(&err, ERR_CONFLICT, REASON_DECIDED, "tools[0]", "no tool '%s'", "x"),
         ERR_CONFLICT);
@@ -47,12 +38,11 @@ static void a_refusal_has_a_reason_and_a_place(void **state)
     assert_null(err.word);
 }
 
-static void overlong_texts_are_cut_not_overrun(void **state)
+TEST(overlong_texts_are_cut_not_overrun)
 {
     struct err err;
     char lots[4096];
 
-    (void)state;
     memset(lots, 'x', sizeof(lots) - 1);
     lots[sizeof(lots) - 1] = '\0';
     err_refuse(&err, ERR_INVALID, REASON_UNSET, lots, "%s", lots);
@@ -60,11 +50,10 @@ static void overlong_texts_are_cut_not_overrun(void **state)
     assert_int_equal(strlen(err.text), sizeof(err.text) - 1);
 }
 
-static void a_letter_that_a_precision_has_cut_goes(void **state)
+TEST(a_letter_that_a_precision_has_cut_goes)
 {
     struct err err;
 
-    (void)state;
     err_set(&err, ERR_NOT_FOUND, "Variable '%.4s' not found.", "\u53d8\u53d8");
     assert_string_equal(err.text, "Variable '\u53d8' not found.");
     err_refuse(&err, ERR_INVALID, REASON_UNSET, "tools.\xE5\x8F.name", "%.5s|%.2s|",

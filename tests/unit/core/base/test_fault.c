@@ -1,10 +1,3 @@
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-/* cmocka needs the four above. */
-#include <cmocka.h>
-
 #include <signal.h>
 #include <stdlib.h>
 #include <sys/wait.h>
@@ -26,18 +19,17 @@ static bool release_says(void)
 #undef RUNNEL_CORE_BASE_FAULT_H
 #define RUNNEL_FAULTS
 #include "core/base/fault.c"
+#include "tests/support/test.h"
 
-static void a_release_has_no_faults(void **state)
+TEST(a_release_has_no_faults)
 {
-    (void)state;
     fault_arm("any.point", 1);
     assert_false(release_says());
     assert_false(fault_fired());
 }
 
-static void a_point_fails_once_on_the_visit_it_was_armed_for(void **state)
+TEST(a_point_fails_once_on_the_visit_it_was_armed_for)
 {
-    (void)state;
     fault_arm("store.exec", 3);
     assert_false(FAULT("store.exec"));
     assert_false(FAULT("store.other"));
@@ -48,9 +40,8 @@ static void a_point_fails_once_on_the_visit_it_was_armed_for(void **state)
     assert_false(FAULT("store.exec"));
 }
 
-static void a_disarmed_point_does_not_fail(void **state)
+TEST(a_disarmed_point_does_not_fail)
 {
-    (void)state;
     fault_arm("store.exec", 1);
     fault_disarm();
     assert_false(FAULT("store.exec"));
@@ -81,24 +72,21 @@ static int visit_twice(const char *setting)
     return WIFSIGNALED(status) ? -WTERMSIG(status) : WEXITSTATUS(status);
 }
 
-static void the_environment_arms_points_of_a_built_server(void **state)
+TEST(the_environment_arms_points_of_a_built_server)
 {
-    (void)state;
     assert_int_equal(visit_twice("q:1"), 0);
     assert_int_equal(visit_twice("p:2"), 2);
     assert_int_equal(visit_twice("q:1,p:1,p:2"), 3);
     assert_int_equal(visit_twice("p:2:kill"), -SIGKILL);
 }
 
-static void a_stopped_process_continues_normally(void **state)
+TEST(a_stopped_process_continues_normally)
 {
-    (void)state;
     assert_int_equal(visit_twice("p:1:stop"), 100);
 }
 
-static void an_invalid_setting_aborts_with_a_message(void **state)
+TEST(an_invalid_setting_aborts_with_a_message)
 {
-    (void)state;
     assert_int_equal(visit_twice("p"), -SIGABRT);
     assert_int_equal(visit_twice("p:0"), -SIGABRT);
     assert_int_equal(visit_twice("p:1x"), -SIGABRT);
@@ -119,13 +107,12 @@ static void rearm(const char *path, const char *list)
     assert_int_equal(rename(next, path), 0);
 }
 
-static void a_file_arms_one_process_many_times_and_reports_what_fired(void **state)
+TEST(a_file_arms_one_process_many_times_and_reports_what_fired)
 {
     char path[] = "/tmp/test-fault-XXXXXX";
     char fired_path[64], setting[64], text[64] = "";
     FILE *file;
 
-    (void)state;
     close(mkstemp(path));
     snprintf(setting, sizeof(setting), "@%s", path);
     snprintf(fired_path, sizeof(fired_path), "%s.fired", path);

@@ -1,26 +1,19 @@
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-/* cmocka needs the four above. */
-#include <cmocka.h>
-
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "core/base/ids.h"
+#include "tests/support/test.h"
 
 #define PER_THREAD 5000
 #define THREADS    4
 
 static const char letters[] = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
 
-static void an_id_is_its_prefix_and_24_letters_or_digits(void **state)
+TEST(an_id_is_its_prefix_and_24_letters_or_digits)
 {
     char id[ID_SIZE];
 
-    (void)state;
     id_make(id, "asst_");
     assert_true(id_has_prefix(id, "asst_"));
     assert_false(id_has_prefix(id, "run_"));
@@ -28,12 +21,11 @@ static void an_id_is_its_prefix_and_24_letters_or_digits(void **state)
     assert_int_equal(strspn(id + 5, letters), ID_BODY);
 }
 
-static void ids_sort_by_age(void **state)
+TEST(ids_sort_by_age)
 {
     char before[ID_SIZE];
     char after[ID_SIZE];
 
-    (void)state;
     id_make(before, "run_");
     for (int i = 0; i < 10000; i++) {
         id_make(after, "run_");
@@ -57,12 +49,11 @@ static int compare(const void *a, const void *b)
 }
 
 /* The nine digits of the time alone never repeat. */
-static void ids_of_several_threads_never_share_a_moment(void **state)
+TEST(ids_of_several_threads_never_share_a_moment)
 {
     static char ids[THREADS * PER_THREAD][ID_SIZE];
     pthread_t threads[THREADS];
 
-    (void)state;
     for (int i = 0; i < THREADS; i++)
         pthread_create(&threads[i], NULL, make_many, ids + (ptrdiff_t)i * PER_THREAD);
     for (int i = 0; i < THREADS; i++)
@@ -72,12 +63,11 @@ static void ids_of_several_threads_never_share_a_moment(void **state)
         assert_true(compare(ids[i - 1], ids[i]) < 0);
 }
 
-static void random_text_uses_all_characters_equally(void **state)
+TEST(random_text_uses_all_characters_equally)
 {
     static char text[62 * 1000 + 1];
     int counts[128] = {0};
 
-    (void)state;
     id_random(text, sizeof(text) - 1);
     assert_int_equal(strspn(text, letters), sizeof(text) - 1);
     for (size_t i = 0; i < sizeof(text) - 1; i++)

@@ -1,10 +1,3 @@
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-/* cmocka needs the four above. */
-#include <cmocka.h>
-
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,6 +7,7 @@
 
 #include "core/base/json.h"
 #include "core/base/mem.h"
+#include "tests/support/test.h"
 
 static enum err_code parse(const char *text, json_t **ret_value, struct err *err)
 {
@@ -26,57 +20,52 @@ static void repeat(struct buf *buf, const char *text, size_t count)
         buf_add_text(buf, text);
 }
 
-static void values_of_every_kind_survive_text_and_back(void **state)
+TEST(values_of_every_kind_survive_text_and_back)
 {
     static const char text[] =
         "{\"z\":[1,-2.5,true,null],\"a\":{\"b\":\"\xC3\xA4\\n\"},\"n\":0.7}";
     json_auto_t *value = NULL;
 
-    (void)state;
     assert_int_equal(parse(text, &value, NULL), ERR_OK);
     AUTO_FREE char *again = json_text(value);
     assert_string_equal(again, text);
 }
 
-static void a_value_need_not_be_an_object(void **state)
+TEST(a_value_need_not_be_an_object)
 {
     json_auto_t *value = NULL;
 
-    (void)state;
     assert_int_equal(parse(" \"text\" ", &value, NULL), ERR_OK);
     assert_string_equal(json_string_value(value), "text");
 }
 
-static void the_last_of_two_equal_keys_wins(void **state)
+TEST(the_last_of_two_equal_keys_wins)
 {
     json_auto_t *value = NULL;
 
-    (void)state;
     assert_int_equal(parse("{\"a\":1,\"a\":2}", &value, NULL), ERR_OK);
     assert_int_equal(json_get_int(value, "a", 0), 2);
 }
 
-static void a_strict_reader_refuses_duplicate_keys(void **state)
+TEST(a_strict_reader_refuses_duplicate_keys)
 {
     static const char twice[] = "{\"a\":{\"b\":1,\"b\":1}}";
     static const char once[] = "{\"a\":{\"b\":1},\"b\":1}";
     json_t *value = NULL;
 
-    (void)state;
     assert_int_equal(json_parse_strict(twice, strlen(twice), &value, NULL), ERR_INVALID);
     assert_null(value);
     assert_int_equal(json_parse_strict(once, strlen(once), &value, NULL), ERR_OK);
     json_decref(value);
 }
 
-static void a_nul_is_refused_everywhere(void **state)
+TEST(a_nul_is_refused_everywhere)
 {
     static const char *const texts[][2] = {
         {"[\"a\\u0000b\"]", ": a string may not hold \\u0000"},
         {"{\"\\u0000\":1}", ": a key may not hold \\u0000"},
     };
 
-    (void)state;
     for (size_t i = 0; i < COUNT_OF(texts); i++) {
         json_t *untouched = NULL;
         struct err err;
@@ -87,7 +76,7 @@ static void a_nul_is_refused_everywhere(void **state)
     }
 }
 
-static void a_failure_names_the_place_and_leaves_the_result_unchanged(void **state)
+TEST(a_failure_names_the_place_and_leaves_the_result_unchanged)
 {
     static const char *const broken[] = {
         "",
@@ -115,7 +104,6 @@ static void a_failure_names_the_place_and_leaves_the_result_unchanged(void **sta
         "99999999999999999999",
     };
 
-    (void)state;
     for (size_t i = 0; i < COUNT_OF(broken); i++) {
         json_t *untouched = NULL;
         struct err err;
@@ -128,23 +116,21 @@ static void a_failure_names_the_place_and_leaves_the_result_unchanged(void **sta
     }
 }
 
-static void a_nul_in_the_middle_does_not_end_the_text(void **state)
+TEST(a_nul_in_the_middle_does_not_end_the_text)
 {
     json_t *value = NULL;
 
-    (void)state;
     assert_int_equal(json_parse("{}\0{}", 5, &value, NULL), ERR_INVALID);
     assert_null(value);
 }
 
-static void nesting_is_allowed_up_to_the_limit(void **state)
+TEST(nesting_is_allowed_up_to_the_limit)
 {
     AUTO_BUF deep = {0};
     json_auto_t *value = NULL;
     json_t *refused = NULL;
     struct err err;
 
-    (void)state;
     repeat(&deep, "[", JSON_DEPTH_LIMIT);
     repeat(&deep, "]", JSON_DEPTH_LIMIT);
     assert_int_equal(parse(deep.data, &value, NULL), ERR_OK);
@@ -156,12 +142,11 @@ static void nesting_is_allowed_up_to_the_limit(void **state)
     assert_non_null(strstr(err.text, "64"));
 }
 
-static void brackets_in_strings_are_not_nesting(void **state)
+TEST(brackets_in_strings_are_not_nesting)
 {
     AUTO_BUF text = {0};
     json_auto_t *value = NULL;
 
-    (void)state;
     buf_add_text(&text, "[\"\\\"");
     repeat(&text, "[{", 1000);
     buf_add_text(&text, "\\\\\", 1]");
@@ -185,14 +170,13 @@ static enum err_code parse_array_of(const char *item, size_t count)
     return rc;
 }
 
-static void values_and_keys_are_counted_up_to_the_limit(void **state)
+TEST(values_and_keys_are_counted_up_to_the_limit)
 {
     static const struct {
         const char *item;
         size_t tokens;
     } items[] = {{"{}", 1}, {"0", 1}, {"\"a,b\"", 1}, {"null", 1}, {"{\"k\":-1.5e3}", 3}};
 
-    (void)state;
     for (size_t i = 0; i < COUNT_OF(items); i++) {
         size_t most = (JSON_TOKEN_LIMIT - 1) / items[i].tokens;
 
@@ -201,12 +185,11 @@ static void values_and_keys_are_counted_up_to_the_limit(void **state)
     }
 }
 
-static void a_list_has_its_texts_and_nothing_else(void **state)
+TEST(a_list_has_its_texts_and_nothing_else)
 {
     json_auto_t *list = json_build("[s,i,n,s]", "a", 7, "b");
     json_auto_t *object = json_build("{s:s}", "a", "a");
 
-    (void)state;
     assert_true(json_list_has(list, "a"));
     assert_true(json_list_has(list, "b"));
     assert_false(json_list_has(list, "ab"));
@@ -216,11 +199,10 @@ static void a_list_has_its_texts_and_nothing_else(void **state)
     assert_false(json_list_has(NULL, "a"));
 }
 
-static void getters_fall_back_on_absence_null_and_other_types(void **state)
+TEST(getters_fall_back_on_absence_null_and_other_types)
 {
     json_auto_t *object = json_build("{s:s,s:i,s:b,s:n}", "s", "text", "i", 7, "b", 1, "n");
 
-    (void)state;
     assert_string_equal(json_get_string(object, "s", "-"), "text");
     assert_string_equal(json_get_string(object, "i", "-"), "-");
     assert_string_equal(json_get_string(object, "n", "-"), "-");
@@ -236,11 +218,10 @@ static void getters_fall_back_on_absence_null_and_other_types(void **state)
     assert_false(json_absent(json_object_get(object, "s")));
 }
 
-static void setters_set_values(void **state)
+TEST(setters_set_values)
 {
     json_auto_t *object = json_object();
 
-    (void)state;
     json_set(object, "v", json_array());
     json_set_string(object, "s", "a");
     json_set_string(object, "s0", NULL);
@@ -255,12 +236,11 @@ static void setters_set_values(void **state)
                         "\"b\":true,\"o\":{\"x\":1},\"o0\":null}");
 }
 
-static void no_value_is_null_as_text(void **state)
+TEST(no_value_is_null_as_text)
 {
     AUTO_BUF buf = {0};
     json_auto_t *string = json_string("s");
 
-    (void)state;
     AUTO_FREE char *text = json_text(NULL);
     assert_string_equal(text, "null");
     json_add_text(&buf, NULL);
@@ -293,9 +273,8 @@ static void parse_own_wrongly(void)
     json_decref(json_parse_own("{"));
 }
 
-static void mistakes_of_the_program_end_the_process(void **state)
+TEST(mistakes_of_the_program_end_the_process)
 {
-    (void)state;
     assert_int_equal(signal_of_child(build_wrongly), SIGABRT);
     assert_int_equal(signal_of_child(parse_own_wrongly), SIGABRT);
 }
@@ -324,9 +303,8 @@ static const struct {
 };
 /* clang-format on */
 
-static void cleaning_keeps_what_is_valid_and_replaces_the_rest(void **state)
+TEST(cleaning_keeps_what_is_valid_and_replaces_the_rest)
 {
-    (void)state;
     for (size_t i = 0; i < COUNT_OF(utf8); i++) {
         size_t length = strlen(utf8[i].dirty);
         AUTO_FREE char *clean = json_clean_utf8(utf8[i].dirty, length);
@@ -337,9 +315,8 @@ static void cleaning_keeps_what_is_valid_and_replaces_the_rest(void **state)
     }
 }
 
-static void a_nul_is_not_valid_text(void **state)
+TEST(a_nul_is_not_valid_text)
 {
-    (void)state;
     AUTO_FREE char *clean = json_clean_utf8("a\0b", 3);
 
     assert_false(json_valid_utf8("a\0b", 3));
@@ -348,14 +325,13 @@ static void a_nul_is_not_valid_text(void **state)
 }
 
 /* Compares with jansson: it accepts four bytes exactly when they are called valid here. */
-static void utf8_is_valid_exactly_when_jansson_accepts_it(void **state)
+TEST(utf8_is_valid_exactly_when_jansson_accepts_it)
 {
     static const unsigned char edges[] = {0x01, 0x7F, 0x80, 0x8F, 0x90, 0x9F, 0xA0, 0xBF,
                                           0xC0, 0xC1, 0xC2, 0xDF, 0xE0, 0xE1, 0xEC, 0xED,
                                           0xEE, 0xEF, 0xF0, 0xF1, 0xF3, 0xF4, 0xF5, 0xFF};
     size_t count = COUNT_OF(edges);
 
-    (void)state;
     for (size_t i = 0; i < count * count * count * count; i++) {
         const char text[] = {(char)edges[i % count], (char)edges[i / count % count],
                              (char)edges[i / count / count % count],
@@ -368,12 +344,11 @@ static void utf8_is_valid_exactly_when_jansson_accepts_it(void **state)
 }
 
 /* Rounded to 15 digits it would be larger than the largest number. */
-static void the_largest_number_can_be_read_back(void **state)
+TEST(the_largest_number_can_be_read_back)
 {
     static const char *const numbers[] = {"1.7976931348623157e308", "[-1.7976931348623157e308]",
                                           "{\"maximum\": 1.7976931348623157e308}"};
 
-    (void)state;
     for (size_t i = 0; i < COUNT_OF(numbers); i++) {
         json_auto_t *value = NULL;
         json_auto_t *again = NULL;

@@ -1,10 +1,3 @@
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-/* cmocka needs the four above. */
-#include <cmocka.h>
-
 #include <stdbool.h>
 #include <stdio.h>
 #include <sys/wait.h>
@@ -12,6 +5,7 @@
 
 #include "core/base/clock.h"
 #include "core/base/lock.h"
+#include "tests/support/test.h"
 
 #define ROUNDS 20000
 
@@ -53,11 +47,10 @@ static void *count_up(void *arg)
     return NULL;
 }
 
-static void a_lock_keeps_other_threads_out(void **state)
+TEST(a_lock_keeps_other_threads_out)
 {
     pthread_t other;
 
-    (void)state;
     counter = 0;
     pthread_create(&other, NULL, count_up, NULL);
     count_up(NULL);
@@ -115,9 +108,8 @@ static bool survives(void (*doing)(void))
     return WIFEXITED(status) && WEXITSTATUS(status) == 0;
 }
 
-static void locks_taken_against_their_ranks_end_the_process(void **state)
+TEST(locks_taken_against_their_ranks_end_the_process)
 {
-    (void)state;
     assert_true(survives(in_order));
     assert_false(survives(out_of_order));
     assert_false(survives(two_of_one_rank));
@@ -134,11 +126,10 @@ static void *say_it(void *arg)
     return NULL;
 }
 
-static void waiting_ends_when_the_condition_is_signalled(void **state)
+TEST(waiting_ends_when_the_condition_is_signalled)
 {
     pthread_t other;
 
-    (void)state;
     said = false;
     pthread_create(&other, NULL, say_it, NULL);
     lock_acquire(&low);
@@ -149,11 +140,10 @@ static void waiting_ends_when_the_condition_is_signalled(void **state)
     assert_true(survives(in_order));
 }
 
-static void waiting_ends_at_the_deadline(void **state)
+TEST(waiting_ends_at_the_deadline)
 {
     uint64_t deadline = clock_mono_ns() + 20 * NS_PER_MS;
 
-    (void)state;
     lock_acquire(&low);
     while (lock_wait_until(&low, &cond, deadline))
         ;

@@ -1,10 +1,3 @@
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-/* cmocka needs the four above. */
-#include <cmocka.h>
-
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
@@ -16,6 +9,7 @@
 #include "core/base/buf.h"
 #include "core/base/json.h"
 #include "core/base/log.h"
+#include "tests/support/test.h"
 
 #define THREADS 4
 #define LINES   200
@@ -74,14 +68,13 @@ static bool next_line(char **text, const char *level, json_t **ret_line)
     return true;
 }
 
-static void a_line_is_json_for_every_message(void **state)
+TEST(a_line_is_json_for_every_message)
 {
     AUTO_BUF text = {0};
     int fd = temporary_file();
     char *at;
     json_auto_t *line = NULL;
 
-    (void)state;
     listen_to(fd);
     log_warn("two\nlines, a \"quote\", \x1b[31m and \xFF: %d", 5);
     stop_listening();
@@ -93,14 +86,13 @@ static void a_line_is_json_for_every_message(void **state)
     assert_string_equal(at, "");
 }
 
-static void lines_below_the_level_are_not_written(void **state)
+TEST(lines_below_the_level_are_not_written)
 {
     AUTO_BUF text = {0};
     int fd = temporary_file();
     char *at;
     json_t *line = NULL;
 
-    (void)state;
     listen_to(fd);
     log_debug("not by default");
     log_set_level(LOG_ERROR);
@@ -126,7 +118,7 @@ static void *write_lines(void *arg)
     return NULL;
 }
 
-static void lines_of_several_threads_do_not_mix(void **state)
+TEST(lines_of_several_threads_do_not_mix)
 {
     char words[THREADS][300];
     pthread_t threads[THREADS];
@@ -136,7 +128,6 @@ static void lines_of_several_threads_do_not_mix(void **state)
     char *at;
     json_t *line = NULL;
 
-    (void)state;
     listen_to(fd);
     for (int i = 0; i < THREADS; i++) {
         memset(words[i], 'a' + i, sizeof(words[i]));
@@ -155,14 +146,13 @@ static void lines_of_several_threads_do_not_mix(void **state)
     assert_int_equal(count, THREADS * LINES);
 }
 
-static void a_terminal_gets_text_without_control_characters(void **state)
+TEST(a_terminal_gets_text_without_control_characters)
 {
     int master = posix_openpt(O_RDWR | O_NOCTTY);
     char line[512] = "";
     ssize_t got;
     int slave;
 
-    (void)state;
     if (master < 0 || grantpt(master) || unlockpt(master))
         skip();
     slave = open(ptsname(master), O_RDWR | O_NOCTTY);
@@ -179,7 +169,7 @@ static void a_terminal_gets_text_without_control_characters(void **state)
     assert_null(strchr(line, '\x1b'));
 }
 
-static void a_message_above_the_limit_is_cut(void **state)
+TEST(a_message_above_the_limit_is_cut)
 {
     AUTO_BUF huge = {0};
     AUTO_BUF text = {0};
@@ -187,7 +177,6 @@ static void a_message_above_the_limit_is_cut(void **state)
     char *at;
     json_auto_t *line = NULL;
 
-    (void)state;
     for (int i = 0; i < 100000; i++)
         buf_add_text(&huge, "\xC3\xA4");
     listen_to(fd);
@@ -199,11 +188,10 @@ static void a_message_above_the_limit_is_cut(void **state)
     assert_true(next_line(&at, "info", &line));
 }
 
-static void logging_leaves_errno_alone(void **state)
+TEST(logging_leaves_errno_alone)
 {
     int fd = open("/dev/null", O_WRONLY);
 
-    (void)state;
     listen_to(fd);
     errno = ERANGE;
     log_info("isatty() fails here");
@@ -212,12 +200,11 @@ static void logging_leaves_errno_alone(void **state)
     close(fd);
 }
 
-static void levels_have_names(void **state)
+TEST(levels_have_names)
 {
     static const char *const words[] = {"debug", "info", "warn", "error", "off"};
     enum log_level level = LOG_OFF;
 
-    (void)state;
     for (int i = LOG_DEBUG; i <= LOG_OFF; i++) {
         assert_true(log_parse_level(words[i], &level));
         assert_int_equal(level, i);

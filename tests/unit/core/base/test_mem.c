@@ -1,28 +1,19 @@
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-/* cmocka needs the four above. */
-#include <cmocka.h>
-
 #include <malloc.h>
-#include <stdint.h>
 #include <string.h>
 
 #include "core/base/mem.h"
+#include "tests/support/test.h"
 
-static void new_memory_is_zero(void **state)
+TEST(new_memory_is_zero)
 {
     AUTO_FREE int *numbers = mem_new_array(int, 1000);
 
-    (void)state;
     for (int i = 0; i < 1000; i++)
         assert_int_equal(numbers[i], 0);
 }
 
-static void allocating_nothing_gives_a_pointer_that_can_be_freed(void **state)
+TEST(allocating_nothing_gives_a_pointer_that_can_be_freed)
 {
-    (void)state;
     AUTO_FREE void *none = mem_zeroed(0, 8);
     AUTO_FREE void *resized = mem_resize(NULL, 0, 8);
 
@@ -30,9 +21,8 @@ static void allocating_nothing_gives_a_pointer_that_can_be_freed(void **state)
     assert_non_null(resized);
 }
 
-static void copies_are_exact(void **state)
+TEST(copies_are_exact)
 {
-    (void)state;
     AUTO_FREE char *text = mem_strdup("text");
     AUTO_FREE char *part = mem_strndup("te\0xt", 4);
     AUTO_FREE char *made = mem_printf("%s-%d", "n", 12);
@@ -43,12 +33,11 @@ static void copies_are_exact(void **state)
     assert_null(mem_strdup(NULL));
 }
 
-static void taking_leaves_null_behind(void **state)
+TEST(taking_leaves_null_behind)
 {
     char *kept;
     AUTO_FREE char *local = mem_strdup("mine");
 
-    (void)state;
     kept = TAKE(local);
     assert_null(local);
     assert_string_equal(kept, "mine");
@@ -63,11 +52,10 @@ static size_t mappings_with(size_t size)
     return mallinfo2().hblks;
 }
 
-static void large_blocks_return_to_the_system_even_after_larger_ones(void **state)
+TEST(large_blocks_return_to_the_system_even_after_larger_ones)
 {
     size_t before = mappings_with(1);
 
-    (void)state;
     mem_give_back_early();
     if (mappings_with((size_t)32 << 20) == before)
         skip(); /* a sanitizer's malloc does not count them */

@@ -1,9 +1,3 @@
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,6 +6,7 @@
 #include "core/base/clock.h"
 #include "core/base/compiler.h"
 #include "core/base/regex.h"
+#include "tests/support/test.h"
 
 static unsigned flags_of(const char *letters)
 {
@@ -192,9 +187,8 @@ static const struct {
 };
 /* clang-format on */
 
-static void regex_matches_as_javascript_does(void **state)
+TEST(regex_matches_as_javascript_does)
 {
-    (void)state;
     for (size_t i = 0; i < COUNT_OF(cases); i++) {
         char text[400];
 
@@ -205,7 +199,7 @@ static void regex_matches_as_javascript_does(void **state)
     }
 }
 
-static void regex_scans_for_all_matches(void **state)
+TEST(regex_scans_for_all_matches)
 {
     static const char text[] = "bä\nba";
     static const size_t starts[] = {0, 1, 3, 4, 5, 6}; /* ä is two bytes */
@@ -213,7 +207,6 @@ static void regex_scans_for_all_matches(void **state)
     struct regex_scan *scan;
     struct regex *regex;
 
-    (void)state;
     assert_int_equal(regex_compile("a|", 2, 0, &regex, NULL), ERR_OK);
     scan = regex_scan_new(regex, text, strlen(text), REGEX_STEP_LIMIT);
     for (size_t i = 0; i < COUNT_OF(starts); i++) {
@@ -226,11 +219,10 @@ static void regex_scans_for_all_matches(void **state)
     regex_free(regex);
 }
 
-static void regex_knows_its_groups(void **state)
+TEST(regex_knows_its_groups)
 {
     struct regex *regex;
 
-    (void)state;
     assert_int_equal(regex_compile("(a)(?<year>b)(?:c)", 18, 0, &regex, NULL), ERR_OK);
     assert_int_equal(regex_group_count(regex), 3);
     assert_int_equal(regex_group_named(regex, "yearly", 4), 2);
@@ -238,7 +230,7 @@ static void regex_knows_its_groups(void **state)
     regex_free(regex);
 }
 
-static void regex_all_matches_of_a_scan_share_its_steps(void **state)
+TEST(regex_all_matches_of_a_scan_share_its_steps)
 {
     struct regex_match match;
     struct regex_scan *scan;
@@ -247,7 +239,6 @@ static void regex_all_matches_of_a_scan_share_its_steps(void **state)
     enum err_code rc;
     int count = 0;
 
-    (void)state;
     assert_int_equal(regex_compile("a", 1, 0, &regex, NULL), ERR_OK);
     scan = regex_scan_new(regex, "aaaaaaaaaa", 10, 12);
     while (!(rc = regex_scan_next(scan, &match, &err)))
@@ -261,13 +252,12 @@ static void regex_all_matches_of_a_scan_share_its_steps(void **state)
 }
 
 /* 30 failures at two places of the pattern each, but 465 bytes. */
-static void regex_steps_are_bytes_too(void **state)
+TEST(regex_steps_are_bytes_too)
 {
     struct regex_match match;
     struct regex_scan *scan;
     struct regex *regex;
 
-    (void)state;
     assert_int_equal(regex_compile("\\d+[xy]", 7, 0, &regex, NULL), ERR_OK);
     scan = regex_scan_new(regex, "123456789012345678901234567890", 30, 300);
     assert_int_equal(regex_scan_next(scan, &match, NULL), ERR_LIMIT);
@@ -287,7 +277,7 @@ static void add_round(struct buf *text, const char *piece, size_t times, const c
 
 /* Patterns that are cheap at one place and too expensive at a million, that take long in one step,
  * or that need memory for every character. The text is rounds of pieces with an end. */
-static void regex_ends_a_search_that_would_take_hours(void **state)
+TEST(regex_ends_a_search_that_would_take_hours)
 {
     static const struct {
         const char *pattern, *piece;
@@ -303,7 +293,6 @@ static void regex_ends_a_search_that_would_take_hours(void **state)
         {"(\\w+)[ab]*?\\1!", "a", 500000, "b!", 2},
     };
 
-    (void)state;
     for (size_t i = 0; i < COUNT_OF(hours); i++) {
         AUTO_BUF text = {0};
         struct regex_match match;
@@ -326,13 +315,12 @@ static void regex_ends_a_search_that_would_take_hours(void **state)
     }
 }
 
-static void regex_says_where_a_pattern_is_wrong(void **state)
+TEST(regex_says_where_a_pattern_is_wrong)
 {
     char long_pattern[REGEX_PATTERN_LIMIT + 1];
     struct err err = {0};
     struct regex *regex;
 
-    (void)state;
     assert_int_equal(regex_compile("\\sä[z-a]x", 10, 0, &regex, &err), ERR_INVALID);
     assert_string_equal(err.text,
                         "invalid regular expression: range out of order in character class "
@@ -342,13 +330,12 @@ static void regex_says_where_a_pattern_is_wrong(void **state)
                      ERR_TOO_LARGE);
 }
 
-static void regex_refuses_text_that_is_not_utf8(void **state)
+TEST(regex_refuses_text_that_is_not_utf8)
 {
     struct regex_match match;
     struct regex_scan *scan;
     struct regex *regex;
 
-    (void)state;
     assert_int_equal(regex_compile("b", 1, 0, &regex, NULL), ERR_OK);
     scan = regex_scan_new(regex,
                           "a\xE4"
@@ -366,12 +353,11 @@ static unsigned next_random(unsigned *seed)
 }
 
 /* Any sequence of characters is refused or runs within the limits, and matches lie in the text. */
-static void regex_survives_random_patterns(void **state)
+TEST(regex_survives_random_patterns)
 {
     static const char signs[] = "aab.*+?|()[]{}^$\\1,2-dwbBKcs:=!<>kx";
     unsigned seed = 7;
 
-    (void)state;
     for (int round = 0; round < 20000; round++) {
         char pattern[14], text[12];
         size_t length = next_random(&seed) % COUNT_OF(pattern), from = 0;

@@ -1,14 +1,8 @@
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-/* cmocka needs the four above. */
-#include <cmocka.h>
-
 #include <string.h>
 
 #include "core/base/mem.h"
 #include "core/base/seal.h"
+#include "tests/support/test.h"
 
 static struct seal seal;
 
@@ -24,11 +18,10 @@ static enum err_code open_it(const struct seal *with, const char *domain, const 
     return rc;
 }
 
-static void a_sealed_text_can_be_opened(void **state)
+TEST(a_sealed_text_can_be_opened)
 {
     static const char *const texts[] = {"", "a", "The secret of the pyramids \xe2\x98\x83"};
 
-    (void)state;
     for (size_t i = 0; i < COUNT_OF(texts); i++) {
         AUTO_FREE char *sealed = seal_text(&seal, "p", texts[i], strlen(texts[i]));
         AUTO_FREE char *text = NULL;
@@ -42,21 +35,19 @@ static void a_sealed_text_can_be_opened(void **state)
     }
 }
 
-static void sealing_twice_gives_two_texts(void **state)
+TEST(sealing_twice_gives_two_texts)
 {
     AUTO_FREE char *one = seal_text(&seal, "p", "same", 4);
     AUTO_FREE char *two = seal_text(&seal, "p", "same", 4);
 
-    (void)state;
     assert_string_not_equal(one, two);
 }
 
-static void every_altered_character_is_noticed(void **state)
+TEST(every_altered_character_is_noticed)
 {
     AUTO_FREE char *sealed = seal_text(&seal, "p", "hello", 5);
     char *text = NULL;
 
-    (void)state;
     for (size_t i = 0; sealed[i]; i++) {
         char kept = sealed[i];
 
@@ -71,24 +62,22 @@ static void every_altered_character_is_noticed(void **state)
     }
 }
 
-static void garbage_is_refused(void **state)
+TEST(garbage_is_refused)
 {
     static const char *const texts[] = {
         "", "A", "====", "hello world", "AAAAAAAAAAAAAAAA", "gAAAAABpM0Yj-="};
     char *text = NULL;
 
-    (void)state;
     for (size_t i = 0; i < COUNT_OF(texts); i++)
         assert_int_equal(open_it(&seal, "p", texts[i], &text), ERR_INVALID);
 }
 
-static void another_domain_or_key_cannot_open_it(void **state)
+TEST(another_domain_or_key_cannot_open_it)
 {
     AUTO_FREE char *sealed = seal_text(&seal, "p", "hello", 5);
     struct seal other;
     char *text = NULL;
 
-    (void)state;
     seal_make_key(other.key);
     assert_int_equal(open_it(&seal, "q", sealed, &text), ERR_INVALID);
     assert_int_equal(open_it(&seal, "", sealed, &text), ERR_INVALID);

@@ -1,19 +1,12 @@
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-#include <stdint.h>
 #include <string.h>
 
 #include "core/base/compiler.h"
 #include "core/base/json.h"
 #include "core/base/utf8.h"
+#include "tests/support/test.h"
 
-static void a_text_that_fits_is_kept_whole(void **state)
+TEST(a_text_that_fits_is_kept_whole)
 {
-    (void)state;
     assert_int_equal(utf8_fit("", 0), 0);
     assert_int_equal(utf8_fit("", 10), 0);
     assert_int_equal(utf8_fit("plain", 10), 5);
@@ -23,14 +16,13 @@ static void a_text_that_fits_is_kept_whole(void **state)
 }
 
 /* Characters of one to four bytes, at every limit. */
-static void no_character_is_cut(void **state)
+TEST(no_character_is_cut)
 {
     static const char text[] = "a\xC3\xA9\xE2\x82\xAC\xF0\x9F\x98\x80"
                                "b\xC3\xA9";
     static const size_t ends[] = {0, 1, 3, 6, 10, 11, 13};
     size_t letter = 0;
 
-    (void)state;
     for (size_t limit = 0; limit < sizeof(text); limit++) {
         while (letter + 1 < COUNT_OF(ends) && ends[letter + 1] <= limit)
             letter++;
@@ -39,31 +31,28 @@ static void no_character_is_cut(void **state)
     }
 }
 
-static void bytes_after_the_limit_are_not_read(void **state)
+TEST(bytes_after_the_limit_are_not_read)
 {
     const char bytes[] = {'a', 'b', (char)0xC3};
 
-    (void)state;
     assert_int_equal(utf8_fit(bytes, 2), 2);
     assert_int_equal(utf8_fit(bytes, 3), 2);
 }
 
-static void of_invalid_bytes_only_a_possible_beginning_is_left_out(void **state)
+TEST(of_invalid_bytes_only_a_possible_beginning_is_left_out)
 {
-    (void)state;
     assert_int_equal(utf8_fit("\xA9", 9), 1);
     assert_int_equal(utf8_fit("\xA9\xA9\xA9\xA9\xA9\xA9", 5), 5);
     assert_int_equal(utf8_fit("a\xA9", 9), 2);
     assert_int_equal(utf8_fit("a\xFF", 9), 1);
 }
 
-static void characters_are_counted_and_found(void **state)
+TEST(characters_are_counted_and_found)
 {
     static const char text[] = "a\xC3\xA9\xE2\x82\xAC\xF0\x9F\x98\x80"
                                "b";
     static const size_t begins[] = {0, 1, 3, 6, 10, 11};
 
-    (void)state;
     for (size_t i = 0; i < COUNT_OF(begins); i++) {
         assert_int_equal(utf8_count(text, begins[i]), i);
         assert_ptr_equal(utf8_at(text, i), text + begins[i]);
@@ -73,9 +62,8 @@ static void characters_are_counted_and_found(void **state)
     assert_int_equal(strlen(utf8_at("\xA9\xA9z", 0)), 1);
 }
 
-static void every_character_is_written_as_utf8(void **state)
+TEST(every_character_is_written_as_utf8)
 {
-    (void)state;
     for (uint32_t point = 1; point < 0x110000; point++) {
         char text[4];
         size_t length;

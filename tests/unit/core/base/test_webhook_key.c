@@ -1,16 +1,10 @@
 /* F44: the key that signs webhooks. */
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-/* cmocka needs the four above. */
-#include <cmocka.h>
-
 #include <string.h>
 
 #include "core/base/mem.h"
 #include "core/base/webhook_key.h"
+#include "tests/support/test.h"
 
 /* The example of the specification, which its libraries are tested with. */
 #define SECRET    "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"
@@ -19,25 +13,23 @@
 #define BODY      "{\"test\": 2432232314}"
 #define SIGNATURE "v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE="
 
-static void a_signature_matches_the_example_of_the_specification(void **state)
+TEST(a_signature_matches_the_example_of_the_specification)
 {
     struct webhook_key key;
     AUTO_FREE char *signature = NULL;
 
-    (void)state;
     assert_true(webhook_key_parse(SECRET, &key));
     assert_int_equal(key.length, 24);
     signature = webhook_sign(&key, ID, SECONDS, BODY, strlen(BODY));
     assert_string_equal(signature, SIGNATURE);
 }
 
-static void another_body_or_moment_has_another_signature(void **state)
+TEST(another_body_or_moment_has_another_signature)
 {
     struct webhook_key key;
     AUTO_FREE char *later = NULL;
     AUTO_FREE char *shorter = NULL;
 
-    (void)state;
     assert_true(webhook_key_parse(SECRET, &key));
     later = webhook_sign(&key, ID, SECONDS + 1, BODY, strlen(BODY));
     shorter = webhook_sign(&key, ID, SECONDS, BODY, strlen(BODY) - 1);
@@ -45,7 +37,7 @@ static void another_body_or_moment_has_another_signature(void **state)
     assert_string_not_equal(shorter, SIGNATURE);
 }
 
-static void invalid_secrets_are_refused(void **state)
+TEST(invalid_secrets_are_refused)
 {
     static const char *const wrong[] = {
         "",
@@ -57,7 +49,6 @@ static void invalid_secrets_are_refused(void **state)
     };
     struct webhook_key key;
 
-    (void)state;
     for (size_t i = 0; i < COUNT_OF(wrong); i++)
         assert_false(webhook_key_parse(wrong[i], &key));
 }

@@ -1,18 +1,12 @@
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-
-#include <cmocka.h>
-
 #include "core/domain/approval_status.h"
+#include "tests/support/test.h"
 
 #define for_each_approval(s) \
     for (enum approval_status s = APPROVAL_PENDING; s < APPROVAL_STATUS_COUNT; s++)
 #define for_each_approval_event(e) for (enum approval_event e = 0; e < APPROVAL_EV_COUNT; e++)
 
-static void test_names_survive_a_round_trip(void **state)
+TEST(test_names_survive_a_round_trip)
 {
-    (void)state;
     for_each_approval(status)
         assert_int_equal(approval_status_parse(approval_status_name(status)), status);
     assert_int_equal(approval_status_parse("none"), APPROVAL_STATUS_NONE);
@@ -20,9 +14,8 @@ static void test_names_survive_a_round_trip(void **state)
 }
 
 /* F46. */
-static void test_the_first_answer_wins(void **state)
+TEST(test_the_first_answer_wins)
 {
-    (void)state;
     for_each_approval(status)
     {
         for_each_approval_event(event)
@@ -40,9 +33,8 @@ static void test_the_first_answer_wins(void **state)
 }
 
 /* F46. */
-static void test_repeating_an_answer_is_harmless_and_contradicting_it_a_conflict(void **state)
+TEST(test_repeating_an_answer_is_harmless_and_contradicting_it_a_conflict)
 {
-    (void)state;
     assert_int_equal(approval_status_next(APPROVAL_APPROVED, APPROVAL_EV_APPROVE),
                      APPROVAL_APPROVED);
     assert_int_equal(approval_status_next(APPROVAL_REJECTED, APPROVAL_EV_REJECT),
@@ -54,9 +46,8 @@ static void test_repeating_an_answer_is_harmless_and_contradicting_it_a_conflict
 }
 
 /* F46. */
-static void test_an_expired_approval_cannot_be_answered(void **state)
+TEST(test_an_expired_approval_cannot_be_answered)
 {
-    (void)state;
     assert_int_equal(approval_status_next(APPROVAL_PENDING, APPROVAL_EV_EXPIRE),
                      APPROVAL_EXPIRED);
     assert_int_equal(approval_status_next(APPROVAL_EXPIRED, APPROVAL_EV_APPROVE),

@@ -1,10 +1,5 @@
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-
-#include <cmocka.h>
-
 #include "core/domain/call_status.h"
+#include "tests/support/test.h"
 
 #define for_each_status(s) for (enum call_status s = CALL_PROPOSED; s < CALL_STATUS_COUNT; s++)
 #define for_each_event(e)  for (enum call_event e = 0; e < CALL_EV_COUNT; e++)
@@ -25,9 +20,8 @@ static unsigned reachable(enum call_status from)
     return seen & ~(1u << CALL_STATUS_NONE);
 }
 
-static void a_final_status_never_changes(void **state)
+TEST(a_final_status_never_changes)
 {
-    (void)state;
     for_each_status (status) {
         for_each_event (event) {
             if (call_status_is_final(status))
@@ -36,9 +30,8 @@ static void a_final_status_never_changes(void **state)
     }
 }
 
-static void every_call_can_come_to_an_end(void **state)
+TEST(every_call_can_come_to_an_end)
 {
-    (void)state;
     for_each_status (status) {
         unsigned finals = 0;
 
@@ -48,17 +41,15 @@ static void every_call_can_come_to_an_end(void **state)
     }
 }
 
-static void every_status_is_reached_from_a_proposed_call(void **state)
+TEST(every_status_is_reached_from_a_proposed_call)
 {
-    (void)state;
     for_each_status (status)
         assert_true(reachable(CALL_PROPOSED) & 1u << status);
 }
 
 /* What a tool may do to the world happens once, and only in one status. */
-static void only_an_admitted_call_is_executed(void **state)
+TEST(only_an_admitted_call_is_executed)
 {
-    (void)state;
     for_each_status (status) {
         bool may = call_status_next(status, CALL_EV_EXECUTE) != CALL_STATUS_NONE;
 
@@ -67,16 +58,14 @@ static void only_an_admitted_call_is_executed(void **state)
     assert_false(reachable(CALL_EXECUTING) & 1u << CALL_ADMITTED);
 }
 
-static void a_refused_call_is_never_executed(void **state)
+TEST(a_refused_call_is_never_executed)
 {
-    (void)state;
     assert_int_equal(reachable(CALL_REFUSED), 1u << CALL_REFUSED | 1u << CALL_REJECTED);
     assert_int_equal(reachable(CALL_LIMITED), 1u << CALL_LIMITED | 1u << CALL_SKIPPED);
 }
 
-static void a_call_that_needs_an_approval_waits_for_its_answer(void **state)
+TEST(a_call_that_needs_an_approval_waits_for_its_answer)
 {
-    (void)state;
     for_each_event (event) {
         enum call_status next = call_status_next(CALL_ASKED, event);
 
@@ -86,9 +75,8 @@ static void a_call_that_needs_an_approval_waits_for_its_answer(void **state)
 }
 
 /* A call is the client's, due here, over, or set aside: one of them. */
-static void every_status_has_one_owner(void **state)
+TEST(every_status_has_one_owner)
 {
-    (void)state;
     for_each_status (status) {
         int owners = call_status_is_due(status) + (status == CALL_ASKED) +
                      (call_status_is_final(status) || status == CALL_OPEN);

@@ -1,35 +1,27 @@
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "core/domain/item_type.h"
 #include "core/domain/rows.h"
+#include "tests/support/test.h"
 
-static void every_type_is_found_by_its_name(void **state)
+TEST(every_type_is_found_by_its_name)
 {
-    (void)state;
     for (enum item_type type = ITEM_MESSAGE; type < ITEM_TYPE_COUNT; type++) {
         assert_true(strlen(item_type_name(type)) > 0);
         assert_int_equal(item_type_parse(item_type_name(type)), type);
     }
 }
 
-static void ids_of_two_types_begin_differently(void **state)
+TEST(ids_of_two_types_begin_differently)
 {
-    (void)state;
     for (enum item_type a = ITEM_MESSAGE; a < ITEM_TYPE_COUNT; a++)
         for (enum item_type b = ITEM_MESSAGE; b < a; b++)
             assert_string_not_equal(item_type_prefix(a), item_type_prefix(b));
 }
 
 /* A call that a client executes is answered by one type of output, and only such calls are. */
-static void calls_of_the_client_have_one_output(void **state)
+TEST(calls_of_the_client_have_one_output)
 {
-    (void)state;
     for (enum item_type call = ITEM_MESSAGE; call < ITEM_TYPE_COUNT; call++) {
         unsigned outputs = 0;
 
@@ -39,9 +31,8 @@ static void calls_of_the_client_have_one_output(void **state)
     }
 }
 
-static void names_say_what_is_a_call(void **state)
+TEST(names_say_what_is_a_call)
 {
-    (void)state;
     for (enum item_type type = ITEM_MESSAGE; type < ITEM_TYPE_COUNT; type++) {
         const char *name = item_type_name(type);
         bool ends = strlen(name) > 5 && strcmp(name + strlen(name) - 5, "_call") == 0;
@@ -50,9 +41,8 @@ static void names_say_what_is_a_call(void **state)
     }
 }
 
-static void an_unknown_type_is_classified_by_the_end_of_its_name(void **state)
+TEST(an_unknown_type_is_classified_by_the_end_of_its_name)
 {
-    (void)state;
     assert_int_equal(item_type_parse("weather_call"), ITEM_OTHER_CALL);
     assert_int_equal(item_type_parse("weather_call_output"), ITEM_OTHER_OUTPUT);
     assert_int_equal(item_type_parse("weather"), ITEM_OTHER);
@@ -63,11 +53,10 @@ static void an_unknown_type_is_classified_by_the_end_of_its_name(void **state)
     assert_true(item_type_is_output(ITEM_OTHER_OUTPUT));
 }
 
-static void a_row_keeps_the_name_of_an_unknown_type(void **state)
+TEST(a_row_keeps_the_name_of_an_unknown_type)
 {
     struct item_row row = {.id = "x"};
 
-    (void)state;
     item_row_set_type(&row, "weather_call");
     assert_int_equal(row.type, ITEM_OTHER_CALL);
     assert_string_equal(item_row_type_name(&row), "weather_call");

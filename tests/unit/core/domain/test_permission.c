@@ -1,14 +1,10 @@
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "core/base/json.h"
 #include "core/base/mem.h"
 #include "core/domain/permission.h"
+#include "tests/support/test.h"
 
 /* ---- The vectors of the design ---- */
 
@@ -21,14 +17,13 @@ static void expect_policies(struct permission seen, const json_t *wanted)
 }
 
 /* F36, F38: an unknown value is stricter than in the seed, where it opened the tool. */
-static void test_the_vectors_of_the_design_hold(void **state)
+TEST(test_the_vectors_of_the_design_hold)
 {
     json_auto_t *all = json_load_file(VECTORS "/toolsystem_vectors.json", 0, NULL);
     const json_t *vectors = json_object_get(json_object_get(all, "permission"), "vectors");
     size_t i;
     json_t *vector;
 
-    (void)state;
     assert_int_equal(json_array_size(vectors), 12);
     json_array_foreach (vectors, i, vector) {
         const json_t *required = json_object_get(vector, "required");
@@ -40,14 +35,13 @@ static void test_the_vectors_of_the_design_hold(void **state)
     }
 }
 
-static void test_the_key_covers_name_and_all_arguments(void **state)
+TEST(test_the_key_covers_name_and_all_arguments)
 {
     json_auto_t *args = json_parse_own("{\"path\":\"a\",\"a\":1}");
     json_auto_t *same = json_parse_own("{\"a\":1,\"path\":\"a\"}");
     json_auto_t *other = json_parse_own("{\"a\":1,\"path\":\"b\"}");
     char key[PERMISSION_KEY_SIZE], again[PERMISSION_KEY_SIZE];
 
-    (void)state;
     permission_key("fs-View", args, key);
     assert_string_equal(key,
                         "50e7e64ee28d9ae60286339e4ed42e83fef3591fe6c0da14e9eb5ee3e09dcdf9");
@@ -60,7 +54,7 @@ static void test_the_key_covers_name_and_all_arguments(void **state)
 }
 
 /* F35: the vectors have no hash of their own, but arguments of all sizes. */
-static void test_keys_of_the_vectors_differ(void **state)
+TEST(test_keys_of_the_vectors_differ)
 {
     json_auto_t *all = json_load_file(VECTORS "/toolsystem_vectors.json", 0, NULL);
     const json_t *vectors = json_object_get(json_object_get(all, "approval_key"), "vectors");
@@ -68,7 +62,6 @@ static void test_keys_of_the_vectors_differ(void **state)
     size_t i;
     json_t *vector;
 
-    (void)state;
     assert_int_equal(json_array_size(vectors), 3);
     json_array_foreach (vectors, i, vector) {
         permission_key(json_get_string(vector, "name", ""), json_object_get(vector, "args"),
@@ -98,9 +91,8 @@ static void expect(struct permission seen, enum execution_policy execution,
 }
 
 /* F38. */
-static void test_an_unknown_value_is_the_strictest(void **state)
+TEST(test_an_unknown_value_is_the_strictest)
 {
-    (void)state;
     expect(resolve("{\"executionPolicy\":\"Auto\"}", NULL), EXECUTION_ASK_ALWAYS, RESULT_NEVER);
     expect(resolve("{\"executionPolicy\":1}", NULL), EXECUTION_ASK_ALWAYS, RESULT_NEVER);
     expect(resolve("{\"resultApprovalPolicy\":\"none\"}", NULL), EXECUTION_AUTO, RESULT_ALWAYS);
@@ -109,21 +101,19 @@ static void test_an_unknown_value_is_the_strictest(void **state)
            EXECUTION_ASK_ALWAYS, RESULT_NEVER);
 }
 
-static void test_both_names_of_a_key_are_understood(void **state)
+TEST(test_both_names_of_a_key_are_understood)
 {
-    (void)state;
     expect(resolve(NULL, "{\"execution\":\"ask-once\",\"result\":\"on-error\"}"),
            EXECUTION_ASK_ONCE, RESULT_ON_ERROR);
 }
 
 /* F38. */
-static void test_the_operator_may_loosen_and_a_request_only_tightens(void **state)
+TEST(test_the_operator_may_loosen_and_a_request_only_tightens)
 {
     struct permission strict = {EXECUTION_ASK_ALWAYS, RESULT_NEVER};
     struct permission lax = {EXECUTION_AUTO, RESULT_ON_ERROR};
     json_auto_t *level = json_parse_own("{\"permissionLevel\":\"public\"}");
 
-    (void)state;
     expect(permission_override(strict, declared_permission_read(level)), EXECUTION_AUTO,
            RESULT_NEVER);
     expect(permission_override(strict, declared_permission_read(NULL)), EXECUTION_ASK_ALWAYS,
@@ -142,12 +132,11 @@ static struct permission found(const json_t *declared, const char *group, const 
     return permission_override(lax, permission_set_find(&set, group, tool));
 }
 
-static void test_a_line_for_a_tool_wins_over_that_of_its_group(void **state)
+TEST(test_a_line_for_a_tool_wins_over_that_of_its_group)
 {
     json_auto_t *set = json_parse_own("{\"files\":{\"execution\":\"ask-always\"},"
                                       "\"files/Write\":{\"execution\":\"ask-once\"}}");
 
-    (void)state;
     expect(found(set, "files", "Write"), EXECUTION_ASK_ONCE, RESULT_NEVER);
     expect(found(set, "files", "Read"), EXECUTION_ASK_ALWAYS, RESULT_NEVER);
     expect(found(set, "file", "Write"), EXECUTION_AUTO, RESULT_NEVER);
@@ -156,12 +145,11 @@ static void test_a_line_for_a_tool_wins_over_that_of_its_group(void **state)
 }
 
 /* Looked up by halves, and kept in the order in which they were written. */
-static void test_each_line_of_a_large_set_is_found(void **state)
+TEST(test_each_line_of_a_large_set_is_found)
 {
     json_auto_t *declared = json_object();
     CLEANUP(permission_set_clear) struct permission_set set = {0};
 
-    (void)state;
     for (int i = 99; i >= 0; i--) {
         AUTO_FREE char *key = mem_printf("g/t%d", i);
 
@@ -181,7 +169,7 @@ static void test_each_line_of_a_large_set_is_found(void **state)
 }
 
 /* F38. */
-static void test_the_stricter_of_two_sets_counts(void **state)
+TEST(test_the_stricter_of_two_sets_counts)
 {
     json_auto_t *wide = json_parse_own("{\"files\":{\"execution\":\"ask-always\"},"
                                        "\"web/Get\":{\"result\":\"always\"}}");
@@ -190,7 +178,6 @@ static void test_the_stricter_of_two_sets_counts(void **state)
     json_auto_t *both = permissions_merge(wide, narrow);
     json_auto_t *again = permissions_merge(narrow, wide);
 
-    (void)state;
     expect(found(both, "files", "Read"), EXECUTION_ASK_ALWAYS, RESULT_NEVER);
     expect(found(both, "web", "Get"), EXECUTION_ASK_ONCE, RESULT_ALWAYS);
     assert_true(json_equal(both, again));
@@ -206,12 +193,11 @@ static enum execution_policy required(const char *text, const char *tool, bool r
     return permission_required(require, tool, read_only, EXECUTION_ASK_ONCE);
 }
 
-static void test_require_approval_decides_for_each_tool(void **state)
+TEST(test_require_approval_decides_for_each_tool)
 {
     static const char both[] = "{\"never\":{\"tool_names\":[\"a\"],\"read_only\":true},"
                                "\"always\":{\"tool_names\":[\"b\"]}}";
 
-    (void)state;
     assert_int_equal(required(NULL, "a", false), EXECUTION_ASK_ONCE);
     assert_int_equal(required("null", "a", false), EXECUTION_ASK_ONCE);
     assert_int_equal(required("\"always\"", "a", false), EXECUTION_ASK_ALWAYS);

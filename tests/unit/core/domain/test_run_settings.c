@@ -1,14 +1,10 @@
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "core/base/json.h"
 #include "core/base/mem.h"
 #include "core/domain/run_settings.h"
+#include "tests/support/test.h"
 
 /* A request, from a literal with ' for ". */
 static struct run_settings load(const char *literal)
@@ -25,11 +21,10 @@ static struct run_settings load(const char *literal)
 
 #define SETTINGS CLEANUP(run_settings_clear) struct run_settings
 
-static void settings_that_a_request_leaves_out_are_unset(void **state)
+TEST(settings_that_a_request_leaves_out_are_unset)
 {
     SETTINGS settings = load("{}");
 
-    (void)state;
     assert_string_equal(settings.model, "");
     assert_string_equal(settings.instructions, "");
     assert_null(settings.temperature);
@@ -50,7 +45,7 @@ static void settings_that_a_request_leaves_out_are_unset(void **state)
     assert_false(run_settings_want_logprobs(&settings));
 }
 
-static void both_apis_set_the_same_members(void **state)
+TEST(both_apis_set_the_same_members)
 {
     SETTINGS run = load("{'max_completion_tokens':7,'reasoning_effort':'low',"
                         "'response_format':{'type':'json_object'},'instructions':'Be brief.'}");
@@ -59,7 +54,6 @@ static void both_apis_set_the_same_members(void **state)
              "'text':{'format':{'type':'json_object'},'verbosity':'high'},"
              "'instructions':[{'role':'developer','content':'Be brief.'}]}");
 
-    (void)state;
     assert_int_equal(run.max_completion_tokens, response.max_completion_tokens);
     assert_string_equal(run.reasoning_effort, response.reasoning_effort);
     assert_string_equal(json_get_string(run.format, "type", ""), "json_object");
@@ -73,7 +67,7 @@ static void both_apis_set_the_same_members(void **state)
     assert_int_equal(json_array_size(response.template_messages), 1);
 }
 
-static void the_object_runnel_is_decoded(void **state)
+TEST(the_object_runnel_is_decoded)
 {
     SETTINGS settings =
         load("{'runnel':{'approval':{'channel':'webhook','hold_timeout_s':9,"
@@ -83,7 +77,6 @@ static void the_object_runnel_is_decoded(void **state)
              "'skills':[{'name':'s'}],'permissions':{'g/t':{'permissionLevel':'sensitive'}}},"
              "'max_tool_calls':6}");
 
-    (void)state;
     assert_int_equal(settings.approval.channel, APPROVAL_WEBHOOK);
     assert_int_equal(settings.approval.hold_seconds, 9);
     assert_string_equal(settings.approval.remember, "user");
@@ -100,35 +93,32 @@ static void the_object_runnel_is_decoded(void **state)
                      EXECUTION_ASK_ALWAYS);
 }
 
-static void a_number_for_the_upstream_is_kept_as_it_was_written(void **state)
+TEST(a_number_for_the_upstream_is_kept_as_it_was_written)
 {
     SETTINGS settings = load("{'temperature':1,'top_p':1.0,'top_logprobs':2}");
 
-    (void)state;
     assert_true(json_is_integer(settings.temperature));
     assert_true(json_is_real(settings.top_p));
     assert_true(run_settings_want_logprobs(&settings));
 }
 
-static void includes_become_flags(void **state)
+TEST(includes_become_flags)
 {
     SETTINGS settings = load("{'include':['reasoning.encrypted_content','file_search_call."
                              "results','message.output_text.logprobs']}");
 
-    (void)state;
     assert_int_equal(settings.includes, RUN_INCLUDE_REASONING | RUN_INCLUDE_LOGPROBS);
     assert_true(run_settings_want_logprobs(&settings));
 }
 
 /* F49. */
-static void a_run_is_made_for_its_user(void **state)
+TEST(a_run_is_made_for_its_user)
 {
     SETTINGS both = load("{'user':'ann','safety_identifier':'x1'}");
     SETTINGS one = load("{'user':null,'safety_identifier':'x1'}");
     SETTINGS empty = load("{'user':'','safety_identifier':'x1'}");
     SETTINGS none = load("{'user':'','safety_identifier':1}");
 
-    (void)state;
     assert_string_equal(run_settings_user(&both), "ann");
     assert_string_equal(run_settings_user(&one), "x1");
     assert_string_equal(run_settings_user(&empty), "x1");
@@ -136,7 +126,7 @@ static void a_run_is_made_for_its_user(void **state)
 }
 
 /* What the server adds must be there when another node loads the run. */
-static void a_stored_snapshot_is_loaded_unchanged(void **state)
+TEST(a_stored_snapshot_is_loaded_unchanged)
 {
     SETTINGS settings = load("{'model':'m','unknown':[1],'tools':[{'type':'function'}]}");
     json_auto_t *extra = json_build("{s:i}", "a", 1);
@@ -162,7 +152,6 @@ static void a_stored_snapshot_is_loaded_unchanged(void **state)
     SETTINGS again = {0};
     AUTO_FREE char *text = NULL;
 
-    (void)state;
     run_settings_set_compact(&settings, RUN_COMPACT_WINDOW);
     run_settings_set_tools(&settings, json_build("{s:{s:b}, s:{s:{s:s}}}", "tool_groups", "g",
                                                  1, "permissions", "g", "result", "always"));
@@ -189,25 +178,23 @@ static void a_stored_snapshot_is_loaded_unchanged(void **state)
     assert_false(again.decisions[1].approve);
 }
 
-static void a_request_cannot_set_the_servers_own_members(void **state)
+TEST(a_request_cannot_set_the_servers_own_members)
 {
     json_auto_t *request =
         json_parse_own("{\"runnel_approvals\":[],\"runnel_compact\":\"item\","
                        "\"tool_settings\":{},\"model\":\"m\"}");
 
-    (void)state;
     run_settings_drop_own(request);
     assert_int_equal(json_object_size(request), 1);
     assert_string_equal(json_get_string(request, "model", ""), "m");
 }
 
 /* The members of a copy change; those of the original, which it borrows from, stay. */
-static void a_turn_may_have_other_limits_than_its_run(void **state)
+TEST(a_turn_may_have_other_limits_than_its_run)
 {
     SETTINGS settings = load("{'max_output_tokens':9,'instructions':'Be brief.'}");
     struct run_settings turn = settings;
 
-    (void)state;
     turn.max_completion_tokens = 4;
     assert_int_equal(settings.max_completion_tokens, 9);
     assert_ptr_equal(turn.instructions, settings.instructions);

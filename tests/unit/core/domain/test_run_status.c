@@ -1,23 +1,16 @@
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-
-#include <cmocka.h>
-
 #include "core/base/compiler.h"
 #include "core/domain/run_status.h"
+#include "tests/support/test.h"
 
-static void status_names_survive_a_round_trip(void **state)
+TEST(status_names_survive_a_round_trip)
 {
-    (void)state;
     for_each_status (status)
         assert_int_equal(run_status_parse(run_status_name(status)), status);
     assert_int_equal(run_status_parse("no such status"), RUN_STATUS_NONE);
 }
 
-static void status_final_matches_what_the_api_calls_terminal(void **state)
+TEST(status_final_matches_what_the_api_calls_terminal)
 {
-    (void)state;
     for_each_status (status) {
         bool final = status == RUN_CANCELLED || status == RUN_COMPLETED ||
                      status == RUN_INCOMPLETE || status == RUN_FAILED || status == RUN_EXPIRED;
@@ -26,9 +19,8 @@ static void status_final_matches_what_the_api_calls_terminal(void **state)
     }
 }
 
-static void status_final_never_changes(void **state)
+TEST(status_final_never_changes)
 {
-    (void)state;
     for_each_status (status) {
         if (!run_status_is_final(status))
             continue;
@@ -39,9 +31,8 @@ static void status_final_never_changes(void **state)
     }
 }
 
-static void status_only_an_end_or_a_pause_is_taken_back(void **state)
+TEST(status_only_an_end_or_a_pause_is_taken_back)
 {
-    (void)state;
     for_each_status (status) {
         enum run_status next = run_status_next(status, RUN_EV_TAKE_BACK);
 
@@ -55,9 +46,8 @@ static void status_only_an_end_or_a_pause_is_taken_back(void **state)
 }
 
 /* The peer's run could not expire while it was in progress, and stayed so for ever. */
-static void status_bella_A2_every_live_run_can_expire_and_fail(void **state)
+TEST(status_bella_A2_every_live_run_can_expire_and_fail)
 {
-    (void)state;
     for_each_status (status) {
         if (run_status_is_final(status))
             continue;
@@ -67,9 +57,8 @@ static void status_bella_A2_every_live_run_can_expire_and_fail(void **state)
 }
 
 /* The peer's cancel of a waiting run left it cancelling for ever. */
-static void status_bella_A4_cancelling_always_has_an_end(void **state)
+TEST(status_bella_A4_cancelling_always_has_an_end)
 {
-    (void)state;
     assert_int_equal(run_status_next(RUN_QUEUED, RUN_EV_CANCEL), RUN_CANCELLING);
     assert_int_equal(run_status_next(RUN_IN_PROGRESS, RUN_EV_CANCEL), RUN_CANCELLING);
     assert_int_equal(run_status_next(RUN_REQUIRES_ACTION, RUN_EV_CANCEL), RUN_CANCELLING);
@@ -82,9 +71,8 @@ static void status_bella_A4_cancelling_always_has_an_end(void **state)
     }
 }
 
-static void status_only_the_client_moves_requires_action_back_to_work(void **state)
+TEST(status_only_the_client_moves_requires_action_back_to_work)
 {
-    (void)state;
     for_each_event (event) {
         enum run_status next = run_status_next(RUN_REQUIRES_ACTION, event);
 

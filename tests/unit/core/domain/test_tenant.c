@@ -1,18 +1,13 @@
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "core/base/compiler.h"
 #include "core/domain/tenant.h"
+#include "tests/support/test.h"
 
-static void a_tenant_made_from_a_project_has_nothing_else(void **state)
+TEST(a_tenant_made_from_a_project_has_nothing_else)
 {
     const struct tenant tenant = tenant_of_project("proj_1");
 
-    (void)state;
     assert_string_equal(tenant.project, "proj_1");
     assert_string_equal(tenant.key, "");
     assert_string_equal(tenant.user, "");
@@ -22,17 +17,16 @@ static void a_tenant_made_from_a_project_has_nothing_else(void **state)
     assert_int_equal(tenant.features, 0);
 }
 
-static void the_longest_id_fits(void **state)
+TEST(the_longest_id_fits)
 {
     char project[ID_SIZE];
 
-    (void)state;
     memset(project, 'p', sizeof(project) - 1);
     project[sizeof(project) - 1] = '\0';
     assert_string_equal(tenant_of_project(project).project, project);
 }
 
-static void a_kept_tenant_outlives_its_maker(void **state)
+TEST(a_kept_tenant_outlives_its_maker)
 {
     char user[] = "ann";
     struct tenant tenant = {.project = "proj_1",
@@ -42,7 +36,6 @@ static void a_kept_tenant_outlives_its_maker(void **state)
                             .features = TENANT_TOOL_SETTINGS};
     const struct tenant kept = tenant_kept(&tenant);
 
-    (void)state;
     assert_string_equal(tenant.user, "ann");
     memset(user, 'x', sizeof(user) - 1);
     memset(&tenant, 0, sizeof(tenant));

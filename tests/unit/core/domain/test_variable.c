@@ -1,14 +1,10 @@
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "core/base/json.h"
 #include "core/base/mem.h"
 #include "core/domain/variable.h"
+#include "tests/support/test.h"
 
 static void expect_slice(const char *text, size_t start, size_t length, const char *wanted)
 {
@@ -17,9 +13,8 @@ static void expect_slice(const char *text, size_t start, size_t length, const ch
     assert_string_equal(seen, wanted);
 }
 
-static void test_slices_are_clamped(void **state)
+TEST(test_slices_are_clamped)
 {
-    (void)state;
     expect_slice("0123456789", 3, 2, "34");
     expect_slice("0123456789", 3, SIZE_MAX, "3456789");
     expect_slice("0123456789", 20, 1, "");
@@ -28,11 +23,10 @@ static void test_slices_are_clamped(void **state)
     assert_int_equal(variable_length("\xC3\xA4\xE2\x82\xAC\xF0\x9F\x98\x80"), 3);
 }
 
-static void test_which_names_can_be_referred_to(void **state)
+TEST(test_which_names_can_be_referred_to)
 {
     char longest[VARIABLE_NAME_LIMIT + 2] = {0};
 
-    (void)state;
     assert_true(variable_name_fits("NOTE_1_a-b"));
     assert_false(variable_name_fits(""));
     assert_false(variable_name_fits("Rule/Agent/VarRef"));
@@ -51,12 +45,11 @@ static bool ends_in(const char *text, const char *end)
 }
 
 /* F27: <tool>_<14 digits>-<7 of 0-9a-z>_result. */
-static void test_names_of_results(void **state)
+TEST(test_names_of_results)
 {
     struct variable_names names, others;
     const char *at;
 
-    (void)state;
     variable_names_make(&names, "fs-View");
     variable_names_make(&others, "fs-View");
     assert_string_not_equal(names.result, others.result);
@@ -75,34 +68,31 @@ static void test_names_of_results(void **state)
 }
 
 /* F27. */
-static void test_the_description_of_a_result_names_its_call(void **state)
+TEST(test_the_description_of_a_result_names_its_call)
 {
     json_auto_t *args = json_parse_own("{\"url\":\"https://example.com/page\",\"n\":5,"
                                        "\"list\":[\"a\",\"b\"]}");
     AUTO_FREE char *seen = variable_describe_call("Fetch", args);
 
-    (void)state;
     assert_string_equal(
         seen, "Call Fetch with args: url=https://example.com/..., n=5, list=[\"a\",\"b\"]");
 }
 
-static void test_long_names_of_arguments_are_cut_between_characters(void **state)
+TEST(test_long_names_of_arguments_are_cut_between_characters)
 {
     json_auto_t *args = json_build(
         "{s:i}", "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa\u53d8", 1);
     AUTO_FREE char *seen = variable_describe_call("Fetch", args);
 
-    (void)state;
     assert_true(json_valid_utf8(seen, strlen(seen)));
 }
 
-static void test_too_long_values_are_cut_with_a_note(void **state)
+TEST(test_too_long_values_are_cut_with_a_note)
 {
     AUTO_FREE char *large = mem_new_array(char, VARIABLE_VALUE_LIMIT + 3);
     AUTO_FREE char *fitting = NULL;
     AUTO_FREE char *whole = NULL;
 
-    (void)state;
     for (size_t i = 0; i + 1 < VARIABLE_VALUE_LIMIT + 2; i += 2)
         memcpy(large + i, "\xC3\xA4", 2);
     fitting = variable_fit(large);
@@ -118,7 +108,7 @@ static void test_too_long_values_are_cut_with_a_note(void **state)
 }
 
 /* F28: both forms, to the byte. */
-static void test_both_forms_of_the_hint(void **state)
+TEST(test_both_forms_of_the_hint)
 {
     struct variable_hint hint = {.name = "v_result", .length = 20};
     AUTO_FREE char *complete = variable_hint_text(&hint);
@@ -127,7 +117,6 @@ static void test_both_forms_of_the_hint(void **state)
     AUTO_FREE char *part = NULL;
     AUTO_FREE char *chinese = NULL;
 
-    (void)state;
     assert_string_equal(complete,
                         "\n<!--ToolCallLog:Begin-->\n"
                         "[system log] This is the complete result (20 characters). It is also "
@@ -170,11 +159,10 @@ static void test_both_forms_of_the_hint(void **state)
 }
 
 /* F33. */
-static void test_types_have_names(void **state)
+TEST(test_types_have_names)
 {
     enum variable_type type;
 
-    (void)state;
     for (int i = 0; i < VARIABLE_TYPE_COUNT; i++) {
         assert_true(variable_type_parse(variable_type_name((enum variable_type)i), &type));
         assert_int_equal(type, i);

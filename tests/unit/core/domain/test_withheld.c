@@ -1,15 +1,10 @@
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "core/base/json.h"
 #include "core/base/mem.h"
 #include "core/domain/withheld.h"
 #include "core/run/context/past_calls.h"
+#include "tests/support/test.h"
 
 static json_t *call_body(void)
 {
@@ -27,12 +22,11 @@ static json_t *withheld_body(void)
 }
 
 /* F43. */
-static void a_withheld_result_is_sent_as_a_refusal(void **state)
+TEST(a_withheld_result_is_sent_as_a_refusal)
 {
     json_auto_t *plain = call_body();
     json_auto_t *body = withheld_body();
 
-    (void)state;
     assert_false(withheld_is(plain));
     assert_string_equal(past_own_output(ITEM_MCP_CALL, plain), "secret");
     assert_true(withheld_is(body) && withheld_waits(body));
@@ -42,11 +36,10 @@ static void a_withheld_result_is_sent_as_a_refusal(void **state)
 }
 
 /* F39. */
-static void a_delivered_result_is_sent(void **state)
+TEST(a_delivered_result_is_sent)
 {
     json_auto_t *body = withheld_body();
 
-    (void)state;
     for (int i = 0; i < 2; i++) {
         withheld_deliver(body);
         assert_string_equal(past_own_output(ITEM_MCP_CALL, body), "secret");
@@ -60,7 +53,7 @@ static void a_delivered_result_is_sent(void **state)
 }
 
 /* F43. */
-static void the_variable_of_a_withheld_result_survives_storing(void **state)
+TEST(the_variable_of_a_withheld_result_survives_storing)
 {
     AUTO_VARIABLE variable = {.type = VARIABLE_TOOL_CALL_RESULT,
                               .name = "t_result",
@@ -70,7 +63,6 @@ static void the_variable_of_a_withheld_result_survives_storing(void **state)
     AUTO_VARIABLE back = {0};
     json_auto_t *held = withheld_hold(&variable);
 
-    (void)state;
     withheld_variable(held, &back);
     assert_string_equal(back.name, variable.name);
     assert_string_equal(back.value, variable.value);
@@ -82,7 +74,7 @@ static void the_variable_of_a_withheld_result_survives_storing(void **state)
 }
 
 /* F42, F43. */
-static void nothing_is_left_of_a_refused_result(void **state)
+TEST(nothing_is_left_of_a_refused_result)
 {
     json_auto_t *body = withheld_body();
     json_auto_t *noted =
@@ -91,7 +83,6 @@ static void nothing_is_left_of_a_refused_result(void **state)
                    "is_truncated", 1, "error_phase", "tool_execution");
     AUTO_FREE char *text = NULL;
 
-    (void)state;
     json_object_update(json_object_get(body, "runnel"), noted);
     withheld_refuse(body, "\"private\"");
     withheld_deliver(body);
@@ -108,13 +99,12 @@ static void nothing_is_left_of_a_refused_result(void **state)
 }
 
 /* F43. */
-static void a_refused_hosted_call_loses_its_output(void **state)
+TEST(a_refused_hosted_call_loses_its_output)
 {
     json_auto_t *body = json_build("{s:{s:s, s:s, s:s, s:n}}", "runnel", "name", "t",
                                    "arguments", "{}", "output", "secret", "error");
     AUTO_FREE char *text = NULL;
 
-    (void)state;
     withheld_mark(json_object_get(body, "runnel"));
     assert_null(strstr(past_own_output(ITEM_FILE_SEARCH_CALL, body), "secret"));
     withheld_refuse(body, "no");
@@ -124,7 +114,7 @@ static void a_refused_hosted_call_loses_its_output(void **state)
 }
 
 /* F42, F43: each has `shown` instead of its result. */
-static void a_refused_hosted_call_loses_what_it_shows(void **state)
+TEST(a_refused_hosted_call_loses_what_it_shows)
 {
     static const char *const samples[][2] = {
         {"{\"result\":\"secret\"}", "{\"result\":null}"},
@@ -137,7 +127,6 @@ static void a_refused_hosted_call_loses_what_it_shows(void **state)
          "{\"action\":{\"query\":\"q\"}}"},
     };
 
-    (void)state;
     for (size_t i = 0; i < COUNT_OF(samples); i++) {
         json_auto_t *body = json_parse_own(samples[i][0]);
         json_auto_t *left = json_parse_own(samples[i][1]);

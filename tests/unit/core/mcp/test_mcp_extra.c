@@ -1,12 +1,5 @@
 /* F102: resources and prompts of MCP servers. */
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-/* cmocka needs the four above. */
-#include <cmocka.h>
-
 #include <string.h>
 
 #include "core/base/json.h"
@@ -14,6 +7,7 @@
 #include "core/mcp/mcp_extra.h"
 #include "core/mcp/mcp_result.h"
 #include "core/mcp/mcp_tools.h"
+#include "tests/support/test.h"
 
 static const char all_extras[] = "{\"resources\":true,\"prompts\":true}";
 
@@ -44,11 +38,10 @@ static void assert_names(const char *tools, const char *capabilities, const char
     assert_string_equal(found ? found : "", expected);
 }
 
-static void extras_are_added_where_request_and_server_have_them(void **state)
+TEST(extras_are_added_where_request_and_server_have_them)
 {
     const char both[] = "{\"resources\":{},\"prompts\":{}}";
 
-    (void)state;
     assert_names("[]", both, all_extras,
                  "list_resources+ read_resource+ list_prompts+ get_prompt+ ");
     assert_names("[]", "{\"prompts\":{}}", all_extras, "list_prompts+ get_prompt+ ");
@@ -59,22 +52,20 @@ static void extras_are_added_where_request_and_server_have_them(void **state)
     assert_names("[{\"name\":\"x\"}]", "{\"resources\":true}", all_extras, "x ");
 }
 
-static void a_tool_of_the_server_with_the_same_name_is_kept(void **state)
+TEST(a_tool_of_the_server_with_the_same_name_is_kept)
 {
-    (void)state;
     assert_names("[{\"name\":\"read_resource\"}]", "{\"resources\":{}}", all_extras,
                  "read_resource list_resources+ ");
     assert_names("[{\"name\":\"x\",\"runnel\":{\"method\":\"resources/read\"}}]", "{}",
                  all_extras, "x ");
 }
 
-static void a_full_list_stays_as_it_is(void **state)
+TEST(a_full_list_stays_as_it_is)
 {
     json_auto_t *tools = json_array();
     json_auto_t *able = json_parse_own("{\"resources\":{}}");
     json_auto_t *wanted = json_parse_own(all_extras);
 
-    (void)state;
     while (json_array_size(tools) < MCP_TOOL_LIMIT)
         json_array_append_new(tools, json_build("{s:s}", "name", "x"));
     mcp_extra_add(tools, able, wanted);
@@ -98,12 +89,11 @@ static enum err_code add(json_t *gathered, const char *text)
     return mcp_listing_add(&extra->listings[1], gathered, page, NULL);
 }
 
-static void entries_of_a_list_are_made_fit(void **state)
+TEST(entries_of_a_list_are_made_fit)
 {
     json_auto_t *gathered = json_object();
     AUTO_FREE char *text = NULL;
 
-    (void)state;
     assert_int_equal(
         add(gathered, "{\"resources\":[{\"uri\":\"x:a\",\"name\":\"A\\u200b\",\"size\":7,"
                       "\"description\":\"d\",\"mimeType\":\"text/plain\"},{\"uri\":\"\"},"
@@ -115,7 +105,7 @@ static void entries_of_a_list_are_made_fit(void **state)
     assert_int_equal(add(gathered, "{\"resources\":{}}"), ERR_UPSTREAM);
 }
 
-static void a_list_has_limits(void **state)
+TEST(a_list_has_limits)
 {
     json_auto_t *gathered = json_object();
     json_auto_t *large = json_object();
@@ -125,7 +115,6 @@ static void a_list_has_limits(void **state)
                                      filler, filler);
     enum err_code rc = ERR_OK;
 
-    (void)state;
     for (size_t i = 0; i < MCP_ENTRY_LIMIT; i++)
         assert_int_equal(add(gathered, "{\"resources\":[{\"uri\":\"x:a\"}]}"), ERR_OK);
     assert_null(json_object_get(gathered, "more"));
@@ -146,7 +135,7 @@ static char *shown(const char *name, const char *method, const char *given)
     return made ? json_text(made) : mem_strdup("");
 }
 
-static void contents_become_parts(void **state)
+TEST(contents_become_parts)
 {
     AUTO_FREE char *text =
         shown("read_resource", "resources/read",
@@ -154,14 +143,13 @@ static void contents_become_parts(void **state)
               "{\"uri\":\"x:b\",\"mimeType\":\"image/png\",\"blob\":\"aGk=\"}]}");
     AUTO_FREE char *none = shown("read_resource", "resources/read", "{\"content\":[]}");
 
-    (void)state;
     assert_string_equal(text, "{\"content\":[{\"type\":\"resource\",\"resource\":{\"uri\":"
                               "\"x:a\",\"text\":\"t\"}},{\"type\":\"image\",\"data\":\"aGk=\","
                               "\"mimeType\":\"image/png\"}]}");
     assert_string_equal(none, "");
 }
 
-static void messages_of_a_prompt_name_their_role(void **state)
+TEST(messages_of_a_prompt_name_their_role)
 {
     AUTO_FREE char *text = shown(
         "get_prompt", "prompts/get",
@@ -169,7 +157,6 @@ static void messages_of_a_prompt_name_their_role(void **state)
         "{\"role\":\"assistant\",\"content\":{\"type\":\"image\",\"data\":\"x\"}},7]}");
     AUTO_FREE char *none = shown("get_prompt", "prompts/get", "{}");
 
-    (void)state;
     assert_string_equal(text, "{\"content\":[{\"type\":\"text\",\"text\":\"user: hi\"},"
                               "{\"type\":\"text\",\"text\":\"assistant:\"},"
                               "{\"type\":\"image\",\"data\":\"x\"},"
@@ -189,7 +176,7 @@ static char *so_many(const char *key, size_t count)
     return json_text(given);
 }
 
-static void results_have_limits(void **state)
+TEST(results_have_limits)
 {
     AUTO_FREE char *fits = so_many("contents", MCP_CONTENT_LIMIT);
     AUTO_FREE char *beyond = so_many("contents", MCP_CONTENT_LIMIT + 1);
@@ -200,7 +187,6 @@ static void results_have_limits(void **state)
     AUTO_FREE char *silence = shown("get_prompt", "prompts/get", said);
     json_auto_t *gathered = json_object();
 
-    (void)state;
     assert_true(strlen(whole) > MCP_CONTENT_LIMIT);
     assert_string_equal(none, "");
     assert_string_equal(silence, "");

@@ -1,24 +1,17 @@
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-/* cmocka needs the four above. */
-#include <cmocka.h>
-
 #include <stdlib.h>
 #include <string.h>
 
 #include "core/base/json.h"
 #include "core/base/mem.h"
 #include "core/mcp/mcp_message.h"
+#include "tests/support/test.h"
 
-static void a_request_has_an_id_and_a_notification_none(void **state)
+TEST(a_request_has_an_id_and_a_notification_none)
 {
     json_auto_t *params = json_build("{s:i}", "a", 1);
     AUTO_FREE char *request = mcp_request_text(7, "tools/list", params);
     AUTO_FREE char *notification = mcp_notification_text("notifications/initialized", NULL);
 
-    (void)state;
     assert_string_equal(
         request,
         "{\"jsonrpc\":\"2.0\",\"id\":7,\"method\":\"tools/list\",\"params\":{\"a\":1}}");
@@ -26,7 +19,7 @@ static void a_request_has_an_id_and_a_notification_none(void **state)
                         "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/initialized\"}");
 }
 
-static void a_ping_is_answered_and_every_other_request_refused(void **state)
+TEST(a_ping_is_answered_and_every_other_request_refused)
 {
     json_auto_t *ping = json_build("{s:s, s:s}", "id", "p", "method", "ping");
     json_auto_t *sampling =
@@ -34,7 +27,6 @@ static void a_ping_is_answered_and_every_other_request_refused(void **state)
     AUTO_FREE char *pong = mcp_reply_text(ping);
     AUTO_FREE char *refusal = mcp_reply_text(sampling);
 
-    (void)state;
     assert_string_equal(pong, "{\"jsonrpc\":\"2.0\",\"id\":\"p\",\"result\":{}}");
     assert_non_null(strstr(refusal, "\"id\":3,\"error\":{\"code\":-32601"));
 }
@@ -46,9 +38,8 @@ static enum mcp_message_kind kind_of(const char *text)
     return mcp_message_kind(message, 7);
 }
 
-static void only_a_message_with_the_id_of_the_request_is_its_answer(void **state)
+TEST(only_a_message_with_the_id_of_the_request_is_its_answer)
 {
-    (void)state;
     assert_int_equal(kind_of("{\"id\":7,\"result\":{}}"), MCP_MESSAGE_ANSWER);
     assert_int_equal(kind_of("{\"id\":7,\"error\":{}}"), MCP_MESSAGE_ANSWER);
     assert_int_equal(kind_of("{\"id\":8,\"result\":{}}"), MCP_MESSAGE_OTHER);
@@ -61,9 +52,8 @@ static void only_a_message_with_the_id_of_the_request_is_its_answer(void **state
     assert_int_equal(kind_of("[]"), MCP_MESSAGE_OTHER);
 }
 
-static void only_known_versions_are_accepted(void **state)
+TEST(only_known_versions_are_accepted)
 {
-    (void)state;
     assert_true(mcp_version_is_known("2025-06-18"));
     assert_true(mcp_version_is_known("2025-03-26"));
     assert_false(mcp_version_is_known("2099-01-01"));

@@ -1,13 +1,7 @@
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-/* cmocka needs the four above. */
-#include <cmocka.h>
-
 #include "core/base/json.h"
 #include "core/base/mem.h"
 #include "core/mcp/mcp_result.h"
+#include "tests/support/test.h"
 
 static struct tool_result result;
 static bool failed;
@@ -20,9 +14,8 @@ static enum err_code read_result(const char *text)
     return mcp_result_read(given, &result, &failed, NULL);
 }
 
-static void every_block_becomes_a_part(void **state)
+TEST(every_block_becomes_a_part)
 {
-    (void)state;
     assert_int_equal(
         read_result("{\"content\":[{\"type\":\"text\",\"text\":\"t\"},"
                     "{\"type\":\"image\",\"data\":\"aGk=\",\"mimeType\":\"image/png\"},"
@@ -47,9 +40,8 @@ static void every_block_becomes_a_part(void **state)
     assert_string_equal(result.parts[6].data, "{\"type\":\"new\",\"x\":1}");
 }
 
-static void structured_content_becomes_text_without_other_content(void **state)
+TEST(structured_content_becomes_text_without_other_content)
 {
-    (void)state;
     assert_int_equal(read_result("{\"structuredContent\":{\"a\":1}}"), ERR_OK);
     assert_int_equal(result.count, 1);
     assert_string_equal(result.parts[0].data, "{\"a\":1}");
@@ -59,19 +51,17 @@ static void structured_content_becomes_text_without_other_content(void **state)
     assert_int_equal(result.count, 1);
 }
 
-static void a_failed_tool_is_reported(void **state)
+TEST(a_failed_tool_is_reported)
 {
-    (void)state;
     assert_int_equal(read_result("{\"content\":[],\"isError\":true}"), ERR_OK);
     assert_true(failed);
 }
 
-static void an_invalid_result_is_refused(void **state)
+TEST(an_invalid_result_is_refused)
 {
     json_auto_t *many = json_object();
     json_t *blocks = json_array();
 
-    (void)state;
     assert_int_equal(read_result("{}"), ERR_UPSTREAM);
     assert_int_equal(read_result("{\"content\":\"text\"}"), ERR_UPSTREAM);
     for (size_t i = 0; i <= MCP_CONTENT_LIMIT; i++)
@@ -80,9 +70,8 @@ static void an_invalid_result_is_refused(void **state)
     assert_int_equal(mcp_result_read(many, &result, &failed, NULL), ERR_UPSTREAM);
 }
 
-static void incomplete_blocks_do_no_harm(void **state)
+TEST(incomplete_blocks_do_no_harm)
 {
-    (void)state;
     assert_int_equal(read_result("{\"content\":[7,null,{},{\"type\":\"image\"},"
                                  "{\"type\":\"resource\"},{\"type\":\"text\",\"text\":7},"
                                  "{\"type\":\"resource_link\"}]}"),

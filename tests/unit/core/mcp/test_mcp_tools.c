@@ -1,15 +1,9 @@
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-/* cmocka needs the four above. */
-#include <cmocka.h>
-
 #include <string.h>
 
 #include "core/base/json.h"
 #include "core/base/mem.h"
 #include "core/mcp/mcp_tools.h"
+#include "tests/support/test.h"
 
 static json_t *read_page(const char *text)
 {
@@ -20,7 +14,7 @@ static json_t *read_page(const char *text)
     return tools;
 }
 
-static void a_tool_is_shown_as_it_was_listed(void **state)
+TEST(a_tool_is_shown_as_it_was_listed)
 {
     json_auto_t *tools =
         read_page("{\"tools\":[{\"name\":\"a\",\"description\":\"d\",\"inputSchema\":{\"x\":1},"
@@ -29,7 +23,6 @@ static void a_tool_is_shown_as_it_was_listed(void **state)
                   "{\"name\":\"b\",\"inputSchema\":{}}]}");
     AUTO_FREE char *text = json_text(tools);
 
-    (void)state;
     assert_string_equal(text,
                         "[{\"name\":\"a\",\"description\":\"d\",\"input_schema\":{\"x\":1},"
                         "\"annotations\":{\"readOnlyHint\":true,\"title\":\"T\"}},"
@@ -37,7 +30,7 @@ static void a_tool_is_shown_as_it_was_listed(void **state)
                         "\"annotations\":null}]");
 }
 
-static void tools_that_cannot_be_used_are_left_out(void **state)
+TEST(tools_that_cannot_be_used_are_left_out)
 {
     json_auto_t *tools = read_page("{\"tools\":[7,{},{\"name\":\"\",\"inputSchema\":{}},{"
                                    "\"name\":\"a b\",\"inputSchema\":{}},"
@@ -46,29 +39,26 @@ static void tools_that_cannot_be_used_are_left_out(void **state)
                                    "{\"name\":\"ok\",\"inputSchema\":{\"second\":true}}]}");
     AUTO_FREE char *text = json_text(tools);
 
-    (void)state;
     assert_int_equal(json_array_size(tools), 1);
     assert_null(strstr(text, "second"));
 }
 
-static void a_schema_has_a_size_limit(void **state)
+TEST(a_schema_has_a_size_limit)
 {
     AUTO_FREE char *filler = mem_new_array(char, MCP_SCHEMA_LIMIT + 1);
     json_auto_t *page = NULL;
     json_auto_t *tools = json_array();
 
-    (void)state;
     memset(filler, 'x', MCP_SCHEMA_LIMIT);
     page = json_build("{s:[{s:s, s:{s:s}}]}", "tools", "name", "a", "inputSchema", "x", filler);
     assert_int_equal(mcp_tools_add_page(tools, page, NULL), ERR_OK);
     assert_int_equal(json_array_size(tools), 0);
 }
 
-static void a_list_has_a_limit_of_tools(void **state)
+TEST(a_list_has_a_limit_of_tools)
 {
     json_auto_t *tools = json_array();
 
-    (void)state;
     for (size_t i = 0; i <= MCP_TOOL_LIMIT; i++) {
         AUTO_FREE char *name = mem_printf("t%zu", i);
         json_auto_t *page =
@@ -79,14 +69,13 @@ static void a_list_has_a_limit_of_tools(void **state)
     }
 }
 
-static void a_list_has_a_size_limit(void **state)
+TEST(a_list_has_a_size_limit)
 {
     AUTO_FREE char *filler = mem_new_array(char, MCP_SCHEMA_LIMIT);
     json_auto_t *tools = json_array();
     enum err_code rc = ERR_OK;
     size_t i;
 
-    (void)state;
     memset(filler, 'x', MCP_SCHEMA_LIMIT - 100);
     for (i = 0; i < MCP_TOOL_LIMIT && !rc; i++) {
         AUTO_FREE char *name = mem_printf("t%zu", i);
@@ -99,17 +88,16 @@ static void a_list_has_a_size_limit(void **state)
     assert_in_range(i, 16, 18);
 }
 
-static void a_page_without_a_list_is_refused(void **state)
+TEST(a_page_without_a_list_is_refused)
 {
     json_auto_t *tools = json_array();
     json_auto_t *page = json_parse_own("{\"tools\":{}}");
 
-    (void)state;
     assert_int_equal(mcp_tools_add_page(tools, page, NULL), ERR_UPSTREAM);
 }
 
 /* F109: the model must not read what is invisible to the person who approves. */
-static void a_description_loses_hidden_characters(void **state)
+TEST(a_description_loses_hidden_characters)
 {
     static const char *const texts[][2] = {
         {"plain\ttext\n", "plain\ttext\n"},
@@ -125,7 +113,6 @@ static void a_description_loses_hidden_characters(void **state)
         {"bad\xFF", "bad\xEF\xBF\xBD"},
     };
 
-    (void)state;
     for (size_t i = 0; i < COUNT_OF(texts); i++) {
         AUTO_FREE char *clean = mcp_clean_description(texts[i][0]);
 
@@ -133,12 +120,11 @@ static void a_description_loses_hidden_characters(void **state)
     }
 }
 
-static void a_description_is_cut_at_a_character(void **state)
+TEST(a_description_is_cut_at_a_character)
 {
     AUTO_BUF text = {0};
     AUTO_FREE char *clean = NULL;
 
-    (void)state;
     buf_add_text(&text, "x");
     while (text.length < 2 * MCP_DESCRIPTION_LIMIT)
         buf_add_text(&text, "\xC3\xA4");
@@ -146,7 +132,7 @@ static void a_description_is_cut_at_a_character(void **state)
     assert_int_equal(strlen(clean), MCP_DESCRIPTION_LIMIT - 1);
 }
 
-static void a_filter_keeps_the_tools_that_it_names(void **state)
+TEST(a_filter_keeps_the_tools_that_it_names)
 {
     static const char *const filters[][2] = {
         {"null", "rwp"},
@@ -164,7 +150,6 @@ static void a_filter_keeps_the_tools_that_it_names(void **state)
         "{\"name\":\"w\",\"inputSchema\":{},\"annotations\":{\"readOnlyHint\":false}},"
         "{\"name\":\"p\",\"inputSchema\":{}}]}");
 
-    (void)state;
     for (size_t i = 0; i < COUNT_OF(filters); i++) {
         json_auto_t *filter = json_loads(filters[i][0], JSON_DECODE_ANY, NULL);
         json_auto_t *kept = mcp_tools_allowed(tools, filter);
@@ -179,7 +164,7 @@ static void a_filter_keeps_the_tools_that_it_names(void **state)
     }
 }
 
-static void function_names_are_accepted_by_every_upstream(void **state)
+TEST(function_names_are_accepted_by_every_upstream)
 {
     AUTO_FREE char *plain = mcp_function_name("docs", "search");
     AUTO_FREE char *dotted = mcp_function_name("docs", "a.b");
@@ -187,7 +172,6 @@ static void function_names_are_accepted_by_every_upstream(void **state)
     AUTO_FREE char *longer = mcp_function_name("a-label-that-goes-on-for-quite-a-while",
                                                "a_tool_that_does_not_know_when_to_stop");
 
-    (void)state;
     assert_string_equal(plain, "docs__search");
     assert_memory_equal(dotted, "docs__a_b_", 10);
     assert_string_not_equal(dotted, slashed);

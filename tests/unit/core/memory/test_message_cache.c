@@ -1,21 +1,15 @@
 /* F33: names of messages, and the shortened text that the model sees. */
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "core/base/mem.h"
 #include "core/memory/message_cache.h"
+#include "tests/support/test.h"
 
-static void a_name_is_derived_from_the_text_and_can_be_referred_to(void **state)
+TEST(a_name_is_derived_from_the_text_and_can_be_referred_to)
 {
     char name[VARIABLE_NAME_LIMIT + 1], other[VARIABLE_NAME_LIMIT + 1];
 
-    (void)state;
     message_cache_name("abc", name);
     assert_string_equal(name, "Message_ba7816bf8f01cfea");
     assert_true(variable_name_fits(name));
@@ -24,7 +18,7 @@ static void a_name_is_derived_from_the_text_and_can_be_referred_to(void **state)
     assert_string_not_equal(name, other);
 }
 
-static void only_names_of_that_form_belong_to_messages(void **state)
+TEST(only_names_of_that_form_belong_to_messages)
 {
     static const char *const others[] = {"Message_",
                                          "Message_1",
@@ -37,21 +31,19 @@ static void only_names_of_that_form_belong_to_messages(void **state)
                                          "ba7816bf8f01cfea",
                                          ""};
 
-    (void)state;
     for (size_t i = 0; i < COUNT_OF(others); i++) {
         if (variable_is_message(others[i]))
             fail_msg("%s", others[i]);
     }
 }
 
-static void a_message_is_listed_without_its_text_and_read_with_it(void **state)
+TEST(a_message_is_listed_without_its_text_and_read_with_it)
 {
     struct message_cache *cache = message_cache_new();
     char name[VARIABLE_NAME_LIMIT + 1];
     struct variable listed, read;
     struct err err;
 
-    (void)state;
     message_cache_add(cache, "user", "\303\244\n- b");
     message_cache_name("\303\244\n- b", name);
     assert_true(message_cache_at(cache, 0, &listed));
@@ -69,11 +61,10 @@ static void a_message_is_listed_without_its_text_and_read_with_it(void **state)
     variable_clear(&read);
 }
 
-static void the_same_text_is_kept_once(void **state)
+TEST(the_same_text_is_kept_once)
 {
     struct message_cache *cache = message_cache_new();
 
-    (void)state;
     message_cache_add(cache, "user", "one");
     message_cache_add(cache, "assistant", "two");
     message_cache_add(cache, "assistant", "one");
@@ -81,24 +72,22 @@ static void the_same_text_is_kept_once(void **state)
     message_cache_release(cache);
 }
 
-static void any_holder_may_be_the_last_to_release_it(void **state)
+TEST(any_holder_may_be_the_last_to_release_it)
 {
     struct message_cache *cache = message_cache_new();
     struct message_cache *held = message_cache_hold(cache);
 
-    (void)state;
     message_cache_add(cache, "user", "one");
     message_cache_release(cache);
     assert_int_equal(message_cache_count(held), 1);
     message_cache_release(held);
 }
 
-static void without_a_cache_nothing_is_found(void **state)
+TEST(without_a_cache_nothing_is_found)
 {
     struct variable variable;
     struct err err;
 
-    (void)state;
     assert_null(message_cache_hold(NULL));
     message_cache_release(NULL);
     assert_int_equal(message_cache_count(NULL), 0);

@@ -1,12 +1,6 @@
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include "core/base/json.h"
 #include "core/memory/skill.h"
+#include "tests/support/test.h"
 
 static json_t *lines(const char *text)
 {
@@ -17,13 +11,12 @@ static json_t *lines(const char *text)
 }
 
 /* F107. */
-static void the_last_matching_line_counts(void **state)
+TEST(the_last_matching_line_counts)
 {
     json_auto_t *list = lines("[{\"skill\":\"*\",\"permission\":\"deny\"},"
                               "{\"skill\":\"mail-?\",\"permission\":\"ask\"},"
                               "{\"skill\":\"mail-a\",\"permission\":\"allow\"}]");
 
-    (void)state;
     assert_int_equal(skill_permission_of(list, "notes"), SKILL_DENY);
     assert_int_equal(skill_permission_of(list, "mail"), SKILL_DENY);
     assert_int_equal(skill_permission_of(list, "mail-b"), SKILL_ASK);
@@ -32,17 +25,16 @@ static void the_last_matching_line_counts(void **state)
 }
 
 /* F107. */
-static void an_unknown_value_is_a_refusal(void **state)
+TEST(an_unknown_value_is_a_refusal)
 {
     json_auto_t *list = lines("[{\"skill\":\"a\",\"permission\":\"Allow\"},{\"skill\":\"b\"}]");
 
-    (void)state;
     assert_int_equal(skill_permission_of(list, "a"), SKILL_DENY);
     assert_int_equal(skill_permission_of(list, "b"), SKILL_DENY);
 }
 
 /* F107: a narrow level cannot open what a wide one has closed, with any number of levels. */
-static void the_strictest_of_several_levels_counts(void **state)
+TEST(the_strictest_of_several_levels_counts)
 {
     json_auto_t *assistant = lines("[{\"skill\":\"a\",\"permission\":\"deny\"}]");
     json_auto_t *thread = lines("[{\"skill\":\"b\",\"permission\":\"ask\"}]");
@@ -52,7 +44,6 @@ static void the_strictest_of_several_levels_counts(void **state)
     json_auto_t *alone = skill_permissions_merge(NULL, thread);
     json_auto_t *empty = json_array();
 
-    (void)state;
     assert_int_equal(skill_permission_of(three, "a"), SKILL_DENY);
     assert_int_equal(skill_permission_of(three, "b"), SKILL_ASK);
     assert_int_equal(skill_permission_of(three, "c"), SKILL_ALLOW);
@@ -60,11 +51,10 @@ static void the_strictest_of_several_levels_counts(void **state)
     assert_null(skill_permissions_merge(NULL, empty));
 }
 
-static void a_skill_is_found_by_its_name(void **state)
+TEST(a_skill_is_found_by_its_name)
 {
     json_auto_t *skills = lines("[\"skill_1\",{\"name\":\"a\"},{\"name\":\"b\"}]");
 
-    (void)state;
     assert_ptr_equal(skill_find(skills, "b"), json_array_get(skills, 2));
     assert_null(skill_find(skills, "skill_1"));
     assert_null(skill_find(NULL, "a"));

@@ -1,14 +1,10 @@
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "core/base/json.h"
 #include "core/base/mem.h"
 #include "core/memory/var_ref.h"
+#include "tests/support/test.h"
 
 /* Variables of one type, and how often they were read. */
 struct known {
@@ -81,14 +77,13 @@ static void run_vector(json_t *vector)
         expect_resolved(args, &known, of_tools);
 }
 
-static void test_the_vectors_of_the_design_hold(void **state)
+TEST(test_the_vectors_of_the_design_hold)
 {
     json_error_t error;
     json_auto_t *all = json_load_file(VECTORS "/toolsystem_vectors.json", 0, &error);
     json_t *vectors = json_object_get(json_object_get(all, "var_ref"), "vectors"), *vector;
     size_t i;
 
-    (void)state;
     assert_int_equal(json_array_size(vectors), 8);
     json_array_foreach (vectors, i, vector)
         run_vector(vector);
@@ -111,11 +106,10 @@ static enum err_code resolve(const char *values, enum variable_type type, const 
 }
 
 /* F23. */
-static void test_slices_count_characters(void **state)
+TEST(test_slices_count_characters)
 {
     AUTO_FREE char *seen = NULL;
 
-    (void)state;
     assert_int_equal(resolve("{\"a\":\"\xC3\xA4\xE2\x82\xAC\xF0\x9F\x98\x80z\"}",
                              VARIABLE_USER_ADD,
                              "{\"x\":\"$VAR_REF{{a:1:2}}\","
@@ -127,11 +121,10 @@ static void test_slices_count_characters(void **state)
 }
 
 /* F26: the result of a tool is data, also when the model's own text refers to it. */
-static void test_results_are_never_followed(void **state)
+TEST(test_results_are_never_followed)
 {
     AUTO_FREE char *seen = NULL;
 
-    (void)state;
     assert_int_equal(resolve("{\"a\":\"$VAR_REF{{secret}}\",\"secret\":\"s\"}",
                              VARIABLE_MESSAGE_CACHE, "{\"x\":\"$VAR_REF{{a}}\"}", &seen, NULL),
                      ERR_OK);
@@ -139,11 +132,10 @@ static void test_results_are_never_followed(void **state)
 }
 
 /* F26: two values that make a reference only together are no reference. */
-static void test_a_reference_cannot_be_joined_from_two_values(void **state)
+TEST(test_a_reference_cannot_be_joined_from_two_values)
 {
     AUTO_FREE char *seen = NULL;
 
-    (void)state;
     assert_int_equal(resolve("{\"a\":\"$VAR_REF{{\",\"b\":\"}}\",\"s\":\"no\"}",
                              VARIABLE_LLM_ADD, "{\"x\":\"$VAR_REF{{a}}s$VAR_REF{{b}}\"}", &seen,
                              NULL),
@@ -152,13 +144,12 @@ static void test_a_reference_cannot_be_joined_from_two_values(void **state)
 }
 
 /* F26. */
-static void test_depth_and_number_of_references_are_limited(void **state)
+TEST(test_depth_and_number_of_references_are_limited)
 {
     AUTO_BUF values = {0}, args = {0};
     AUTO_FREE char *seen = NULL;
     struct err err;
 
-    (void)state;
     buf_add_text(&values, "{\"a9\":\"end\"");
     for (int i = 1; i < 9; i++)
         buf_addf(&values, ",\"a%d\":\"$VAR_REF{{a%d}}\"", i, i + 1);
@@ -188,7 +179,7 @@ static void test_depth_and_number_of_references_are_limited(void **state)
 }
 
 /* F26: a value is read once, and 8 MiB may be inserted in all. */
-static void test_the_size_of_the_result_is_limited(void **state)
+TEST(test_the_size_of_the_result_is_limited)
 {
     AUTO_FREE char *large = mem_new_array(char, VARIABLE_VALUE_LIMIT + 1);
     AUTO_BUF args = {0};
@@ -197,7 +188,6 @@ static void test_the_size_of_the_result_is_limited(void **state)
     json_t *seen = NULL;
     struct err err;
 
-    (void)state;
     memset(large, 'x', VARIABLE_VALUE_LIMIT);
     known.values = json_build("{s:s}", "a", large);
     buf_add_text(&args, "[");
@@ -217,7 +207,7 @@ static void test_the_size_of_the_result_is_limited(void **state)
 }
 
 /* F25. */
-static void test_the_names_of_used_variables_are_reported(void **state)
+TEST(test_the_names_of_used_variables_are_reported)
 {
     json_auto_t *args =
         json_parse_own("{\"x\":[\"$VAR_REF{{b}} $VAR_REF{{a:1}}$VAR_REF{{b}}\"]}");
@@ -227,7 +217,6 @@ static void test_the_names_of_used_variables_are_reported(void **state)
     json_auto_t *seen = NULL;
     json_auto_t *names = NULL;
 
-    (void)state;
     assert_int_equal(var_ref_resolve(args, find, &known, &seen, &names, NULL), ERR_OK);
     expect_json(names, wanted);
 }
@@ -241,9 +230,8 @@ static bool is_in(const char *text)
     return found;
 }
 
-static void test_references_are_detected(void **state)
+TEST(test_references_are_detected)
 {
-    (void)state;
     assert_true(is_in("{\"x\":[1,{\"y\":\"a$VAR_REF{{b}}\"}]}"));
     assert_true(is_in("{\"x\":\"\\u0024VAR_REF{{b}}\"}"));
     assert_true(is_in("{\"x\":\"$VAR_REF{{$VAR_REF{{b}}\"}"));

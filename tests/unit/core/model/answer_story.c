@@ -1,17 +1,12 @@
 #include "tests/unit/core/model/answer_story.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "core/base/json.h"
 #include "core/base/mem.h"
 #include "tests/support/answer_pieces.h"
 #include "tests/support/sanitized.h"
+#include "tests/support/test.h"
 
 /* --- noting events --- */
 

@@ -1,15 +1,10 @@
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "core/base/json.h"
 #include "core/base/mem.h"
 #include "core/model/mask.h"
+#include "tests/support/test.h"
 
 static struct masks *masks_of(const char *list)
 {
@@ -50,9 +45,8 @@ static void refused(const char *list, const char *why)
 }
 
 /* F62. */
-static void every_text_is_masked(void **state)
+TEST(every_text_is_masked)
 {
-    (void)state;
     masked(MAIL, "[{\"role\":\"user\",\"content\":\"a@b, c@d and e\"}]",
            "[{\"role\":\"user\",\"content\":\"[mail], [mail] and e\"}]");
     masked(MAIL,
@@ -62,7 +56,7 @@ static void every_text_is_masked(void **state)
            "{\"type\":\"file\",\"file\":{\"filename\":\"[mail]\",\"file_id\":\"a@b\"}}]}]");
 }
 
-static void technical_values_are_not_masked(void **state)
+TEST(technical_values_are_not_masked)
 {
     const char *message =
         "[{\"role\":\"assistant\",\"content\":null,\"tool_calls\":[{\"id\":\"a@b\",\"type\":"
@@ -72,13 +66,11 @@ static void technical_values_are_not_masked(void **state)
         "\"tool\",\"tool_call_id\":\"a@b\",\"content\":[{\"type\":\"image_url\",\"image_url\":{"
         "\"url\":\"data:a@b\"}}]}]";
 
-    (void)state;
     masked(MAIL, message, message);
 }
 
-static void masked_arguments_are_still_json(void **state)
+TEST(masked_arguments_are_still_json)
 {
-    (void)state;
     /* In arguments also the texts under keys that are technical in a message. */
     masked("[{\"pattern\": \"a.*\", \"replacement\": \"\\\"\"}]",
            "[{\"arguments\":\"{\\\"id\\\":\\\"xab\\\",\\\"n\\\":[\\\"b\\\"]}\"}]",
@@ -89,30 +81,27 @@ static void masked_arguments_are_still_json(void **state)
            "[{\"arguments\":\"{ \\\"a\\\" : 1 }\"}]");
 }
 
-static void masks_are_applied_one_after_another(void **state)
+TEST(masks_are_applied_one_after_another)
 {
-    (void)state;
     masked("[{\"pattern\": \"A\", \"replacement\": \"bb\", \"flags\": \"i\"},"
            " {\"pattern\": \"b+\"}, {\"pattern\": \"no\"}]",
            "[\"xAabx no\"]", "[\"x[masked]x [masked]\"]");
 }
 
-static void empty_matches_are_ignored(void **state)
+TEST(empty_matches_are_ignored)
 {
-    (void)state;
     masked("[{\"pattern\": \"(?=b)|c\"}]", "[\"abc\"]", "[\"ab[masked]\"]");
 }
 
-static void invalid_masks_are_refused_with_their_path(void **state)
+TEST(invalid_masks_are_refused_with_their_path)
 {
-    (void)state;
     refused("[{\"pattern\": \"a\"}, {\"pattern\": \"(\"}]", "[1].pattern: invalid regular");
     refused("[{\"pattern\": \"a*\"}]", "[0].pattern: must not match the empty string");
     refused("[{\"pattern\": \"\"}]", "[0].pattern: must not match the empty string");
     refused("[{\"pattern\": \"a\", \"flags\": \"g\"}]", "[0].flags: expected letters of 'ims'");
 }
 
-static void growth_and_time_of_a_request_are_limited(void **state)
+TEST(growth_and_time_of_a_request_are_limited)
 {
     json_auto_t *list = json_array();
     json_auto_t *messages = json_array();
@@ -121,7 +110,6 @@ static void growth_and_time_of_a_request_are_limited(void **state)
     struct masks *masks = NULL;
     struct err err;
 
-    (void)state;
     memset(letters, 'x', sizeof(letters) - 1);
     letters[sizeof(letters) - 1] = '\0';
     json_array_append_new(list,

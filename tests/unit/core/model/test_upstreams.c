@@ -1,12 +1,6 @@
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include "core/base/compiler.h"
 #include "core/model/model.h"
+#include "tests/support/test.h"
 
 static const char *const gpt[] = {"gpt-*", "o3", NULL};
 static const char *const local[] = {"org/model:7b", "", NULL};
@@ -17,9 +11,8 @@ static const struct model_upstream list[] = {
     {.name = "all", .models = all},
 };
 
-static void the_first_upstream_that_serves_the_model_is_found(void **state)
+TEST(the_first_upstream_that_serves_the_model_is_found)
 {
-    (void)state;
     assert_ptr_equal(model_upstream_find(list, 3, "gpt-4.1"), &list[0]);
     assert_ptr_equal(model_upstream_find(list, 3, "gpt-"), &list[0]);
     assert_ptr_equal(model_upstream_find(list, 3, "o3"), &list[0]);
@@ -29,9 +22,8 @@ static void the_first_upstream_that_serves_the_model_is_found(void **state)
     assert_ptr_equal(model_upstream_find(list, 3, "GPT-4"), &list[2]);
 }
 
-static void a_model_without_an_upstream_is_not_found(void **state)
+TEST(a_model_without_an_upstream_is_not_found)
 {
-    (void)state;
     assert_null(model_upstream_find(list, 2, "claude"));
     assert_null(model_upstream_find(list, 2, "org/model:7b-q4"));
     assert_null(model_upstream_find(list, 0, "gpt-4.1"));

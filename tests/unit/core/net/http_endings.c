@@ -1,12 +1,5 @@
 #include "tests/unit/core/net/http_endings.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-/* cmocka needs the four above. */
-#include <cmocka.h>
-
 #include <netinet/in.h>
 #include <stdio.h>
 #include <string.h>
@@ -14,6 +7,7 @@
 #include <unistd.h>
 
 #include "core/base/compiler.h"
+#include "tests/support/test.h"
 #include "tests/unit/core/net/errand.h"
 #include "tests/unit/core/net/http_pages.h"
 #include "tests/unit/core/net/name_server.h"

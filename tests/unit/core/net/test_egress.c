@@ -1,10 +1,3 @@
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-/* cmocka needs the four above. */
-#include <cmocka.h>
-
 #include <string.h>
 
 #include "core/base/compiler.h"
@@ -12,9 +5,10 @@
 #include "core/net/egress.h"
 #include "core/net/http_client.h"
 #include "tests/support/http_group.h"
+#include "tests/support/test.h"
 
 /* F109: requests to inner addresses. */
-static void private_addresses_are_closed(void **state)
+TEST(private_addresses_are_closed)
 {
     static const char *const within[] = {
         "0.0.0.0",
@@ -63,14 +57,13 @@ static void private_addresses_are_closed(void **state)
         "ff02::1",
     };
 
-    (void)state;
     for (size_t i = 0; i < COUNT_OF(within); i++) {
         if (egress_text_is_public(within[i]))
             fail_msg("%s is open", within[i]);
     }
 }
 
-static void public_addresses_are_open(void **state)
+TEST(public_addresses_are_open)
 {
     static const char *const outside[] = {
         "1.1.1.1",         "8.8.8.8",         "9.255.255.255",   "11.0.0.0",
@@ -81,23 +74,21 @@ static void public_addresses_are_open(void **state)
         "2606:4700::1111", "2003::1",         "3ffe::1",         "2a00:1450::1",
     };
 
-    (void)state;
     for (size_t i = 0; i < COUNT_OF(outside); i++) {
         if (!egress_text_is_public(outside[i]))
             fail_msg("%s is closed", outside[i]);
     }
 }
 
-static void invalid_addresses_are_closed(void **state)
+TEST(invalid_addresses_are_closed)
 {
-    (void)state;
     assert_false(egress_text_is_public(""));
     assert_false(egress_text_is_public("example.com"));
     assert_false(egress_text_is_public("0x7f.1"));
     assert_false(egress_text_is_public("2130706433"));
 }
 
-static void only_http_urls_without_a_user_are_accepted(void **state)
+TEST(only_http_urls_without_a_user_are_accepted)
 {
     static const char *const bad[] = {
         "",
@@ -119,7 +110,6 @@ static void only_http_urls_without_a_user_are_accepted(void **state)
     static const char *const good[] = {"http://example.com", "https://example.com:8443/mcp?x=y",
                                        "HTTPS://Example.com/", "http://[2606:4700::1111]/mcp"};
 
-    (void)state;
     for (size_t i = 0; i < COUNT_OF(bad); i++) {
         if (egress_url_check(bad[i], NULL) != ERR_INVALID)
             fail_msg("'%s' was taken", bad[i]);
@@ -128,13 +118,12 @@ static void only_http_urls_without_a_user_are_accepted(void **state)
         assert_int_equal(egress_url_check(good[i], NULL), ERR_OK);
 }
 
-static void the_operator_opens_exact_pairs_of_host_and_port(void **state)
+TEST(the_operator_opens_exact_pairs_of_host_and_port)
 {
     static const char *const pairs[] = {"127.0.0.1:9000", "tools.internal:80", "[::1]:9000"};
     const struct egress_rules rules = {.open = pairs, .open_count = COUNT_OF(pairs)};
     const struct egress_rules none = {0};
 
-    (void)state;
     assert_true(egress_is_open(&rules, "http://127.0.0.1:9000/mcp"));
     assert_true(egress_is_open(&rules, "http://tools.internal/"));
     assert_true(egress_is_open(&rules, "http://Tools.Internal:80/"));
@@ -148,13 +137,12 @@ static void the_operator_opens_exact_pairs_of_host_and_port(void **state)
     assert_false(egress_is_open(&none, "http://127.0.0.1:9000/mcp"));
 }
 
-static void a_pair_is_a_host_and_a_port(void **state)
+TEST(a_pair_is_a_host_and_a_port)
 {
     static const char *const bad[] = {
         "",  "localhost", ":80",         "localhost:", "localhost:http",
         "*", "a:80/x",    "http://a:80", "u@a:80",     "::1:80"};
 
-    (void)state;
     assert_int_equal(egress_pair_check("127.0.0.1:9000", NULL), ERR_OK);
     assert_int_equal(egress_pair_check("[::1]:9000", NULL), ERR_OK);
     assert_int_equal(egress_pair_check("Tools:443", NULL), ERR_OK);
@@ -164,7 +152,7 @@ static void a_pair_is_a_host_and_a_port(void **state)
     }
 }
 
-static void a_reference_stays_within_its_origin(void **state)
+TEST(a_reference_stays_within_its_origin)
 {
     static const struct {
         const char *base, *reference, *wanted;
@@ -181,7 +169,6 @@ static void a_reference_stays_within_its_origin(void **state)
         {"http://a/sse", "http://a:99999/", NULL},
     };
 
-    (void)state;
     for (size_t i = 0; i < COUNT_OF(cases); i++) {
         AUTO_FREE char *joined = egress_url_join(cases[i].base, cases[i].reference);
 

@@ -1,15 +1,9 @@
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-/* cmocka needs the four above. */
-#include <cmocka.h>
-
 #include <stdlib.h>
 #include <string.h>
 
 #include "core/base/mem.h"
 #include "core/net/sse_parser.h"
+#include "tests/support/test.h"
 
 /* The events, as text: "name:data;" for each. */
 struct seen {
@@ -87,9 +81,8 @@ static const struct {
 };
 /* clang-format on */
 
-static void events_follow_the_standard_wherever_the_bytes_are_cut(void **state)
+TEST(events_follow_the_standard_wherever_the_bytes_are_cut)
 {
-    (void)state;
     for (size_t i = 0; i < COUNT_OF(streams); i++) {
         size_t length = strlen(streams[i].stream);
 
@@ -103,12 +96,11 @@ static void events_follow_the_standard_wherever_the_bytes_are_cut(void **state)
     }
 }
 
-static void empty_pieces_change_nothing(void **state)
+TEST(empty_pieces_change_nothing)
 {
     struct sse_parser parser = {0};
     struct seen seen = {0};
 
-    (void)state;
     assert_int_equal(sse_parser_feed(&parser, "data: a\r", 8, note, &seen), ERR_OK);
     assert_int_equal(sse_parser_feed(&parser, "", 0, note, &seen), ERR_OK);
     assert_int_equal(sse_parser_feed(&parser, "\n\r\n", 3, note, &seen), ERR_OK);
@@ -127,23 +119,21 @@ static bool is_inside(void *arg, const char *name, const char *data, size_t leng
     return true;
 }
 
-static void a_whole_event_is_passed_on_without_copying(void **state)
+TEST(a_whole_event_is_passed_on_without_copying)
 {
     static char piece[] = "data: token\n\n";
     struct sse_parser parser = {0};
 
-    (void)state;
     assert_int_equal(sse_parser_feed(&parser, piece, strlen(piece), is_inside, piece), ERR_OK);
     assert_null(parser.data.data);
     assert_null(parser.line.data);
     sse_parser_clear(&parser);
 }
 
-static void a_stop_takes_effect_at_once(void **state)
+TEST(a_stop_takes_effect_at_once)
 {
     static const char text[] = "data: 1\n\ndata: 2\n\ndata: 3\n\n";
 
-    (void)state;
     for (size_t step = 1; step <= sizeof(text); step++) {
         struct seen seen = {.stop_after = 2};
 
@@ -163,12 +153,11 @@ static bool release_parser(void *arg, const char *name, const char *data, size_t
     return false;
 }
 
-static void the_callback_that_stops_may_free_the_parser(void **state)
+TEST(the_callback_that_stops_may_free_the_parser)
 {
     static const char *const texts[] = {"data: 1\n\nmore", "data: 1\ndata: 2\r\n\r\nmore",
                                         "event: x\ndata: 1\n\n"};
 
-    (void)state;
     for (size_t i = 0; i < COUNT_OF(texts); i++) {
         struct sse_parser *parser = mem_new(struct sse_parser);
 
@@ -212,11 +201,10 @@ static bool count_event(void *arg, const char *name, const char *data, size_t le
 }
 
 /* A client continues after it: an incomplete event does not count. */
-static void the_id_is_that_of_the_last_complete_event(void **state)
+TEST(the_id_is_that_of_the_last_complete_event)
 {
     static const char text[] = "id: a\n\nid:b\ndata: 1\n\ndata: 2\n\nid: c\ndata: 3";
 
-    (void)state;
     for (size_t cut = 0; cut < sizeof(text) - 1; cut++) {
         struct sse_parser parser = {0};
         int count = 0;
@@ -233,9 +221,8 @@ static void the_id_is_that_of_the_last_complete_event(void **state)
     }
 }
 
-static void an_event_above_the_limit_is_refused(void **state)
+TEST(an_event_above_the_limit_is_refused)
 {
-    (void)state;
     assert_int_equal(feed_large(SSE_EVENT_LIMIT - 100, SSE_EVENT_LIMIT), ERR_OK);
     assert_int_equal(feed_large(SSE_EVENT_LIMIT + 1, 2 * SSE_EVENT_LIMIT), ERR_TOO_LARGE);
     assert_int_equal(feed_large(SSE_EVENT_LIMIT + 1, 1000), ERR_TOO_LARGE);

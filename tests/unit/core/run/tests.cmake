@@ -42,4 +42,6 @@ add_library(engine_world STATIC
 target_link_libraries(engine_world PUBLIC build_flags server PkgConfig::CMOCKA)
 foreach(file background foreground held run waiting)
     unit_test(core/run/engine/schedules_${file} engine_world)
+    # Up to a minute of CPU each: on a machine with five times the load that is still no hang.
+    time_limit(unit.core/run/engine/schedules_${file} 600)
 endforeach()

@@ -2,18 +2,13 @@
 #define RUNNEL_TESTS_UNIT_CORE_TOOL_TAKER_H
 
 #include <pthread.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
 
 #include "core/base/clock.h"
 #include "core/base/lock.h"
 #include "core/tool/channel.h"
 #include "tests/support/patience.h"
+#include "tests/support/test.h"
 
 /*
  * taker.h -- the loop's end of a channel, for tests: it takes until nothing is left, then waits for

@@ -1,14 +1,10 @@
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "core/base/json.h"
 #include "core/base/mem.h"
 #include "core/tool/arguments.h"
+#include "tests/support/test.h"
 
 static const char weather[] = "{\"type\":\"object\",\"required\":[\"city\"],\"properties\":{"
                               "\"city\":{\"type\":\"string\"},"
@@ -37,47 +33,42 @@ static void expect(const char *parameters, const char *text, const char *wanted)
 }
 
 /* F78. */
-static void test_defaults_are_added_and_unknown_keys_dropped(void **state)
+TEST(test_defaults_are_added_and_unknown_keys_dropped)
 {
-    (void)state;
     expect(weather, "{\"city\":\"Bern\",\"colour\":1}", "{\"city\":\"Bern\",\"unit\":\"C\"}");
     expect(NULL, "{\"any\":[1]}", "{\"any\":[1]}");
 }
 
 /* F77. */
-static void test_every_issue_is_reported(void **state)
+TEST(test_every_issue_is_reported)
 {
-    (void)state;
     expect(weather, "{\"unit\":\"K\"}",
            "Invalid weather parameters:\n- city: is required\n"
            "- unit: expected one of [\"C\",\"F\"], received \"K\"");
     expect(weather, "[]", "The arguments must be a JSON object.");
 }
 
-static void test_invalid_json_is_reported(void **state)
+TEST(test_invalid_json_is_reported)
 {
     AUTO_FREE char *text = read_text(weather, "{\"city\":");
 
-    (void)state;
     assert_non_null(strstr(text, "The arguments are not valid JSON: "));
 }
 
 /* F04: every tool takes a limit, also one that declares none and is strict. */
-static void test_limit_and_begin_are_accepted_by_every_tool(void **state)
+TEST(test_limit_and_begin_are_accepted_by_every_tool)
 {
-    (void)state;
     expect("{\"additionalProperties\":{\"type\":\"string\"}}", "{\"limit\":5,\"begin\":2}",
            "{}");
     expect("{\"properties\":{\"limit\":{\"type\":\"integer\"}}}", "{\"limit\":5,\"begin\":2}",
            "{\"limit\":5}");
 }
 
-static void test_long_reports_are_cut(void **state)
+TEST(test_long_reports_are_cut)
 {
     AUTO_BUF text = {0};
     AUTO_FREE char *seen = NULL;
 
-    (void)state;
     buf_add_text(&text, "{\"city\":[");
     for (int i = 0; i < 5000; i++)
         buf_addf(&text, "%s\"%d\"", i ? "," : "", i);

@@ -1,9 +1,3 @@
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
 #include <sched.h>
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -12,6 +6,7 @@
 #include "core/base/json.h"
 #include "core/base/mem.h"
 #include "core/tool/channel_internal.h"
+#include "tests/support/test.h"
 #include "tests/unit/core/tool/taker.h"
 
 static void ignore_wake(void *arg)
@@ -73,11 +68,10 @@ static void expect_nothing(struct tool_channel *channel)
 
 /* ---- the rules ---- */
 
-static void channel_gives_the_floor_to_the_first_call_with_output(void **state)
+TEST(channel_gives_the_floor_to_the_first_call_with_output)
 {
     struct tool_channel *channel = channel_of(3, NULL, 8);
 
-    (void)state;
     say(channel, 2, "two");
     say(channel, 0, "zero");
     expect(channel, 2, "two");
@@ -90,11 +84,10 @@ static void channel_gives_the_floor_to_the_first_call_with_output(void **state)
     tool_channel_release(channel);
 }
 
-static void channel_passes_the_floor_in_the_order_of_the_model(void **state)
+TEST(channel_passes_the_floor_in_the_order_of_the_model)
 {
     struct tool_channel *channel = channel_of(4, NULL, 8);
 
-    (void)state;
     say(channel, 1, "one");
     say(channel, 3, "three");
     say(channel, 2, "two");
@@ -109,11 +102,10 @@ static void channel_passes_the_floor_in_the_order_of_the_model(void **state)
     tool_channel_release(channel);
 }
 
-static void channel_accepts_one_end_for_each_call_and_nothing_after_it(void **state)
+TEST(channel_accepts_one_end_for_each_call_and_nothing_after_it)
 {
     struct tool_channel *channel = channel_of(1, NULL, 8);
 
-    (void)state;
     say(channel, 0, "word");
     finish(channel, 0);
     assert_int_equal(put(channel, 0, text("late")), ERR_CANCELLED);
@@ -126,12 +118,11 @@ static void channel_accepts_one_end_for_each_call_and_nothing_after_it(void **st
     tool_channel_release(channel);
 }
 
-static void channel_has_room_for_its_capacity_and_the_end(void **state)
+TEST(channel_has_room_for_its_capacity_and_the_end)
 {
     struct tool_channel *channel = channel_of(1, NULL, 2);
     struct tool_output output = text("three");
 
-    (void)state;
     say(channel, 0, "one");
     say(channel, 0, "two");
     assert_int_equal(tool_channel_try_put(channel, 0, &output), ERR_LIMIT);
@@ -144,13 +135,12 @@ static void channel_has_room_for_its_capacity_and_the_end(void **state)
     tool_channel_release(channel);
 }
 
-static void channel_lets_hidden_calls_speak_without_the_floor(void **state)
+TEST(channel_lets_hidden_calls_speak_without_the_floor)
 {
     const bool hidden[] = {false, true};
     struct tool_channel *channel = channel_of(2, hidden, 8);
     struct tool_output output;
 
-    (void)state;
     say(channel, 1, "psst");
     assert_true(tool_channel_take(channel, &output));
     assert_true(output.hidden);
@@ -166,13 +156,12 @@ static void channel_lets_hidden_calls_speak_without_the_floor(void **state)
     tool_channel_release(channel);
 }
 
-static void channel_alternates_between_hidden_calls_and_the_floor(void **state)
+TEST(channel_alternates_between_hidden_calls_and_the_floor)
 {
     const bool hidden[] = {true, true, false};
     struct tool_channel *channel = channel_of(3, hidden, 8);
     unsigned received[3] = {0};
 
-    (void)state;
     for (int i = 0; i < 4; i++)
         for (unsigned call = 0; call < 3; call++)
             say(channel, call, "me");
@@ -198,11 +187,10 @@ static void put_metadata(struct tool_channel *channel, unsigned call, const char
     assert_int_equal(tool_channel_put(channel, call, &output), ERR_OK);
 }
 
-static void channel_keeps_only_the_last_metadata(void **state)
+TEST(channel_keeps_only_the_last_metadata)
 {
     struct tool_channel *channel = channel_of(2, NULL, 1);
 
-    (void)state;
     say(channel, 0, "word");
     for (int i = 0; i < 100; i++)
         put_metadata(channel, 0, "old");
@@ -217,7 +205,7 @@ static void channel_keeps_only_the_last_metadata(void **state)
     tool_channel_release(channel);
 }
 
-static void channel_keeps_the_last_value_of_each_key(void **state)
+TEST(channel_keeps_the_last_value_of_each_key)
 {
     struct tool_channel *channel = channel_of(1, NULL, 1);
     struct tool_output first = {.kind = TOOL_OUTPUT_METADATA,
@@ -228,7 +216,6 @@ static void channel_keeps_the_last_value_of_each_key(void **state)
                                  .fields = json_build("{s:i}", "b", 2)};
     struct tool_output taken;
 
-    (void)state;
     assert_int_equal(tool_channel_put(channel, 0, &first), ERR_OK);
     assert_int_equal(tool_channel_put(channel, 0, &second), ERR_OK);
     assert_true(tool_channel_take(channel, &taken));
@@ -239,11 +226,10 @@ static void channel_keeps_the_last_value_of_each_key(void **state)
     tool_channel_release(channel);
 }
 
-static void channel_delivers_metadata_before_the_end(void **state)
+TEST(channel_delivers_metadata_before_the_end)
 {
     struct tool_channel *channel = channel_of(1, NULL, 1);
 
-    (void)state;
     put_metadata(channel, 0, "half way");
     finish(channel, 0);
     expect(channel, 0, "half way");
@@ -252,11 +238,10 @@ static void channel_delivers_metadata_before_the_end(void **state)
     tool_channel_release(channel);
 }
 
-static void channel_drops_waiting_outputs_when_closed(void **state)
+TEST(channel_drops_waiting_outputs_when_closed)
 {
     struct tool_channel *channel = channel_of(2, NULL, 4);
 
-    (void)state;
     say(channel, 0, "gone");
     put_metadata(channel, 1, "gone");
     tool_channel_close(channel);
@@ -269,22 +254,20 @@ static void channel_drops_waiting_outputs_when_closed(void **state)
     tool_channel_release(channel);
 }
 
-static void channel_without_calls_is_finished(void **state)
+TEST(channel_without_calls_is_finished)
 {
     struct tool_channel *channel = channel_of(0, NULL, 1);
 
-    (void)state;
     expect_nothing(channel);
     assert_true(tool_channel_finished(channel));
     tool_channel_release(channel);
 }
 
-static void channel_wakes_at_most_once_between_two_empty_takes(void **state)
+TEST(channel_wakes_at_most_once_between_two_empty_takes)
 {
     struct taker taker;
     struct tool_channel *channel;
 
-    (void)state;
     taker_init(&taker);
     channel = tool_channel_new(2, NULL, 8, taker_wake, &taker);
     say(channel, 0, "one");
@@ -357,7 +340,7 @@ static void join_writers(struct writer *writers, unsigned count)
 #define OUTPUTS 2000
 
 /* Peer fault A8: outputs got lost or killed the sender when writers and the sender met. */
-static void channel_bella_A8_no_output_is_lost(void **state)
+TEST(channel_bella_A8_no_output_is_lost)
 {
     const bool hidden[WRITERS] = {[2] = true, [5] = true};
     unsigned expected[WRITERS] = {0}, floor = WRITERS;
@@ -366,7 +349,6 @@ static void channel_bella_A8_no_output_is_lost(void **state)
     struct tool_output output;
     struct taker taker;
 
-    (void)state;
     taker_init(&taker);
     channel = tool_channel_new(WRITERS, hidden, 3, taker_wake, &taker);
     start_writers(writers, WRITERS, channel, OUTPUTS);
@@ -392,9 +374,8 @@ static void channel_bella_A8_no_output_is_lost(void **state)
 }
 
 /* Peer fault A1: the sender slept through the next turn's signal. */
-static void channel_bella_A1_no_wake_is_lost_from_turn_to_turn(void **state)
+TEST(channel_bella_A1_no_wake_is_lost_from_turn_to_turn)
 {
-    (void)state;
     for (unsigned turn = 0; turn < 500; turn++) {
         struct writer writers[2];
         struct tool_channel *channel;
@@ -417,9 +398,8 @@ static void channel_bella_A1_no_wake_is_lost_from_turn_to_turn(void **state)
     }
 }
 
-static void channel_close_lets_waiting_writers_go(void **state)
+TEST(channel_close_lets_waiting_writers_go)
 {
-    (void)state;
     for (unsigned round = 0; round < 50; round++) {
         struct tool_channel *channel = channel_of(WRITERS, NULL, 1);
         struct writer writers[WRITERS];
@@ -449,9 +429,8 @@ static void guarded_wake(void *arg)
 }
 
 /* What `arg` points to is freed after the close. */
-static void channel_does_not_wake_after_the_close(void **state)
+TEST(channel_does_not_wake_after_the_close)
 {
-    (void)state;
     for (unsigned round = 0; round < 300; round++) {
         struct wake_guard *guard = mem_new(struct wake_guard);
         struct writer writers[4];
@@ -490,12 +469,11 @@ static void wake_slowly(void *arg)
     atomic_store(&wake->ended, true);
 }
 
-static void channel_close_waits_for_a_wake_under_way(void **state)
+TEST(channel_close_waits_for_a_wake_under_way)
 {
     struct slow_wake wake = {.channel = NULL};
     struct writer writer;
 
-    (void)state;
     atomic_init(&wake.began, false);
     atomic_init(&wake.ended, false);
     wake.channel = tool_channel_new(1, NULL, 2, wake_slowly, &wake);
@@ -517,13 +495,12 @@ static void *wait_for_ever(void *arg)
     return NULL;
 }
 
-static void channel_ends_a_timed_wait_at_the_end_and_at_the_close(void **state)
+TEST(channel_ends_a_timed_wait_at_the_end_and_at_the_close)
 {
     struct tool_channel *channel = channel_of(2, NULL, 1);
     struct writer writers[2] = {{.channel = channel, .call = 0},
                                 {.channel = channel, .call = 1}};
 
-    (void)state;
     for (unsigned i = 0; i < 2; i++)
         pthread_create(&writers[i].thread, NULL, wait_for_ever, &writers[i]);
     finish(channel, 0);
@@ -536,12 +513,11 @@ static void channel_ends_a_timed_wait_at_the_end_and_at_the_close(void **state)
     tool_channel_release(channel);
 }
 
-static void channel_end_of_a_full_call_lets_its_writer_go(void **state)
+TEST(channel_end_of_a_full_call_lets_its_writer_go)
 {
     struct tool_channel *channel = channel_of(1, NULL, 1);
     struct writer writer;
 
-    (void)state;
     start_writers(&writer, 1, channel, OUTPUTS);
     finish(channel, 0); /* as the timekeeper does */
     join_writers(&writer, 1);
@@ -552,13 +528,12 @@ static void channel_end_of_a_full_call_lets_its_writer_go(void **state)
 /* ---- the peer's faults ---- */
 
 /* Peer fault A7: the last output of a tool decided whether it gave the floor back. */
-static void channel_bella_A7_the_floor_passes_on_after_every_kind_of_output(void **state)
+TEST(channel_bella_A7_the_floor_passes_on_after_every_kind_of_output)
 {
     const enum tool_output_kind kinds[] = {TOOL_OUTPUT_TEXT, TOOL_OUTPUT_STAGE,
                                            TOOL_OUTPUT_DELTA, TOOL_OUTPUT_METADATA,
                                            TOOL_OUTPUT_END};
 
-    (void)state;
     for (size_t i = 0; i < COUNT_OF(kinds); i++) {
         struct tool_channel *channel = channel_of(2, NULL, 4);
         struct tool_output last = {.kind = kinds[i]};
@@ -581,13 +556,12 @@ static void channel_bella_A7_the_floor_passes_on_after_every_kind_of_output(void
 }
 
 /* Peer fault A5: one tool failed, a later one succeeded, and the run was never woken. */
-static void channel_bella_A5_a_failure_before_a_success_finishes_the_turn(void **state)
+TEST(channel_bella_A5_a_failure_before_a_success_finishes_the_turn)
 {
     struct tool_channel *channel = channel_of(2, NULL, 1);
     struct tool_output failure = {.kind = TOOL_OUTPUT_END, .rc = ERR_UPSTREAM};
     struct tool_output output;
 
-    (void)state;
     err_set(&failure.error, ERR_UPSTREAM, "no luck");
     assert_int_equal(tool_channel_put(channel, 0, &failure), ERR_OK);
     finish(channel, 1);
@@ -603,9 +577,8 @@ static void channel_bella_A5_a_failure_before_a_success_finishes_the_turn(void *
 
 /* Peer fault A11: calls that ended together overwrote each other's results, or all of them
  * found that all had ended. */
-static void channel_bella_A11_calls_that_end_together_end_once_each(void **state)
+TEST(channel_bella_A11_calls_that_end_together_end_once_each)
 {
-    (void)state;
     for (unsigned round = 0; round < 100; round++) {
         struct writer writers[WRITERS];
         struct tool_channel *channel;
@@ -627,12 +600,11 @@ static void channel_bella_A11_calls_that_end_together_end_once_each(void **state
 }
 
 /* Peer fault B3: a result without the optional parts broke the hand-over. */
-static void channel_bella_B3_an_empty_result_is_a_result(void **state)
+TEST(channel_bella_B3_an_empty_result_is_a_result)
 {
     struct tool_channel *channel = channel_of(1, NULL, 1);
     struct tool_output output;
 
-    (void)state;
     finish(channel, 0);
     assert_true(tool_channel_take(channel, &output));
     assert_int_equal(output.rc, ERR_OK);

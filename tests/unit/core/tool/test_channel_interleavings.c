@@ -1,9 +1,3 @@
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -11,6 +5,7 @@
 #include "core/base/mem.h"
 #include "core/tool/channel_internal.h"
 #include "tests/support/sanitized.h"
+#include "tests/support/test.h"
 
 /*
  * The channel against its six rules, in every order in which things can happen.
@@ -436,11 +431,10 @@ static size_t explore_paths(const struct config *config)
 
 /* ---- the tests ---- */
 
-static void channel_keeps_its_rules_in_every_state(void **state)
+TEST(channel_keeps_its_rules_in_every_state)
 {
     size_t states = 0;
 
-    (void)state;
     if (UNDER_TSAN)
         skip();
     for (unsigned mask = 0; mask < 1u << CALLS_MAX; mask++)
@@ -461,7 +455,7 @@ static void channel_keeps_its_rules_in_every_state(void **state)
     assert_true(states > 10000);
 }
 
-static void channel_keeps_its_rules_with_three_outputs_each(void **state)
+TEST(channel_keeps_its_rules_with_three_outputs_each)
 {
     const struct config config = {
         .calls = CALLS_MAX,
@@ -472,12 +466,11 @@ static void channel_keeps_its_rules_with_three_outputs_each(void **state)
     };
     size_t states = explore_states(&config);
 
-    (void)state;
     print_message("%zu states\n", states);
     assert_true(states > 10000);
 }
 
-static void channel_keeps_its_rules_when_calls_expire(void **state)
+TEST(channel_keeps_its_rules_when_calls_expire)
 {
     const struct config config = {
         .calls = CALLS_MAX,
@@ -489,7 +482,6 @@ static void channel_keeps_its_rules_when_calls_expire(void **state)
     };
     size_t states;
 
-    (void)state;
     if (UNDER_TSAN)
         skip();
     states = explore_states(&config);
@@ -498,7 +490,7 @@ static void channel_keeps_its_rules_when_calls_expire(void **state)
 }
 
 /* Without the idea that equal states behave equally: every order, one by one. */
-static void channel_keeps_its_rules_in_every_order(void **state)
+TEST(channel_keeps_its_rules_in_every_order)
 {
     const struct config config = {
         .calls = 2,
@@ -516,7 +508,6 @@ static void channel_keeps_its_rules_in_every_order(void **state)
     };
     size_t paths;
 
-    (void)state;
     if (UNDER_TSAN)
         skip();
     paths = explore_paths(&config) + explore_paths(&hidden);

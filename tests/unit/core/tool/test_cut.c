@@ -1,14 +1,10 @@
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "core/base/json.h"
 #include "core/base/mem.h"
 #include "core/tool/cut.h"
+#include "tests/support/test.h"
 
 static struct cut_rule rule_of(const char *settings_text, const char *args_text,
                                size_t fallback)
@@ -59,14 +55,13 @@ static void run_vector(const json_t *vector)
     }
 }
 
-static void test_the_vectors_of_the_design_hold(void **state)
+TEST(test_the_vectors_of_the_design_hold)
 {
     json_error_t error;
     json_auto_t *all = json_load_file(VECTORS "/toolsystem_vectors.json", 0, &error);
     json_t *truncate = json_object_get(all, "truncate"), *vector;
     size_t i;
 
-    (void)state;
     assert_non_null(truncate);
     assert_int_equal(json_get_int(truncate, "default_limit", 0), CUT_DEFAULT_LIMIT);
     assert_int_equal(json_array_size(json_object_get(truncate, "vectors")), 7);
@@ -74,11 +69,10 @@ static void test_the_vectors_of_the_design_hold(void **state)
         run_vector(vector);
 }
 
-static void test_the_notice_in_english(void **state)
+TEST(test_the_notice_in_english)
 {
     struct cut_rule rule = {.limit = 5};
 
-    (void)state;
     expect("0123456789", &rule, "01\n\n... too long, characters left out here: 5 ...\n\n789",
            true);
     rule.head_only = true;
@@ -88,11 +82,10 @@ static void test_the_notice_in_english(void **state)
     expect("", &rule, "", false);
 }
 
-static void test_characters_are_counted_and_stay_whole(void **state)
+TEST(test_characters_are_counted_and_stay_whole)
 {
     struct cut_rule rule = {.limit = 3, .language = LANGUAGE_CHINESE};
 
-    (void)state;
     expect("\xC3\xA4\xE2\x82\xAC\xF0\x9F\x98\x80", &rule,
            "\xC3\xA4\xE2\x82\xAC\xF0\x9F\x98\x80", false);
     rule.limit = 2;
@@ -113,11 +106,10 @@ static void expect_shown(const struct cut_rule *rule, const char *text, struct c
     assert_int_equal(shown.next, wanted.next);
 }
 
-static void test_the_shown_lengths_do_not_count_the_notice(void **state)
+TEST(test_the_shown_lengths_do_not_count_the_notice)
 {
     struct cut_rule rule = {.limit = 5};
 
-    (void)state;
     expect_shown(&rule, "0123456789", (struct cut_shown){true, 5, 2});
     expect_shown(&rule, "\xC3\xA4\xC3\xA4", (struct cut_shown){false, 2, 2});
     rule.head_only = true;
@@ -125,9 +117,8 @@ static void test_the_shown_lengths_do_not_count_the_notice(void **state)
 }
 
 /* F04: the model's limit comes first, then the tool's own, then the request's. */
-static void test_the_limit_of_the_model_comes_before_request_and_tool(void **state)
+TEST(test_the_limit_of_the_model_comes_before_request_and_tool)
 {
-    (void)state;
     assert_int_equal(rule_of(NULL, NULL, CUT_DEFAULT_LIMIT).limit, 8000);
     assert_int_equal(rule_of(NULL, "{\"limit\":-1}", 10).limit, CUT_NO_LIMIT);
     assert_int_equal(rule_of(NULL, "{\"limit\":0}", 10).limit, CUT_NO_LIMIT);

@@ -1,9 +1,3 @@
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,14 +6,14 @@
 #include "core/base/json.h"
 #include "core/base/log.h"
 #include "core/base/mem.h"
+#include "tests/support/test.h"
 #include "tests/unit/core/tool/executor_turn.h"
 
-static void executor_ends_a_call_with_its_result(void **state)
+TEST(executor_ends_a_call_with_its_result)
 {
     struct tool_executor *executor = executor_started(2, 0);
     struct turn turn;
 
-    (void)state;
     turn_open(&turn, 1);
     turn_submit(executor, &turn, 0, &handler_listed, "run_1", "call_1");
     turn_expect_result(&turn, "call_1");
@@ -28,7 +22,7 @@ static void executor_ends_a_call_with_its_result(void **state)
     executor_stop(executor);
 }
 
-static void executor_passes_the_whole_call_to_the_handler(void **state)
+TEST(executor_passes_the_whole_call_to_the_handler)
 {
     struct tool_executor *executor = executor_started(1, 0);
     json_auto_t *args = json_build("{s:i}", "a", 1);
@@ -38,7 +32,6 @@ static void executor_passes_the_whole_call_to_the_handler(void **state)
     const struct tenant tenant = {.project = "proj", .user = "user"};
     struct turn turn;
 
-    (void)state;
     turn_open(&turn, 2);
     tool_executor_submit(executor, &(struct tool_call_spec){.handler = &handler_echo,
                                                             .channel = turn.channel,
@@ -60,14 +53,13 @@ static void executor_passes_the_whole_call_to_the_handler(void **state)
 }
 
 /* While its run continues and changes its own values. */
-static void executor_calls_have_their_own_values(void **state)
+TEST(executor_calls_have_their_own_values)
 {
     struct tool_executor *executor = executor_started(1, 0);
     json_auto_t *args = json_build("{s:i}", "a", 1);
     json_auto_t *context = json_build("{s:{s:s}}", "trace", "id", "t");
     struct turn turn;
 
-    (void)state;
     turn_open(&turn, 2);
     turn_submit(executor, &turn, 0, &handler_deaf_for_ever, NULL, NULL);
     assert_true(door_wait(&door.entered, 1, TAKER_PATIENCE));
@@ -101,13 +93,12 @@ static void expect_kind(struct turn *turn, enum tool_output_kind kind, const cha
     tool_output_clear(&output);
 }
 
-static void executor_delivers_what_a_handler_emits(void **state)
+TEST(executor_delivers_what_a_handler_emits)
 {
     struct tool_executor *executor = executor_started(1, 0);
     struct tool_output output;
     struct turn turn;
 
-    (void)state;
     turn_open(&turn, 2);
     /* The other call has the floor until this one has filled its room. */
     output = (struct tool_output){.kind = TOOL_OUTPUT_TEXT};
@@ -143,12 +134,11 @@ static void executor_delivers_what_a_handler_emits(void **state)
     executor_stop(executor);
 }
 
-static void executor_alternates_between_runs(void **state)
+TEST(executor_alternates_between_runs)
 {
     struct tool_executor *executor = executor_started(1, 0);
     struct turn turn;
 
-    (void)state;
     turn_open(&turn, 9);
     turn_submit(executor, &turn, 0, &handler_deaf_for_ever, "run_0", "first");
     assert_true(door_wait(&door.entered, 1, TAKER_PATIENCE));
@@ -169,12 +159,11 @@ static void executor_alternates_between_runs(void **state)
 }
 
 /* Peer fault A4: cancelling a run left its tools running. */
-static void executor_bella_A4_cancelling_reaches_the_handler(void **state)
+TEST(executor_bella_A4_cancelling_reaches_the_handler)
 {
     struct tool_executor *executor = executor_started(2, 0);
     struct turn cancelled, other;
 
-    (void)state;
     turn_open(&cancelled, 2);
     turn_open(&other, 2);
     turn_submit(executor, &cancelled, 0, &handler_patient_for_ever, "run_a", "a");
@@ -190,12 +179,11 @@ static void executor_bella_A4_cancelling_reaches_the_handler(void **state)
     executor_stop(executor);
 }
 
-static void executor_does_not_start_calls_of_a_closed_channel(void **state)
+TEST(executor_does_not_start_calls_of_a_closed_channel)
 {
     struct tool_executor *executor = executor_started(1, 0);
     struct turn cancelled, other;
 
-    (void)state;
     turn_open(&cancelled, 1);
     turn_open(&other, 2);
     turn_submit(executor, &other, 0, &handler_deaf_for_ever, "run_a", "first");
@@ -211,13 +199,12 @@ static void executor_does_not_start_calls_of_a_closed_channel(void **state)
     executor_stop(executor);
 }
 
-static void executor_fills_in_the_error_of_a_handler_without_one(void **state)
+TEST(executor_fills_in_the_error_of_a_handler_without_one)
 {
     struct tool_executor *executor = executor_started(1, 0);
     struct tool_output end;
     struct turn turn;
 
-    (void)state;
     turn_open(&turn, 1);
     turn_submit(executor, &turn, 0, &handler_mute_failure, "run", "call");
     end = turn_wait_for_end(&turn);
@@ -258,14 +245,13 @@ static void take_all(struct taker *taker, struct turn *turns, unsigned count,
 }
 
 /* Peer fault A9: tools and senders shared a pool, and 100 batches at once stood still for ever. */
-static void executor_bella_A9_two_workers_finish_any_number_of_runs(void **state)
+TEST(executor_bella_A9_two_workers_finish_any_number_of_runs)
 {
     struct tool_executor *executor = executor_started(2, 30);
     struct turn *turns = mem_new_array(struct turn, RUNS);
     struct taker taker;
     unsigned words = 0;
 
-    (void)state;
     taker_init(&taker);
     for (unsigned i = 0; i < RUNS; i++)
         turns[i].channel = tool_channel_new(CALLS_OF_RUN, NULL, 1, taker_wake, &taker);
@@ -288,12 +274,11 @@ static void executor_bella_A9_two_workers_finish_any_number_of_runs(void **state
 }
 
 /* Peer fault A13: what the pool refused stayed queued for ever. */
-static void executor_bella_A13_nothing_submitted_is_refused_or_forgotten(void **state)
+TEST(executor_bella_A13_nothing_submitted_is_refused_or_forgotten)
 {
     struct tool_executor *executor = tool_executor_new(1, 0);
     struct turn turn;
 
-    (void)state;
     door_reset();
     turn_open(&turn, 1000);
     for (unsigned i = 0; i < 1000; i++)
@@ -306,13 +291,12 @@ static void executor_bella_A13_nothing_submitted_is_refused_or_forgotten(void **
 }
 
 /* Peer fault B4: arguments that came in one piece reached the tool empty. */
-static void executor_bella_B4_arguments_arrive_whole(void **state)
+TEST(executor_bella_B4_arguments_arrive_whole)
 {
     struct tool_executor *executor = executor_started(1, 0);
     json_auto_t *args = NULL;
     struct turn turn;
 
-    (void)state;
     assert_int_equal(json_parse("{\"q\":{\"deep\":[1,2]}}", 20, &args, NULL), ERR_OK);
     turn_open(&turn, 1);
     tool_executor_submit(executor, &(struct tool_call_spec){.handler = &handler_echo,
@@ -323,11 +307,10 @@ static void executor_bella_B4_arguments_arrive_whole(void **state)
     executor_stop(executor);
 }
 
-static void executor_survives_cancelling_at_any_moment(void **state)
+TEST(executor_survives_cancelling_at_any_moment)
 {
     struct tool_executor *executor = executor_started(3, 0);
 
-    (void)state;
     for (unsigned round = 0; round < 200; round++) {
         struct tool_output output;
         struct turn turn;
@@ -345,12 +328,11 @@ static void executor_survives_cancelling_at_any_moment(void **state)
 
 /* ---- stopping ---- */
 
-static void executor_stop_ends_waiting_calls(void **state)
+TEST(executor_stop_ends_waiting_calls)
 {
     struct tool_executor *executor = executor_started(1, 0);
     struct turn running, waiting;
 
-    (void)state;
     turn_open(&running, 1);
     turn_open(&waiting, 2);
     turn_submit(executor, &running, 0, &handler_patient_for_ever, "run_a", "a");
@@ -371,12 +353,11 @@ static void executor_stop_ends_waiting_calls(void **state)
     tool_executor_free(executor);
 }
 
-static void executor_ends_calls_submitted_after_the_stop(void **state)
+TEST(executor_ends_calls_submitted_after_the_stop)
 {
     struct tool_executor *executor = executor_started(1, 0);
     struct turn turn;
 
-    (void)state;
     turn_open(&turn, 1);
     tool_executor_stop(executor, TAKER_PATIENCE);
     turn_submit(executor, &turn, 0, &handler_listed, "run", "call");
@@ -385,12 +366,11 @@ static void executor_ends_calls_submitted_after_the_stop(void **state)
     tool_executor_free(executor);
 }
 
-static void executor_that_never_started_ends_its_calls(void **state)
+TEST(executor_that_never_started_ends_its_calls)
 {
     struct tool_executor *executor = tool_executor_new(1, 0);
     struct turn turn;
 
-    (void)state;
     turn_open(&turn, 1);
     turn_submit(executor, &turn, 0, &handler_listed, "run", "call");
     tool_executor_free(executor);
@@ -401,12 +381,11 @@ static void executor_that_never_started_ends_its_calls(void **state)
 /* ---- faults ---- */
 
 #ifdef RUNNEL_FAULTS
-static void executor_ends_a_call_in_which_a_fault_happened(void **state)
+TEST(executor_ends_a_call_in_which_a_fault_happened)
 {
     const char *const points[] = {"tool.before_run", "tool.run", "tool.after_run"};
     struct tool_executor *executor = executor_started(1, 0);
 
-    (void)state;
     for (size_t i = 0; i < COUNT_OF(points); i++) {
         struct turn turn;
 

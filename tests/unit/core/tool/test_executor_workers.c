@@ -1,21 +1,14 @@
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include "core/base/log.h"
+#include "tests/support/test.h"
 #include "tests/unit/core/tool/executor_turn.h"
 
 /* Workers whose handlers take too long, or never return. */
 
-static void executor_ends_a_cooperative_call_at_its_deadline(void **state)
+TEST(executor_ends_a_cooperative_call_at_its_deadline)
 {
     struct tool_executor *executor = executor_started(1, 0);
     struct turn turn;
 
-    (void)state;
     turn_open(&turn, 2);
     turn_submit(executor, &turn, 0, &handler_patient, "run", "call");
     turn_expect_end(&turn, ERR_TIMEOUT);
@@ -25,12 +18,11 @@ static void executor_ends_a_cooperative_call_at_its_deadline(void **state)
     executor_stop(executor);
 }
 
-static void executor_has_a_deadline_for_handlers_that_name_none(void **state)
+TEST(executor_has_a_deadline_for_handlers_that_name_none)
 {
     struct tool_executor *executor = executor_started(1, 0.02);
     struct turn turn;
 
-    (void)state;
     turn_open(&turn, 1);
     turn_submit(executor, &turn, 0, &handler_patient_for_ever, "run", "call");
     turn_expect_end(&turn, ERR_TIMEOUT);
@@ -39,13 +31,12 @@ static void executor_has_a_deadline_for_handlers_that_name_none(void **state)
 }
 
 /* Peer fault A15: tools had no timeout, and one that hung held its run for ever. */
-static void executor_bella_A15_a_stubborn_handler_is_given_up_at_its_deadline(void **state)
+TEST(executor_bella_A15_a_stubborn_handler_is_given_up_at_its_deadline)
 {
     struct tool_executor *executor = executor_started(1, 0);
     struct tool_output output;
     struct turn turn;
 
-    (void)state;
     turn_open(&turn, 1);
     turn_submit(executor, &turn, 0, &handler_deaf, "run", "call");
     turn_expect_end(&turn, ERR_TIMEOUT);
@@ -57,12 +48,11 @@ static void executor_bella_A15_a_stubborn_handler_is_given_up_at_its_deadline(vo
     executor_stop(executor);
 }
 
-static void executor_replaces_workers_that_do_not_return(void **state)
+TEST(executor_replaces_workers_that_do_not_return)
 {
     struct tool_executor *executor = executor_started(2, 0);
     struct turn turn;
 
-    (void)state;
     turn_open(&turn, 3);
     turn_submit(executor, &turn, 0, &handler_deaf, "run_a", "a");
     turn_submit(executor, &turn, 1, &handler_deaf, "run_b", "b");
@@ -74,13 +64,12 @@ static void executor_replaces_workers_that_do_not_return(void **state)
     executor_stop(executor);
 }
 
-static void executor_replaces_no_more_than_the_limit(void **state)
+TEST(executor_replaces_no_more_than_the_limit)
 {
     enum { POOL = 70, CALLS = 3 * POOL };
     struct tool_executor *executor = executor_started(POOL, 0);
     struct turn turn;
 
-    (void)state;
     turn_open(&turn, CALLS);
     for (unsigned i = 0; i < CALLS; i++)
         turn_submit(executor, &turn, i, &handler_deaf, "run", "call");
@@ -99,12 +88,11 @@ static void executor_replaces_no_more_than_the_limit(void **state)
     executor_stop(executor);
 }
 
-static void executor_takes_the_worker_of_a_closed_call_when_others_wait(void **state)
+TEST(executor_takes_the_worker_of_a_closed_call_when_others_wait)
 {
     struct tool_executor *executor = executor_started(1, 0);
     struct turn cancelled, other;
 
-    (void)state;
     turn_open(&cancelled, 1);
     turn_open(&other, 1);
     turn_submit(executor, &cancelled, 0, &handler_deaf_for_ever, "run_a", "a");
@@ -119,12 +107,11 @@ static void executor_takes_the_worker_of_a_closed_call_when_others_wait(void **s
     executor_stop(executor);
 }
 
-static void executor_leaves_a_stuck_handler_behind(void **state)
+TEST(executor_leaves_a_stuck_handler_behind)
 {
     struct tool_executor *executor = executor_started(2, 0);
     struct turn turn;
 
-    (void)state;
     turn_open(&turn, 1);
     turn_submit(executor, &turn, 0, &handler_deaf_for_ever, "run", "call");
     assert_true(door_wait(&door.entered, 1, TAKER_PATIENCE));

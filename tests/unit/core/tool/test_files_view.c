@@ -1,9 +1,3 @@
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,6 +5,7 @@
 #include "core/base/json.h"
 #include "core/base/mem.h"
 #include "core/tool/files_view.h"
+#include "tests/support/test.h"
 
 static void expect_json(const json_t *value, const char *expected)
 {
@@ -19,7 +14,7 @@ static void expect_json(const json_t *value, const char *expected)
     assert_string_equal(text, expected);
 }
 
-static void files_view_turns_resources_into_lists_by_tool(void **state)
+TEST(files_view_turns_resources_into_lists_by_tool)
 {
     json_auto_t *resources =
         json_parse_own("{\"code_interpreter\":{\"file_ids\":[\"file-1\",\"file-2\"]},"
@@ -27,24 +22,22 @@ static void files_view_turns_resources_into_lists_by_tool(void **state)
     json_auto_t *view = files_view_from_resources(resources);
     json_auto_t *back = files_view_to_resources(view);
 
-    (void)state;
     expect_json(view,
                 "{\"code_interpreter\":[\"file-1\",\"file-2\"],\"file_search\":[\"vs_1\"]}");
     assert_true(json_equal(back, resources));
 }
 
-static void files_view_of_nothing_is_empty(void **state)
+TEST(files_view_of_nothing_is_empty)
 {
     json_auto_t *none = files_view_from_resources(NULL);
     json_auto_t *null = files_view_from_resources(json_null());
 
-    (void)state;
     expect_json(none, "{}");
     expect_json(null, "{}");
     assert_null(files_view_of(none, "code_interpreter"));
 }
 
-static void files_view_merges_attachments_each_file_once(void **state)
+TEST(files_view_merges_attachments_each_file_once)
 {
     json_auto_t *view = json_parse_own("{\"file_search\":[\"vs_1\"]}");
     json_auto_t *attachments = json_parse_own(
@@ -55,7 +48,6 @@ static void files_view_merges_attachments_each_file_once(void **state)
         "{\"file_id\":\"file-c\"},{\"tools\":[{\"type\":\"code_interpreter\"}]},null,"
         "{\"file_id\":7,\"tools\":[{}]}]");
 
-    (void)state;
     files_view_add_attachments(view, attachments);
     files_view_add_attachments(view, NULL);
     files_view_add(view, "file_search", "vs_2");
@@ -63,20 +55,18 @@ static void files_view_merges_attachments_each_file_once(void **state)
                       "\"code_interpreter\":[\"file-b\",\"file-a\"]}");
 }
 
-static void files_view_of_a_tool_is_its_list(void **state)
+TEST(files_view_of_a_tool_is_its_list)
 {
     json_auto_t *view = json_parse_own("{\"code_interpreter\":[\"file-1\"]}");
 
-    (void)state;
     expect_json(files_view_of(view, "code_interpreter"), "[\"file-1\"]");
     assert_null(files_view_of(view, "file_search"));
 }
 
-static void files_view_has_a_limit(void **state)
+TEST(files_view_has_a_limit)
 {
     json_auto_t *view = json_build("{}");
 
-    (void)state;
     for (int i = 0; i < FILES_VIEW_LIMIT + 10; i++) {
         char id[32];
 
@@ -100,11 +90,10 @@ static const char *const tool_types[] = {"code_interpreter", "file_search", "ima
 static const char *const prefixes[] = {"file-", "file_", "vs_", "x"};
 
 /* Files in every order: the view survives the way through resources, and resources through the view. */
-static void files_view_comes_back_from_resources_unchanged(void **state)
+TEST(files_view_comes_back_from_resources_unchanged)
 {
     unsigned seed = 20261121;
 
-    (void)state;
     for (int round = 0; round < 2000; round++) {
         json_auto_t *view = json_build("{}");
         json_auto_t *resources = NULL, *back = NULL, *again = NULL;
@@ -147,9 +136,8 @@ static void expect_bad(const char *text, const char *place, enum err_reason reas
     assert_string_equal(err.text, sentence);
 }
 
-static void files_view_check_accepts_what_openai_accepts(void **state)
+TEST(files_view_check_accepts_what_openai_accepts)
 {
-    (void)state;
     assert_int_equal(files_view_check_resources(NULL, "tool_resources", NULL), ERR_OK);
     expect_good("null");
     expect_good("{}");
@@ -159,9 +147,8 @@ static void files_view_check_accepts_what_openai_accepts(void **state)
     expect_good("{\"file_search\":{\"vector_stores\":[{\"file_ids\":[\"file-1\"]}]}}");
 }
 
-static void files_view_check_refuses_with_the_messages_of_openai(void **state)
+TEST(files_view_check_refuses_with_the_messages_of_openai)
 {
-    (void)state;
     expect_bad("[]", "tool_resources", REASON_BAD_TYPE,
                "Invalid type for 'tool_resources': expected an object, but got an array "
                "instead.");
@@ -189,13 +176,12 @@ static void files_view_check_refuses_with_the_messages_of_openai(void **state)
         "ID that begins with 'vs'.");
 }
 
-static void files_view_check_counts_files(void **state)
+TEST(files_view_check_counts_files)
 {
     json_auto_t *ids = json_build("[]");
     json_auto_t *resources = json_build("{s:{s:O}}", "code_interpreter", "file_ids", ids);
     struct err err = {0};
 
-    (void)state;
     for (int i = 0; i < 20; i++)
         json_array_append_new(ids, json_string("file-1"));
     assert_int_equal(files_view_check_resources(resources, "tool_resources", &err), ERR_OK);
@@ -205,12 +191,11 @@ static void files_view_check_counts_files(void **state)
     assert_int_equal(err.reason, REASON_LIST_TOO_LONG);
 }
 
-static void files_view_check_survives_long_keys(void **state)
+TEST(files_view_check_survives_long_keys)
 {
     json_auto_t *resources = json_build("{}");
     char key[500];
 
-    (void)state;
     memset(key, 'k', sizeof(key));
     key[sizeof(key) - 1] = '\0';
     json_set(resources, key, json_build("{s:[i]}", "file_ids", 1));

@@ -1,13 +1,7 @@
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-/* cmocka needs the four above. */
-#include <cmocka.h>
-
 #include "core/base/json.h"
 #include "core/base/mem.h"
 #include "core/tool/override.h"
+#include "tests/support/test.h"
 
 static void expect_merged(const char *wide, const char *narrow, const char *both)
 {
@@ -20,9 +14,8 @@ static void expect_merged(const char *wide, const char *narrow, const char *both
 }
 
 /* F13. */
-static void the_most_specific_level_wins(void **state)
+TEST(the_most_specific_level_wins)
 {
-    (void)state;
     expect_merged("{\"a\":true,\"b\":false}", "{\"b\":true,\"c\":false}",
                   "{\"a\":true,\"b\":{\"enabled\":true},\"c\":false}");
     expect_merged("{\"a\":{\"tools\":{\"x\":false,\"y\":false}}}",
@@ -34,24 +27,22 @@ static void the_most_specific_level_wins(void **state)
     expect_merged("{\"a\":true}", "{\"a\":{\"enabled\":null}}", "{\"a\":{\"enabled\":true}}");
 }
 
-static void no_overrides_change_nothing(void **state)
+TEST(no_overrides_change_nothing)
 {
     json_auto_t *overrides = json_build("{s:b}", "a", 1);
     json_auto_t *same = overrides_merge(overrides, NULL);
 
-    (void)state;
     assert_null(overrides_merge(NULL, NULL));
     assert_true(json_equal(same, overrides));
 }
 
-static void an_override_is_on_off_or_missing(void **state)
+TEST(an_override_is_on_off_or_missing)
 {
     json_auto_t *overrides =
         json_loads("{\"on\":true,\"off\":{\"enabled\":false},\"none\":null,"
                    "\"some\":{\"tools\":{\"x\":false,\"y\":true}}}",
                    0, NULL);
 
-    (void)state;
     assert_true(overrides_enable(overrides, "on") && !overrides_disable(overrides, "on"));
     assert_true(!overrides_enable(overrides, "off") && overrides_disable(overrides, "off"));
     assert_true(!overrides_enable(overrides, "some") && !overrides_disable(overrides, "some"));

@@ -1,10 +1,3 @@
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -12,6 +5,7 @@
 #include "core/base/json.h"
 #include "core/base/mem.h"
 #include "core/tool/registry.h"
+#include "tests/support/test.h"
 
 /* ---- What is logged ---- */
 
@@ -55,17 +49,15 @@ static const struct tool_handler two = {.name = "two", .group = "a", .run = run}
 static const struct tool_handler other_one = {.name = "one", .group = "a_b", .run = run};
 static const struct tool_handler *const list[] = {&function, &one, &other_one, &two, NULL};
 
-static void registry_is_empty_at_first(void **state)
+TEST(registry_is_empty_at_first)
 {
-    (void)state;
     assert_null(tool_registry_find("a", "one"));
     assert_false(tool_registry_has_group("a"));
     assert_null(tool_registry_definition("function"));
 }
 
-static void registry_finds_by_group_and_name(void **state)
+TEST(registry_finds_by_group_and_name)
 {
-    (void)state;
     tool_registry_set(list);
     assert_ptr_equal(tool_registry_find("a", "one"), &one);
     assert_ptr_equal(tool_registry_find("a_b", "one"), &other_one);
@@ -74,9 +66,8 @@ static void registry_finds_by_group_and_name(void **state)
     assert_false(tool_registry_has_group("b"));
 }
 
-static void registry_lists_a_group_in_order(void **state)
+TEST(registry_lists_a_group_in_order)
 {
-    (void)state;
     tool_registry_set(list);
     assert_ptr_equal(tool_registry_member("a", 0), &one);
     assert_ptr_equal(tool_registry_member("a", 1), &two);
@@ -84,9 +75,8 @@ static void registry_lists_a_group_in_order(void **state)
     assert_null(tool_registry_member("b", 0));
 }
 
-static void registry_separates_definitions_from_tools_of_groups(void **state)
+TEST(registry_separates_definitions_from_tools_of_groups)
 {
-    (void)state;
     tool_registry_set(list);
     assert_ptr_equal(tool_registry_definition("function"), &function);
     assert_null(tool_registry_definition("one"));
@@ -95,9 +85,8 @@ static void registry_separates_definitions_from_tools_of_groups(void **state)
 
 /* Peer fault B22: an invented name became a call for the client, and a group with an underscore in
  * its name was taken for group and tool. */
-static void registry_bella_B22_an_invented_name_is_not_found(void **state)
+TEST(registry_bella_B22_an_invented_name_is_not_found)
 {
-    (void)state;
     tool_registry_set(list);
     assert_null(tool_registry_find("a", "three"));
     assert_null(tool_registry_find("a", "b_one"));
@@ -108,12 +97,11 @@ static void registry_bella_B22_an_invented_name_is_not_found(void **state)
 static const struct tool_handler another_one = {.name = "one", .group = "a", .run = run};
 
 /* F01. */
-static void the_second_of_two_tools_with_one_name_replaces_the_first(void **state)
+TEST(the_second_of_two_tools_with_one_name_replaces_the_first)
 {
     static const struct tool_handler *const twice[] = {&one, &two, &another_one, NULL};
     AUTO_FREE char *said = NULL;
 
-    (void)state;
     stderr_begin();
     tool_registry_set(twice);
     said = stderr_end();
@@ -125,9 +113,8 @@ static void the_second_of_two_tools_with_one_name_replaces_the_first(void **stat
 }
 
 /* F76. */
-static void a_removed_tool_is_not_found(void **state)
+TEST(a_removed_tool_is_not_found)
 {
-    (void)state;
     tool_registry_set(list);
     tool_registry_remove("a", "one");
     assert_null(tool_registry_find("a", "one"));

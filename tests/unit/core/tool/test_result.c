@@ -1,14 +1,9 @@
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
 #include <string.h>
 
 #include "core/base/json.h"
 #include "core/base/mem.h"
 #include "core/tool/tool.h"
+#include "tests/support/test.h"
 
 static void fill(struct tool_result *result)
 {
@@ -25,13 +20,12 @@ static void fill(struct tool_result *result)
     tool_result_add_text(result, "last");
 }
 
-static void result_text_reads_text_and_names_the_rest(void **state)
+TEST(result_text_reads_text_and_names_the_rest)
 {
     struct tool_result result = {0};
     AUTO_FREE char *empty = tool_result_text(&result);
     AUTO_FREE char *text = NULL;
 
-    (void)state;
     assert_string_equal(empty, "");
     fill(&result);
     text = tool_result_text(&result);
@@ -41,12 +35,11 @@ static void result_text_reads_text_and_names_the_rest(void **state)
     assert_int_equal(result.count, 0);
 }
 
-static void result_survives_json_and_back(void **state)
+TEST(result_survives_json_and_back)
 {
     struct tool_result result = {0}, back = {0};
     json_auto_t *json = NULL, *again = NULL;
 
-    (void)state;
     fill(&result);
     json = tool_result_json(&result);
     assert_int_equal(tool_result_parse(json, &back, NULL), ERR_OK);
@@ -60,13 +53,12 @@ static void result_survives_json_and_back(void **state)
     tool_result_clear(&back);
 }
 
-static void result_json_names_kind_and_mime_type(void **state)
+TEST(result_json_names_kind_and_mime_type)
 {
     struct tool_result result = {0};
     json_auto_t *json = NULL;
     AUTO_FREE char *text = NULL;
 
-    (void)state;
     tool_result_add_text(&result, "x");
     json = tool_result_json(&result);
     text = json_text(json);
@@ -75,12 +67,11 @@ static void result_json_names_kind_and_mime_type(void **state)
     tool_result_clear(&result);
 }
 
-static void result_makes_broken_bytes_readable(void **state)
+TEST(result_makes_broken_bytes_readable)
 {
     struct tool_result result = {0};
     json_auto_t *json = NULL;
 
-    (void)state;
     tool_result_add_bytes(&result, "a\xc3(\0b", 5);
     json = tool_result_json(&result); /* would abort on text that is not UTF-8 */
     assert_string_equal(result.parts[0].data, "a\xEF\xBF\xBD(\xEF\xBF\xBD"
@@ -100,9 +91,8 @@ static void expect_refused(const char *text)
     assert_int_equal(result.count, 0);
 }
 
-static void result_parse_refuses_anything_but_a_list_of_parts(void **state)
+TEST(result_parse_refuses_anything_but_a_list_of_parts)
 {
-    (void)state;
     expect_refused("{}");
     expect_refused("null");
     expect_refused("[1]");

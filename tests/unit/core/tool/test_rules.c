@@ -1,14 +1,9 @@
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "core/base/mem.h"
 #include "core/tool/registry.h"
 #include "core/tool/rules.h"
+#include "tests/support/test.h"
 
 /* ---- A registry of our own ---- */
 
@@ -68,15 +63,14 @@ static const char *const reader[] = {"ReadVar", NULL};
 
 /* ---- F17: the order of things ---- */
 
-static void rules_are_empty_without_groups(void **state)
+TEST(rules_are_empty_without_groups)
 {
     AUTO_FREE char *text = tool_rules_text(NULL, 0, LANGUAGE_ENGLISH);
 
-    (void)state;
     assert_string_equal(text, "");
 }
 
-static void rules_begin_with_the_fixed_block_and_continue_with_groups(void **state)
+TEST(rules_begin_with_the_fixed_block_and_continue_with_groups)
 {
     const struct rules_group enabled[] = {
         {"a", one_two, NULL}, {"b", three, NULL}, {"vars", reader, NULL}};
@@ -98,21 +92,19 @@ static void rules_begin_with_the_fixed_block_and_continue_with_groups(void **sta
                                    "- Use three.\n"
                                    "</tool-group-rule>";
 
-    (void)state;
     assert_memory_equal(text, "<tool-rules>\n", 13);
     assert_non_null(strstr(text, "`limit`"));
     assert_string_equal(strstr(text, "</tool-rules>"), expected);
 }
 
 /* F18. */
-static void rules_are_the_same_bytes_every_time(void **state)
+TEST(rules_are_the_same_bytes_every_time)
 {
     const struct rules_group enabled[] = {
         {"a", one_two, NULL}, {"b", three, NULL}, {"vars", reader, NULL}};
     AUTO_FREE char *first = tool_rules_text(enabled, 3, LANGUAGE_CHINESE);
     AUTO_FREE char *second = tool_rules_text(enabled, 3, LANGUAGE_CHINESE);
 
-    (void)state;
     assert_string_equal(first, second);
     assert_non_null(strstr(first, "关于 a。"));
     assert_non_null(strstr(first, "第一"));
@@ -121,22 +113,20 @@ static void rules_are_the_same_bytes_every_time(void **state)
 
 /* ---- F16, F20 ---- */
 
-static void rules_name_only_tools_that_are_enabled(void **state)
+TEST(rules_name_only_tools_that_are_enabled)
 {
     const struct rules_group enabled[] = {{"a", one, NULL}};
     AUTO_FREE char *text = tool_rules_text(enabled, 1, LANGUAGE_ENGLISH);
 
-    (void)state;
     assert_non_null(strstr(text, "following tools: one.\n"));
     assert_null(strstr(text, "group=\"b\""));
 }
 
-static void rules_of_a_group_without_text_are_left_out(void **state)
+TEST(rules_of_a_group_without_text_are_left_out)
 {
     const struct rules_group enabled[] = {{"a", one, NULL}};
     AUTO_FREE char *text = NULL;
 
-    (void)state;
     tool_registry_set_groups(blank);
     text = tool_rules_text(enabled, 1, LANGUAGE_ENGLISH);
     tool_registry_set_groups(groups);
@@ -145,24 +135,22 @@ static void rules_of_a_group_without_text_are_left_out(void **state)
     assert_memory_equal(text, "<tool-rules>\n", 13);
 }
 
-static void pinned_rules_are_not_in_the_table(void **state)
+TEST(pinned_rules_are_not_in_the_table)
 {
     const struct rules_group enabled[] = {{"a", one, NULL}};
     AUTO_FREE char *text = tool_rules_text(enabled, 1, LANGUAGE_ENGLISH);
 
-    (void)state;
     assert_non_null(strstr(text, "Never three."));
     assert_null(strstr(text, "Rule/a/fixed"));
     assert_null(strstr(text, "Do one."));
 }
 
-static void rules_mention_variables_only_where_they_can_be_read(void **state)
+TEST(rules_mention_variables_only_where_they_can_be_read)
 {
     const struct rules_group enabled[] = {{"a", one, NULL}, {"vars", reader, NULL}};
     AUTO_FREE char *without = tool_rules_text(enabled, 1, LANGUAGE_ENGLISH);
     AUTO_FREE char *with = tool_rules_text(enabled, 2, LANGUAGE_ENGLISH);
 
-    (void)state;
     assert_null(strstr(without, "Rule/"));
     assert_non_null(strstr(with, "Rule/Agent/VarRef"));
     assert_non_null(strstr(with, "Rule/Agent/TODO"));
@@ -171,12 +159,11 @@ static void rules_mention_variables_only_where_they_can_be_read(void **state)
 
 /* ---- F19, F22: rules by name ---- */
 
-static void rules_are_found_by_their_variable(void **state)
+TEST(rules_are_found_by_their_variable)
 {
     struct rule_ref ref;
     AUTO_FREE char *about = NULL;
 
-    (void)state;
     assert_true(tool_rule_find("Rule/a/first", &ref));
     assert_ptr_equal(ref.rule, &a_rules[0]);
     about = tool_rule_about(&ref, LANGUAGE_ENGLISH);
@@ -188,12 +175,11 @@ static void rules_are_found_by_their_variable(void **state)
     assert_false(tool_rule_find("Rule/a", &ref));
 }
 
-static void rules_are_numbered_without_gaps(void **state)
+TEST(rules_are_numbered_without_gaps)
 {
     struct rule_ref ref;
     size_t count = 0;
 
-    (void)state;
     while (tool_rule_at(count, &ref)) {
         AUTO_FREE char *variable = tool_rule_variable(&ref);
         struct rule_ref found;

@@ -1,15 +1,11 @@
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "core/base/clock.h"
 #include "core/base/json.h"
 #include "core/base/mem.h"
 #include "core/tool/schema.h"
+#include "tests/support/test.h"
 
 /* No simple pattern takes so long to match it. */
 #define SLOW "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaab"
@@ -59,9 +55,8 @@ static void expect_completed(const char *schema_text, const char *value_text,
 
 /* ---- F78: enum and type errors with their path ---- */
 
-static void test_issues_name_the_path(void **state)
+TEST(test_issues_name_the_path)
 {
-    (void)state;
     expect(
         "{\"properties\":{\"a\":{\"items\":{\"properties\":{\"b\":{\"type\":\"string\"}}}}}}",
         "{\"a\":[{\"b\":\"x\"},{\"b\":1}]}", "- a.1.b: expected string, received integer");
@@ -74,9 +69,8 @@ static void test_issues_name_the_path(void **state)
            "- expected one of [\"string\",\"null\"], received number");
 }
 
-static void test_size_issues_name_the_limit(void **state)
+TEST(test_size_issues_name_the_limit)
 {
-    (void)state;
     expect("{\"minLength\":3}", "\"\xC3\xA4\xC3\xB6\"", "- must have at least 3 characters");
     expect("{\"maxLength\":2}", "\"\xC3\xA4\xC3\xB6\"", "");
     expect("{\"maxItems\":1}", "[1,2]", "- must have at most 1 elements");
@@ -87,9 +81,8 @@ static void test_size_issues_name_the_limit(void **state)
     expect("{\"multipleOf\":5}", "12", "- must be a multiple of 5");
 }
 
-static void test_keywords_of_draft_2020_beyond_draft_7(void **state)
+TEST(test_keywords_of_draft_2020_beyond_draft_7)
 {
-    (void)state;
     expect("{\"prefixItems\":[{\"type\":\"string\"}],\"items\":{\"type\":\"integer\"}}",
            "[\"a\",1,2]", "");
     expect("{\"prefixItems\":[{\"type\":\"string\"}],\"items\":false}", "[\"a\",1]",
@@ -111,11 +104,10 @@ static void test_keywords_of_draft_2020_beyond_draft_7(void **state)
 }
 
 /* Every schema, however hostile, is checked safely. */
-static void test_a_schema_cannot_hurt(void **state)
+TEST(test_a_schema_cannot_hurt)
 {
     AUTO_BUF deep = {0};
 
-    (void)state;
     expect("{\"$ref\":\"#\"}", "1", "- is too much to check");
     expect("{\"not\":{\"$ref\":\"#/not\"}}", "1", "- is too much to check");
     expect(
@@ -135,7 +127,7 @@ static void test_a_schema_cannot_hurt(void **state)
 }
 
 /* Each of its patterns would take seconds: the second one is not tried. */
-static void test_after_one_pattern_exceeds_its_limit_no_other_is_tried(void **state)
+TEST(test_after_one_pattern_exceeds_its_limit_no_other_is_tried)
 {
     json_auto_t *schema = parse("{\"properties\":{"
                                 "\"a\":{\"pattern\":\"^(a|a)*$\"},"
@@ -148,7 +140,6 @@ static void test_after_one_pattern_exceeds_its_limit_no_other_is_tried(void **st
     uint64_t began = clock_thread_ns();
     uint64_t alone;
 
-    (void)state;
     assert_false(schema_fits(schema, first, NULL, NULL));
     alone = clock_thread_ns() - began;
     began = clock_thread_ns();
@@ -157,7 +148,7 @@ static void test_after_one_pattern_exceeds_its_limit_no_other_is_tried(void **st
 }
 
 /* The caller gives all checks together little time. */
-static void test_one_budget_covers_all_checks(void **state)
+TEST(test_one_budget_covers_all_checks)
 {
     struct schema_budget budget = {20 * NS_PER_MS};
     json_auto_t *slow = parse("{\"pattern\":\"^(a|a)*$\"}");
@@ -167,7 +158,6 @@ static void test_one_budget_covers_all_checks(void **state)
     struct buf issues = {0};
     uint64_t began = clock_thread_ns();
 
-    (void)state;
     assert_true(schema_fits(easy, number, &budget, NULL));
     assert_true(budget.left_ns > 0);
     assert_false(schema_fits(slow, text, &budget, NULL));
@@ -179,7 +169,7 @@ static void test_one_budget_covers_all_checks(void **state)
 }
 
 /* Comparing enum values and copying defaults cost steps, too. */
-static void test_the_budget_covers_enums_and_defaults(void **state)
+TEST(test_the_budget_covers_enums_and_defaults)
 {
     struct schema_budget budget = {10 * NS_PER_MS};
     json_auto_t *schema = parse("{\"items\":{\"properties\":{}}}");
@@ -187,7 +177,6 @@ static void test_the_budget_covers_enums_and_defaults(void **state)
     json_auto_t *array = json_array();
     json_t *own = json_object();
 
-    (void)state;
     for (int i = 0; i < 2000; i++)
         json_array_append_new(words, json_integer(i));
     for (int i = 0; i < 100000; i++)
@@ -205,12 +194,11 @@ static void test_the_budget_covers_enums_and_defaults(void **state)
     assert_int_equal(budget.left_ns, 0);
 }
 
-static void test_exponential_schemas_end(void **state)
+TEST(test_exponential_schemas_end)
 {
     AUTO_BUF text = {0};
     AUTO_FREE char *issues = NULL;
 
-    (void)state;
     buf_add_text(&text, "{\"$ref\":\"#/$defs/d0\",\"$defs\":{");
     for (int i = 0; i < 40; i++)
         buf_addf(&text,
@@ -221,12 +209,11 @@ static void test_exponential_schemas_end(void **state)
     assert_string_equal(issues, "- fits none of what is allowed");
 }
 
-static void test_many_elements_are_compared_quickly(void **state)
+TEST(test_many_elements_are_compared_quickly)
 {
     json_auto_t *schema = parse("{\"uniqueItems\":true}");
     json_auto_t *array = json_array();
 
-    (void)state;
     for (int i = 0; i < 100000; i++)
         json_array_append_new(array, json_integer(i));
     assert_true(schema_fits(schema, array, NULL, NULL));
@@ -234,14 +221,13 @@ static void test_many_elements_are_compared_quickly(void **state)
     assert_false(schema_fits(schema, array, NULL, NULL));
 }
 
-static void test_issues_are_limited(void **state)
+TEST(test_issues_are_limited)
 {
     json_auto_t *schema = parse("{\"items\":{\"type\":\"string\"}}");
     json_auto_t *array = json_array();
     AUTO_BUF issues = {0};
     size_t lines = 1;
 
-    (void)state;
     for (int i = 0; i < 1000; i++)
         json_array_append_new(array, json_integer(i));
     assert_false(schema_fits(schema, array, NULL, &issues));
@@ -252,9 +238,8 @@ static void test_issues_are_limited(void **state)
 
 /* ---- F78: defaults applied, unknown keys dropped ---- */
 
-static void test_defaults_are_applied(void **state)
+TEST(test_defaults_are_applied)
 {
-    (void)state;
     expect_completed("{\"properties\":{\"a\":{\"default\":1},\"b\":{\"default\":[2]}}}",
                      "{\"a\":5}", "{\"a\":5,\"b\":[2]}");
     expect_completed(
@@ -267,9 +252,8 @@ static void test_defaults_are_applied(void **state)
                      "{}", "{\"x\":null}");
 }
 
-static void test_unknown_keys_are_dropped(void **state)
+TEST(test_unknown_keys_are_dropped)
 {
-    (void)state;
     expect_completed("{\"properties\":{\"a\":{}}}", "{\"a\":1,\"b\":2}", "{\"a\":1}");
     expect_completed("{\"properties\":{\"a\":{}},\"additionalProperties\":false}",
                      "{\"a\":1,\"b\":2}", "{\"a\":1}");
@@ -283,12 +267,11 @@ static void test_unknown_keys_are_dropped(void **state)
                      "{\"b\":2,\"c\":3}", "{\"b\":2,\"c\":3}");
 }
 
-static void test_circular_defaults_end(void **state)
+TEST(test_circular_defaults_end)
 {
     json_auto_t *schema = parse("{\"properties\":{\"next\":{\"default\":{},\"$ref\":\"#\"}}}");
     json_auto_t *value = json_object();
 
-    (void)state;
     assert_true(schema_complete(schema, value, NULL));
     assert_non_null(json_object_get(value, "next"));
 }

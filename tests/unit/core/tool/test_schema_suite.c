@@ -3,16 +3,12 @@
  * supported keywords, except for references beyond the document.
  */
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "core/base/json.h"
 #include "core/tool/schema.h"
+#include "tests/support/test.h"
 
 #define SUITE "/usr/share/json-schema-test-suite/tests/draft7/"
 
@@ -104,11 +100,10 @@ static size_t run_file(const char *file)
     return count;
 }
 
-static void test_the_suite_of_draft_7(void **state)
+TEST(test_the_suite_of_draft_7)
 {
     size_t count = 0;
 
-    (void)state;
     for (size_t i = 0; i < COUNT_OF(files); i++)
         count += run_file(files[i]);
     print_message("%zu tests\n", count);

@@ -24,35 +24,32 @@ static bool is_now(const char *text, const char *format, int offset)
     return false;
 }
 
-static void datetime_without_arguments_is_iso_8601_in_utc(void **state)
+TEST(datetime_without_arguments_is_iso_8601_in_utc)
 {
     AUTO_OUTCOME outcome = tool_run(&datetime_handler, "{}");
 
-    (void)state;
     assert_int_equal(outcome.end.rc, ERR_OK);
     assert_true(is_now(outcome.text, "%Y-%m-%dT%H:%M:%S", 0));
     assert_int_equal(strlen(outcome.text), strlen("2026-11-21T22:40:00.123Z"));
     assert_int_equal(outcome.text[strlen(outcome.text) - 1], 'Z');
 }
 
-static void datetime_in_a_zone_names_the_zone(void **state)
+TEST(datetime_in_a_zone_names_the_zone)
 {
     AUTO_OUTCOME outcome = tool_run(&datetime_handler, "{\"timezone\":\"Asia/Kolkata\"}");
 
-    (void)state;
     assert_true(is_now(outcome.text, "%Y-%m-%dT%H:%M:%S+05:30 (Asia/Kolkata)", 19800));
 }
 
-static void datetime_west_of_greenwich_has_a_minus(void **state)
+TEST(datetime_west_of_greenwich_has_a_minus)
 {
     AUTO_OUTCOME outcome = tool_run(&datetime_handler, "{\"timezone\":\"America/St_Johns\"}");
 
-    (void)state;
     assert_non_null(strstr(outcome.text, ":30 (America/St_Johns)"));
     assert_int_equal(outcome.text[19], '-');
 }
 
-static void datetime_fills_in_a_format(void **state)
+TEST(datetime_fills_in_a_format)
 {
     AUTO_OUTCOME utc =
         tool_run(&datetime_handler, "{\"format\":\"DD.MM.YYYY HH:mm:ss (DD) ü\"}");
@@ -60,20 +57,18 @@ static void datetime_fills_in_a_format(void **state)
         tool_run(&datetime_handler, "{\"format\":\"YYYYMMDD HH\",\"timezone\":\"Asia/Tokyo\"}");
     AUTO_OUTCOME none = tool_run(&datetime_handler, "{\"format\":\"\"}");
 
-    (void)state;
     assert_true(is_now(utc.text, "%d.%m.%Y %H:%M:%S (DD) ü", 0));
     assert_true(is_now(tokyo.text, "%Y%m%d %H", 32400));
     assert_int_equal(strlen(tokyo.text), 11);
     assert_string_equal(none.text, "");
 }
 
-static void datetime_errors_name_what_is_wrong(void **state)
+TEST(datetime_errors_name_what_is_wrong)
 {
     json_auto_t *args = json_build("{}");
     AUTO_FREE char *format = mem_new_array(char, 2001);
     AUTO_FREE char *text = NULL;
 
-    (void)state;
     expect_tool_error(&datetime_handler, "{\"timezone\":\"Mars/Olympus\"}", ERR_INVALID,
                       "no such time zone: Mars/Olympus");
     memset(format, 'x', 2000);

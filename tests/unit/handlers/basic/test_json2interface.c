@@ -13,9 +13,8 @@ static void expect_interface(const char *json, const char *name, const char *exp
     expect_tool_result(&json2interface_handler, text, expected);
 }
 
-static void json2interface_names_the_simple_types(void **state)
+TEST(json2interface_names_the_simple_types)
 {
-    (void)state;
     expect_interface("{\"s\":\"x\",\"i\":1,\"r\":1.5,\"b\":true,\"n\":null,\"e\":[],"
                      "\"d\":\"2026-11-21\",\"t\":\"2026-11-21T10:00:00Z\",\"l\":[1,\"x\"]}",
                      NULL,
@@ -32,9 +31,8 @@ static void json2interface_names_the_simple_types(void **state)
                      "}\n");
 }
 
-static void json2interface_gives_nested_objects_interfaces(void **state)
+TEST(json2interface_gives_nested_objects_interfaces)
 {
-    (void)state;
     expect_interface("{\"users\":[{\"name\":\"a\",\"address\":{\"city\":\"b\"}}],"
                      "\"categories\":[[{\"id\":1}]],\"boxes\":[{}]}",
                      "Reply",
@@ -61,9 +59,8 @@ static void json2interface_gives_nested_objects_interfaces(void **state)
                      "}\n");
 }
 
-static void json2interface_shares_equal_shapes_and_separates_unequal_ones(void **state)
+TEST(json2interface_shares_equal_shapes_and_separates_unequal_ones)
 {
-    (void)state;
     expect_interface("{\"a\":{\"item\":{\"x\":1}},\"b\":{\"item\":{\"x\":2}},"
                      "\"c\":{\"item\":{\"y\":1}}}",
                      NULL,
@@ -94,9 +91,8 @@ static void json2interface_shares_equal_shapes_and_separates_unequal_ones(void *
                      "}\n");
 }
 
-static void json2interface_takes_any_json(void **state)
+TEST(json2interface_takes_any_json)
 {
-    (void)state;
     expect_interface("[{\"a\":1}]", NULL,
                      "type Root = RootItem[];\n"
                      "\n"
@@ -108,9 +104,8 @@ static void json2interface_takes_any_json(void **state)
     expect_interface("[[]]", NULL, "type Root = any[][];\n");
 }
 
-static void json2interface_quotes_odd_keys(void **state)
+TEST(json2interface_quotes_odd_keys)
 {
-    (void)state;
     expect_interface("{\"a-b\":1,\"2nd\":{\"x\":1},\"\":2,\"\\\"\":3}", NULL,
                      "interface Root {\n"
                      "  \"a-b\": number;\n"
@@ -124,11 +119,10 @@ static void json2interface_quotes_odd_keys(void **state)
                      "}\n");
 }
 
-static void json2interface_errors_name_what_is_wrong(void **state)
+TEST(json2interface_errors_name_what_is_wrong)
 {
     AUTO_BUF many = {0};
 
-    (void)state;
     expect_tool_error(&json2interface_handler, "{\"json\":\"{\"}", ERR_INVALID, "JSON");
     expect_tool_error(&json2interface_handler, "{}", ERR_INVALID, "JSON");
     buf_add_text(&many, "{\"json\":\"{");

@@ -23,17 +23,15 @@ static void expect_text(const char *input, const char *operation, const char *se
     expect_tool_result(&text_handler, args, expected);
 }
 
-static void text_counts_characters_not_bytes(void **state)
+TEST(text_counts_characters_not_bytes)
 {
-    (void)state;
     expect_text("", "length", NULL, NULL, "0");
     expect_text("strawberry", "length", NULL, NULL, "10");
     expect_text("Grüße, 世界 🌍", "length", NULL, NULL, "11");
 }
 
-static void text_finds_plain_text(void **state)
+TEST(text_finds_plain_text)
 {
-    (void)state;
     expect_text("a.b.c", "find", ".", NULL, "1");
     expect_text("世界 🌍 x", "find", "x", NULL, "5");
     expect_text("abc", "find", "z", NULL, "-1");
@@ -43,9 +41,8 @@ static void text_finds_plain_text(void **state)
     expect_text("/usr/bin", "find", "/bin", NULL, "4");
 }
 
-static void text_finds_regular_expressions(void **state)
+TEST(text_finds_regular_expressions)
 {
-    (void)state;
     expect_text("abc 123 def 45", "find", "/\\d+/", NULL, "4");
     expect_text("abc 123 def 45", "findAll", "/\\d+/", NULL, "[4,12]");
     expect_text("abc 123 def 45", "find", "/\\d+/g", NULL, "4");
@@ -57,9 +54,8 @@ static void text_finds_regular_expressions(void **state)
     expect_text("äö", "findAll", "/(?:)/", NULL, "[0,1,2]");
 }
 
-static void text_replaces_once_or_everywhere(void **state)
+TEST(text_replaces_once_or_everywhere)
 {
-    (void)state;
     expect_text("a-b-c", "replace", "-", "+", "a+b-c");
     expect_text("a-b-c", "replaceAll", "-", "+", "a+b+c");
     expect_text("a-b-c", "replaceAll", "-", "", "abc");
@@ -71,16 +67,15 @@ static void text_replaces_once_or_everywhere(void **state)
     expect_text("abc", "replace", "z", "y", "abc");
 }
 
-static void text_fills_in_groups(void **state)
+TEST(text_fills_in_groups)
 {
-    (void)state;
     expect_text("John Smith", "replace", "/(\\w+) (\\w+)/", "$2, $1", "Smith, John");
     expect_text("2026-11-21", "replace", "/(?<y>\\d+)-(?<m>\\d+)/", "$<m>/$<y>", "11/2026-21");
     expect_text("abc", "replace", "b", "[$&$`$'$$$1$x$]", "a[bac$$1$x$]c");
     expect_text("ab", "replace", "/(a)(x)?/", "<$1$2$3$12>", "<a$3a2>b");
 }
 
-static void text_errors_name_what_is_missing(void **state)
+TEST(text_errors_name_what_is_missing)
 {
     AUTO_FREE char *no_search = make_args("a", "find", NULL, NULL);
     AUTO_FREE char *empty_search = make_args("a", "replace", "", "b");
@@ -88,7 +83,6 @@ static void text_errors_name_what_is_missing(void **state)
     AUTO_FREE char *no_operation = make_args("a", "count", "a", NULL);
     AUTO_FREE char *bad_regex = make_args("a", "find", "/(/", NULL);
 
-    (void)state;
     expect_tool_error(&text_handler, no_search, ERR_INVALID, "search");
     expect_tool_error(&text_handler, empty_search, ERR_INVALID, "search");
     expect_tool_error(&text_handler, no_replacement, ERR_INVALID, "replacement");
@@ -106,7 +100,7 @@ static char *repeat(const char *piece, size_t count)
     return buf_take(&buf);
 }
 
-static void text_ends_expensive_searches(void **state)
+TEST(text_ends_expensive_searches)
 {
     AUTO_FREE char *as = repeat("a", 5000);
     AUTO_FREE char *much = repeat("0123456789", 110000);
@@ -120,7 +114,6 @@ static void text_ends_expensive_searches(void **state)
     AUTO_FREE char *dollars = repeat("$'", 400000);
     AUTO_FREE char *exploding = make_args(as, "replace", "a", dollars);
 
-    (void)state;
     expect_tool_error(&text_handler, nested, ERR_LIMIT, "simpler");
     expect_tool_result(&text_handler, quadratic, "-1");
     expect_tool_error(&text_handler, large, ERR_TOO_LARGE, "1048576");

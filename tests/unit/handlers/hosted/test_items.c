@@ -1,15 +1,10 @@
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "core/base/json.h"
 #include "core/base/mem.h"
 #include "core/domain/item_type.h"
 #include "handlers/handlers.h"
+#include "tests/support/test.h"
 
 /* The item's fields after a call with these arguments and this result. */
 static char *filled(const struct tool_item *item, const char *args,
@@ -31,9 +26,8 @@ static void expect_filled(const struct tool_item *item, const char *args,
     assert_string_equal(text, wanted);
 }
 
-static void searches_say_what_they_looked_for(void **state)
+TEST(searches_say_what_they_looked_for)
 {
-    (void)state;
     expect_filled(&file_search_item, "{\"query\":\"rain\"}", NULL,
                   "{\"queries\":[\"rain\"],\"results\":null}");
     expect_filled(&file_search_item, NULL, NULL, "{\"queries\":[],\"results\":null}");
@@ -43,11 +37,10 @@ static void searches_say_what_they_looked_for(void **state)
                   "{\"action\":{\"type\":\"search\",\"query\":\"\"}}");
 }
 
-static void a_picture_is_the_result_of_its_call(void **state)
+TEST(a_picture_is_the_result_of_its_call)
 {
     struct tool_result result = {0};
 
-    (void)state;
     expect_filled(&image_generation_item, "{}", &result, "{\"result\":null}");
     tool_result_add_text(&result, "Here it is.");
     tool_result_add_part(
@@ -57,7 +50,7 @@ static void a_picture_is_the_result_of_its_call(void **state)
     tool_result_clear(&result);
 }
 
-static void a_step_shows_the_text_of_a_search_to_those_who_ask(void **state)
+TEST(a_step_shows_the_text_of_a_search_to_those_who_ask)
 {
     json_auto_t *body =
         json_parse_own("{\"results\":[{\"file_id\":\"file-1\","
@@ -69,7 +62,6 @@ static void a_step_shows_the_text_of_a_search_to_those_who_ask(void **state)
     AUTO_FREE char *text = json_text(without);
     AUTO_FREE char *content = json_text(json_object_get(first, "content"));
 
-    (void)state;
     assert_string_equal(file_search_item.step_type, "file_search");
     assert_string_equal(
         text, "{\"results\":[{\"file_id\":\"file-1\",\"file_name\":\"a\",\"score\":0.5},"
@@ -77,11 +69,10 @@ static void a_step_shows_the_text_of_a_search_to_those_who_ask(void **state)
     assert_string_equal(content, "[{\"type\":\"text\",\"text\":\"It says.\"}]");
 }
 
-static void code_streams_until_it_runs(void **state)
+TEST(code_streams_until_it_runs)
 {
     const struct item_stream *stream = code_interpreter_item.streams;
 
-    (void)state;
     assert_string_equal(stream[0].field, "code");
     assert_string_equal(stream[0].event, "response.code_interpreter_call_code");
     assert_string_equal(stream[0].whole_at, "interpreting");
@@ -89,12 +80,11 @@ static void code_streams_until_it_runs(void **state)
 }
 
 /* Clients send such items again, so the table of types has them and their prefixes. */
-static void types_of_hosted_items_are_in_the_table(void **state)
+TEST(types_of_hosted_items_are_in_the_table)
 {
     static const struct tool_item *const items[] = {
         &file_search_item, &web_search_item, &image_generation_item, &code_interpreter_item};
 
-    (void)state;
     for (size_t i = 0; i < COUNT_OF(items); i++) {
         enum item_type type = item_type_parse(items[i]->type);
 

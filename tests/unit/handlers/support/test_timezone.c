@@ -1,15 +1,10 @@
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
 #include "handlers/support/timezone.h"
+#include "tests/support/test.h"
 
 /* libc's opinion. This process has one thread, so it may change the zone. */
 static int libc_offset(const char *zone, int64_t when)
@@ -48,9 +43,8 @@ static const char *const zones[] = {
     "America/Phoenix",
 };
 
-static void timezone_agrees_with_libc(void **state)
+TEST(timezone_agrees_with_libc)
 {
-    (void)state;
     for (size_t i = 0; i < sizeof(zones) / sizeof(zones[0]); i++)
         /* 1925 to 2100, at odd hours */
         for (int64_t when = -1420000000; when < 4102444800; when += 1234567) {
@@ -62,12 +56,11 @@ static void timezone_agrees_with_libc(void **state)
         }
 }
 
-static void timezone_agrees_with_libc_around_a_change(void **state)
+TEST(timezone_agrees_with_libc_around_a_change)
 {
     const int64_t changes[] = {1774746000, 1792890000}; /* Berlin, March and October 2026 */
     int before, behind;
 
-    (void)state;
     for (size_t i = 0; i < 2; i++) {
         assert_int_equal(timezone_offset("Europe/Berlin", changes[i] - 1, &before, NULL),
                          ERR_OK);
@@ -91,9 +84,8 @@ static const char *const rules[] = {
     "<+1030>-10:30<+11>-11,M10.1.0,M4.1.0",
 };
 
-static void timezone_rules_agree_with_libc(void **state)
+TEST(timezone_rules_agree_with_libc)
 {
-    (void)state;
     for (size_t i = 0; i < sizeof(rules) / sizeof(rules[0]); i++)
         for (int64_t when = 3600; when < 4102444800; when += 654321) {
             int offset = -1;
@@ -104,7 +96,7 @@ static void timezone_rules_agree_with_libc(void **state)
         }
 }
 
-static void timezone_refuses_invalid_rules(void **state)
+TEST(timezone_refuses_invalid_rules)
 {
     const char *const bad[] = {"",
                                "E5",
@@ -119,12 +111,11 @@ static void timezone_refuses_invalid_rules(void **state)
                                "EST5EDT,M3.2.0,M11.1.0x"};
     int offset;
 
-    (void)state;
     for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
         assert_int_equal(timezone_offset_by_rule(bad[i], 0, &offset), ERR_INVALID);
 }
 
-static void timezone_refuses_unknown_zones(void **state)
+TEST(timezone_refuses_unknown_zones)
 {
     const char *const bad[] = {
         "",
@@ -141,7 +132,6 @@ static void timezone_refuses_unknown_zones(void **state)
     struct err err = {0};
     int offset = 7;
 
-    (void)state;
     for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
         assert_int_equal(timezone_offset(bad[i], 0, &offset, &err), ERR_INVALID);
     assert_non_null(strstr(err.text, "IANA"));
@@ -170,13 +160,12 @@ static size_t write_zone(uint8_t *ret_zone)
 
 /* A zone that is cut or changed anywhere is refused or read, but nothing outside it is read (the
  * copy has exactly the size, so the sanitizer sees it). */
-static void timezone_survives_broken_files(void **state)
+TEST(timezone_survives_broken_files)
 {
     uint8_t zone[200] = {0};
     const size_t whole = write_zone(zone);
     int offset = 0;
 
-    (void)state;
     assert_int_equal(timezone_offset_in(zone, whole, 1000, &offset), ERR_OK);
     assert_int_equal(offset, 3600);
     for (size_t size = 0; size < whole; size++) {

@@ -1,18 +1,11 @@
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-/* cmocka needs the four above. */
-#include <cmocka.h>
-
 #include <string.h>
 
 #include "server/api/auth.h"
 #include "server/http/cors.h"
+#include "tests/support/test.h"
 
-static void a_bearer_header_holds_a_key(void **state)
+TEST(a_bearer_header_holds_a_key)
 {
-    (void)state;
     assert_string_equal(auth_bearer("Bearer sk-1"), "sk-1");
     assert_string_equal(auth_bearer("bearer   sk-1"), "sk-1");
     assert_null(auth_bearer(NULL));
@@ -22,11 +15,10 @@ static void a_bearer_header_holds_a_key(void **state)
     assert_null(auth_bearer("Basic c2stMQ=="));
 }
 
-static void a_hint_shows_only_the_ends_of_a_long_key(void **state)
+TEST(a_hint_shows_only_the_ends_of_a_long_key)
 {
     char hint[AUTH_HINT_SIZE];
 
-    (void)state;
     auth_hint("sk-0123456789abcdef", hint);
     assert_string_equal(hint, "sk-012***cdef");
     auth_hint("hunter2", hint);
@@ -36,9 +28,8 @@ static void a_hint_shows_only_the_ends_of_a_long_key(void **state)
         assert_true(*c >= ' ' && *c <= '~');
 }
 
-static void only_listed_origins_may_read(void **state)
+TEST(only_listed_origins_may_read)
 {
-    (void)state;
     assert_true(cors_allows("https://a.example", "https://a.example"));
     assert_true(cors_allows("https://b.example,https://a.example", "https://a.example"));
     assert_true(cors_allows(" https://b.example , https://a.example ", "https://a.example"));

@@ -1,10 +1,3 @@
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-/* cmocka needs the four above. */
-#include <cmocka.h>
-
 #include <string.h>
 
 #include "core/base/clock.h"
@@ -12,6 +5,7 @@
 #include "core/base/mem.h"
 #include "server/cli/import_read.h"
 #include "server/encode/encode.h"
+#include "tests/support/test.h"
 
 static json_t *parse(const char *text)
 {
@@ -57,7 +51,7 @@ static void assert_same(const json_t *value, const char *expected)
     }
 }
 
-static void every_known_part_is_imported(void **state)
+TEST(every_known_part_is_imported)
 {
     static const char content[] =
         "[{\"type\":\"text\",\"text\":{\"value\":\"a [1]\",\"annotations\":[{\"type\":"
@@ -69,7 +63,6 @@ static void every_known_part_is_imported(void **state)
         "{\"type\":\"refusal\",\"refusal\":\"No.\"}]";
     static const char *const roles[] = {"user", "assistant"};
 
-    (void)state;
     for (size_t i = 0; i < COUNT_OF(roles); i++) {
         AUTO_FREE char *members =
             mem_printf("\"role\":\"%s\",\"content\":%s", roles[i], content);
@@ -82,7 +75,7 @@ static void every_known_part_is_imported(void **state)
     }
 }
 
-static void unknown_parts_are_reported(void **state)
+TEST(unknown_parts_are_reported)
 {
     static const char *const parts[] = {
         "{\"type\":\"new\"}",
@@ -93,7 +86,6 @@ static void unknown_parts_are_reported(void **state)
         "{\"type\":\"text\",\"text\":{}}",
     };
 
-    (void)state;
     for (size_t i = 0; i < COUNT_OF(parts); i++) {
         AUTO_FREE char *members = mem_printf("\"role\":\"user\",\"content\":[%s]", parts[i]);
         AUTO_BUF notes = {0};
@@ -104,18 +96,17 @@ static void unknown_parts_are_reported(void **state)
     }
 }
 
-static void a_message_without_a_status_is_completed(void **state)
+TEST(a_message_without_a_status_is_completed)
 {
     AUTO_BUF notes = {0};
     json_auto_t *object = shown("\"role\":\"user\",\"content\":[]", &notes);
 
-    (void)state;
     assert_string_equal(json_get_string(object, "status", ""), "completed");
     assert_int_equal(json_get_int(object, "completed_at", 0), 5);
     assert_null(notes.data);
 }
 
-static void objects_that_could_not_be_found_again_are_refused(void **state)
+TEST(objects_that_could_not_be_found_again_are_refused)
 {
     static const char *const wrong[][2] = {
         {"\"role\":\"user\",\"content\":[],\"id\":\"item_1\"", "id"},
@@ -133,7 +124,6 @@ static void objects_that_could_not_be_found_again_are_refused(void **state)
         {"\"content\":[]", "role"},
     };
 
-    (void)state;
     for (size_t i = 0; i < COUNT_OF(wrong); i++) {
         struct item_row row = {0};
         struct err err = {0};
@@ -146,14 +136,13 @@ static void objects_that_could_not_be_found_again_are_refused(void **state)
     }
 }
 
-static void ids_and_times_of_an_assistant_are_kept(void **state)
+TEST(ids_and_times_of_an_assistant_are_kept)
 {
     json_auto_t *object = parse("{\"id\":\"asst_1\",\"object\":\"assistant\",\"created_at\":7,"
                                 "\"model\":\"m\",\"voice\":\"low\",\"tools\":[]}");
     struct assistant_row row;
     AUTO_BUF notes = {0};
 
-    (void)state;
     assert_int_equal(import_read_assistant(object, &row, &notes, NULL), ERR_OK);
     assert_string_equal(row.id, "asst_1");
     assert_int_equal(row.created_at, 7 * US_PER_SECOND);
@@ -162,14 +151,13 @@ static void ids_and_times_of_an_assistant_are_kept(void **state)
     assistant_row_clear(&row);
 }
 
-static void a_thread_is_imported_without_resources_that_cannot_be_kept(void **state)
+TEST(a_thread_is_imported_without_resources_that_cannot_be_kept)
 {
     json_auto_t *object = parse("{\"id\":\"thread_1\",\"created_at\":7,\"tool_resources\":"
                                 "{\"code_interpreter\":{\"file_ids\":[\"nonsense\"]}}}");
     struct thread_row row;
     AUTO_BUF notes = {0};
 
-    (void)state;
     assert_int_equal(import_read_thread(object, &row, &notes, NULL), ERR_OK);
     assert_string_equal(row.tool_resources, "{}");
     assert_non_null(strstr(notes.data, "'tool_resources' was left out"));

@@ -1,10 +1,3 @@
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-/* cmocka needs the four above. */
-#include <cmocka.h>
-
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,6 +9,7 @@
 #include "handlers/handlers.h"
 #include "server/config/config.h"
 #include "server/config/yaml.h"
+#include "tests/support/test.h"
 
 static struct err err;
 
@@ -70,11 +64,10 @@ static struct config *read_file(const char *text)
     return config;
 }
 
-static void nothing_set_gives_the_documented_defaults(void **state)
+TEST(nothing_set_gives_the_documented_defaults)
 {
     struct config *config = read_flags(NULL);
 
-    (void)state;
     assert_string_equal(config->listen, "127.0.0.1:8080");
     assert_string_equal(config->database_url, "embedded");
     assert_null(config->database_direct_url);
@@ -91,12 +84,11 @@ static void nothing_set_gives_the_documented_defaults(void **state)
     config_free(config);
 }
 
-static void a_flag_wins_over_the_environment_and_that_over_the_file(void **state)
+TEST(a_flag_wins_over_the_environment_and_that_over_the_file)
 {
     AUTO_FREE char *path = write_file("run_expiry: 1\nresponse_timeout: 2\ndrain_timeout: 3\n");
     struct config *config;
 
-    (void)state;
     setenv("RUNNEL_CONFIG", path, 1);
     setenv("RUNNEL_RESPONSE_TIMEOUT", "20", 1);
     setenv("RUNNEL_RUN_EXPIRY", "10", 1);
@@ -111,11 +103,10 @@ static void a_flag_wins_over_the_environment_and_that_over_the_file(void **state
     config_free(config);
 }
 
-static void variables_of_openai_are_not_read(void **state)
+TEST(variables_of_openai_are_not_read)
 {
     struct config *config;
 
-    (void)state;
     setenv("OPENAI_BASE_URL", "http://127.0.0.1:9/v1", 1);
     setenv("OPENAI_API_KEY", "sk-theirs", 1);
     config = read_flags(NULL);
@@ -126,19 +117,17 @@ static void variables_of_openai_are_not_read(void **state)
     config_free(config);
 }
 
-static void dashes_and_underscores_are_the_same_in_flags(void **state)
+TEST(dashes_and_underscores_are_the_same_in_flags)
 {
     struct config *config = read_flags("--max_body", "2048", "--keep-alive", "3", NULL);
 
-    (void)state;
     assert_int_equal(config->max_body, 2048);
     assert_true(config->keep_alive == 3);
     config_free(config);
 }
 
-static void an_invalid_value_is_refused_with_the_name_of_its_setting(void **state)
+TEST(an_invalid_value_is_refused_with_the_name_of_its_setting)
 {
-    (void)state;
     refused(read_flags("--run-expiry", "soon", NULL), "--run-expiry: not a number: 'soon'");
     refused(read_flags("--run-expiry", "nan", NULL), "--run-expiry");
     refused(read_flags("--http-workers", "0", NULL), "--http-workers: 0 is out of range");
@@ -155,13 +144,12 @@ static void an_invalid_value_is_refused_with_the_name_of_its_setting(void **stat
     refused(read_flags("--config", "/nowhere/at.all", NULL), "cannot open /nowhere/at.all");
 }
 
-static void switches_accept_the_usual_values(void **state)
+TEST(switches_accept_the_usual_values)
 {
     static const char *const words[] = {
         "--no-auth=true",  "--no-auth=on",  "--no-auth=yes", "--no-auth=1", "--no-auth=ON",
         "--no-auth=false", "--no-auth=off", "--no-auth=no",  "--no-auth=0", "--no-auth=No"};
 
-    (void)state;
     for (size_t i = 0; i < COUNT_OF(words); i++) {
         struct config *config = read_flags(words[i], NULL);
 
@@ -174,11 +162,10 @@ static void switches_accept_the_usual_values(void **state)
     assert_int_equal(err.code, ERR_OK);
 }
 
-static void an_invalid_database_url_is_refused(void **state)
+TEST(an_invalid_database_url_is_refused)
 {
     struct config *config = read_flags("--database-url", "host=/tmp dbname=x", NULL);
 
-    (void)state;
     assert_non_null(config);
     config_free(config);
     config = read_flags("--database-url", "postgres://a/b", "--database-direct-url",
@@ -190,11 +177,10 @@ static void an_invalid_database_url_is_refused(void **state)
     refused(read_flags("--database-direct-url", "embedded", NULL), "database_direct_url");
 }
 
-static void the_upstream_url_ends_in_v1(void **state)
+TEST(the_upstream_url_ends_in_v1)
 {
     struct config *config = read_flags("--upstream-url", "http://127.0.0.1:9/v1/", NULL);
 
-    (void)state;
     assert_non_null(config);
     config_free(config);
     refused(read_flags("--upstream-url", "http://127.0.0.1:9", NULL), "ends in /v1");
@@ -205,18 +191,17 @@ static void the_upstream_url_ends_in_v1(void **state)
     config_free(config);
 }
 
-static void no_auth_is_for_loopback_only(void **state)
+TEST(no_auth_is_for_loopback_only)
 {
     struct config *config = read_flags("--no-auth", "--listen", "[::1]:8080", NULL);
 
-    (void)state;
     assert_true(config->no_auth);
     config_free(config);
     refused(read_flags("--no-auth", "--listen", "0.0.0.0:8080", NULL), "loopback");
     refused(read_flags("--no-auth", "--listen", "192.0.2.1:8080", NULL), "loopback");
 }
 
-static void upstreams_come_from_the_file_and_the_url_serves_the_rest(void **state)
+TEST(upstreams_come_from_the_file_and_the_url_serves_the_rest)
 {
     struct config *config = read_file("upstream_url: http://127.0.0.1:9001/v1\n"
                                       "upstream_total_timeout: 5\n"
@@ -228,7 +213,6 @@ static void upstreams_come_from_the_file_and_the_url_serves_the_rest(void **stat
                                       "    models: [b]\n");
     const struct model_upstream *list;
 
-    (void)state;
     assert_non_null(config);
     assert_int_equal(config->upstream_count, 3);
     list = config->upstreams;
@@ -247,9 +231,8 @@ static void upstreams_come_from_the_file_and_the_url_serves_the_rest(void **stat
     config_free(config);
 }
 
-static void an_unknown_key_of_the_file_is_named_with_its_path(void **state)
+TEST(an_unknown_key_of_the_file_is_named_with_its_path)
 {
-    (void)state;
     refused(read_file("run_expire: 3\n"), "unknown key: run_expire");
     refused(read_file("run-expiry: 3\n"), "unknown key: run-expiry");
     refused(read_file("upstreams:\n  - {name: a, url: 'http://a/v1', modells: []}\n"),
@@ -263,12 +246,11 @@ static void an_unknown_key_of_the_file_is_named_with_its_path(void **state)
     refused(read_file("listen: [a]\n"), "listen: expected one value");
 }
 
-static void internal_hosts_are_exact_pairs(void **state)
+TEST(internal_hosts_are_exact_pairs)
 {
     struct config *config =
         read_file("network: {allow_internal_hosts: [\"127.0.0.1:9000\", \"tools:80\"]}\n");
 
-    (void)state;
     assert_non_null(config);
     assert_int_equal(config->egress.open_count, 2);
     assert_true(egress_is_open(&config->egress, "http://tools/mcp"));
@@ -278,12 +260,11 @@ static void internal_hosts_are_exact_pairs(void **state)
             "network.allow_internal_hosts[1]: expected host:port, not 'localhost'");
 }
 
-static void masks_are_read_with_their_paths(void **state)
+TEST(masks_are_read_with_their_paths)
 {
     struct config *config = read_file(
         "hooks: {before_send: [{pattern: \"a+\", replacement: b, flags: i}, {pattern: c}]}\n");
 
-    (void)state;
     assert_non_null(config);
     assert_non_null(config->masks);
     config_free(config);
@@ -296,7 +277,7 @@ static void masks_are_read_with_their_paths(void **state)
     refused(read_file("hooks: {after_send: []}\n"), "unknown key: hooks.after_send");
 }
 
-static void mcp_servers_of_the_operator_are_checked(void **state)
+TEST(mcp_servers_of_the_operator_are_checked)
 {
     struct config *config = read_file(
         "mcp_servers:\n"
@@ -307,7 +288,6 @@ static void mcp_servers_of_the_operator_are_checked(void **state)
         "  - {name: c, command: [x], env: {A: b}}\n");
     const struct mcp_named *servers;
 
-    (void)state;
     assert_non_null(config);
     servers = config->mcp.servers;
     assert_int_equal(config->mcp.count, 3);
@@ -340,7 +320,7 @@ static void mcp_servers_of_the_operator_are_checked(void **state)
             "mcp_servers[0].internal: expected true or false");
 }
 
-static void sections_of_later_features_are_accepted(void **state)
+TEST(sections_of_later_features_are_accepted)
 {
     struct config *config =
         read_file("embeddings: {upstream: main, model: e}\n"
@@ -349,13 +329,12 @@ static void sections_of_later_features_are_accepted(void **state)
                   "network: {allow_internal_hosts: [\"127.0.0.1:9000\"]}\n"
                   "sandbox: {roots: [{name: shared, path: /srv/shared, writable: false}]}\n");
 
-    (void)state;
     assert_non_null(config);
     config_free(config);
 }
 
 /* F80: the section `tools`, with an exact message for each typing error. */
-static void every_value_of_the_tools_section_is_checked(void **state)
+TEST(every_value_of_the_tools_section_is_checked)
 {
     struct config *config = read_file(
         "tools:\n"
@@ -363,7 +342,6 @@ static void every_value_of_the_tools_section_is_checked(void **state)
         "  permissions: {basic/text: {execution: auto}, basic: {autoExecute: off}}\n");
     const json_t *groups;
 
-    (void)state;
     assert_non_null(config);
     groups = json_object_get(config->tools, "groups");
     assert_true(json_is_true(json_object_get(groups, "vars")));
@@ -395,16 +373,15 @@ static void every_value_of_the_tools_section_is_checked(void **state)
             "tools.permissions.basic/text.execution");
 }
 
-static void an_invalid_file_is_refused_with_the_line(void **state)
+TEST(an_invalid_file_is_refused_with_the_line)
 {
-    (void)state;
     refused(read_file("a: [\n"), ":");
     refused(read_file("- a\n"), "expected 'key: value' lines");
     refused(read_file("listen: \"127.0.0.1:1\"\nlisten: \"127.0.0.1:2\"\n"),
             ":2: 'listen' is given twice");
 }
 
-static void yaml_aliases_cannot_make_an_endless_tree(void **state)
+TEST(yaml_aliases_cannot_make_an_endless_tree)
 {
     /* Each list has the one before it ten times: a few bytes of YAML describe a billion nodes. */
     refused(
@@ -413,21 +390,18 @@ static void yaml_aliases_cannot_make_an_endless_tree(void **state)
                   "&d [*c,*c,*c,*c,*c,*c,*c,*c,*c,*c], &e [*d,*d,*d,*d,*d,*d,*d,*d,*d,*d]]}\n"),
         "too deep, or too long");
     refused(read_file("tools: &self {groups: *self}\n"), "too deep, or too long");
-    (void)state;
 }
 
-static void an_empty_file_sets_nothing(void **state)
+TEST(an_empty_file_sets_nothing)
 {
     struct config *config = read_file("# nothing\n");
 
-    (void)state;
     assert_non_null(config);
     config_free(config);
 }
 
-static void the_servers_own_address_is_refused_as_upstream(void **state)
+TEST(the_servers_own_address_is_refused_as_upstream)
 {
-    (void)state;
     assert_true(own_address("127.0.0.1", "8080", "http://127.0.0.1:8080/v1"));
     assert_true(own_address("127.0.0.1", "8080", "http://localhost:8080/v1"));
     assert_true(own_address("0.0.0.0", "8080", "http://127.0.0.1:8080/v1"));
@@ -446,7 +420,7 @@ static void the_servers_own_address_is_refused_as_upstream(void **state)
     refused(read_flags("--upstream-url", "ftp://localhost/v1", NULL), "http://");
 }
 
-static void a_host_header_is_checked_for_this_machine(void **state)
+TEST(a_host_header_is_checked_for_this_machine)
 {
     static const char *const local[] = {"localhost",      "LocalHost:8080", "127.0.0.1",
                                         "127.9.8.7:8080", "[::1]",          "[::1]:8080"};
@@ -462,19 +436,17 @@ static void a_host_header_is_checked_for_this_machine(void **state)
                                           "",
                                           ":8080"};
 
-    (void)state;
     for (size_t i = 0; i < COUNT_OF(local); i++)
         assert_true(own_address_is_local_name(local[i]));
     for (size_t i = 0; i < COUNT_OF(strange); i++)
         assert_false(own_address_is_local_name(strange[i]));
 }
 
-static void the_printed_table_names_every_default(void **state)
+TEST(the_printed_table_names_every_default)
 {
     char text[32768] = "";
     FILE *file = fmemopen(text, sizeof(text), "w");
 
-    (void)state;
     config_print_settings(file);
     (void)fclose(file);
     assert_non_null(strstr(text, "| `run_expiry` | `600` |"));

@@ -1,10 +1,3 @@
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-/* cmocka needs the four above. */
-#include <cmocka.h>
-
 #include <stdio.h>
 #include <string.h>
 
@@ -14,6 +7,7 @@
 #include "handlers/handlers.h"
 #include "server/encode/encode.h"
 #include "tests/support/quoted.h"
+#include "tests/support/test.h"
 
 #define SECOND ((int64_t)1000000)
 
@@ -40,14 +34,13 @@ static void expect_member(const json_t *object, const char *key, const char *wan
 
 /* ---- Assistants and threads ---- */
 
-static void an_assistant_has_every_field(void **state)
+TEST(an_assistant_has_every_field)
 {
     AUTO_FREE char *body = quoted("{'model':'gpt-4o','name':'Math Tutor','temperature':0.7,"
                                   "'tools':[{'type':'code_interpreter'}]}");
     struct assistant_row row = {
         .id = "asst_1", .body = body, .created_at = 1698984975 * SECOND};
 
-    (void)state;
     expect(
         encode_assistant(&row),
         "{'id':'asst_1','object':'assistant','created_at':1698984975,'name':'Math Tutor',"
@@ -56,13 +49,12 @@ static void an_assistant_has_every_field(void **state)
         "'temperature':0.7,'reasoning_effort':null,'response_format':'auto'}");
 }
 
-static void a_thread_shows_its_metadata_and_resources(void **state)
+TEST(a_thread_shows_its_metadata_and_resources)
 {
     AUTO_FREE char *metadata = quoted("{'a':'b'}");
     struct thread_row row = {.id = "thread_1", .metadata = metadata, .created_at = 5 * SECOND};
     char id[ID_SIZE];
 
-    (void)state;
     expect(encode_thread(&row),
            "{'id':'thread_1','object':'thread','created_at':5,'metadata':{'a':'b'},"
            "'tool_resources':{}}");
@@ -72,7 +64,7 @@ static void a_thread_shows_its_metadata_and_resources(void **state)
 
 /* ---- Messages ---- */
 
-static void a_message_of_a_user(void **state)
+TEST(a_message_of_a_user)
 {
     AUTO_FREE char *body =
         quoted("{'role':'user','content':[{'type':'input_text','text':'How?'},"
@@ -88,7 +80,6 @@ static void a_message_of_a_user(void **state)
                            .created_at = 10 * SECOND,
                            .completed_at = 10 * SECOND};
 
-    (void)state;
     expect(
         encode_message(&row),
         "{'id':'msg_1','object':'thread.message','created_at':10,'assistant_id':null,"
@@ -101,7 +92,7 @@ static void a_message_of_a_user(void **state)
         "'metadata':{}}");
 }
 
-static void a_message_that_begins_has_no_content(void **state)
+TEST(a_message_that_begins_has_no_content)
 {
     struct item_row row = {.id = "msg_1",
                            .thread_id = "thread_1",
@@ -112,7 +103,6 @@ static void a_message_that_begins_has_no_content(void **state)
                            .role = "assistant",
                            .created_at = 10 * SECOND};
 
-    (void)state;
     expect(encode_message(&row),
            "{'id':'msg_1','object':'thread.message','created_at':10,'assistant_id':'asst_1',"
            "'thread_id':'thread_1','run_id':'run_1','status':'in_progress',"
@@ -120,7 +110,7 @@ static void a_message_that_begins_has_no_content(void **state)
            "'role':'assistant','content':[],'attachments':[],'metadata':{}}");
 }
 
-static void a_message_that_was_cut_says_why(void **state)
+TEST(a_message_that_was_cut_says_why)
 {
     AUTO_FREE char *body =
         quoted("{'role':'assistant','content':[{'type':'refusal',"
@@ -133,7 +123,6 @@ static void a_message_that_was_cut_says_why(void **state)
                            .completed_at = 12 * SECOND};
     json_auto_t *message = encode_message(&row);
 
-    (void)state;
     expect_member(message, "status", "'incomplete'");
     expect_member(message, "incomplete_details", "{'reason':'max_tokens'}");
     expect_member(message, "incomplete_at", "12");
@@ -147,7 +136,7 @@ static void a_message_that_was_cut_says_why(void **state)
     expect_member(message, "incomplete_details", "{'reason':'run_failed'}");
 }
 
-static void citations_change_their_shape(void **state)
+TEST(citations_change_their_shape)
 {
     AUTO_FREE char *body =
         quoted("{'content':[{'type':'output_text','text':'see','annotations':["
@@ -157,7 +146,6 @@ static void citations_change_their_shape(void **state)
     struct item_row row = {.id = "msg_1", .role = "assistant", .body = body};
     json_auto_t *message = encode_message(&row);
 
-    (void)state;
     expect_member(
         message, "content",
         "[{'type':'text','text':{'value':'see','annotations':[{'type':'file_citation',"
@@ -167,7 +155,7 @@ static void citations_change_their_shape(void **state)
 
 /* ---- Runs ---- */
 
-static void a_queued_run_has_every_field(void **state)
+TEST(a_queued_run_has_every_field)
 {
     AUTO_FREE char *config = quoted("{'model':'gpt-4o','instructions':null,'tools':[],"
                                     "'truncation_strategy':{'type':'auto'}}");
@@ -181,7 +169,6 @@ static void a_queued_run_has_every_field(void **state)
                           .created_at = 1699076792 * SECOND,
                           .expires_at = 1699077392 * SECOND};
 
-    (void)state;
     expect(
         encode_run(&row),
         "{'id':'run_1','object':'thread.run','created_at':1699076792,'assistant_id':'asst_1',"
@@ -195,7 +182,7 @@ static void a_queued_run_has_every_field(void **state)
         "'metadata':{},'usage':null}");
 }
 
-static void a_run_that_ended_has_usage_and_no_deadline(void **state)
+TEST(a_run_that_ended_has_usage_and_no_deadline)
 {
     AUTO_FREE char *usage =
         quoted("{'input_tokens':123,'output_tokens':456,'total_tokens':579}");
@@ -208,7 +195,6 @@ static void a_run_that_ended_has_usage_and_no_deadline(void **state)
                           .expires_at = 601 * SECOND};
     json_auto_t *run = encode_run(&row);
 
-    (void)state;
     expect_member(run, "usage",
                   "{'prompt_tokens':123,'completion_tokens':456,'total_tokens':579}");
     expect_member(run, "expires_at", "null");
@@ -216,21 +202,20 @@ static void a_run_that_ended_has_usage_and_no_deadline(void **state)
     expect_member(run, "last_error", "{'code':'server_error','message':'too much'}");
 }
 
-static void a_required_action_is_shown_while_it_is_required(void **state)
+TEST(a_required_action_is_shown_while_it_is_required)
 {
     AUTO_FREE char *action = quoted("{'type':'submit_tool_outputs'}");
     struct run_row row = {.status = RUN_REQUIRES_ACTION, .required_action = action};
     json_auto_t *waiting = encode_run(&row);
     json_auto_t *going_on = NULL;
 
-    (void)state;
     expect_member(waiting, "required_action", "{'type':'submit_tool_outputs'}");
     row.status = RUN_IN_PROGRESS;
     going_on = encode_run(&row);
     expect_member(going_on, "required_action", "null");
 }
 
-static void each_face_names_the_limit_as_its_api_does(void **state)
+TEST(each_face_names_the_limit_as_its_api_does)
 {
     static const struct {
         const char *stored, *run, *response;
@@ -241,7 +226,6 @@ static void each_face_names_the_limit_as_its_api_does(void **state)
         {"content_filter", "", "content_filter"}, /* runs have no value for it */
     };
 
-    (void)state;
     for (size_t i = 0; i < COUNT_OF(cases); i++) {
         AUTO_FREE char *incomplete = mem_printf("{\"reason\":\"%s\"}", cases[i].stored);
         struct run_row row = {.status = RUN_INCOMPLETE, .incomplete = incomplete};
@@ -259,7 +243,7 @@ static void each_face_names_the_limit_as_its_api_does(void **state)
 
 /* ---- Steps ---- */
 
-static void a_message_step_names_its_message(void **state)
+TEST(a_message_step_names_its_message)
 {
     AUTO_FREE char *usage = quoted("{'input_tokens':20,'output_tokens':11,'total_tokens':31}");
     struct item_row items[] = {{.id = "msg_0", .type = ITEM_MESSAGE, .hidden = true},
@@ -276,7 +260,6 @@ static void a_message_step_names_its_message(void **state)
                              .items = items,
                              .item_count = COUNT_OF(items)};
 
-    (void)state;
     expect(
         encode_step(&load, 0),
         "{'id':'step_1','object':'thread.run.step','created_at':4,'run_id':'run_1',"
@@ -287,7 +270,7 @@ static void a_message_step_names_its_message(void **state)
         "'usage':{'prompt_tokens':20,'completion_tokens':11,'total_tokens':31}}");
 }
 
-static void a_tool_step_shows_calls_with_their_outputs(void **state)
+TEST(a_tool_step_shows_calls_with_their_outputs)
 {
     AUTO_FREE char *first = quoted("{'call_id':'call_1','name':'f','arguments':'{}'}");
     AUTO_FREE char *second = quoted("{'call_id':'call_2','name':'g','arguments':'{}'}");
@@ -303,7 +286,6 @@ static void a_tool_step_shows_calls_with_their_outputs(void **state)
                              .item_count = COUNT_OF(items)};
     json_auto_t *step = encode_step(&load, 0);
 
-    (void)state;
     expect_member(step, "step_details",
                   "{'type':'tool_calls','tool_calls':["
                   "{'id':'call_1','type':'function','function':{'name':'f','arguments':'{}',"
@@ -325,7 +307,7 @@ static char *function_of(const char *type, const char *item_body)
     return call ? json_text(json_object_get(call, "function")) : NULL;
 }
 
-static void calls_of_every_kind_look_like_functions(void **state)
+TEST(calls_of_every_kind_look_like_functions)
 {
     static const struct {
         const char *type, *body, *function;
@@ -353,7 +335,6 @@ static void calls_of_every_kind_look_like_functions(void **state)
          "{'name':'find','arguments':'{}','output':'found'}"},
     };
 
-    (void)state;
     for (size_t i = 0; i < COUNT_OF(cases); i++) {
         AUTO_FREE char *function = function_of(cases[i].type, cases[i].body);
         AUTO_FREE char *wanted = quoted(cases[i].function);
@@ -365,7 +346,7 @@ static void calls_of_every_kind_look_like_functions(void **state)
     assert_null(function_of("reasoning", "{}"));
 }
 
-static void a_search_shows_its_text_only_when_included(void **state)
+TEST(a_search_shows_its_text_only_when_included)
 {
     static const struct tool_handler search = {.name = "search", .item = &file_search_item};
     static const struct tool_handler *const handlers[] = {&search, NULL};
@@ -383,7 +364,6 @@ static void a_search_shows_its_text_only_when_included(void **state)
                "says.','attributes':{}}],'runnel':{'name':'file_search','output':'It says.'}}");
     struct item_row call = {.type = ITEM_FILE_SEARCH_CALL, .call_id = "call_1", .body = body};
 
-    (void)state;
     tool_registry_set(handlers);
     for (unsigned include = 0; include < COUNT_OF(shown); include++) {
         json_auto_t *encoded = encode_tool_call(&call, NULL, include);
@@ -395,7 +375,7 @@ static void a_search_shows_its_text_only_when_included(void **state)
     handlers_register();
 }
 
-static void outputs_with_several_parts_become_one_text(void **state)
+TEST(outputs_with_several_parts_become_one_text)
 {
     AUTO_FREE char *body = quoted("{'output':[{'type':'input_text','text':'a'},"
                                   "{'type':'input_text','text':'b'}]}");
@@ -404,12 +384,11 @@ static void outputs_with_several_parts_become_one_text(void **state)
     struct item_row output = {.type = ITEM_FUNCTION_CALL_OUTPUT, .body = body};
     json_auto_t *encoded = encode_tool_call(&call, &output, 0);
 
-    (void)state;
     assert_string_equal(json_get_string(json_object_get(encoded, "function"), "output", ""),
                         "ab");
 }
 
-static void a_failed_step_says_when_it_ended(void **state)
+TEST(a_failed_step_says_when_it_ended)
 {
     static const struct {
         enum step_status status;
@@ -418,7 +397,6 @@ static void a_failed_step_says_when_it_ended(void **state)
                  {STEP_CANCELLED, "cancelled_at"},
                  {STEP_EXPIRED, "expired_at"}};
 
-    (void)state;
     for (size_t i = 0; i < COUNT_OF(cases); i++) {
         struct step_load load = {.step = {.status = cases[i].status, .ended_at = 9 * SECOND}};
         json_auto_t *step = encode_step(&load, 0);
@@ -430,7 +408,7 @@ static void a_failed_step_says_when_it_ended(void **state)
 
 /* ---- Responses ---- */
 
-static void a_response_has_every_field(void **state)
+TEST(a_response_has_every_field)
 {
     AUTO_FREE char *config = quoted("{'model':'m','instructions':'be kind','tools':[{'type':"
                                     "'function','name':'f'}],'reasoning':{'effort':'high'}}");
@@ -448,7 +426,6 @@ static void a_response_has_every_field(void **state)
                           .created_at = 1741476542 * SECOND,
                           .completed_at = 1741476543 * SECOND};
 
-    (void)state;
     expect(
         encode_response(&row, json_array()),
         "{'id':'resp_2','object':'response','created_at':1741476542,'status':'completed',"
@@ -468,7 +445,7 @@ static void a_response_has_every_field(void **state)
         "{'reasoning_tokens':5},'total_tokens':123},'metadata':{}}");
 }
 
-static void a_response_shows_only_the_statuses_of_its_api(void **state)
+TEST(a_response_shows_only_the_statuses_of_its_api)
 {
     /* clang-format off */
     static const struct {
@@ -487,7 +464,6 @@ static void a_response_shows_only_the_statuses_of_its_api(void **state)
     };
     /* clang-format on */
 
-    (void)state;
     for (size_t i = 0; i < COUNT_OF(cases); i++) {
         struct run_row row = {.status = cases[i].status, .completed_at = 9 * SECOND};
         json_auto_t *response = encode_response(&row, json_array());
@@ -500,14 +476,13 @@ static void a_response_shows_only_the_statuses_of_its_api(void **state)
     }
 }
 
-static void a_running_response_has_no_usage_and_no_conversation(void **state)
+TEST(a_running_response_has_no_usage_and_no_conversation)
 {
     AUTO_FREE char *usage = quoted("{'input_tokens':1,'output_tokens':2,'total_tokens':3}");
     struct run_row row = {
         .status = RUN_IN_PROGRESS, .flags = RUN_BACKGROUND | RUN_STORED, .usage = usage};
     json_auto_t *response = encode_response(&row, json_array());
 
-    (void)state;
     expect_member(response, "usage", "null");
     expect_member(response, "background", "true");
     expect_member(response, "service_tier", "'auto'");
@@ -517,7 +492,7 @@ static void a_running_response_has_no_usage_and_no_conversation(void **state)
 
 /* ---- Items ---- */
 
-static void an_output_message_is_an_item(void **state)
+TEST(an_output_message_is_an_item)
 {
     AUTO_FREE char *body = quoted("{'role':'assistant','content':[{'type':'output_text',"
                                   "'text':'hi'}],'attachments':[]}");
@@ -527,13 +502,12 @@ static void an_output_message_is_an_item(void **state)
                            .status = ITEM_COMPLETED,
                            .body = body};
 
-    (void)state;
     expect(encode_item(&row),
            "{'id':'msg_1','type':'message','status':'completed','role':'assistant','content':["
            "{'type':'output_text','text':'hi','annotations':[],'logprobs':[]}]}");
 }
 
-static void other_items_show_their_body(void **state)
+TEST(other_items_show_their_body)
 {
     AUTO_FREE char *call = quoted("{'arguments':'{}','call_id':'call_1','name':'f'}");
     AUTO_FREE char *reasoning = quoted("{'summary':[]}");
@@ -545,7 +519,6 @@ static void other_items_show_their_body(void **state)
     struct item_row thought = {
         .id = "rs_1", .type = ITEM_REASONING, .status = ITEM_COMPLETED, .body = reasoning};
 
-    (void)state;
     expect(encode_item(&row), "{'id':'fc_1','type':'function_call','status':'incomplete',"
                               "'arguments':'{}','call_id':'call_1','name':'f'}");
     expect(encode_item(&thought), "{'id':'rs_1','type':'reasoning','summary':[]}");
@@ -556,9 +529,8 @@ static void other_items_show_their_body(void **state)
 
 /* ---- Envelopes ---- */
 
-static void lists_name_their_ends(void **state)
+TEST(lists_name_their_ends)
 {
-    (void)state;
     expect(encode_list(json_array(), false),
            "{'object':'list','data':[],'first_id':null,'last_id':null,'has_more':false}");
     expect(encode_list(json_build("[{s:s}, {s:s}]", "id", "a", "id", "b"), true),
@@ -566,16 +538,14 @@ static void lists_name_their_ends(void **state)
            "'has_more':true}");
 }
 
-static void a_deletion_is_confirmed_by_an_object(void **state)
+TEST(a_deletion_is_confirmed_by_an_object)
 {
-    (void)state;
     expect(encode_deleted("thread_1", "thread.deleted"),
            "{'id':'thread_1','object':'thread.deleted','deleted':true}");
 }
 
-static void times_are_whole_seconds(void **state)
+TEST(times_are_whole_seconds)
 {
-    (void)state;
     expect(encode_time(0), "null");
     expect(encode_time(1999999), "1");
 }

@@ -1,9 +1,3 @@
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
 #include <string.h>
 
 #include "core/base/buf.h"
@@ -13,6 +7,7 @@
 #include "server/fakemodel/reply.h"
 #include "server/fakemodel/rules.h"
 #include "server/fakemodel/script.h"
+#include "tests/support/test.h"
 
 /* The answer of a script to POST /v1/responses. Its events are written without "response.", several
  * of a kind in a row as one; then how it ended. */
@@ -83,7 +78,7 @@ static char *names(const char *script_text, const char *body)
 #define MESSAGE "output_item.added content_part.added "
 #define TEXT    "output_text.delta output_text.done content_part.done output_item.done "
 
-static void every_kind_of_answer_has_its_events(void **state)
+TEST(every_kind_of_answer_has_its_events)
 {
     /* clang-format off */
     static const struct {
@@ -111,7 +106,6 @@ static void every_kind_of_answer_has_its_events(void **state)
     };
     /* clang-format on */
 
-    (void)state;
     for (size_t i = 0; i < COUNT_OF(cases); i++) {
         AUTO_FREE char *script =
             mem_printf("rules: [{answer: %s%s%s}]", cases[i].answer[0] == '{' ? "" : "{",
@@ -122,7 +116,7 @@ static void every_kind_of_answer_has_its_events(void **state)
     }
 }
 
-static void a_custom_tool_is_called_with_its_text(void **state)
+TEST(a_custom_tool_is_called_with_its_text)
 {
     AUTO_FREE char *events =
         names("rules: [{answer: {tool_calls: [{name: sql, arguments: {input: select}}]}}]",
@@ -132,14 +126,13 @@ static void a_custom_tool_is_called_with_its_text(void **state)
         "rules: [{answer: {tool_calls: [{name: sql, arguments: {input: select}}]}}]",
         ASK("\"input\":\"hi\",\"tools\":[{\"type\":\"custom\",\"name\":\"sql\"}]"), &end);
 
-    (void)state;
     assert_string_equal(events,
                         BEGIN "output_item.added custom_tool_call_input.delta "
                               "custom_tool_call_input.done output_item.done completed |end");
     assert_non_null(strstr(all, "\"input\":\"select\""));
 }
 
-static void input_items_are_matched_as_messages(void **state)
+TEST(input_items_are_matched_as_messages)
 {
     static const char script[] =
         "rules: [{match: {tool_results: 1, tool_output: sunny, system: brief, tool: f, "
@@ -158,7 +151,6 @@ static void input_items_are_matched_as_messages(void **state)
     json_auto_t *whole = json_parse_own(all);
     const json_t *item = json_array_get(json_object_get(whole, "output"), 0);
 
-    (void)state;
     assert_int_equal(end, REPLY_END);
     assert_string_equal(json_get_string(whole, "status", ""), "completed");
     assert_string_equal(
@@ -189,9 +181,8 @@ static void assert_sample(const char *schema, const char *expected)
     assert_string_equal(got, expected);
 }
 
-static void samples_follow_references(void **state)
+TEST(samples_follow_references)
 {
-    (void)state;
     assert_sample(
         "{\"$defs\":{\"Step\":{\"type\":\"object\",\"properties\":{\"output\":{\"type\":"
         "\"string\"}},\"required\":[\"output\"]}},\"type\":\"object\",\"properties\":{"
@@ -200,9 +191,8 @@ static void samples_follow_references(void **state)
         "{\"steps\":[{\"output\":\"example\"}],\"at\":\"2026-01-31\"}");
 }
 
-static void samples_keep_within_bounds(void **state)
+TEST(samples_keep_within_bounds)
 {
-    (void)state;
     assert_sample("{\"type\":\"integer\",\"minimum\":7}", "7");
     assert_sample("{\"type\":\"integer\",\"exclusiveMinimum\":3}", "4");
     assert_sample("{\"type\":\"number\",\"exclusiveMinimum\":3.5}", "4.5");
@@ -216,9 +206,8 @@ static void samples_keep_within_bounds(void **state)
     "{\"type\":\"object\",\"properties\":{\"n\":{\"type\":\"null\"},\"next\":" children "}," \
     "\"required\":[\"next\"]}"
 
-static void samples_of_recursive_schemas_end(void **state)
+TEST(samples_of_recursive_schemas_end)
 {
-    (void)state;
     assert_sample(NODE("{\"type\":\"array\",\"items\":{\"$ref\":\"#\"}}"),
                   "{\"next\":[{\"next\":[{\"next\":[{\"next\":[]}]}]}]}");
     assert_sample(NODE("{\"anyOf\":[{\"$ref\":\"#\"},{\"type\":\"null\"}]}"),
@@ -226,11 +215,10 @@ static void samples_of_recursive_schemas_end(void **state)
     assert_sample("{\"$ref\":\"#\"}", "null");
 }
 
-static void samples_have_a_size_limit(void **state)
+TEST(samples_have_a_size_limit)
 {
     AUTO_BUF schema = {0};
 
-    (void)state;
     buf_add_text(&schema, "{\"type\":\"object\",\"properties\":{\"p\":{\"type\":\"null\"}");
     for (int i = 0; i < 40; i++) {
         buf_add_text(&schema, ",\"");

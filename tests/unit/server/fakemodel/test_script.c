@@ -1,9 +1,3 @@
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
 #include <string.h>
 
 #include "core/base/json.h"
@@ -12,6 +6,7 @@
 #include "server/fakemodel/reply.h"
 #include "server/fakemodel/rules.h"
 #include "server/fakemodel/script.h"
+#include "tests/support/test.h"
 
 /* ---- helpers ---- */
 
@@ -166,9 +161,8 @@ static void streams(const char *answer_text, const char *expected)
 
 /* ---- reading ---- */
 
-static void unknown_keys_are_refused_with_path_and_line(void **state)
+TEST(unknown_keys_are_refused_with_path_and_line)
 {
-    (void)state;
     refused(
         "rules:\n- match:\n    usr: x\n",
         "rules[0].match.usr: unknown key; there are user, system, tool_output, model, tools, "
@@ -177,9 +171,8 @@ static void unknown_keys_are_refused_with_path_and_line(void **state)
             "rulez: unknown key; there are models, api_key, defaults, rules (line 1)");
 }
 
-static void wrong_values_are_refused_with_path_and_line(void **state)
+TEST(wrong_values_are_refused_with_path_and_line)
 {
-    (void)state;
     refused("models: [a]", "script: there must be rules (line 1)");
     refused("", "the script is empty");
     refused("rules: [}", "script: not YAML: did not find expected node content (line 1)");
@@ -202,12 +195,11 @@ static void wrong_values_are_refused_with_path_and_line(void **state)
             "rules[0].answer.usage: expected auto, none or the numbers (line 1)");
 }
 
-static void endless_aliases_are_refused(void **state)
+TEST(endless_aliases_are_refused)
 {
     struct buf text = {0};
     struct script *script = NULL;
 
-    (void)state;
     buf_add_text(&text, "rules:\n- answer:\n    usage:\n      a0: &a0 {x: 1}\n");
     for (int i = 1; i < 12; i++)
         buf_addf(&text, "      a%d: &a%d [*a%d,*a%d,*a%d,*a%d,*a%d,*a%d]\n", i, i, i - 1, i - 1,
@@ -218,11 +210,10 @@ static void endless_aliases_are_refused(void **state)
             "rules[0].answer.usage: nested deeper than 32 (line 1)");
 }
 
-static void the_demo_is_a_script(void **state)
+TEST(the_demo_is_a_script)
 {
     struct script *script = script_demo();
 
-    (void)state;
     assert_string_equal(script->models.items[0], "demo");
     assert_string_equal(picked(script, CHAT(USER("so"))), "echo");
     assert_string_equal(
@@ -234,12 +225,11 @@ static void the_demo_is_a_script(void **state)
     script_free(script);
 }
 
-static void defaults_reach_every_rule(void **state)
+TEST(defaults_reach_every_rule)
 {
     struct script *script = parse(
         "{rules: [{answer: {text: a}}, {answer: {delay_ms: 5}}, {}], defaults: {delay_ms: 9}}");
 
-    (void)state;
     assert_int_equal(script->rules[0].answer.delay_ms, 9);
     assert_int_equal(script->rules[1].answer.delay_ms, 5);
     assert_int_equal(script->rules[2].answer.delay_ms, 9);
@@ -248,9 +238,8 @@ static void defaults_reach_every_rule(void **state)
 
 /* ---- matching ---- */
 
-static void user_text_matches_the_last_user_message(void **state)
+TEST(user_text_matches_the_last_user_message)
 {
-    (void)state;
     picks("{user: sun}", CHAT(USER("The SUN")), "yes");
     picks("{user: sun}", CHAT(USER("sun") "," USER("moon")), "no");
     picks("{user: [rain, sun]}", CHAT(USER("sun")), "yes");
@@ -262,9 +251,8 @@ static void user_text_matches_the_last_user_message(void **state)
           "yes");
 }
 
-static void other_parts_of_a_request_match(void **state)
+TEST(other_parts_of_a_request_match)
 {
-    (void)state;
     picks("{system: brief}", CHAT("{\"role\":\"developer\",\"content\":\"be brief\"}"), "yes");
     picks("{system: brief}", CHAT(USER("brief")), "no");
     picks("{model: gpt-x}", CHAT(""), "yes");
@@ -288,9 +276,8 @@ static void other_parts_of_a_request_match(void **state)
     picks("{response_format: json_object}", CHAT(""), "no");
 }
 
-static void tool_results_are_counted_since_the_last_user_message(void **state)
+TEST(tool_results_are_counted_since_the_last_user_message)
 {
-    (void)state;
     picks("{tool_results: true}", CHAT(TOOL("1") "," USER("a")), "no");
     picks("{tool_results: true}", CHAT(USER("a") "," TOOL("1")), "yes");
     picks("{tool_results: false}", CHAT(USER("a") "," TOOL("1")), "no");
@@ -301,24 +288,22 @@ static void tool_results_are_counted_since_the_last_user_message(void **state)
     picks("{tool_output: one}", CHAT(TOOL("one") "," TOOL("two")), "no");
 }
 
-static void headers_match_without_regard_to_case(void **state)
+TEST(headers_match_without_regard_to_case)
 {
     struct script *script = parse("rules: [{name: 'yes', match: {headers: {X-Team: blue}}}]");
 
-    (void)state;
     assert_string_equal(picked_with(script, "{}", "{\"x-team\":\"Blue\"}"), "yes");
     assert_string_equal(picked_with(script, "{}", "{\"x-team\":\"red\"}"), "(none)");
     assert_string_equal(picked_with(script, "{}", "{}"), "(none)");
     script_free(script);
 }
 
-static void rules_count_their_turns(void **state)
+TEST(rules_count_their_turns)
 {
     struct script *script =
         parse("rules: [{name: a, skip: 1, times: 2}, {name: b, times: 1}, {name: c}]");
     const char *expected[] = {"b", "a", "a", "c", "c"};
 
-    (void)state;
     for (size_t i = 0; i < COUNT_OF(expected); i++)
         assert_string_equal(picked(script, "{}"), expected[i]);
     script_free(script);
@@ -326,11 +311,10 @@ static void rules_count_their_turns(void **state)
 
 /* ---- answering ---- */
 
-static void a_stream_is_role_words_finish_and_done(void **state)
+TEST(a_stream_is_role_words_finish_and_done)
 {
     AUTO_FREE char *got = answer("rules: [{answer: {text: Hi you}}]", STREAM);
 
-    (void)state;
     assert_string_equal(
         got,
         "data: "
@@ -350,13 +334,12 @@ static void a_stream_is_role_words_finish_and_done(void **state)
         "data: [DONE]\n\n|end");
 }
 
-static void a_json_answer_has_the_whole_text(void **state)
+TEST(a_json_answer_has_the_whole_text)
 {
     AUTO_FREE char *got =
         answer("rules: [{answer: {text: a, repeat: 3, reasoning: hm, refusal: no}}]",
                CHAT(USER("one two")));
 
-    (void)state;
     assert_string_equal(
         got,
         "{\"id\":\"I\",\"object\":\"chat.completion\",\"created\":0,\"model\":\"gpt-x\","
@@ -365,9 +348,8 @@ static void a_json_answer_has_the_whole_text(void **state)
         "\"usage\":{\"prompt_tokens\":2,\"completion_tokens\":5,\"total_tokens\":7}}|end");
 }
 
-static void texts_are_split_as_the_script_says(void **state)
+TEST(texts_are_split_as_the_script_says)
 {
-    (void)state;
     streams("{text: \"a  b\\nc\"}", ROLE "{\"content\":\"a\"}\n{\"content\":\"  b\"}\n"
                                          "{\"content\":\"\\nc\"}\n{}\n|end");
     streams("{text: äöüx, split: 2}",
@@ -380,7 +362,7 @@ static void texts_are_split_as_the_script_says(void **state)
                  "{\"content\":\"a\"}\n{\"content\":\" b\"}\n{\"refusal\":\"z\"}\n{}\n|end");
 }
 
-static void a_stream_may_be_written_out_in_the_script(void **state)
+TEST(a_stream_may_be_written_out_in_the_script)
 {
     AUTO_FREE char *whole = answer(
         "rules: [{answer: {events: ['{\"a\": \"\\ud83d {{model}}\"}', 7], text: ignored}}]",
@@ -391,16 +373,14 @@ static void a_stream_may_be_written_out_in_the_script(void **state)
     AUTO_FREE char *endless =
         answer("rules: [{answer: {events: [a], fault: {kind: no_end}}}]", STREAM);
 
-    (void)state;
     assert_string_equal(
         whole, "data: {\"a\": \"\\ud83d {{model}}\"}\n\ndata: 7\n\ndata: [DONE]\n\n|end");
     assert_string_equal(broken, "data:a\n\ndata:b\n\n|cut");
     assert_string_equal(endless, "data: a\n\n|end");
 }
 
-static void tool_calls_come_in_every_dialect(void **state)
+TEST(tool_calls_come_in_every_dialect)
 {
-    (void)state;
     streams(
         "{tool_calls: [{name: f, id: c1, arguments: {k: abcdef}}]}", ROLE
         "{\"tool_calls\":[{\"index\":0,\"id\":\"c1\",\"type\":\"function\","
@@ -431,7 +411,7 @@ static void tool_calls_come_in_every_dialect(void **state)
         "{}\n|end");
 }
 
-static void templates_are_filled_in(void **state)
+TEST(templates_are_filled_in)
 {
     AUTO_FREE char *got = deltas(
         "{split: whole, text: '{{last_user}}/{{system}}/{{model}}/{{request}}/{{tool_output}}/"
@@ -440,24 +420,22 @@ static void templates_are_filled_in(void **state)
         "{\"role\":\"system\",\"content\":\"s\"}," TOOL("old") "," USER("u") "," TOOL(
             "1") "," TOOL("2") "]}");
 
-    (void)state;
     assert_string_equal(got, ROLE
                         "{\"content\":\"u/s/m/7/2/1, 2/weather/{\\\"city\\\":\\\"example\\\","
                         "\\\"days\\\":2,\\\"unit\\\":\\\"C\\\"}/{{other}}\"}\n{}\n|end");
 }
 
-static void templates_do_not_break_json_arguments(void **state)
+TEST(templates_do_not_break_json_arguments)
 {
     AUTO_FREE char *got = deltas(
         "{tool_calls: [{name: f, id: c, arguments: {q: '{{last_user}}'}, split: whole}]}",
         "{\"stream\":true,\"messages\":[" USER("say \\\"hi\\\"") "]}");
 
-    (void)state;
     assert_non_null(
         strstr(got, "\"arguments\":\"{\\\"q\\\":\\\"say \\\\\\\"hi\\\\\\\"\\\"}\""));
 }
 
-static void usage_is_sent_where_the_script_says(void **state)
+TEST(usage_is_sent_where_the_script_says)
 {
     const char *own =
         "{\"stream\":true,\"stream_options\":{\"include_usage\":true},\"messages\":[]}";
@@ -467,7 +445,6 @@ static void usage_is_sent_where_the_script_says(void **state)
         answer("rules: [{answer: {usage: {prompt_tokens: 3}, usage_in: last}}]", STREAM);
     AUTO_FREE char *none = answer("rules: [{answer: {usage: none}}]", own);
 
-    (void)state;
     assert_non_null(
         strstr(asked, "\"choices\":[],\"usage\":{\"prompt_tokens\":3}}\n\ndata: [DONE]"));
     assert_null(strstr(unasked, "usage"));
@@ -476,19 +453,18 @@ static void usage_is_sent_where_the_script_says(void **state)
     assert_null(strstr(none, "usage"));
 }
 
-static void finish_reason_may_be_another_or_missing(void **state)
+TEST(finish_reason_may_be_another_or_missing)
 {
     AUTO_FREE char *other = answer("rules: [{answer: {finish_reason: length}}]", STREAM);
     AUTO_FREE char *none = answer("rules: [{answer: {finish_reason: none}}]", STREAM);
     AUTO_FREE char *calls = answer("rules: [{answer: {tool_calls: [{name: f}]}}]", STREAM);
 
-    (void)state;
     assert_non_null(strstr(other, "\"finish_reason\":\"length\""));
     assert_null(strstr(none, "\"delta\":{}"));
     assert_non_null(strstr(calls, "\"finish_reason\":\"tool_calls\""));
 }
 
-static void line_ends_of_every_kind_are_written(void **state)
+TEST(line_ends_of_every_kind_are_written)
 {
     AUTO_FREE char *crlf = answer("rules: [{answer: {finish_reason: none, dialect: [crlf, "
                                   "no_role, no_space, comments]}}]",
@@ -498,26 +474,23 @@ static void line_ends_of_every_kind_are_written(void **state)
                "no_done]}}]",
                STREAM);
 
-    (void)state;
     assert_string_equal(crlf, ":keep-alive\r\n\r\ndata:[DONE]\r\n\r\n|end");
     assert_non_null(strstr(lines, "data: {\ndata:  \"id\": \"I\",\ndata:  \"object\": "));
     assert_non_null(strstr(lines, "\ndata: }\n\n|end"));
 }
 
-static void waits_are_between_pieces(void **state)
+TEST(waits_are_between_pieces)
 {
     int waited;
     AUTO_FREE char *got =
         answer_timed("rules: [{answer: {text: a b c, piece_delay_ms: 10}}]", STREAM, &waited);
 
-    (void)state;
     assert_non_null(got);
     assert_int_equal(waited, 20);
 }
 
-static void faults_come_after_so_many_pieces(void **state)
+TEST(faults_come_after_so_many_pieces)
 {
-    (void)state;
     streams("{text: a b c, fault: {kind: cut, after: 2}}",
             ROLE "{\"content\":\"a\"}\n{\"content\":\" b\"}\n|cut");
     streams("{text: a b c, fault: {kind: cut, after: 0}}", "|cut");
@@ -529,26 +502,24 @@ static void faults_come_after_so_many_pieces(void **state)
     streams("{text: a b, fault: {kind: garbage, after: 1}}", ROLE "{\"content\":\"a\"}\n|cut");
 }
 
-static void an_error_ends_the_stream(void **state)
+TEST(an_error_ends_the_stream)
 {
     AUTO_FREE char *got = answer(
         "rules: [{answer: {text: a, fault: {kind: error, error: {message: no, code: x}}}}]",
         STREAM);
     AUTO_FREE char *json = answer("rules: [{answer: {fault: {kind: error}}}]", CHAT(""));
 
-    (void)state;
     assert_string_equal(got, "data: {\"error\":{\"message\":\"no\",\"code\":\"x\"}}\n\n|end");
     assert_non_null(strstr(json, "{\"error\":{\"message\":"));
 }
 
-static void faults_before_anything_send_nothing(void **state)
+TEST(faults_before_anything_send_nothing)
 {
     static const struct {
         const char *kind;
         enum reply_part start;
     } cases[] = {{"cut", REPLY_CUT}, {"stall", REPLY_STALL}, {"error", REPLY_PIECE}};
 
-    (void)state;
     for (size_t i = 0; i < COUNT_OF(cases); i++) {
         AUTO_FREE char *text =
             mem_printf("rules: [{answer: {fault: {kind: %s}}}]", cases[i].kind);
@@ -565,7 +536,7 @@ static void faults_before_anything_send_nothing(void **state)
     }
 }
 
-static void a_status_has_its_envelope_and_headers(void **state)
+TEST(a_status_has_its_envelope_and_headers)
 {
     struct script *script =
         parse("rules: [{answer: {fault: {kind: status, status: 429, retry_after: 2}}},"
@@ -582,7 +553,6 @@ static void a_status_has_its_envelope_and_headers(void **state)
         {503, -1, "text/html; charset=utf-8", "<!doctype html>"},
     };
 
-    (void)state;
     for (size_t i = 0; i < COUNT_OF(cases); i++) {
         struct buf out = {0};
         struct talk talk;
@@ -605,12 +575,11 @@ static void a_status_has_its_envelope_and_headers(void **state)
     script_free(script);
 }
 
-static void an_answer_may_have_a_format_that_was_not_requested(void **state)
+TEST(an_answer_may_have_a_format_that_was_not_requested)
 {
     AUTO_FREE char *json = answer("rules: [{answer: {format: json, text: a}}]", STREAM);
     AUTO_FREE char *sse = answer("rules: [{answer: {format: sse, text: a}}]", CHAT(""));
 
-    (void)state;
     assert_int_equal(strncmp(json, "{\"id\"", 5), 0);
     assert_int_equal(strncmp(sse, "data: {", 7), 0);
 }

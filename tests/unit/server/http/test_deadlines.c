@@ -1,11 +1,5 @@
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-/* cmocka needs the four above. */
-#include <cmocka.h>
-
 #include "server/http/deadlines.h"
+#include "tests/support/test.h"
 
 static struct deadlines make(void)
 {
@@ -13,23 +7,21 @@ static struct deadlines make(void)
         .patience_ns = {[DEADLINE_IDLE] = 70, [DEADLINE_HEADER] = 10, [DEADLINE_BODY] = 50}};
 }
 
-static void nothing_is_due_without_deadlines(void **state)
+TEST(nothing_is_due_without_deadlines)
 {
     struct deadlines deadlines = make();
     enum deadline_kind kind;
 
-    (void)state;
     assert_true(deadlines_next(&deadlines) == UINT64_MAX);
     assert_null(deadlines_take_over(&deadlines, UINT64_MAX, &kind));
 }
 
-static void each_kind_has_its_own_time(void **state)
+TEST(each_kind_has_its_own_time)
 {
     struct deadlines deadlines = make();
     enum deadline_kind kind;
     struct deadline idle, header, body;
 
-    (void)state;
     deadline_init(&idle);
     deadline_init(&header);
     deadline_init(&body);
@@ -47,13 +39,12 @@ static void each_kind_has_its_own_time(void **state)
     assert_null(deadlines_take_over(&deadlines, 2000, &kind));
 }
 
-static void setting_a_deadline_again_moves_it_to_the_end(void **state)
+TEST(setting_a_deadline_again_moves_it_to_the_end)
 {
     struct deadlines deadlines = make();
     enum deadline_kind kind;
     struct deadline first, second;
 
-    (void)state;
     deadline_init(&first);
     deadline_init(&second);
     deadlines_set(&deadlines, &first, DEADLINE_HEADER, 0);
@@ -64,13 +55,12 @@ static void setting_a_deadline_again_moves_it_to_the_end(void **state)
     assert_ptr_equal(deadlines_take_over(&deadlines, 15, &kind), &first);
 }
 
-static void a_removed_deadline_never_expires(void **state)
+TEST(a_removed_deadline_never_expires)
 {
     struct deadlines deadlines = make();
     enum deadline_kind kind;
     struct deadline list[3];
 
-    (void)state;
     for (int i = 0; i < 3; i++) {
         deadline_init(&list[i]);
         deadlines_set(&deadlines, &list[i], DEADLINE_BODY, 0);

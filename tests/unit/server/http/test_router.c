@@ -1,11 +1,5 @@
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-/* cmocka needs the four above. */
-#include <cmocka.h>
-
 #include "server/http/router.h"
+#include "tests/support/test.h"
 
 /* clang-format off */
 static const struct route rows[] = {
@@ -31,9 +25,8 @@ static enum route_outcome find(const char *method, const char *target)
     return router_find(&table, method, &uri, &match);
 }
 
-static void parameters_are_found_by_name(void **state)
+TEST(parameters_are_found_by_name)
 {
-    (void)state;
     assert_int_equal(find("GET", "/v1/threads/thread_1/runs/run%202"), ROUTE_FOUND);
     assert_string_equal(match.route->operation, "run");
     assert_string_equal(route_match_param(&match, "thread"), "thread_1");
@@ -41,29 +34,26 @@ static void parameters_are_found_by_name(void **state)
     assert_string_equal(route_match_param(&match, "ru"), "");
 }
 
-static void an_earlier_literal_wins_over_a_parameter(void **state)
+TEST(an_earlier_literal_wins_over_a_parameter)
 {
-    (void)state;
     assert_int_equal(find("POST", "/v1/threads/runs"), ROUTE_FOUND);
     assert_string_equal(match.route->operation, "both");
     assert_int_equal(find("DELETE", "/v1/threads/runs"), ROUTE_FOUND);
     assert_string_equal(match.route->operation, "delete");
 }
 
-static void the_rest_takes_slashes(void **state)
+TEST(the_rest_takes_slashes)
 {
-    (void)state;
     assert_int_equal(find("GET", "/v1/models/org/name"), ROUTE_FOUND);
     assert_string_equal(route_match_param(&match, "model"), "org/name");
     assert_int_equal(find("GET", "/v1/models/org%2Fname"), ROUTE_FOUND);
     assert_string_equal(route_match_param(&match, "model"), "org/name");
 }
 
-static void an_unknown_path_differs_from_an_unknown_method(void **state)
+TEST(an_unknown_path_differs_from_an_unknown_method)
 {
     AUTO_BUF methods = {0};
 
-    (void)state;
     assert_int_equal(find("GET", "/v1/nothing"), ROUTE_NO_PATH);
     assert_int_equal(find("GET", "/v1/threads/"), ROUTE_NO_PATH);
     assert_int_equal(find("GET", "/v1/threads/a/runs"), ROUTE_NO_PATH);
@@ -73,11 +63,10 @@ static void an_unknown_path_differs_from_an_unknown_method(void **state)
     assert_string_equal(methods.data, "POST, DELETE, OPTIONS");
 }
 
-static void head_is_answered_by_get(void **state)
+TEST(head_is_answered_by_get)
 {
     AUTO_BUF methods = {0};
 
-    (void)state;
     assert_int_equal(find("HEAD", "/v1/threads"), ROUTE_FOUND);
     assert_string_equal(match.route->operation, "list");
     router_allowed(&table, &uri, &methods);

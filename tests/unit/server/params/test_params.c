@@ -1,10 +1,3 @@
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-/* cmocka needs the four above. */
-#include <cmocka.h>
-
 #include <stdio.h>
 #include <string.h>
 
@@ -12,6 +5,7 @@
 #include "core/base/mem.h"
 #include "server/params/params.h"
 #include "tests/support/quoted.h"
+#include "tests/support/test.h"
 
 static void expect(const struct err *err, const char *api_code, const char *param,
                    const char *text)
@@ -24,12 +18,11 @@ static void expect(const struct err *err, const char *api_code, const char *para
 
 /* ---- Strings ---- */
 
-static void a_string_is_read_and_an_absent_or_null_one_left_alone(void **state)
+TEST(a_string_is_read_and_an_absent_or_null_one_left_alone)
 {
     json_auto_t *object = quoted_json("{'name':'Ada','none':null}");
     const char *text = "untouched";
 
-    (void)state;
     assert_int_equal(param_string(object, "", "other", PARAM_OPTIONAL, 5, &text, NULL), ERR_OK);
     assert_int_equal(param_string(object, "", "none", PARAM_OPTIONAL, 5, &text, NULL), ERR_OK);
     assert_string_equal(text, "untouched");
@@ -37,13 +30,12 @@ static void a_string_is_read_and_an_absent_or_null_one_left_alone(void **state)
     assert_string_equal(text, "Ada");
 }
 
-static void a_missing_parameter_is_named_with_its_whole_path(void **state)
+TEST(a_missing_parameter_is_named_with_its_whole_path)
 {
     json_auto_t *object = quoted_json("{'empty':'','none':null}");
     struct err err;
     const char *text;
 
-    (void)state;
     assert_int_equal(param_string(object, "", "model", PARAM_REQUIRED, 0, &text, &err),
                      ERR_INVALID);
     expect(&err, "missing_required_parameter", "model", "Missing required parameter: 'model'.");
@@ -63,14 +55,13 @@ static void a_missing_parameter_is_named_with_its_whole_path(void **state)
            "empty string instead.");
 }
 
-static void lengths_are_counted_in_characters(void **state)
+TEST(lengths_are_counted_in_characters)
 {
     json_auto_t *object = json_object();
     char text[301 * 2 + 1] = "";
     const char *read = NULL;
     struct err err;
 
-    (void)state;
     for (size_t i = 0; i < 256; i++)
         memcpy(text + 2 * i, "\xC3\xA4", 3);
     json_set_string(object, "name", text);
@@ -87,13 +78,12 @@ static void lengths_are_counted_in_characters(void **state)
         "string with length 300 instead.");
 }
 
-static void names_have_letters_digits_underscores_and_dashes(void **state)
+TEST(names_have_letters_digits_underscores_and_dashes)
 {
     json_auto_t *object = quoted_json("{'good':'get_Weather-2','bad':'get weather'}");
     const char *name = NULL;
     struct err err;
 
-    (void)state;
     assert_int_equal(param_name(object, "", "good", 64, &name, &err), ERR_OK);
     assert_string_equal(name, "get_Weather-2");
     assert_int_equal(param_name(object, "tools[0].function", "bad", 64, &name, &err),
@@ -105,7 +95,7 @@ static void names_have_letters_digits_underscores_and_dashes(void **state)
 
 /* ---- Types ---- */
 
-static void a_wrong_type_is_named_with_what_came_instead(void **state)
+TEST(a_wrong_type_is_named_with_what_came_instead)
 {
     static const struct {
         const char *json;
@@ -115,7 +105,6 @@ static void a_wrong_type_is_named_with_what_came_instead(void **state)
         {"{'k':[]}", "an array"},  {"{'k':{}}", "an object"},
     };
 
-    (void)state;
     for (size_t i = 0; i < COUNT_OF(cases); i++) {
         json_auto_t *object = quoted_json(cases[i].json);
         char text[128];
@@ -130,14 +119,13 @@ static void a_wrong_type_is_named_with_what_came_instead(void **state)
     }
 }
 
-static void objects_and_arrays_are_borrowed(void **state)
+TEST(objects_and_arrays_are_borrowed)
 {
     json_auto_t *object = quoted_json("{'o':{'a':1},'l':[1,2,3],'b':true}");
     json_t *inner = NULL;
     json_t *list = NULL;
     struct err err;
 
-    (void)state;
     assert_int_equal(param_object(object, "", "o", PARAM_REQUIRED, &inner, &err), ERR_OK);
     assert_ptr_equal(inner, json_object_get(object, "o"));
     assert_int_equal(param_array(object, "", "l", PARAM_OPTIONAL, 3, &list, &err), ERR_OK);
@@ -153,13 +141,12 @@ static void objects_and_arrays_are_borrowed(void **state)
 
 /* ---- Numbers ---- */
 
-static void whole_reals_are_integers_and_others_are_not(void **state)
+TEST(whole_reals_are_integers_and_others_are_not)
 {
     json_auto_t *object = quoted_json("{'one':1.0,'half':1.5,'huge':1e300,'top':9.3e18}");
     json_int_t value = 0;
     struct err err;
 
-    (void)state;
     assert_int_equal(param_int(object, "", "one", 0, 5, &value, &err), ERR_OK);
     assert_int_equal(value, 1);
     assert_int_equal(param_int(object, "", "half", 0, 5, &value, &err), ERR_INVALID);
@@ -172,13 +159,12 @@ static void whole_reals_are_integers_and_others_are_not(void **state)
     assert_int_equal(value, 1);
 }
 
-static void integers_have_a_range(void **state)
+TEST(integers_have_a_range)
 {
     json_auto_t *object = quoted_json("{'low':0,'high':21,'min':16,'max':20}");
     json_int_t value = 0;
     struct err err;
 
-    (void)state;
     assert_int_equal(param_int(object, "", "low", 16, 20, &value, &err), ERR_INVALID);
     expect(&err, "integer_below_min_value", "low",
            "Invalid 'low': integer below minimum value. Expected a value >= 16, but got 0 "
@@ -192,13 +178,12 @@ static void integers_have_a_range(void **state)
     assert_int_equal(value, 20);
 }
 
-static void decimals_have_a_range(void **state)
+TEST(decimals_have_a_range)
 {
     json_auto_t *object = quoted_json("{'temperature':3,'low':-0.25,'fine':1,'word':'x'}");
     double value = 0;
     struct err err;
 
-    (void)state;
     assert_int_equal(param_number(object, "", "temperature", 0, 2, &value, &err), ERR_INVALID);
     expect(
         &err, "decimal_above_max_value", "temperature",
@@ -220,7 +205,7 @@ static void decimals_have_a_range(void **state)
 
 /* ---- Words ---- */
 
-static void allowed_values_are_listed_in_english(void **state)
+TEST(allowed_values_are_listed_in_english)
 {
     static const char *const two[] = {"auto", "disabled", NULL};
     static const char *const three[] = {"a", "b", "c", NULL};
@@ -229,7 +214,6 @@ static void allowed_values_are_listed_in_english(void **state)
     const char *word = NULL;
     struct err err;
 
-    (void)state;
     assert_int_equal(param_enum(object, "", "k", PARAM_OPTIONAL, two, &word, &err),
                      ERR_INVALID);
     expect(&err, "invalid_value", "k",
@@ -251,7 +235,7 @@ static void allowed_values_are_listed_in_english(void **state)
     assert_ptr_equal(word, two[1]);
 }
 
-static void the_clients_value_is_quoted_shortened_on_one_line(void **state)
+TEST(the_clients_value_is_quoted_shortened_on_one_line)
 {
     static const char *const words[] = {"auto", NULL};
     json_auto_t *object = json_object();
@@ -259,7 +243,6 @@ static void the_clients_value_is_quoted_shortened_on_one_line(void **state)
     const char *word = NULL;
     struct err err;
 
-    (void)state;
     for (size_t i = 3; i + 4 < sizeof(text); i += 3)
         memcpy(text + i, "\xE2\x82\xAC", 4);
     json_set_string(object, "k", text);
@@ -273,27 +256,25 @@ static void the_clients_value_is_quoted_shortened_on_one_line(void **state)
 
 /* ---- metadata ---- */
 
-static void metadata_is_a_small_map_of_short_strings(void **state)
+TEST(metadata_is_a_small_map_of_short_strings)
 {
     json_auto_t *object = quoted_json("{'metadata':{'a':'b'}}");
     json_auto_t *none = quoted_json("{'metadata':null}");
     json_t *metadata = NULL;
 
-    (void)state;
     assert_int_equal(param_metadata(none, &metadata, NULL), ERR_OK);
     assert_null(metadata);
     assert_int_equal(param_metadata(object, &metadata, NULL), ERR_OK);
     assert_ptr_equal(metadata, json_object_get(object, "metadata"));
 }
 
-static void metadata_may_have_sixteen_pairs(void **state)
+TEST(metadata_may_have_sixteen_pairs)
 {
     json_auto_t *object = quoted_json("{'metadata':{}}");
     json_t *map = json_object_get(object, "metadata");
     json_t *metadata = NULL;
     struct err err;
 
-    (void)state;
     for (int i = 0; i < 16; i++) {
         char key[16];
 
@@ -308,7 +289,7 @@ static void metadata_may_have_sixteen_pairs(void **state)
            "properties, but got an object with 17 properties instead.");
 }
 
-static void metadata_keys_and_values_have_limits(void **state)
+TEST(metadata_keys_and_values_have_limits)
 {
     json_auto_t *object = quoted_json("{'metadata':{}}");
     json_t *map = json_object_get(object, "metadata");
@@ -316,7 +297,6 @@ static void metadata_keys_and_values_have_limits(void **state)
     char text[600];
     struct err err;
 
-    (void)state;
     memset(text, 'x', sizeof(text));
     text[512] = '\0';
     json_set_string(map, "k", text);
@@ -343,14 +323,13 @@ static void metadata_keys_and_values_have_limits(void **state)
 
 /* ---- Unknown keys ---- */
 
-static void unknown_keys_are_refused_only_when_configured(void **state)
+TEST(unknown_keys_are_refused_only_when_configured)
 {
     static const char *const known[] = {"store", "stream", "metadata", NULL};
     json_auto_t *object = quoted_json("{'stoer':true}");
     json_auto_t *far = quoted_json("{'temperature':1,'stream':true}");
     struct err err;
 
-    (void)state;
     assert_int_equal(param_unknown(object, "", known, &err), ERR_OK);
     params_set_unknown(PARAM_UNKNOWN_REJECT);
     assert_int_equal(param_unknown(object, "", known, &err), ERR_INVALID);
@@ -361,13 +340,12 @@ static void unknown_keys_are_refused_only_when_configured(void **state)
     params_set_unknown(PARAM_UNKNOWN_IGNORE);
 }
 
-static void unknown_keys_of_the_runnel_object_are_always_refused(void **state)
+TEST(unknown_keys_of_the_runnel_object_are_always_refused)
 {
     static const char *const known[] = {"tool_groups", NULL};
     json_auto_t *object = quoted_json("{'tool_group':[]}");
     struct err err;
 
-    (void)state;
     assert_int_equal(param_unknown(object, "tools[0].runnel", known, &err), ERR_INVALID);
     expect(&err, "unknown_parameter", "tools[0].runnel.tool_group",
            "Unknown parameter: 'tools[0].runnel.tool_group'. Did you mean "
@@ -378,11 +356,10 @@ static void unknown_keys_of_the_runnel_object_are_always_refused(void **state)
 
 /* ---- Ids and pages ---- */
 
-static void ids_must_have_the_right_form(void **state)
+TEST(ids_must_have_the_right_form)
 {
     struct err err;
 
-    (void)state;
     assert_int_equal(param_id("asst_0AbC", "asst_", "assistant_id", &err), ERR_OK);
     assert_int_equal(param_id("abc", "asst_", "assistant_id", &err), ERR_INVALID);
     expect(&err, "invalid_value", "assistant_id",
@@ -397,12 +374,11 @@ static void ids_must_have_the_right_form(void **state)
     assert_string_equal(err.word, "string_above_max_length");
 }
 
-static void a_thread_may_be_called_a_conversation(void **state)
+TEST(a_thread_may_be_called_a_conversation)
 {
     char id[ID_LIMIT + 1] = "";
     struct err err;
 
-    (void)state;
     assert_int_equal(param_thread_id("conv_00a", "thread_id", id, &err), ERR_OK);
     assert_string_equal(id, "thread_00a");
     assert_int_equal(param_thread_id("thread_00b", "thread_id", id, &err), ERR_OK);
@@ -412,12 +388,11 @@ static void a_thread_may_be_called_a_conversation(void **state)
            "Invalid 'thread_id': 'abc'. Expected an ID that begins with 'thread'.");
 }
 
-static void a_page_is_twenty_newest_unless_said_otherwise(void **state)
+TEST(a_page_is_twenty_newest_unless_said_otherwise)
 {
     struct page page = {0};
     struct err err;
 
-    (void)state;
     assert_int_equal(param_page_parse(NULL, NULL, NULL, NULL, &page, &err), ERR_OK);
     assert_int_equal(page.limit, 20);
     assert_false(page.ascending);
@@ -432,12 +407,11 @@ static void a_page_is_twenty_newest_unless_said_otherwise(void **state)
     assert_string_equal(page.before, "msg_2");
 }
 
-static void invalid_page_parameters_are_refused(void **state)
+TEST(invalid_page_parameters_are_refused)
 {
     struct page page = {.limit = 7};
     struct err err;
 
-    (void)state;
     assert_int_equal(param_page_parse("101", NULL, NULL, NULL, &page, &err), ERR_INVALID);
     expect(&err, "integer_above_max_value", "limit",
            "Invalid 'limit': integer above maximum value. Expected a value <= 100, but got 101 "
@@ -465,12 +439,11 @@ static void invalid_page_parameters_are_refused(void **state)
     assert_int_equal(page.limit, 7);
 }
 
-static void long_paths_end_between_characters(void **state)
+TEST(long_paths_end_between_characters)
 {
     char key[200] = "x";
     struct param_path path;
 
-    (void)state;
     for (size_t i = 1; i + 4 < sizeof(key); i += 3)
         memcpy(key + i, "\xE2\x82\xAC", 4);
     path = param_key("metadata", key);

@@ -1,15 +1,11 @@
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "core/base/json.h"
 #include "core/base/mem.h"
 #include "server/params/mcp_tool.h"
 #include "server/params/permission_params.h"
+#include "tests/support/test.h"
 
 static void refuse(enum err_code (*check)(const json_t *, const char *, struct err *),
                    const char *text, const char *code, const char *param, const char *wanted)
@@ -33,9 +29,8 @@ static void accept(enum err_code (*check)(const json_t *, const char *, struct e
 }
 
 /* F38. */
-static void typing_errors_are_refused(void **state)
+TEST(typing_errors_are_refused)
 {
-    (void)state;
     refuse(permission_check, "\"auto\"", "invalid_type", "p",
            "Invalid type for 'p': expected an object.");
     refuse(permission_check, "{\"exection\":\"auto\"}", "unknown_parameter", "p.exection",
@@ -61,12 +56,11 @@ static void typing_errors_are_refused(void **state)
 }
 
 /* The error's place has less room than its text. Both end with a whole character. */
-static void a_long_name_is_reported_whole(void **state)
+TEST(a_long_name_is_reported_whole)
 {
     char name[3 * 50 + 1] = "";
     struct err err = {0};
 
-    (void)state;
     for (size_t i = 0; i < 50; i++)
         memcpy(name + 3 * i, "€", 4);
 
@@ -79,9 +73,8 @@ static void a_long_name_is_reported_whole(void **state)
     assert_memory_equal(err.place, text + strlen("Unknown parameter: '"), strlen(err.place));
 }
 
-static void every_form_of_require_approval_is_read(void **state)
+TEST(every_form_of_require_approval_is_read)
 {
-    (void)state;
     accept(permission_require_check, "\"always\"");
     accept(permission_require_check, "\"never\"");
     accept(permission_require_check, "{\"never\":{\"tool_names\":[\"a\"]}}");
@@ -108,13 +101,12 @@ static void every_form_of_require_approval_is_read(void **state)
 }
 
 /* The entry is refused before its tools are read. */
-static void require_approval_of_an_mcp_entry_is_checked(void **state)
+TEST(require_approval_of_an_mcp_entry_is_checked)
 {
     static const char *const bad[] = {
         "\"allways\"", "{}",
         "{\"never\":{\"tool_names\":[\"a\"]},\"always\":{\"tool_names\":[\"a\"]}}"};
 
-    (void)state;
     for (size_t i = 0; i < COUNT_OF(bad); i++) {
         json_auto_t *require = json_loads(bad[i], JSON_DECODE_ANY, NULL);
         json_auto_t *entry =

@@ -1,16 +1,10 @@
 /* F107: what a SKILL.md must contain. */
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-/* cmocka needs the four above. */
-#include <cmocka.h>
-
 #include <string.h>
 
 #include "core/base/mem.h"
 #include "server/params/skill_file.h"
+#include "tests/support/test.h"
 
 static void expect(const char *content, const char *name, const char *description,
                    const char *prompt)
@@ -26,9 +20,8 @@ static void expect(const char *content, const char *name, const char *descriptio
     assert_string_equal(row.content + row.prompt_at, prompt);
 }
 
-static void a_skill_has_a_name_a_description_and_instructions(void **state)
+TEST(a_skill_has_a_name_a_description_and_instructions)
 {
-    (void)state;
     expect("---\nname: a\ndescription: b\n---\nc", "a", "b", "c");
     expect("---\r\nname: a-1\r\ndescription: b\r\n--- \r\nc\n---\nd\n", "a-1", "b",
            "c\n---\nd\n");
@@ -48,7 +41,7 @@ static void refuse(const char *content, const char *words)
     assert_null(row.name);
 }
 
-static void an_invalid_skill_is_refused(void **state)
+TEST(an_invalid_skill_is_refused)
 {
     static const char *const no_files[] = {"",
                                            "---",
@@ -58,7 +51,6 @@ static void an_invalid_skill_is_refused(void **state)
                                            " ---\nname: a\n---\nb",
                                            "a\n---\n---\n"};
 
-    (void)state;
     for (size_t i = 0; i < COUNT_OF(no_files); i++)
         refuse(no_files[i], "expected the text of a SKILL.md");
     refuse("---\n---\nx", "needs a 'name'");

@@ -1,12 +1,5 @@
 /* F33: the variables of a request. */
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-/* cmocka needs the four above. */
-#include <cmocka.h>
-
 #include <string.h>
 
 #include "core/base/json.h"
@@ -14,6 +7,7 @@
 #include "server/params/runnel_params.h"
 #include "server/params/variable_params.h"
 #include "tests/support/quoted.h"
+#include "tests/support/test.h"
 
 /* A request with these variables. */
 static json_t *body(const char *list)
@@ -45,17 +39,15 @@ static void bad(json_t *object, const char *api_code, const char *param, const c
     json_decref(object);
 }
 
-static void valid_variables_are_accepted(void **state)
+TEST(valid_variables_are_accepted)
 {
-    (void)state;
     good("null");
     good("[]");
     good("[{'name':'a','value':'1'},{'name':'A','value':'1','desc':null,'tags':[]}]");
 }
 
-static void invalid_variables_are_refused(void **state)
+TEST(invalid_variables_are_refused)
 {
-    (void)state;
     bad(body("{}"), "invalid_type", "runnel.variables_in",
         "Invalid type for 'runnel.variables_in': expected an array, but got an object "
         "instead.");
@@ -86,22 +78,20 @@ static void invalid_variables_are_refused(void **state)
 }
 
 /* Typing errors are noticed, and a client cannot choose the type. */
-static void unknown_keys_are_refused(void **state)
+TEST(unknown_keys_are_refused)
 {
-    (void)state;
     bad(body("[{'name':'a','value':'1','type':'RULE'}]"), "unknown_parameter",
         "runnel.variables_in[0].type", "Unknown parameter: 'runnel.variables_in[0].type'.");
     bad(body("[{'name':'a','value':'1','keep':true}]"), "unknown_parameter",
         "runnel.variables_in[0].keep", "Unknown parameter: 'runnel.variables_in[0].keep'.");
 }
 
-static void number_and_size_of_variables_are_limited(void **state)
+TEST(number_and_size_of_variables_are_limited)
 {
     json_t *object = body("[]");
     json_t *list = json_object_get(json_object_get(object, "runnel"), "variables_in");
     char *much = mem_new_array(char, VARIABLE_VALUE_LIMIT + 2);
 
-    (void)state;
     memset(much, 'x', VARIABLE_VALUE_LIMIT + 1);
     json_array_append_new(list, json_build("{s:s, s:s}", "name", "a", "value", much));
     free(much);
@@ -118,19 +108,18 @@ static void number_and_size_of_variables_are_limited(void **state)
 }
 
 /* They belong to one run, and are not part of its settings. */
-static void variables_are_not_part_of_the_settings(void **state)
+TEST(variables_are_not_part_of_the_settings)
 {
     json_auto_t *object = body("[{'name':'a','value':'1'}]");
     json_auto_t *settings = runnel_settings(object);
     struct err err = {0};
 
-    (void)state;
     assert_int_equal(json_object_size(settings), 0);
     assert_int_equal(runnel_defaults_check(object, "", &err), ERR_INVALID);
     assert_string_equal(err.text, "Unknown parameter: 'runnel.variables_in'.");
 }
 
-static void given_variables_have_the_type_of_client_variables(void **state)
+TEST(given_variables_have_the_type_of_client_variables)
 {
     json_auto_t *object =
         body("[{'name':'a','value':'v\xC3\xA4','desc':'The a','tags':['x']},{'name':'b',"
@@ -138,7 +127,6 @@ static void given_variables_have_the_type_of_client_variables(void **state)
     struct variable *given = NULL;
     size_t count = 0;
 
-    (void)state;
     variables_in_read(object, &given, &count);
     assert_int_equal(count, 2);
     assert_string_equal(given[0].name, "a");

@@ -1,15 +1,10 @@
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "core/base/mem.h"
 #include "core/model/answer.h"
 #include "tests/support/quoted.h"
 #include "tests/support/sanitized.h"
+#include "tests/support/test.h"
 #include "tests/unit/core/model/answer_story.h"
 
 #define EVENT(json)  "data: " json "\n\n"
@@ -455,7 +450,7 @@ static const struct scripts table = {MODEL_DIALECT_CHAT, scripts, COUNT_OF(scrip
 
 /* --- tests --- */
 
-static void a_broken_connection_is_the_reason_only_when_something_is_missing(void **state)
+TEST(a_broken_connection_is_the_reason_only_when_something_is_missing)
 {
     static const struct script whole = {"whole", SSE, TEXT("x") FINISH("stop"), "text(x) " END};
     static const struct script cut = {"cut", SSE, TEXT("x"),
@@ -463,7 +458,6 @@ static void a_broken_connection_is_the_reason_only_when_something_is_missing(voi
                                       "The model's answer ended early: too slow)"};
     struct err broken;
 
-    (void)state;
     err_set(&broken, ERR_TIMEOUT, "too slow");
     story_breaks(MODEL_DIALECT_CHAT, &whole, &broken);
     story_breaks(MODEL_DIALECT_CHAT, &cut, &broken);
@@ -540,7 +534,7 @@ static unsigned flood(struct counter *counter, const char *head, const char *tai
     return taken;
 }
 
-static void an_answer_is_at_most_the_turn_limit(void **state)
+TEST(an_answer_is_at_most_the_turn_limit)
 {
     /* clang-format off */
     static const char *const ends[][2] = {
@@ -554,7 +548,6 @@ static void an_answer_is_at_most_the_turn_limit(void **state)
     /* clang-format on */
     const unsigned fits = MODEL_TURN_LIMIT / FILLING - 1;
 
-    (void)state;
     for (size_t i = 0; i < COUNT_OF(ends); i += UNDER_TSAN ? 3 : 1) {
         struct counter counter = {0};
         struct chat_failure failure = {0};
@@ -566,23 +559,21 @@ static void an_answer_is_at_most_the_turn_limit(void **state)
     }
 }
 
-static void a_json_answer_is_at_most_the_turn_limit(void **state)
+TEST(a_json_answer_is_at_most_the_turn_limit)
 {
     struct counter counter = {0};
     struct chat_failure failure = {0};
 
-    (void)state;
     assert_true(flood(&counter, "{", "", &failure) < FLOOD);
     assert_int_equal(failure.err.code, ERR_UPSTREAM);
     assert_non_null(strstr(failure.err.text, "larger"));
 }
 
-static void an_event_is_at_most_the_event_limit(void **state)
+TEST(an_event_is_at_most_the_event_limit)
 {
     struct counter counter = {0};
     struct chat_failure failure = {0};
 
-    (void)state;
     assert_true(flood(&counter, "data: ", "", &failure) < FLOOD);
     assert_int_equal(failure.err.code, ERR_UPSTREAM);
     assert_non_null(strstr(failure.err.text, "event larger"));
@@ -607,12 +598,11 @@ static enum err_code make_calls(struct counter *counter, unsigned count,
     return rc;
 }
 
-static void an_answer_has_at_most_the_limit_of_calls(void **state)
+TEST(an_answer_has_at_most_the_limit_of_calls)
 {
     struct counter counter = {0};
     struct chat_failure failure;
 
-    (void)state;
     assert_int_equal(make_calls(&counter, MODEL_CALL_LIMIT, &failure), ERR_OK);
     assert_int_equal(counter.calls, MODEL_CALL_LIMIT);
     assert_int_equal(make_calls(&counter, MODEL_CALL_LIMIT + 1, &failure), ERR_UPSTREAM);
@@ -643,11 +633,10 @@ static struct counter make_signed_call(size_t length)
     return counter;
 }
 
-static void a_signature_is_at_most_the_limit(void **state)
+TEST(a_signature_is_at_most_the_limit)
 {
     struct counter counter = make_signed_call(MODEL_EXTRA_LIMIT);
 
-    (void)state;
     assert_int_equal(counter.extra, MODEL_EXTRA_LIMIT);
     counter = make_signed_call(MODEL_EXTRA_LIMIT + 1);
     assert_int_equal(counter.extra, 0);

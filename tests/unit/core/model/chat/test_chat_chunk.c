@@ -1,15 +1,10 @@
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "core/base/json.h"
 #include "core/base/mem.h"
 #include "core/model/chat/chat_chunk.h"
 #include "tests/support/quoted.h"
+#include "tests/support/test.h"
 
 /* The scanner sees a copy that ends where the memory ends, so that a sanitizer sees a read beyond
  * its end. */
@@ -34,7 +29,7 @@ static bool scan(const char *chunk, size_t length, struct buf *scratch, char **r
 
 #define WITH(content) "{'choices':[{'delta':{'content':'" content "'}}]}"
 
-static void plain_deltas_are_read(void **state)
+TEST(plain_deltas_are_read)
 {
     /* clang-format off */
     static const char *const table[][2] = {
@@ -53,7 +48,6 @@ static void plain_deltas_are_read(void **state)
     /* clang-format on */
     struct buf scratch = {0};
 
-    (void)state;
     for (size_t i = 0; i < COUNT_OF(table); i++) {
         AUTO_FREE char *chunk = quoted(table[i][0]);
         AUTO_FREE char *text = NULL;
@@ -64,7 +58,7 @@ static void plain_deltas_are_read(void **state)
     buf_clear(&scratch);
 }
 
-static void anything_else_is_left_to_jansson(void **state)
+TEST(anything_else_is_left_to_jansson)
 {
     /* clang-format off */
     static const char *const table[] = {
@@ -118,7 +112,6 @@ static void anything_else_is_left_to_jansson(void **state)
     /* clang-format on */
     struct buf scratch = {0};
 
-    (void)state;
     for (size_t i = 0; i < COUNT_OF(table); i++) {
         AUTO_FREE char *chunk = quoted(table[i]);
         AUTO_FREE char *text = NULL;
@@ -129,12 +122,11 @@ static void anything_else_is_left_to_jansson(void **state)
     buf_clear(&scratch);
 }
 
-static void a_chunk_cut_anywhere_is_refused(void **state)
+TEST(a_chunk_cut_anywhere_is_refused)
 {
     AUTO_FREE char *chunk = quoted(OPENAI);
     struct buf scratch = {0};
 
-    (void)state;
     for (size_t length = 0; length < strlen(chunk); length++) {
         AUTO_FREE char *text = NULL;
 
@@ -145,7 +137,7 @@ static void a_chunk_cut_anywhere_is_refused(void **state)
 
 /* Every byte of a good chunk replaced by every other: what is still accepted, jansson must
  * read, and read the same. */
-static void jansson_reads_every_accepted_chunk_the_same(void **state)
+TEST(jansson_reads_every_accepted_chunk_the_same)
 {
     AUTO_FREE char *chunk = quoted("{'id':'a','choices':[{'index':0,'delta':{'content':"
                                    "'h\\n\\u00e9\xC3\xA9'},'finish_reason':null}]}");
@@ -153,7 +145,6 @@ static void jansson_reads_every_accepted_chunk_the_same(void **state)
     struct buf scratch = {0};
     unsigned accepted = 0;
 
-    (void)state;
     for (size_t i = 0; i < length; i++) {
         char original = chunk[i];
 

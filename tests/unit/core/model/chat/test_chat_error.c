@@ -1,16 +1,11 @@
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "core/base/compiler.h"
 #include "core/base/json.h"
 #include "core/base/mem.h"
 #include "core/model/chat/chat_error.h"
 #include "tests/support/quoted.h"
+#include "tests/support/test.h"
 
 struct refusal_case {
     int status;
@@ -61,9 +56,8 @@ static const struct refusal_case cases[] = {
 };
 /* clang-format on */
 
-static void each_refusal_becomes_one_error(void **state)
+TEST(each_refusal_becomes_one_error)
 {
-    (void)state;
     for (size_t i = 0; i < COUNT_OF(cases); i++) {
         AUTO_FREE char *body = quoted(cases[i].body);
         struct chat_failure failure;
@@ -83,22 +77,20 @@ static void each_refusal_becomes_one_error(void **state)
     }
 }
 
-static void what_an_upstream_says_of_our_key_stays_here(void **state)
+TEST(what_an_upstream_says_of_our_key_stays_here)
 {
     static const char body[] = "{\"error\":{\"message\":\"Incorrect API key: sk-secret\"}}";
     struct chat_failure failure;
 
-    (void)state;
     chat_error_status(401, body, strlen(body), &failure);
     assert_null(strstr(failure.err.text, "secret"));
 }
 
 /* Whatever a server answers, the error is one line of UTF-8 that JSON can hold. */
-static void an_error_is_one_line_of_valid_text(void **state)
+TEST(an_error_is_one_line_of_valid_text)
 {
     AUTO_BUF body = {0};
 
-    (void)state;
     buf_add_text(&body, "bad\x01\xFF\r\n");
     while (body.length < 5000)
         buf_add_text(&body, "\xE6\x88\xBF");

@@ -1,14 +1,9 @@
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "core/base/mem.h"
 #include "core/model/answer.h"
 #include "tests/support/sanitized.h"
+#include "tests/support/test.h"
 #include "tests/unit/core/model/answer_story.h"
 
 #define EVENT(type, rest) "event: " type "\ndata: {'type':'" type "'" rest "}\n\n"
@@ -208,7 +203,7 @@ static const struct script scripts[] = {
 
 static const struct scripts table = {MODEL_DIALECT_RESPONSES, scripts, COUNT_OF(scripts)};
 
-static void a_broken_connection_is_the_reason_only_when_something_is_missing(void **state)
+TEST(a_broken_connection_is_the_reason_only_when_something_is_missing)
 {
     static const struct script whole = {"whole", SSE,
                                         ADDED(0, NEW_MESSAGE) TEXT(0, "a") COMPLETED,
@@ -218,7 +213,6 @@ static void a_broken_connection_is_the_reason_only_when_something_is_missing(voi
                                       "The model's answer ended early: too slow)"};
     struct err broken;
 
-    (void)state;
     err_set(&broken, ERR_TIMEOUT, "too slow");
     story_breaks(MODEL_DIALECT_RESPONSES, &whole, &broken);
     story_breaks(MODEL_DIALECT_RESPONSES, &cut, &broken);
@@ -295,7 +289,7 @@ static unsigned flood(const char *before, const char *event, const char *filling
     return taken;
 }
 
-static void items_are_limited_even_those_that_wait(void **state)
+TEST(items_are_limited_even_those_that_wait)
 {
     static const char open_item[] = "data: {\"type\":\"response.output_item.added\","
                                     "\"output_index\":0,\"item\":{\"type\":\"message\"}}\n\n";
@@ -306,7 +300,6 @@ static void items_are_limited_even_those_that_wait(void **state)
     };
     AUTO_FREE char *filling = mem_zeroed(1, ((size_t)1 << 20) + 1);
 
-    (void)state;
     memset(filling, 'x', (size_t)1 << 20);
     for (size_t i = 0; i < COUNT_OF(events); i += UNDER_TSAN ? 2 : 1) {
         struct chat_failure failure;
@@ -323,11 +316,10 @@ static void items_are_limited_even_those_that_wait(void **state)
     }
 }
 
-static void an_answer_has_at_most_the_limit_of_calls(void **state)
+TEST(an_answer_has_at_most_the_limit_of_calls)
 {
     struct chat_failure failure;
 
-    (void)state;
     assert_int_equal(flood("",
                            "\"type\":\"response.output_item.done\",\"item\":{\"type\":"
                            "\"function_call\",\"name\":\"f\",\"arguments\":\"",

@@ -1,10 +1,3 @@
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-/* cmocka needs the four above. */
-#include <cmocka.h>
-
 #include <sodium.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -19,6 +12,7 @@
 #include "core/model/model.h"
 #include "core/model/tokens/ranks.h"
 #include "core/model/tokens/tokenizer.h"
+#include "tests/support/test.h"
 
 static struct err err;
 
@@ -80,11 +74,10 @@ static int64_t tokens(const struct tokenizer *tokenizer, const char *text)
 
 /* ---- Pieces ---- */
 
-static void a_piece_is_merged_by_rank(void **state)
+TEST(a_piece_is_merged_by_rank)
 {
     struct ranks *ranks = small_ranks();
 
-    (void)state;
     assert_int_equal(ranks_count(ranks, "", 0), 0);
     assert_int_equal(ranks_count(ranks, "x", 1), 1);
     assert_int_equal(ranks_count(ranks, "hello", 5), 1);
@@ -171,9 +164,8 @@ static void grow(struct plain *plain, struct buf *file)
     add_line(file, both, length, plain->count++);
 }
 
-static void merging_agrees_with_a_simple_implementation(void **state)
+TEST(merging_agrees_with_a_simple_implementation)
 {
-    (void)state;
     for (int round = 0; round < 30; round++) {
         struct plain *plain = mem_new(struct plain);
         struct ranks *ranks = NULL;
@@ -205,14 +197,13 @@ static void merging_agrees_with_a_simple_implementation(void **state)
     }
 }
 
-static void a_long_piece_does_not_take_quadratic_time(void **state)
+TEST(a_long_piece_does_not_take_quadratic_time)
 {
     struct ranks *ranks = small_ranks();
     size_t length = (size_t)2 << 20;
     char *piece = mem_new_array(char, length);
     uint64_t begin = clock_thread_ns();
 
-    (void)state;
     memset(piece, 'l', length);
     assert_int_equal(ranks_count(ranks, piece, length), length / 2);
     assert_true(clock_thread_ns() - begin <
@@ -223,11 +214,10 @@ static void a_long_piece_does_not_take_quadratic_time(void **state)
 
 /* ---- Texts ---- */
 
-static void text_is_split_before_it_is_merged(void **state)
+TEST(text_is_split_before_it_is_merged)
 {
     struct tokenizer *tokenizer = small_tokenizer("cl100k");
 
-    (void)state;
     assert_int_equal(tokens(tokenizer, ""), 0);
     assert_int_equal(tokens(tokenizer, "hello"), 1);
     assert_int_equal(tokens(tokenizer, "hello world"), 3);
@@ -237,11 +227,10 @@ static void text_is_split_before_it_is_merged(void **state)
     tokenizer_free(tokenizer);
 }
 
-static void every_well_known_split_is_an_expression(void **state)
+TEST(every_well_known_split_is_an_expression)
 {
     static const char *const names[] = {"r50k", "p50k", "cl100k", "o200k"};
 
-    (void)state;
     for (size_t i = 0; i < COUNT_OF(names); i++) {
         struct tokenizer *tokenizer = small_tokenizer(names[i]);
 
@@ -251,18 +240,16 @@ static void every_well_known_split_is_an_expression(void **state)
     }
 }
 
-static void text_that_the_expression_does_not_match_is_counted(void **state)
+TEST(text_that_the_expression_does_not_match_is_counted)
 {
     struct tokenizer *tokenizer = small_tokenizer("[a-z]+");
 
-    (void)state;
     assert_int_equal(tokens(tokenizer, "hello, hello!"), 5); /* hello "," " " hello ! */
     tokenizer_free(tokenizer);
 }
 
-static void without_a_file_the_count_is_estimated(void **state)
+TEST(without_a_file_the_count_is_estimated)
 {
-    (void)state;
     assert_int_equal(tokens(NULL, ""), 0);
     assert_int_equal(tokens(NULL, "a"), 1);
     assert_int_equal(tokens(NULL, "four"), 1);
@@ -284,9 +271,8 @@ static void refused(const char *text, const char *part)
         fail_msg("'%s' does not say '%s'", err.text, part);
 }
 
-static void a_bad_file_is_refused_with_its_line(void **state)
+TEST(a_bad_file_is_refused_with_its_line)
 {
-    (void)state;
     refused("AA== 0\nwhat\n", "bad:2: expected a token in base64");
     refused("AA== 0\n*** 1\n", "bad:2: expected a token in base64");
     refused(" 1\n", "bad:1: expected a token in base64");
@@ -295,12 +281,11 @@ static void a_bad_file_is_refused_with_its_line(void **state)
     refused("AA== 0\nAQ== 1\n", "bad: the byte 0x02 has no token");
 }
 
-static void an_unknown_split_must_be_an_expression(void **state)
+TEST(an_unknown_split_must_be_an_expression)
 {
     struct tokenizer *tokenizer = NULL;
     AUTO_BUF file = {0};
 
-    (void)state;
     write_ranks(&file);
     assert_int_equal(
         tokenizer_parse("mine.tiktoken", NULL, file.data, file.length, &tokenizer, &err),
@@ -316,7 +301,7 @@ static void an_unknown_split_must_be_an_expression(void **state)
     tokenizer_free(tokenizer);
 }
 
-static void upstreams_share_a_file(void **state)
+TEST(upstreams_share_a_file)
 {
     char path[] = "/tmp/runnel-ranks-XXXXXX";
     AUTO_BUF file = {0};
@@ -328,7 +313,6 @@ static void upstreams_share_a_file(void **state)
         {.name = "d", .tokenizer_file = path, .tokenizer_split = "r50k"},
     };
 
-    (void)state;
     write_ranks(&file);
     assert_int_equal(write(fd, file.data, file.length), file.length);
     close(fd);
@@ -346,7 +330,7 @@ static void upstreams_share_a_file(void **state)
 
 /* ---- Requests ---- */
 
-static void all_parts_of_a_request_are_counted(void **state)
+TEST(all_parts_of_a_request_are_counted)
 {
     struct tokenizer *tokenizer = small_tokenizer("cl100k");
     json_auto_t *request = json_build(
@@ -356,7 +340,6 @@ static void all_parts_of_a_request_are_counted(void **state)
     int64_t plain = tokenizer_count_request(tokenizer, request);
     json_t *format = json_build("{s:s}", "type", "json_object");
 
-    (void)state;
     assert_int_equal(plain, TOKENS_OF_ANSWER + 3 * TOKENS_OF_MESSAGE + 3 +
                                 (TOKENS_OF_MESSAGE + 1 + 1) + 1);
     json_set(request, "response_format", format);
@@ -364,7 +347,7 @@ static void all_parts_of_a_request_are_counted(void **state)
     tokenizer_free(tokenizer);
 }
 
-static void pictures_and_files_have_a_fixed_cost(void **state)
+TEST(pictures_and_files_have_a_fixed_cost)
 {
     json_auto_t *content = json_build(
         "[{s:s, s:s}, {s:s, s:{s:s, s:s}}, {s:s, s:{s:s}}, {s:s, s:{s:s}}, {s:s, s:{s:s}}]",
@@ -372,7 +355,6 @@ static void pictures_and_files_have_a_fixed_cost(void **state)
         "low", "type", "image_url", "image_url", "url", "x", "type", "file", "file", "file_id",
         "file-1", "type", "file", "file", "file_data", "data:text/plain;base64,AAAAAAAAA");
 
-    (void)state;
     assert_int_equal(tokenizer_count_content(NULL, content),
                      1 + TOKENS_OF_LOW_IMAGE + TOKENS_OF_IMAGE + TOKENS_OF_FILE + 6);
 }

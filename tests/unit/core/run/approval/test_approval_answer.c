@@ -1,15 +1,11 @@
 /* F44: which output of a client answers an approval request. */
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 
-#include <cmocka.h>
-
 #include "core/base/buf.h"
 #include "core/run/approval/approval_answer.h"
+#include "tests/support/test.h"
 
 static void expect(const char *text, int approve, const char *reason)
 {
@@ -23,9 +19,8 @@ static void expect(const char *text, int approve, const char *reason)
     approval_reply_clear(&reply);
 }
 
-static void test_every_form_of_an_answer_is_read(void **state)
+TEST(test_every_form_of_an_answer_is_read)
 {
-    (void)state;
     expect("{\"approve\":true}", 1, NULL);
     expect("{\"approve\":true,\"reason\":\"fine\"}", 1, "fine");
     expect("{\"approve\":false,\"reason\":\"no\"}", 0, "no");
@@ -35,7 +30,7 @@ static void test_every_form_of_an_answer_is_read(void **state)
     expect("reject", 0, NULL);
 }
 
-static void test_an_unreadable_answer_is_no_approval(void **state)
+TEST(test_an_unreadable_answer_is_no_approval)
 {
     static const char *const bad[] = {
         "",
@@ -52,18 +47,16 @@ static void test_an_unreadable_answer_is_no_approval(void **state)
         "true false",
     };
 
-    (void)state;
     for (size_t i = 0; i < sizeof(bad) / sizeof(*bad); i++)
         expect(bad[i], 0, "The answer to the approval request could not be read.");
 }
 
 /* F35: an invalid value is not remembered. */
-static void test_an_answer_with_a_misspelt_remember_is_no_approval(void **state)
+TEST(test_an_answer_with_a_misspelt_remember_is_no_approval)
 {
     struct approval_reply reply =
         approval_reply_parse("{\"approve\":true,\"remember\":{\"scope\":\"all\"}}");
 
-    (void)state;
     assert_false(reply.approve);
     assert_true(reply.unreadable);
     approval_reply_clear(&reply);
@@ -85,11 +78,10 @@ static struct approval_reply with_reason(const char *letter, size_t count)
 }
 
 /* The limit counts characters, and not bytes. */
-static void test_an_answer_with_a_too_long_reason_is_no_approval(void **state)
+TEST(test_an_answer_with_a_too_long_reason_is_no_approval)
 {
     static const char *const letters[] = {"x", "é"};
 
-    (void)state;
     for (size_t i = 0; i < sizeof(letters) / sizeof(*letters); i++) {
         struct approval_reply reply = with_reason(letters[i], APPROVAL_REASON_LIMIT);
 

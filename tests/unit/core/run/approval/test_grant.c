@@ -1,15 +1,9 @@
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-/* cmocka needs the four above. */
-#include <cmocka.h>
-
 #include <string.h>
 
 #include "core/base/json.h"
 #include "core/base/mem.h"
 #include "core/run/approval/grant.h"
+#include "tests/support/test.h"
 
 #define MEMORY(more)                                                                     \
     "{\"tool\":\"a/b\",\"key\":\"k\",\"scopes\":{\"thread\":\"thread_1\",\"assistant\":" \
@@ -43,9 +37,8 @@ static void expect(const char *said, const char *memory, const char *run, const 
 }
 
 /* F35. */
-static void an_answer_is_remembered_in_the_scope_that_it_names(void **state)
+TEST(an_answer_is_remembered_in_the_scope_that_it_names)
 {
-    (void)state;
     expect(NULL, ONCE, "run_1", "thread thread_1 exact k ");
     expect("{\"remember\":{}}", MEMORY(""), "run_1", "thread thread_1 exact k ");
     expect("{\"remember\":{\"scope\":\"run\"}}", ONCE, "run_1", "run run_1 exact k ");
@@ -56,27 +49,24 @@ static void an_answer_is_remembered_in_the_scope_that_it_names(void **state)
 }
 
 /* F37. */
-static void the_older_persist_decision_is_understood(void **state)
+TEST(the_older_persist_decision_is_understood)
 {
-    (void)state;
     expect("{\"persistDecision\":true}", ONCE, "run_1", "thread thread_1 tool  ");
     expect("{\"persistDecision\":false}", ONCE, "run_1", "");
     expect("{\"persistDecision\":true,\"remember\":{}}", ONCE, "run_1", "! x.persistDecision");
 }
 
 /* F35. */
-static void nothing_is_remembered_unless_the_answer_says_so(void **state)
+TEST(nothing_is_remembered_unless_the_answer_says_so)
 {
-    (void)state;
     expect(NULL, MEMORY(""), "run_1", "");
     expect(NULL, NULL, "run_1", "");
     expect("{}", NULL, "run_1", "");
 }
 
 /* F35. */
-static void a_remember_that_cannot_be_honoured_is_refused(void **state)
+TEST(a_remember_that_cannot_be_honoured_is_refused)
 {
-    (void)state;
     expect("{\"remember\":{}}", NULL, "run_1", "! x.remember");
     expect("{\"persistDecision\":true}", NULL, "run_1", "! x.persistDecision");
     expect("{\"remember\":{\"scope\":\"run\"}}", ONCE, NULL, "! x.remember");
@@ -90,21 +80,19 @@ static void a_remember_that_cannot_be_honoured_is_refused(void **state)
 }
 
 /* F47. */
-static void patterns_are_those_of_the_approval_request(void **state)
+TEST(patterns_are_those_of_the_approval_request)
 {
-    (void)state;
     expect("{\"remember\":{\"match\":\"pattern\"}}",
            MEMORY(",\"type\":\"bash\",\"patterns\":[\"git *\",\"ls\"]"), "run_1",
            "thread thread_1 pattern git * bash, thread thread_1 pattern ls bash");
 }
 
 /* F84: "always" of seed 003. */
-static void for_a_permission_only_patterns_are_remembered(void **state)
+TEST(for_a_permission_only_patterns_are_remembered)
 {
     static const char asked[] = "{\"tool\":\"a/b\",\"scopes\":{\"thread\":\"thread_1\"},"
                                 "\"type\":\"bash\",\"patterns\":[\"ls\"]}";
 
-    (void)state;
     expect("{\"remember\":{\"match\":\"pattern\"}}", asked, "run_1",
            "thread thread_1 pattern ls bash");
     expect("{\"remember\":{}}", asked, "run_1", "thread thread_1 pattern ls bash");
@@ -141,12 +129,11 @@ static bool covered(const char *const *patterns, const char *memory)
     "\"patterns\":" patterns "}"
 
 /* F84. */
-static void a_grant_covers_exactly_what_it_names(void **state)
+TEST(a_grant_covers_exactly_what_it_names)
 {
     static const char *const two[] = {"git *", "ls", NULL};
     static const char *const no[] = {"*", "!git push*", NULL};
 
-    (void)state;
     assert_true(covered(two, ASKED("ada", "bash", "[\"git pull\",\"ls\"]")));
     assert_false(covered(two, ASKED("ada", "bash", "[\"git pull\",\"lsx\"]")));
     assert_false(covered(two, ASKED("bob", "bash", "[\"ls\"]")));
@@ -198,14 +185,13 @@ static bool is_covered(const json_t *vector)
 }
 
 /* F84. */
-static void the_vectors_of_the_design_hold(void **state)
+TEST(the_vectors_of_the_design_hold)
 {
     json_auto_t *all = json_load_file(VECTORS "/toolsystem_vectors.json", 0, NULL);
     const json_t *vectors = json_object_get(all, "permission_cover");
     size_t i;
     json_t *vector;
 
-    (void)state;
     assert_int_equal(json_array_size(vectors), 7);
     json_array_foreach (vectors, i, vector) {
         bool wanted = json_get_bool(vector, "required", json_get_bool(vector, "seed", false));

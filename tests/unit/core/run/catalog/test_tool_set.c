@@ -1,9 +1,4 @@
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "core/base/buf.h"
 #include "core/base/json.h"
@@ -14,6 +9,7 @@
 #include "core/run/catalog/tool_set.h"
 #include "core/tool/registry.h"
 #include "handlers/handlers.h"
+#include "tests/support/test.h"
 
 /* ---- The registry of this test ---- */
 
@@ -81,11 +77,10 @@ static enum err_code init(struct tool_set *set, const char *text, struct err *er
 
 /* ---- Promises ---- */
 
-static void tool_set_knows_who_executes_a_tool(void **state)
+TEST(tool_set_knows_who_executes_a_tool)
 {
     struct tool_set set;
 
-    (void)state;
     assert_int_equal(init(&set, "[{\"type\":\"function\",\"name\":\"f\"}, " GROUP "}]", NULL),
                      0);
     assert_int_equal(set.count, 3);
@@ -96,12 +91,11 @@ static void tool_set_knows_who_executes_a_tool(void **state)
     tool_set_clear(&set);
 }
 
-static void tool_set_takes_functions_of_both_apis(void **state)
+TEST(tool_set_takes_functions_of_both_apis)
 {
     struct tool_set set;
     json_auto_t *offered = NULL;
 
-    (void)state;
     assert_int_equal(
         init(&set,
              "[{\"type\":\"function\",\"name\":\"a\",\"parameters\":{}},"
@@ -117,11 +111,10 @@ static void tool_set_takes_functions_of_both_apis(void **state)
     tool_set_clear(&set);
 }
 
-static void tool_set_allowed_tools_of_an_entry_narrow_the_group(void **state)
+TEST(tool_set_allowed_tools_of_an_entry_narrow_the_group)
 {
     struct tool_set set;
 
-    (void)state;
     assert_int_equal(init(&set, "[" GROUP ",\"allowed_tools\":[\"two\"]}]", NULL), 0);
     assert_int_equal(set.count, 1);
     tool_set_clear(&set);
@@ -133,7 +126,7 @@ static void tool_set_allowed_tools_of_an_entry_narrow_the_group(void **state)
     tool_set_clear(&set);
 }
 
-static void tool_set_refuses_tools_that_nobody_executes(void **state)
+TEST(tool_set_refuses_tools_that_nobody_executes)
 {
     static const struct {
         const char *tools;
@@ -160,7 +153,6 @@ static void tool_set_refuses_tools_that_nobody_executes(void **state)
         {"[" GROUP "}, " GROUP "}]", "tools[1]"},
     };
 
-    (void)state;
     for (size_t i = 0; i < COUNT_OF(cases); i++) {
         struct tool_set set;
         struct err err = {0};
@@ -181,14 +173,13 @@ static enum err_code check_permissions(struct tool_set *set, const char *permiss
 }
 
 /* F38. With a misspelt key the tool would run without its approval. */
-static void permissions_name_existing_tools(void **state)
+TEST(permissions_name_existing_tools)
 {
     static const char *const good[] = {"{}", "{\"l\":{}}", "{\"l/one\":{},\"l/two\":{}}"};
     static const char *const bad[] = {"{\"g\":{}}", "{\"l/on\":{}}", "{\"l/\":{}}",
                                       "{\"l\":{},\"f\":{}}"};
     struct tool_set set;
 
-    (void)state;
     assert_int_equal(init(&set, "[{\"type\":\"function\",\"name\":\"f\"}, " GROUP "}]", NULL),
                      0);
     for (size_t i = 0; i < COUNT_OF(good); i++) {
@@ -213,11 +204,10 @@ static void assert_choice(const struct tool_set *set, const char *choice, const 
 }
 
 /* An implementation that knows only "NONE" makes "none" into auto. */
-static void tool_set_bella_B5_every_tool_choice_reaches_the_model(void **state)
+TEST(tool_set_bella_B5_every_tool_choice_reaches_the_model)
 {
     struct tool_set set;
 
-    (void)state;
     assert_int_equal(init(&set, "[{\"type\":\"function\",\"name\":\"f\"}, " GROUP "}]", NULL),
                      0);
     assert_choice(&set, "\"none\"", "\"none\"");
@@ -232,7 +222,7 @@ static void tool_set_bella_B5_every_tool_choice_reaches_the_model(void **state)
     tool_set_clear(&set);
 }
 
-static void tool_set_allowed_tools_of_the_choice_are_enforced(void **state)
+TEST(tool_set_allowed_tools_of_the_choice_are_enforced)
 {
     struct tool_set set;
     json_auto_t *choice =
@@ -242,7 +232,6 @@ static void tool_set_allowed_tools_of_the_choice_are_enforced(void **state)
     json_auto_t *offered = NULL;
     json_auto_t *upstream = NULL;
 
-    (void)state;
     assert_int_equal(init(&set, "[{\"type\":\"function\",\"name\":\"f\"}, " GROUP "}]", NULL),
                      0);
     offered = tool_set_offer(&set, choice);
@@ -276,11 +265,10 @@ static const char several[] =
     "{\"type\":\"namespace\",\"name\":\"crm\",\"tools\":["
     "{\"type\":\"function\",\"name\":\"f\"},{\"type\":\"custom\",\"name\":\"c\"}]}]";
 
-static void tool_choice_allows_tools_of_every_kind(void **state)
+TEST(tool_choice_allows_tools_of_every_kind)
 {
     struct tool_set set;
 
-    (void)state;
     assert_int_equal(init(&set, several, NULL), 0);
     assert_offered(&set, NULL, "f shell one two crm__f crm__c ");
     assert_offered(&set, "\"none\"", "f shell one two crm__f crm__c ");
@@ -303,13 +291,12 @@ static void tool_choice_allows_tools_of_every_kind(void **state)
     tool_set_clear(&set);
 }
 
-static void tool_choice_none_means_that_nothing_may_be_called(void **state)
+TEST(tool_choice_none_means_that_nothing_may_be_called)
 {
     struct tool_set set;
     json_auto_t *none = json_string("none");
     json_auto_t *required = json_string("required");
 
-    (void)state;
     assert_int_equal(init(&set, several, NULL), 0);
     assert_false(tool_choice_offers(&set, none, tool_set_find(&set, "f")));
     assert_true(tool_choice_offers(&set, required, tool_set_find(&set, "f")));
@@ -328,11 +315,10 @@ static void assert_no_choice(const struct tool_set *set, const char *choice, con
     assert_string_equal(err.place, "tool_choice");
 }
 
-static void tool_choice_of_a_missing_tool_is_refused(void **state)
+TEST(tool_choice_of_a_missing_tool_is_refused)
 {
     struct tool_set set;
 
-    (void)state;
     assert_int_equal(init(&set, several, NULL), 0);
     assert_no_choice(&set, "{\"type\":\"function\",\"name\":\"g\"}",
                      "Tool choice 'g' not found in 'tools' parameter.");
@@ -351,12 +337,11 @@ static void tool_choice_of_a_missing_tool_is_refused(void **state)
     tool_set_clear(&set);
 }
 
-static void tool_set_members_of_a_namespace_have_two_names(void **state)
+TEST(tool_set_members_of_a_namespace_have_two_names)
 {
     const struct tool_use *use;
     struct tool_set set;
 
-    (void)state;
     assert_int_equal(init(&set, several, NULL), 0);
     use = tool_set_find(&set, "crm__f");
     assert_non_null(use);
@@ -368,14 +353,13 @@ static void tool_set_members_of_a_namespace_have_two_names(void **state)
 
 #define DEFERRED "{\"type\":\"function\",\"name\":\"late\",\"defer_loading\":true}"
 
-static void tool_set_deferred_tools_wait_for_a_search_of_the_client(void **state)
+TEST(tool_set_deferred_tools_wait_for_a_search_of_the_client)
 {
     char body[] = "{\"tools\":[{\"type\":\"function\",\"name\":\"late\"},"
                   "{\"type\":\"function\",\"name\":\"new\"},{\"type\":\"web_search\"}]}";
     struct item_row item = {.type = ITEM_TOOL_SEARCH_OUTPUT, .body = body};
     struct tool_set set;
 
-    (void)state;
     assert_int_equal(init(&set, "[" DEFERRED "]", NULL), 0);
     assert_offered(&set, NULL, "late ");
     tool_set_clear(&set);
@@ -405,7 +389,7 @@ static json_t *namespace_of(unsigned number, unsigned members)
     return json_build("{s:s, s:s, s:o}", "type", "namespace", "name", name, "tools", tools);
 }
 
-static void tool_set_has_a_limit(void **state)
+TEST(tool_set_has_a_limit)
 {
     json_auto_t *tools = json_array();
     json_auto_t *body = json_build("{s:O}", "tools", tools);
@@ -415,7 +399,6 @@ static void tool_set_has_a_limit(void **state)
     struct tool_set set;
     struct err err = {0};
 
-    (void)state;
     for (unsigned i = 0; i < 8; i++)
         json_array_append_new(tools, namespace_of(i, 127));
     assert_int_equal(tool_set_init(&set, tools, &unset, &err), ERR_OK);
@@ -433,13 +416,12 @@ static void tool_set_has_a_limit(void **state)
     assert_string_equal(err.place, "tools[8]");
 }
 
-static void tool_set_hidden_tools_are_offered_but_not_listed(void **state)
+TEST(tool_set_hidden_tools_are_offered_but_not_listed)
 {
     struct tool_set set;
     json_auto_t *offered = NULL;
     json_auto_t *listed = NULL;
 
-    (void)state;
     assert_int_equal(init(&set, "[" GROUP "}]", NULL), 0);
     offered = tool_set_offer(&set, NULL);
     listed = tool_set_listing(&set, "l");
@@ -459,12 +441,11 @@ static void add_listed(struct tool_set *set, size_t server, const char *text)
     tool_set_add_remote(set, &set->servers[server], tools);
 }
 
-static void tool_set_names_tools_of_servers_by_both_names(void **state)
+TEST(tool_set_names_tools_of_servers_by_both_names)
 {
     struct tool_set set;
     const struct tool_use *use;
 
-    (void)state;
     assert_int_equal(init(&set, "[" SERVER("a") "," SERVER("b") "," GROUP "}]", NULL), 0);
     assert_int_equal(set.server_count, 2);
     assert_int_equal(set.servers[1].index, 1);
@@ -486,7 +467,7 @@ static void tool_set_names_tools_of_servers_by_both_names(void **state)
     tool_set_clear(&set);
 }
 
-static void tool_choice_may_await_a_server(void **state)
+TEST(tool_choice_may_await_a_server)
 {
     json_auto_t *of_a = json_build("{s:s, s:s}", "type", "mcp", "server_label", "a");
     json_auto_t *of_c = json_build("{s:s, s:s}", "type", "mcp", "server_label", "c");
@@ -494,7 +475,6 @@ static void tool_choice_may_await_a_server(void **state)
     json_auto_t *word = NULL;
     struct tool_set set;
 
-    (void)state;
     assert_int_equal(init(&set, "[" SERVER("a") "]", NULL), 0);
     assert_int_equal(tool_choice_check(&set, of_a, NULL), ERR_OK);
     assert_int_equal(tool_choice_check(&set, required, NULL), ERR_OK);
@@ -543,20 +523,18 @@ static void expect_made(const char *word)
 }
 
 /* F73 */
-static void a_tool_is_made_once_for_each_run(void **state)
+TEST(a_tool_is_made_once_for_each_run)
 {
-    (void)state;
     expect_made("one");
     expect_made("two");
 }
 
 /* F73 */
-static void a_run_may_lack_a_tool(void **state)
+TEST(a_run_may_lack_a_tool)
 {
     CLEANUP(run_settings_clear) struct run_settings settings = words("none");
     struct tool_set set;
 
-    (void)state;
     assert_int_equal(tool_set_init(&set, NULL, &settings, NULL), ERR_OK);
     assert_null(tool_set_offer(&set, NULL));
     assert_null(tool_set_find(&set, "made"));
@@ -564,7 +542,7 @@ static void a_run_may_lack_a_tool(void **state)
 }
 
 /* F80 */
-static void a_group_of_the_operator_is_on_until_a_request_turns_it_off(void **state)
+TEST(a_group_of_the_operator_is_on_until_a_request_turns_it_off)
 {
     json_auto_t *none = json_build("{s:b}", "g", 0);
     json_auto_t *some = json_build("{s:{s:{s:b}}}", "g", "tools", "two", 0);
@@ -573,7 +551,6 @@ static void a_group_of_the_operator_is_on_until_a_request_turns_it_off(void **st
     json_auto_t *own = json_build("[{s:s, s:s}]", "type", "function", "name", "one");
     struct tool_set set;
 
-    (void)state;
     tool_registry_turn_on("g");
     assert_int_equal(tool_set_init(&set, NULL, &unset, NULL), ERR_OK);
     assert_int_equal(set.count, 2);
@@ -617,9 +594,8 @@ static size_t offered_with(const char *settings, const char *runnel, const char 
 #define ONE_OFF "{\"tool_groups\":{\"g\":{\"tools\":{\"one\":false}}}}"
 
 /* F49 */
-static void settings_override_the_operator_and_the_request_overrides_them(void **state)
+TEST(settings_override_the_operator_and_the_request_overrides_them)
 {
-    (void)state;
     assert_int_equal(offered_with(ON, "{}", "[]"), 2);
     assert_int_equal(offered_with(ON, OFF, "[]"), 0);
     assert_int_equal(offered_with(OFF, ON, "[]"), 2);
@@ -636,39 +612,35 @@ static void settings_override_the_operator_and_the_request_overrides_them(void *
 }
 
 /* F49 */
-static void a_group_of_settings_gives_way_to_a_tool_of_the_request(void **state)
+TEST(a_group_of_settings_gives_way_to_a_tool_of_the_request)
 {
-    (void)state;
     assert_int_equal(offered_with(ON, "{}", "[{\"type\":\"function\",\"name\":\"one\"}]"), 2);
 }
 
 /* F49 */
-static void settings_may_name_groups_that_no_longer_exist(void **state)
+TEST(settings_may_name_groups_that_no_longer_exist)
 {
-    (void)state;
     assert_int_equal(offered_with("{\"tool_groups\":{\"gone\":true,"
                                   "\"g\":{\"enabled\":true,\"tools\":{\"gone\":true}}}}",
                                   "{}", "[]"),
                      2);
 }
 
-static void tool_set_wants_a_label_for_each_server(void **state)
+TEST(tool_set_wants_a_label_for_each_server)
 {
     struct tool_set set;
     struct err err;
 
-    (void)state;
     assert_int_equal(init(&set, "[" SERVER("a") "," SERVER("a") "]", &err), ERR_INVALID);
     assert_string_equal(err.place, "tools[1].server_label");
 }
 
-static void items_bring_no_servers(void **state)
+TEST(items_bring_no_servers)
 {
     char body[] = "{\"tools\":[" SERVER("a") "," GROUP "}]}";
     struct item_row item = {.type = ITEM_ADDITIONAL_TOOLS, .body = body};
     struct tool_set set;
 
-    (void)state;
     assert_int_equal(init(&set, "[]", NULL), 0);
     tool_set_load_items(&set, &item, 1);
     assert_int_equal(set.server_count, 0);
@@ -678,7 +650,7 @@ static void items_bring_no_servers(void **state)
 
 /* ---- Secrets ---- */
 
-static void secrets_are_kept_apart_by_place(void **state)
+TEST(secrets_are_kept_apart_by_place)
 {
     json_auto_t *tools =
         json_parse_own("[{\"type\":\"function\",\"name\":\"f\"},"
@@ -690,7 +662,6 @@ static void secrets_are_kept_apart_by_place(void **state)
     AUTO_FREE char *apart = json_text(secrets);
     AUTO_FREE char *rest = json_text(stripped);
 
-    (void)state;
     assert_string_equal(apart,
                         "[null,{\"authorization\":\"tok\",\"headers\":{\"X\":\"y\"}},null]");
     assert_string_equal(rest, "[{\"type\":\"function\",\"name\":\"f\"},"

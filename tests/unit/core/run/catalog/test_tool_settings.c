@@ -1,13 +1,7 @@
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-/* cmocka needs the four above. */
-#include <cmocka.h>
-
 #include "core/base/json.h"
 #include "core/base/mem.h"
 #include "core/run/catalog/tool_settings.h"
+#include "tests/support/test.h"
 
 static void expect_merged(const char *project, const char *user, const char *both)
 {
@@ -22,9 +16,8 @@ static void expect_merged(const char *project, const char *user, const char *bot
 #define POLICY(execution, result) "{\"execution\":\"" execution "\",\"result\":\"" result "\"}"
 
 /* F49. */
-static void a_user_turns_tools_on_and_off_and_only_tightens_policies(void **state)
+TEST(a_user_turns_tools_on_and_off_and_only_tightens_policies)
 {
-    (void)state;
     expect_merged("{\"tool_groups\":{\"g\":false}}", "{\"tool_groups\":{\"g\":true}}",
                   "{\"tool_groups\":{\"g\":{\"enabled\":true}}}");
     expect_merged("{\"permissions\":{\"g\":" POLICY("ask-always", "never") "}}",
@@ -34,16 +27,14 @@ static void a_user_turns_tools_on_and_off_and_only_tightens_policies(void **stat
 }
 
 /* F49. */
-static void an_unknown_policy_counts_as_the_strictest(void **state)
+TEST(an_unknown_policy_counts_as_the_strictest)
 {
-    (void)state;
     expect_merged("{\"permissions\":{\"g\":{\"execution\":\"whenever\"}}}", "{}",
                   "{\"permissions\":{\"g\":" POLICY("ask-always", "never") "}}");
 }
 
-static void no_settings_change_nothing(void **state)
+TEST(no_settings_change_nothing)
 {
-    (void)state;
     assert_null(tool_settings_merge(NULL, NULL));
     expect_merged("{}", "{}", "{}");
 }

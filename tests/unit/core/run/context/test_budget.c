@@ -1,14 +1,10 @@
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "core/base/json.h"
 #include "core/base/mem.h"
 #include "core/run/context/budget.h"
+#include "tests/support/test.h"
 #include "tests/unit/core/run/context/history.h"
 
 #define RUN "run_1"
@@ -84,11 +80,10 @@ static const char *weighed(const char *config, const struct tool_set *tools)
     return left();
 }
 
-static void without_limits_everything_passes(void **state)
+TEST(without_limits_everything_passes)
 {
     struct budget budget = made("{}", NULL);
 
-    (void)state;
     add_history();
     budget_add(&budget, &(struct model_usage){.input = 1 << 20, .output = 1 << 20});
     assert_null(budget_spent(&budget));
@@ -97,13 +92,12 @@ static void without_limits_everything_passes(void **state)
     assert_string_equal(left(), "01234567");
 }
 
-static void used_tokens_are_no_longer_left(void **state)
+TEST(used_tokens_are_no_longer_left)
 {
     CLEANUP(run_settings_clear) struct run_settings settings = {0};
     struct budget budget = made("{\"max_completion_tokens\":300}", NULL);
     struct run_settings left;
 
-    (void)state;
     run_settings_load(&settings, "{\"max_completion_tokens\":300,\"model\":\"m\"}");
     left = budget_settings(&budget, &settings);
     assert_int_equal(left.max_completion_tokens, 300);
@@ -114,11 +108,10 @@ static void used_tokens_are_no_longer_left(void **state)
     assert_int_equal(settings.max_completion_tokens, 300);
 }
 
-static void a_limit_is_spent_when_reached_and_exceeded_when_passed(void **state)
+TEST(a_limit_is_spent_when_reached_and_exceeded_when_passed)
 {
     struct budget budget = made("{\"max_output_tokens\":20}", NULL);
 
-    (void)state;
     budget_add(&budget, &(struct model_usage){.output = 20});
     assert_string_equal(budget_spent(&budget), "max_output_tokens");
     assert_null(budget_exceeded(&budget));
@@ -131,7 +124,7 @@ static void a_limit_is_spent_when_reached_and_exceeded_when_passed(void **state)
     assert_string_equal(budget_exceeded(&budget), "max_prompt_tokens");
 }
 
-static void used_tokens_survive_the_end_of_a_residency(void **state)
+TEST(used_tokens_survive_the_end_of_a_residency)
 {
     static const char config[] = "{\"max_prompt_tokens\":5000}";
     struct budget budget = made(config, NULL);
@@ -139,7 +132,6 @@ static void used_tokens_survive_the_end_of_a_residency(void **state)
     AUTO_FREE char *text = NULL;
     struct budget again;
 
-    (void)state;
     add_history();
     assert_true(fit(&budget, config));
     budget_add(&budget,
@@ -155,7 +147,7 @@ static void used_tokens_survive_the_end_of_a_residency(void **state)
     assert_int_equal(again.counted_weight, 8 * WEIGHT);
 }
 
-static void the_middle_of_the_thread_is_left_out_first(void **state)
+TEST(the_middle_of_the_thread_is_left_out_first)
 {
     /* Seven of eight: the second message would do. */
     static const char most[] = "{\"max_prompt_tokens\":700}";
@@ -163,7 +155,6 @@ static void the_middle_of_the_thread_is_left_out_first(void **state)
     static const char some[] = "{\"max_prompt_tokens\":600}";
     struct budget budget = made(most, NULL);
 
-    (void)state;
     add_history();
     assert_true(fit(&budget, most));
     assert_string_equal(left(), "04567");
@@ -174,35 +165,32 @@ static void the_middle_of_the_thread_is_left_out_first(void **state)
     assert_string_equal(left(), "04567");
 }
 
-static void the_newest_message_and_what_the_run_made_stay(void **state)
+TEST(the_newest_message_and_what_the_run_made_stay)
 {
     static const char config[] = "{\"max_prompt_tokens\":256}";
     struct budget budget = made(config, NULL);
 
-    (void)state;
     add_history();
     assert_true(fit(&budget, config)); /* too much; but no usage is known yet */
     assert_string_equal(left(), "567");
 }
 
-static void of_the_last_messages_the_oldest_is_left_out_first(void **state)
+TEST(of_the_last_messages_the_oldest_is_left_out_first)
 {
     static const char config[] = "{\"max_prompt_tokens\":500,\"truncation_strategy\":"
                                  "{\"type\":\"last_messages\",\"last_messages\":3}}";
     struct budget budget = made(config, NULL);
 
-    (void)state;
     add_history();
     assert_true(fit(&budget, config));
     assert_string_equal(left(), "4567");
 }
 
-static void instructions_and_tools_count(void **state)
+TEST(instructions_and_tools_count)
 {
     static const char config[] = "{\"max_prompt_tokens\":800,\"instructions\":\"xyz\"}";
     struct budget budget = made(config, NULL);
 
-    (void)state;
     add_history();
     assert_true(fit(&budget, config));
     assert_string_equal(left(), "04567");
@@ -210,12 +198,11 @@ static void instructions_and_tools_count(void **state)
                      5 * WEIGHT + strlen("[{\"role\":\"system\",\"content\":\"xyz\"}]"));
 }
 
-static void the_upstreams_count_corrects_the_estimate(void **state)
+TEST(the_upstreams_count_corrects_the_estimate)
 {
     static const char config[] = "{\"max_prompt_tokens\":1000}";
     struct budget budget = made(config, NULL);
 
-    (void)state;
     add_history();
     assert_true(fit(&budget, config));
     assert_string_equal(left(), "01234567");
@@ -232,12 +219,11 @@ static void the_upstreams_count_corrects_the_estimate(void **state)
     assert_false(fit(&budget, config));
 }
 
-static void an_upstream_without_usage_never_exhausts_the_budget(void **state)
+TEST(an_upstream_without_usage_never_exhausts_the_budget)
 {
     static const char config[] = "{\"max_prompt_tokens\":256}";
     struct budget budget = made(config, NULL);
 
-    (void)state;
     add_history();
     for (int turn = 0; turn < 3; turn++) {
         assert_true(fit(&budget, config));
@@ -246,14 +232,13 @@ static void an_upstream_without_usage_never_exhausts_the_budget(void **state)
     }
 }
 
-static void an_image_costs_less_than_its_bytes(void **state)
+TEST(an_image_costs_less_than_its_bytes)
 {
     static const char config[] = "{\"max_prompt_tokens\":1200}";
     static const char before[] = "{\"image_url\":\"", after[] = "\"}";
     struct budget budget = made(config, NULL);
     AUTO_FREE char *data = mem_zeroed(100001, 1);
 
-    (void)state;
     add("message", "");
     add("message", "");
     memset(data, 'x', 100000);
@@ -267,13 +252,12 @@ static void an_image_costs_less_than_its_bytes(void **state)
 }
 
 /* However much they look like a picture's. */
-static void a_text_costs_all_of_its_bytes(void **state)
+TEST(a_text_costs_all_of_its_bytes)
 {
     static const char config[] = "{\"max_prompt_tokens\":100000}";
     struct budget budget = made(config, NULL);
     AUTO_FREE char *data = mem_zeroed(9001, 1);
 
-    (void)state;
     memset(data, 'x', 9000);
     add("message", "");
     free(rows[0].body);
@@ -284,7 +268,7 @@ static void a_text_costs_all_of_its_bytes(void **state)
 }
 
 /* Only the beginning of a tool's output is sent, and all of a turn with its first message. */
-static void compact_history_costs_the_text_that_is_sent(void **state)
+TEST(compact_history_costs_the_text_that_is_sent)
 {
     static const char config[] = "{\"max_prompt_tokens\":1000}";
     CLEANUP(run_settings_clear) struct run_settings settings = {0};
@@ -294,7 +278,6 @@ static void compact_history_costs_the_text_that_is_sent(void **state)
     AUTO_FREE char *said = mem_new_array(char, 9000);
     size_t sent_bytes;
 
-    (void)state;
     run_settings_load(&settings, config);
     memset(said, 'x', 8999);
     for (int i = 0; i < 4; i++) {
@@ -326,7 +309,7 @@ static void compact_history_costs_the_text_that_is_sent(void **state)
 }
 
 /* A thread may begin with what an assistant has done. */
-static void a_finished_turn_is_left_out_as_a_whole(void **state)
+TEST(a_finished_turn_is_left_out_as_a_whole)
 {
     static const char config[] = "{\"max_prompt_tokens\":1000}";
     CLEANUP(run_settings_clear) struct run_settings settings = {0};
@@ -335,7 +318,6 @@ static void a_finished_turn_is_left_out_as_a_whole(void **state)
     const struct context context = {
         .run_id = RUN, .settings = &settings, .tools = &tools, .compact = true};
 
-    (void)state;
     run_settings_load(&settings, config);
     add("mcp_call", "run_0");
     add("message", "run_0");
@@ -360,7 +342,7 @@ static void a_finished_turn_is_left_out_as_a_whole(void **state)
 }
 
 /* F33. */
-static void a_shortened_message_costs_what_is_sent_of_it(void **state)
+TEST(a_shortened_message_costs_what_is_sent_of_it)
 {
     static const char cutting[] = "{\"max_prompt_tokens\":600,\"runnel\":{\"message_cache\":"
                                   "{\"max_chars\":256}}}";
@@ -379,7 +361,6 @@ static void a_shortened_message_costs_what_is_sent_of_it(void **state)
     const struct tool_set tools = {.uses = &use, .count = 1};
     AUTO_FREE char *said = mem_zeroed(100000, 1);
 
-    (void)state;
     memset(said, 'x', 99999);
     for (size_t i = 0; i < COUNT_OF(roles); i++)
         (void)snprintf(add("message", i == 1 ? "run_0" : "")->role, sizeof(rows[0].role), "%s",

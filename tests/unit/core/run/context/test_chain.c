@@ -1,13 +1,9 @@
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "core/base/json.h"
 #include "core/base/mem.h"
 #include "core/run/context/chain.h"
+#include "tests/support/test.h"
 
 static struct chain made(const char *config, const char *usage)
 {
@@ -21,11 +17,10 @@ static struct chain made(const char *config, const char *usage)
 }
 
 /* F58. */
-static void the_servers_limits_hold_where_the_request_has_none(void **state)
+TEST(the_servers_limits_hold_where_the_request_has_none)
 {
     struct chain chain = made("{}", NULL);
 
-    (void)state;
     assert_int_equal(chain.max_rounds, 10);
     assert_true(chain.max_calls == INT64_MAX);
     chain = made("{\"runnel\":{\"rounds\":{\"max\":3.0,\"max_calls\":9}},\"max_tool_calls\":7}",
@@ -38,11 +33,10 @@ static void the_servers_limits_hold_where_the_request_has_none(void **state)
 }
 
 /* F58. */
-static void a_call_beyond_the_last_round_is_not_executed(void **state)
+TEST(a_call_beyond_the_last_round_is_not_executed)
 {
     struct chain chain = made("{\"runnel\":{\"rounds\":{\"max\":2}}}", NULL);
 
-    (void)state;
     for (int round = 0; round < 2; round++) {
         assert_true(chain_admit(&chain));
         assert_true(chain_admit(&chain));
@@ -57,12 +51,11 @@ static void a_call_beyond_the_last_round_is_not_executed(void **state)
 }
 
 /* F59. */
-static void placeholders_name_the_limit(void **state)
+TEST(placeholders_name_the_limit)
 {
     AUTO_FREE char *rounds = chain_placeholder(CHAIN_ROUNDS);
     AUTO_FREE char *calls = chain_placeholder(CHAIN_CALLS);
 
-    (void)state;
     assert_string_equal(rounds, "{\"status\":\"incomplete\",\"message\":\"Tool chain execution "
                                 "stopped due to max rounds limit\",\"reason\":"
                                 "\"max_rounds_reached\"}");
@@ -73,14 +66,13 @@ static void placeholders_name_the_limit(void **state)
 }
 
 /* F63. */
-static void counts_survive_the_end_of_a_residency(void **state)
+TEST(counts_survive_the_end_of_a_residency)
 {
     struct chain chain = made("{\"max_tool_calls\":2}", NULL);
     json_auto_t *tokens = json_build("{s:i}", "input_tokens", 3);
     AUTO_FREE char *text = NULL;
     struct chain_turn turn;
 
-    (void)state;
     chain_add_turn(&chain, 0, &(struct model_usage){.input = 10, .output = 1});
     assert_true(chain_admit(&chain));
     chain_end_round(&chain);
@@ -111,12 +103,11 @@ static struct chain noted(const struct chain *chain, const char *config)
 }
 
 /* F58, F63. */
-static void calls_of_a_round_that_waited_count_once(void **state)
+TEST(calls_of_a_round_that_waited_count_once)
 {
     const char *config = "{\"max_tool_calls\":3}";
     struct chain chain = made(config, NULL);
 
-    (void)state;
     assert_true(chain_admit(&chain));
     for (int pauses = 0; pauses < 3; pauses++) {
         chain = noted(&chain, config);
@@ -134,11 +125,10 @@ static void calls_of_a_round_that_waited_count_once(void **state)
 }
 
 /* F63. */
-static void tokens_are_kept_for_a_limited_number_of_turns(void **state)
+TEST(tokens_are_kept_for_a_limited_number_of_turns)
 {
     struct chain chain = made("{}", NULL);
 
-    (void)state;
     for (int i = 0; i < CHAIN_TURNS_KEPT + 5; i++)
         chain_add_turn(&chain, i, &(struct model_usage){.input = 1});
     assert_int_equal(chain.turn_count, CHAIN_TURNS_KEPT);

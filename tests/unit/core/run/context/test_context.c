@@ -1,15 +1,11 @@
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "core/base/json.h"
 #include "core/base/mem.h"
 #include "core/run/context/context.h"
 #include "handlers/handlers.h"
+#include "tests/support/test.h"
 #include "tests/unit/core/run/context/history.h"
 
 /* ---- Items, briefly ---- */
@@ -55,9 +51,8 @@ static void assert_messages(const char *instructions, const char *expected)
 
 /* ---- Promises ---- */
 
-static void context_text_is_sent_as_plain_strings(void **state)
+TEST(context_text_is_sent_as_plain_strings)
 {
-    (void)state;
     add_message("user", "hi");
     add_message("assistant", "hello");
     add_message("developer", "be brief");
@@ -87,9 +82,8 @@ static void add_answer_to(const char *id)
 }
 
 /* Some models write between and behind their calls. Behind the outputs it would be another turn. */
-static void context_words_among_the_calls_of_a_turn_go_with_them(void **state)
+TEST(context_words_among_the_calls_of_a_turn_go_with_them)
 {
-    (void)state;
     add_message("user", "hi");
     made(add_message("assistant", "I look."), 0, 0);
     made(add_call("a"), 0, 1000);
@@ -107,9 +101,8 @@ static void context_words_among_the_calls_of_a_turn_go_with_them(void **state)
                         "b") ",{\"role\":\"assistant\",\"content\":\"Done.\"}]");
 }
 
-static void context_a_blank_behind_a_call_adds_nothing(void **state)
+TEST(context_a_blank_behind_a_call_adds_nothing)
 {
-    (void)state;
     made(add_call("a"), 0, 1000);
     made(add_message("assistant", "\\n"), 0, 0);
     add_answer_to("a");
@@ -118,9 +111,8 @@ static void context_a_blank_behind_a_call_adds_nothing(void **state)
 }
 
 /* Of what a client sends it is not known where a turn ends. Before the outputs of its calls it cannot. */
-static void context_words_before_the_outputs_of_sent_calls_go_with_them(void **state)
+TEST(context_words_before_the_outputs_of_sent_calls_go_with_them)
 {
-    (void)state;
     (void)add_call("a");
     add_message("assistant", "And");
     (void)add_call("b");
@@ -141,9 +133,8 @@ static void context_words_before_the_outputs_of_sent_calls_go_with_them(void **s
 }
 
 /* Of a turn without calls they may be two messages of the upstream. */
-static void context_two_messages_of_a_turn_without_calls_stay_two(void **state)
+TEST(context_two_messages_of_a_turn_without_calls_stay_two)
 {
-    (void)state;
     made(add_message("assistant", "One."), 0, 0);
     made(add_message("assistant", "Two."), 0, 1);
     assert_messages(NULL, "[{\"role\":\"assistant\",\"content\":\"One.\"},"
@@ -151,9 +142,8 @@ static void context_two_messages_of_a_turn_without_calls_stay_two(void **state)
 }
 
 /* The message that a run makes for its client when it ends without words. */
-static void context_an_empty_answer_is_left_out(void **state)
+TEST(context_an_empty_answer_is_left_out)
 {
-    (void)state;
     add_message("user", "hi");
     made(add_message("assistant", ""), 0, 0);
     add_message("user", "hello?");
@@ -161,9 +151,8 @@ static void context_an_empty_answer_is_left_out(void **state)
                           "{\"role\":\"user\",\"content\":\"hello?\"}]");
 }
 
-static void context_images_make_a_list_of_parts(void **state)
+TEST(context_images_make_a_list_of_parts)
 {
-    (void)state;
     add("message", "",
         "{\"role\":\"user\",\"content\":[{\"type\":\"input_text\",\"text\":\"what is this\"},"
         "{\"type\":\"input_image\",\"image_url\":\"data:image/"
@@ -176,9 +165,8 @@ static void context_images_make_a_list_of_parts(void **state)
 }
 
 /* The output of a tool is text there; the picture follows in a message of the user. */
-static void context_pictures_from_tools_are_sent_with_the_next_message(void **state)
+TEST(context_pictures_from_tools_are_sent_with_the_next_message)
 {
-    (void)state;
     add("function_call", "call_1", "{\"name\":\"look\",\"arguments\":\"{}\"}");
     add("function_call_output", "call_1",
         "{\"output\":[{\"type\":\"input_text\",\"text\":\"here\"},"
@@ -204,7 +192,7 @@ static void context_pictures_from_tools_are_sent_with_the_next_message(void **st
 }
 
 /* item, its body, the function that the model called, its arguments */
-static void context_every_client_call_becomes_a_function_again(void **state)
+TEST(context_every_client_call_becomes_a_function_again)
 {
     static const struct {
         const char *type, *body, *name, *arguments;
@@ -239,7 +227,7 @@ static void context_every_client_call_becomes_a_function_again(void **state)
     }
 }
 
-static void context_outputs_of_every_kind_are_sent(void **state)
+TEST(context_outputs_of_every_kind_are_sent)
 {
     static const struct {
         const char *type, *body, *sent;
@@ -267,9 +255,8 @@ static void context_outputs_of_every_kind_are_sent(void **state)
 }
 
 /* The peer replayed every call under the name "local_shell". */
-static void context_bella_B1_calls_keep_their_names(void **state)
+TEST(context_bella_B1_calls_keep_their_names)
 {
-    (void)state;
     add_message("user", "weather?");
     add("function_call", "call_1",
         "{\"name\":\"get_weather\",\"arguments\":\"{}\",\"call_id\":\"call_1\"}");
@@ -290,9 +277,8 @@ static void context_bella_B1_calls_keep_their_names(void **state)
         "{\"role\":\"tool\",\"tool_call_id\":\"call_2\",\"content\":\"1\"}]");
 }
 
-static void context_calls_are_sent_in_the_models_order_after_text(void **state)
+TEST(context_calls_are_sent_in_the_models_order_after_text)
 {
-    (void)state;
     made(add_message("assistant", "let me look"), 0, 0);
     made(add("mcp_call", "call_b",
              "{\"name\":\"second\",\"arguments\":\"{}\",\"output\":\"B\",\"error\":null}"),
@@ -314,9 +300,8 @@ static void context_calls_are_sent_in_the_models_order_after_text(void **state)
 }
 
 /* Each was the first or second item of its own request. */
-static void context_calls_of_several_requests_stay_in_their_order(void **state)
+TEST(context_calls_of_several_requests_stay_in_their_order)
 {
-    (void)state;
     add("function_call", "call_a", "{\"name\":\"first\",\"arguments\":\"{}\"}")->model_index =
         1;
     add("function_call", "call_b", "{\"name\":\"second\",\"arguments\":\"{}\"}")->model_index =
@@ -335,9 +320,8 @@ static void context_calls_of_several_requests_stay_in_their_order(void **state)
 }
 
 /* A final tool's message is shown before its call, but sent to the model after it. */
-static void context_text_of_a_final_tool_follows_its_call(void **state)
+TEST(context_text_of_a_final_tool_follows_its_call)
 {
-    (void)state;
     made(add_message("assistant", "the answer"), 1, 0);
     made(add("mcp_call", "call_a",
              "{\"name\":\"final\",\"arguments\":\"{}\",\"output\":\"the "
@@ -358,13 +342,12 @@ static void sent(struct item_row *row)
 }
 
 /* Counting, leaving out and sending see the same text. */
-static void context_keeps_the_order_of_messages(void **state)
+TEST(context_keeps_the_order_of_messages)
 {
     static const char *const wanted[] = {"function_call", "mcp_call", "message",
                                          "function_call_output", "message"};
     json_auto_t *before = NULL, *after = NULL;
 
-    (void)state;
     made(add("function_call", "call_c",
              "{\"name\":\"f\",\"arguments\":\"{}\",\"call_id\":\"call_c\"}"),
          0, 0);
@@ -382,12 +365,11 @@ static void context_keeps_the_order_of_messages(void **state)
         assert_string_equal(item_row_type_name(items[i]), wanted[i]);
 }
 
-static void context_a_call_without_output_gets_a_placeholder(void **state)
+TEST(context_a_call_without_output_gets_a_placeholder)
 {
     json_auto_t *messages = NULL;
     const json_t *tool;
 
-    (void)state;
     made(add("function_call", "call_1",
              "{\"name\":\"f\",\"arguments\":\"{}\",\"call_id\":\"call_1\"}"),
          0, 0);
@@ -400,9 +382,8 @@ static void context_a_call_without_output_gets_a_placeholder(void **state)
     assert_non_null(strstr(json_get_string(tool, "content", ""), "incomplete"));
 }
 
-static void context_items_cut_by_a_crash_are_not_sent(void **state)
+TEST(context_items_cut_by_a_crash_are_not_sent)
 {
-    (void)state;
     add_message("user", "hi");
     made(
         add("message", "",
@@ -412,13 +393,12 @@ static void context_items_cut_by_a_crash_are_not_sent(void **state)
     assert_messages(NULL, "[{\"role\":\"user\",\"content\":\"hi\"}]");
 }
 
-static void context_an_incomplete_call_is_sent_only_if_it_was_answered(void **state)
+TEST(context_an_incomplete_call_is_sent_only_if_it_was_answered)
 {
     static const char half[] =
         "{\"name\":\"f\",\"arguments\":\"{\\\"ci\",\"call_id\":\"call_1\"}";
     struct item_row *call;
 
-    (void)state;
     add_message("user", "hi");
     call = add("function_call", "call_1", half);
     made(call, 0, 0);
@@ -436,9 +416,8 @@ static void context_an_incomplete_call_is_sent_only_if_it_was_answered(void **st
         "{\"role\":\"user\",\"content\":\"go on\"}]");
 }
 
-static void context_failed_calls_give_the_model_the_reason(void **state)
+TEST(context_failed_calls_give_the_model_the_reason)
 {
-    (void)state;
     made(add("mcp_call", "call_1",
              "{\"name\":\"f\",\"arguments\":\"{}\",\"output\":null,\"error\":{\"type\":\"mcp_"
              "tool_"
@@ -452,9 +431,8 @@ static void context_failed_calls_give_the_model_the_reason(void **state)
                     "city\"}]");
 }
 
-static void context_last_messages_counts_messages_only(void **state)
+TEST(context_last_messages_counts_messages_only)
 {
-    (void)state;
     add_message("user", "1");
     add_message("assistant", "2");
     add("reasoning", "", "{\"summary\":[]}");
@@ -466,9 +444,8 @@ static void context_last_messages_counts_messages_only(void **state)
 }
 
 /* The items of the run itself do not push its question out. */
-static void context_last_messages_keeps_the_items_of_the_run(void **state)
+TEST(context_last_messages_keeps_the_items_of_the_run)
 {
-    (void)state;
     add_message("user", "old");
     add_message("user", "question");
     made(add_message("assistant", "let me look"), 0, 0);
@@ -476,11 +453,10 @@ static void context_last_messages_keeps_the_items_of_the_run(void **state)
     assert_int_equal(context_start(items, count, 1, "run_2"), 2);
 }
 
-static void context_a_reused_call_id_has_its_own_output(void **state)
+TEST(context_a_reused_call_id_has_its_own_output)
 {
     json_auto_t *messages = NULL;
 
-    (void)state;
     for (int turn = 0; turn < 2; turn++) {
         made(add("function_call", "call_0",
                  "{\"name\":\"f\",\"arguments\":\"{}\",\"call_id\":\"call_0\"}"),
@@ -509,11 +485,10 @@ static json_t *call_sent_to(const char *upstream)
     return json_incref(json_array_get(json_object_get(answer, "tool_calls"), 0));
 }
 
-static void context_extra_content_of_a_call_is_sent_to_its_own_upstream_only(void **state)
+TEST(context_extra_content_of_a_call_is_sent_to_its_own_upstream_only)
 {
     static const char *const types[] = {"function_call", "mcp_call"};
 
-    (void)state;
     for (size_t i = 0; i < COUNT_OF(types); i++) {
         json_auto_t *theirs = NULL;
         json_auto_t *others = NULL;

@@ -1,14 +1,8 @@
 /* F33: what is counted of a history is never less than what is sent of it: over random histories,
  * the same ones each time. */
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "core/base/json.h"
 #include "core/base/mem.h"
@@ -18,6 +12,7 @@
 #include "core/run/context/context_fit.h"
 #include "core/run/context/long_messages.h"
 #include "tests/support/sanitized.h"
+#include "tests/support/test.h"
 #include "tests/unit/core/run/context/history.h"
 
 #define HISTORIES   1000
@@ -273,9 +268,8 @@ static void check_tokens(unsigned number, bool compact, bool noted)
     run_settings_clear(&asking.settings);
 }
 
-static void everything_that_is_sent_was_counted(void **state)
+TEST(everything_that_is_sent_was_counted)
 {
-    (void)state;
     for (unsigned number = 0; number < HISTORIES; number += CASE_STRIDE) {
         bool compact = number & 1;
 

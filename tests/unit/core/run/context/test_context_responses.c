@@ -1,15 +1,11 @@
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "core/base/json.h"
 #include "core/base/mem.h"
 #include "core/run/context/context_responses.h"
 #include "core/tool/registry.h"
 #include "tests/support/quoted.h"
+#include "tests/support/test.h"
 
 static const struct tool_handler function = {
     .name = "function", .flags = TOOL_NAMED | TOOL_AS_WRITTEN, .parameters = "{}"};
@@ -64,9 +60,8 @@ static void assert_input(const char *messages, const char *items)
     assert_member(chat, "input", expected);
 }
 
-static void messages_become_items(void **state)
+TEST(messages_become_items)
 {
-    (void)state;
     assert_input("{'role':'system','content':'s'},{'role':'user','content':'u'}",
                  "{'type':'message','role':'system','content':'s'},"
                  "{'type':'message','role':'user','content':'u'}");
@@ -86,9 +81,8 @@ static void messages_become_items(void **state)
     "{'id':'" id "','type':'function','function':{'name':'" name "','arguments':'" arguments \
     "'}}"
 
-static void calls_and_outputs_are_items_of_their_kind(void **state)
+TEST(calls_and_outputs_are_items_of_their_kind)
 {
-    (void)state;
     assert_input(
         "{'role':'assistant','content':null,'tool_calls':[" CALL("c1", "f", "{}") "," CALL(
             "c2", "sql",
@@ -105,9 +99,8 @@ static void calls_and_outputs_are_items_of_their_kind(void **state)
 }
 
 /* Models use ids again. */
-static void an_output_belongs_to_the_last_call_of_its_id(void **state)
+TEST(an_output_belongs_to_the_last_call_of_its_id)
 {
-    (void)state;
     assert_input(
         "{'role':'assistant','content':null,'tool_calls':[" CALL(
             "c", "sql", "{}") "]},"
@@ -128,9 +121,8 @@ static void an_output_belongs_to_the_last_call_of_its_id(void **state)
     "{'type':'message','role':'assistant','status':'completed','content':" \
     "[{'type':'output_text','text':'a','annotations':[]}]}"
 
-static void reasoning_is_sent_to_its_own_upstream_only(void **state)
+TEST(reasoning_is_sent_to_its_own_upstream_only)
 {
-    (void)state;
     assert_input(
         ANSWER("{'id':'rs_1','summary':[],'runnel':{'upstream':'here',"
                "'upstream_id':'rs_up','encrypted_content':'gA'}}"),
@@ -147,21 +139,20 @@ static void reasoning_is_sent_to_its_own_upstream_only(void **state)
                  "[{'type':'reasoning_text','text':'r'}]}," SAID);
 }
 
-static void tools_are_flat_and_not_strict_by_default(void **state)
+TEST(tools_are_flat_and_not_strict_by_default)
 {
     static const char offer[] =
         "{'messages':[],'tools':[{'type':'function','function':{'name':'f','parameters':{}}},"
         "{'type':'function','function':{'name':'g','strict':true}},"
         "{'type':'function','function':{'name':'sql','parameters':{}}}]}";
 
-    (void)state;
     assert_member(offer, "tools",
                   "[{'type':'function','name':'f','parameters':{},'strict':false},"
                   "{'type':'function','name':'g','parameters':null,'strict':true},"
                   "{'type':'custom','name':'sql','format':{'type':'text'}}]");
 }
 
-static void other_settings_are_translated_to_the_responses_api(void **state)
+TEST(other_settings_are_translated_to_the_responses_api)
 {
     /* clang-format off */
     static const struct {
@@ -182,7 +173,6 @@ static void other_settings_are_translated_to_the_responses_api(void **state)
     };
     /* clang-format on */
 
-    (void)state;
     for (size_t i = 0; i < COUNT_OF(cases); i++) {
         AUTO_FREE char *chat = mem_printf("[%s]", cases[i].chat);
         AUTO_FREE char *expected = mem_printf("[%s]", cases[i].expected);

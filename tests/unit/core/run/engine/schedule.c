@@ -28,18 +28,15 @@
 
 #include "tests/unit/core/run/engine/schedule.h"
 
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
-#include <cmocka.h>
-
 #include "core/base/log.h"
 #include "core/base/mem.h"
+#include "tests/support/test.h"
 #include "tests/unit/core/run/engine/world_client.h"
 #include "tests/unit/core/run/engine/world_database.h"
 #include "tests/unit/core/run/engine/world_model.h"
@@ -615,7 +612,7 @@ void explore(const struct exploration *exploration)
 
 /* ---- As a test program ---- */
 
-static void every_schedule_keeps_the_rules(void **state)
+TEST(every_schedule_keeps_the_rules)
 {
     explore(*state);
 }

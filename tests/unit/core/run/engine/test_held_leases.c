@@ -5,18 +5,14 @@
  * More leases than the table has buckets, so that chains of several are walked and cut as well.
  */
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "core/base/compiler.h"
 #include "core/base/mem.h"
 #include "core/run/engine/held_leases.h"
+#include "tests/support/test.h"
 
 #define MANY 3000 /* more than the table has buckets */
 
@@ -47,13 +43,12 @@ static size_t count_waiting(struct held_leases *held)
     return count;
 }
 
-static void test_all_added_leases_are_listed_with_their_fences(void **state)
+TEST(test_all_added_leases_are_listed_with_their_fences)
 {
     struct held_leases *held = held_leases_new();
     AUTO_FREE struct engine_lease *leases = NULL;
     AUTO_FREE bool *seen = mem_new_array(bool, MANY);
 
-    (void)state;
     for (unsigned i = 0; i < MANY; i++)
         add(held, i, false);
     for (unsigned i = 0; i < MANY; i += 3)
@@ -71,11 +66,10 @@ static void test_all_added_leases_are_listed_with_their_fences(void **state)
     held_leases_free(held);
 }
 
-static void test_waiting_runs_are_counted_once(void **state)
+TEST(test_waiting_runs_are_counted_once)
 {
     struct held_leases *held = held_leases_new();
 
-    (void)state;
     add(held, 0, true);
     add(held, 1, false);
     assert_int_equal(count_waiting(held), 1);

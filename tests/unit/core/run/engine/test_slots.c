@@ -6,18 +6,14 @@
  * suffices: slots have one lock and no waits, so threads could only change the order of the calls.
  */
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "core/base/clock.h"
 #include "core/base/compiler.h"
 #include "core/base/mem.h"
 #include "core/run/engine/slots.h"
+#include "tests/support/test.h"
 
 #define WAITERS 6
 
@@ -86,11 +82,10 @@ static int begin(void **state)
     return 0;
 }
 
-static void slots_serve_the_queue_in_order(void **state)
+TEST(slots_serve_the_queue_in_order)
 {
     struct slots *slots = slots_new(&(struct slots_limits){.node = 1});
 
-    (void)state;
     assert_true(take(slots, 0, "a"));
     assert_false(take(slots, 1, "a"));
     assert_false(take(slots, 2, "b"));
@@ -104,11 +99,10 @@ static void slots_serve_the_queue_in_order(void **state)
     slots_free(slots);
 }
 
-static void slots_of_a_full_project_do_not_delay_other_projects(void **state)
+TEST(slots_of_a_full_project_do_not_delay_other_projects)
 {
     struct slots *slots = slots_new(&(struct slots_limits){.node = 2});
 
-    (void)state;
     limits.runs = 1;
     assert_true(take(slots, 0, "a"));
     assert_false(take(slots, 1, "a"));
@@ -122,11 +116,10 @@ static void slots_of_a_full_project_do_not_delay_other_projects(void **state)
     slots_free(slots);
 }
 
-static void slots_alternate_between_projects(void **state)
+TEST(slots_alternate_between_projects)
 {
     struct slots *slots = slots_new(&(struct slots_limits){.node = 1});
 
-    (void)state;
     assert_true(take(slots, 0, "a"));
     for (unsigned i = 1; i < 4; i++)
         assert_false(take(slots, i, "a"));
@@ -140,11 +133,10 @@ static void slots_alternate_between_projects(void **state)
     slots_free(slots);
 }
 
-static void slots_waiters_can_leave_from_anywhere_in_the_queue(void **state)
+TEST(slots_waiters_can_leave_from_anywhere_in_the_queue)
 {
     struct slots *slots = slots_new(&(struct slots_limits){.node = 2});
 
-    (void)state;
     limits.runs = 1;
     assert_true(take(slots, 0, "a"));
     assert_true(take(slots, 1, "b"));
@@ -163,14 +155,13 @@ static void slots_waiters_can_leave_from_anywhere_in_the_queue(void **state)
 
 /* Searching the queue for each of them would take two thousand million steps. The time is the thread's own,
  * so a busy machine does not matter. */
-static void slots_are_fast_with_a_long_queue(void **state)
+TEST(slots_are_fast_with_a_long_queue)
 {
     static struct waiting_run crowd[65536];
     struct tenant tenant;
     struct slots *slots = slots_new(&(struct slots_limits){.node = 2});
     uint64_t start = clock_thread_ns();
 
-    (void)state;
     limits.runs = 1;
     tenant = tenant_of("a");
     for (size_t i = 0; i < COUNT_OF(crowd); i++) {
@@ -188,11 +179,10 @@ static void slots_are_fast_with_a_long_queue(void **state)
     slots_free(slots);
 }
 
-static void slots_waiters_that_leave_are_not_served(void **state)
+TEST(slots_waiters_that_leave_are_not_served)
 {
     struct slots *slots = slots_new(&(struct slots_limits){.node = 1});
 
-    (void)state;
     assert_true(take(slots, 0, "a"));
     assert_false(take(slots, 1, "a"));
     assert_false(take(slots, 2, "a"));
@@ -206,11 +196,10 @@ static void slots_waiters_that_leave_are_not_served(void **state)
     slots_free(slots);
 }
 
-static void slots_queue_has_a_limit(void **state)
+TEST(slots_queue_has_a_limit)
 {
     struct slots *slots = slots_new(&(struct slots_limits){.node = 1, .queue = 2});
 
-    (void)state;
     assert_true(take(slots, 0, "a"));
     assert_false(take(slots, 1, "a"));
     assert_false(slots_queue_full(slots));
@@ -221,11 +210,10 @@ static void slots_queue_has_a_limit(void **state)
     slots_free(slots);
 }
 
-static void slots_without_limits_are_always_free(void **state)
+TEST(slots_without_limits_are_always_free)
 {
     struct slots *slots = slots_new(&(struct slots_limits){0});
 
-    (void)state;
     for (unsigned i = 0; i < WAITERS; i++)
         assert_true(take(slots, i, "a"));
     assert_false(slots_queue_full(slots));
@@ -233,11 +221,10 @@ static void slots_without_limits_are_always_free(void **state)
 }
 
 /* F44. */
-static void slots_of_a_project_can_be_held_by_some_runs_only(void **state)
+TEST(slots_of_a_project_can_be_held_by_some_runs_only)
 {
     struct slots *slots = slots_new(&(struct slots_limits){0});
 
-    (void)state;
     limits.held = 2;
     for (unsigned i = 0; i < 3; i++)
         assert_true(take(slots, i, "a"));

@@ -30,13 +30,9 @@
 #include "tests/unit/core/run/engine/world.h"
 
 #include <assert.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "core/base/mem.h"
 #include "core/run/engine/recover.h"
@@ -44,6 +40,7 @@
 #include "core/store/tables/approvals/approval_holds.h"
 #include "core/store/tables/runs/runs.h"
 #include "server/encode/faces.h"
+#include "tests/support/test.h"
 #include "tests/unit/core/run/engine/schedule.h"
 #include "tests/unit/core/run/engine/world_client.h"
 #include "tests/unit/core/run/engine/world_database.h"
@@ -334,6 +331,7 @@ static void step(void)
         let_act(actor);
     else
         (void)let_time_pass();
+    streams_check_gone();
 }
 
 static void check_patience(void)

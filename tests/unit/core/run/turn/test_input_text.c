@@ -1,14 +1,9 @@
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "core/base/json.h"
 #include "core/base/mem.h"
 #include "core/run/turn/input_text.h"
+#include "tests/support/test.h"
 
 /* The text that is read from `arguments` in pieces of `step` bytes. */
 static char *read_in_pieces(const char *arguments, size_t step)
@@ -32,27 +27,24 @@ static void assert_text(const char *arguments, const char *expected)
     }
 }
 
-static void the_text_comes_out_as_it_is_written(void **state)
+TEST(the_text_comes_out_as_it_is_written)
 {
-    (void)state;
     assert_text("{\"input\":\"select 1\"}", "select 1");
     assert_text(" { \"input\" : \"\" } ", "");
     assert_text("{\n\t\"input\":\"caf\xC3\xA9\",\"more\":\"x\"}", "caf\xC3\xA9");
     assert_text("{\"input\":\"unfinis", "unfinis");
 }
 
-static void escapes_are_characters(void **state)
+TEST(escapes_are_characters)
 {
-    (void)state;
     assert_text("{\"input\":\"a\\\"b\\\\c\\/d\\b\\f\\n\\r\\te\"}", "a\"b\\c/d\b\f\n\r\te");
     assert_text("{\"input\":\"\\u0041\\u00e9\\u20AC\\ud83d\\ude00!\"}",
                 "A\xC3\xA9\xE2\x82\xAC\xF0\x9F\x98\x80!");
 }
 
 /* The same text as jansson reads. */
-static void the_text_is_what_a_json_parser_finds(void **state)
+TEST(the_text_is_what_a_json_parser_finds)
 {
-    (void)state;
     for (uint32_t code = 1; code < 0x600; code++) {
         AUTO_FREE char *arguments = mem_printf("{\"input\":\"x\\u%04x\"}", code);
         json_auto_t *object = json_parse_own(arguments);
@@ -61,7 +53,7 @@ static void the_text_is_what_a_json_parser_finds(void **state)
     }
 }
 
-static void arguments_of_another_shape_give_no_text(void **state)
+TEST(arguments_of_another_shape_give_no_text)
 {
     /* clang-format off */
     static const char *const others[] = {
@@ -73,7 +65,6 @@ static void arguments_of_another_shape_give_no_text(void **state)
     };
     /* clang-format on */
 
-    (void)state;
     for (size_t i = 0; i < COUNT_OF(others); i++)
         assert_text(others[i], "");
 }

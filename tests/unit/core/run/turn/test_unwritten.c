@@ -1,14 +1,9 @@
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "core/base/mem.h"
 #include "core/run/turn/unwritten.h"
+#include "tests/support/test.h"
 
 /* Few enough for a search, and so many that their places are noted. */
 #define FEW  3
@@ -41,11 +36,10 @@ static void assert_items(const struct unwritten *unwritten, int count, int chang
     }
 }
 
-static void the_last_state_of_an_item_is_written_at_its_first_place(void **state)
+TEST(the_last_state_of_an_item_is_written_at_its_first_place)
 {
     static const int counts[] = {FEW, MANY};
 
-    (void)state;
     for (size_t i = 0; i < 2; i++) {
         for (int changed = 0; changed < counts[i]; changed++) {
             struct unwritten unwritten = {0};
@@ -58,12 +52,11 @@ static void the_last_state_of_an_item_is_written_at_its_first_place(void **state
     }
 }
 
-static void the_last_state_of_a_step_is_written(void **state)
+TEST(the_last_state_of_a_step_is_written)
 {
     struct unwritten unwritten = {0};
     struct step_row row = {.id = "step_1", .status = STEP_IN_PROGRESS};
 
-    (void)state;
     unwritten_put_step(&unwritten, &row);
     row.status = STEP_COMPLETED;
     unwritten_put_step(&unwritten, &row);
@@ -75,12 +68,11 @@ static void the_last_state_of_a_step_is_written(void **state)
 }
 
 /* A model may use the same id in two turns. */
-static void a_call_is_identified_by_turn_and_id(void **state)
+TEST(a_call_is_identified_by_turn_and_id)
 {
     struct unwritten unwritten = {0};
     struct call_row row = {.turn = 1, .call_id = "call_1"};
 
-    (void)state;
     unwritten_put_call(&unwritten, &row);
     row.output = mem_strdup("done");
     unwritten_put_call(&unwritten, &row);
@@ -93,7 +85,7 @@ static void a_call_is_identified_by_turn_and_id(void **state)
     unwritten_clear(&unwritten);
 }
 
-static void everything_that_is_put_is_unwritten(void **state)
+TEST(everything_that_is_put_is_unwritten)
 {
     struct step_row step = {.id = "step_1"};
     struct call_row call = {.call_id = "call_1"};
@@ -101,7 +93,6 @@ static void everything_that_is_put_is_unwritten(void **state)
     struct variable variable = {.value = mem_strdup("v")};
     struct unwritten unwritten = {0};
 
-    (void)state;
     assert_true(unwritten_is_empty(&unwritten));
     unwritten.row = true;
     assert_false(unwritten_is_empty(&unwritten));
@@ -126,12 +117,11 @@ static void everything_that_is_put_is_unwritten(void **state)
     assert_true(unwritten_is_empty(&unwritten));
 }
 
-static void moving_gives_all_rows_to_the_write(void **state)
+TEST(moving_gives_all_rows_to_the_write)
 {
     struct unwritten unwritten = {0};
     struct run_write *write = run_write_new();
 
-    (void)state;
     put_items(&unwritten, MANY, "first");
     unwritten_move(&unwritten, write);
     assert_int_equal(write->item_count, MANY);

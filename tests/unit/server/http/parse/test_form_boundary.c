@@ -1,13 +1,7 @@
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-/* cmocka needs the four above. */
-#include <cmocka.h>
-
 #include "core/base/compiler.h"
 #include "core/base/mem.h"
 #include "server/http/parse/form_boundary.h"
+#include "tests/support/test.h"
 
 #define FORM    "multipart/form-data"
 #define SEVENTY "0123456789012345678901234567890123456789012345678901234567890123456789"
@@ -24,9 +18,8 @@ static void expect(const char *type, const char *boundary)
         assert_string_equal(found, boundary);
 }
 
-static void a_boundary_is_found_anywhere_in_the_header(void **state)
+TEST(a_boundary_is_found_anywhere_in_the_header)
 {
-    (void)state;
     expect(FORM "; boundary=abc", "abc");
     expect(FORM ";boundary=abc", "abc");
     expect(FORM "; Boundary=abc", "abc");
@@ -37,9 +30,8 @@ static void a_boundary_is_found_anywhere_in_the_header(void **state)
     expect(FORM "; note=\"\\\"; boundary=no\"; boundary=abc", "abc");
 }
 
-static void a_boundary_may_be_quoted(void **state)
+TEST(a_boundary_may_be_quoted)
 {
-    (void)state;
     expect(FORM "; boundary=\"abc\"", "abc");
     expect(FORM "; boundary=\"a b\"; charset=utf-8", "a b");
     expect(FORM "; boundary=\"a\\bc\"", "abc");
@@ -47,15 +39,13 @@ static void a_boundary_may_be_quoted(void **state)
 }
 
 /* As mail programs and old Java libraries write it. */
-static void a_boundary_need_not_be_quoted(void **state)
+TEST(a_boundary_need_not_be_quoted)
 {
-    (void)state;
     expect(FORM "; boundary=----=_Part_0_12:3", "----=_Part_0_12:3");
 }
 
-static void a_boundary_has_one_to_seventy_characters(void **state)
+TEST(a_boundary_has_one_to_seventy_characters)
 {
-    (void)state;
     expect(FORM "; boundary=a", "a");
     expect(FORM "; boundary=" SEVENTY, SEVENTY);
     expect(FORM "; boundary=" SEVENTY "0", NULL);
@@ -63,7 +53,7 @@ static void a_boundary_has_one_to_seventy_characters(void **state)
     expect(FORM "; boundary=\"\"", NULL);
 }
 
-static void an_invalid_boundary_is_not_found(void **state)
+TEST(an_invalid_boundary_is_not_found)
 {
     static const char *const types[] = {
         FORM,
@@ -86,7 +76,6 @@ static void an_invalid_boundary_is_not_found(void **state)
         FORM "; boundary=abc; =utf-8",
     };
 
-    (void)state;
     for (size_t i = 0; i < COUNT_OF(types); i++)
         expect(types[i], NULL);
 }

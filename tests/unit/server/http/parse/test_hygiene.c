@@ -1,13 +1,7 @@
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-/* cmocka needs the four above. */
-#include <cmocka.h>
-
 #include <string.h>
 
 #include "server/http/parse/hygiene.h"
+#include "tests/support/test.h"
 
 #define LIMIT 12288
 
@@ -40,7 +34,7 @@ static struct hygiene_report report_of(const struct sample *sample)
 
 #define HOST "Host|a.example:80"
 
-static void each_doubtful_head_gets_its_status(void **state)
+TEST(each_doubtful_head_gets_its_status)
 {
     static const struct sample samples[] = {
         {0, "GET", "/", "HTTP/1.1", {HOST}},
@@ -124,7 +118,6 @@ static void each_doubtful_head_gets_its_status(void **state)
          {HOST, "Authorization|Bearer a", "authorization|Bearer b"}},
     };
 
-    (void)state;
     for (size_t i = 0; i < sizeof(samples) / sizeof(*samples); i++) {
         struct hygiene_report report = report_of(&samples[i]);
 
@@ -136,12 +129,11 @@ static void each_doubtful_head_gets_its_status(void **state)
     }
 }
 
-static void the_body_is_described(void **state)
+TEST(the_body_is_described)
 {
     struct sample sample = {0, "POST", "/", "HTTP/1.1", {HOST, "Content-Length|1234"}};
     struct hygiene_report report = report_of(&sample);
 
-    (void)state;
     assert_true(report.has_body && !report.chunked && report.length == 1234);
     sample.headers[1] = "Transfer-Encoding|chunked";
     report = report_of(&sample);
@@ -151,7 +143,7 @@ static void the_body_is_described(void **state)
     assert_false(report.has_body);
 }
 
-static void size_is_limited_to_the_byte(void **state)
+TEST(size_is_limited_to_the_byte)
 {
     static char value[LIMIT];
     struct hygiene_header headers[] = {{"Host", 4, "a", 1}, {"X", 1, value, 0}};
@@ -159,7 +151,6 @@ static void size_is_limited_to_the_byte(void **state)
     /* "GET / HTTP/1.1\r\n", "Host: a\r\n", "X: \r\n" */
     size_t rest = LIMIT - 16 - 9 - 5;
 
-    (void)state;
     memset(value, 'v', sizeof(value));
     headers[1].value_length = rest;
     assert_int_equal(hygiene_check(&head).status, 0);
@@ -167,12 +158,11 @@ static void size_is_limited_to_the_byte(void **state)
     assert_int_equal(hygiene_check(&head).status, 431);
 }
 
-static void headers_are_limited_in_number(void **state)
+TEST(headers_are_limited_in_number)
 {
     struct hygiene_header headers[HYGIENE_HEADER_LIMIT + 1];
     struct hygiene_head head = {"GET", "/", "HTTP/1.1", headers, HYGIENE_HEADER_LIMIT, LIMIT};
 
-    (void)state;
     for (size_t i = 0; i <= HYGIENE_HEADER_LIMIT; i++)
         headers[i] = (struct hygiene_header){"X", 1, "1", 1};
     headers[0] = (struct hygiene_header){"Host", 4, "a", 1};
@@ -181,7 +171,7 @@ static void headers_are_limited_in_number(void **state)
     assert_int_equal(hygiene_check(&head).status, 431);
 }
 
-static void the_client_says_whether_the_connection_stays_open(void **state)
+TEST(the_client_says_whether_the_connection_stays_open)
 {
     static const struct {
         bool keep_alive;
@@ -198,7 +188,6 @@ static void the_client_says_whether_the_connection_stays_open(void **state)
         {false, {400, "GET", "/a b", "HTTP/1.1", {HOST}}},
     };
 
-    (void)state;
     for (size_t i = 0; i < sizeof(samples) / sizeof(*samples); i++)
         assert_int_equal(report_of(&samples[i].sample).keep_alive, samples[i].keep_alive);
 }

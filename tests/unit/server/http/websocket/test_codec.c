@@ -1,15 +1,9 @@
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-/* cmocka needs the four above. */
-#include <cmocka.h>
-
 #include <stdlib.h>
 #include <string.h>
 
 #include "core/base/buf.h"
 #include "server/http/websocket/codec.h"
+#include "tests/support/test.h"
 
 static struct buf received; /* messages, each followed by "|" */
 
@@ -49,11 +43,10 @@ static void assert_out(struct ws_codec *codec, const char *bytes, size_t length)
     buf_reset(out);
 }
 
-static void fragments_are_joined_around_pings(void **state)
+TEST(fragments_are_joined_around_pings)
 {
     struct ws_codec *codec = codec_new();
 
-    (void)state;
     feed(codec, 0x81, "one");
     feed(codec, 0x01, "tw");
     assert_int_equal(ws_codec_partial(codec), 2);
@@ -66,11 +59,10 @@ static void fragments_are_joined_around_pings(void **state)
     ws_codec_free(codec);
 }
 
-static void sent_messages_are_framed_and_end_with_a_close(void **state)
+TEST(sent_messages_are_framed_and_end_with_a_close)
 {
     struct ws_codec *codec = codec_new();
 
-    (void)state;
     ws_codec_text(codec, "{}", 2);
     ws_codec_ping(codec);
     assert_out(codec, "\x81\x02{}\x89\x00", 6);
@@ -84,11 +76,10 @@ static void sent_messages_are_framed_and_end_with_a_close(void **state)
     ws_codec_free(codec);
 }
 
-static void a_close_is_answered(void **state)
+TEST(a_close_is_answered)
 {
     struct ws_codec *codec = codec_new();
 
-    (void)state;
     feed(codec, 0x88, "\x03\xE8");
     assert_true(ws_codec_is_closed(codec));
     assert_out(codec, "\x88\x02\x03\xE8", 4);
@@ -108,11 +99,10 @@ static void assert_refused(int first_byte, const char *payload, int code)
     ws_codec_free(codec);
 }
 
-static void violations_of_the_protocol_are_refused(void **state)
+TEST(violations_of_the_protocol_are_refused)
 {
     char large[102] = {0};
 
-    (void)state;
     memset(large, ' ', 101);
     assert_refused(0xC1, "x", 1002); /* a reserved bit */
     assert_refused(0x83, "x", 1002); /* a reserved frame */
@@ -124,11 +114,10 @@ static void violations_of_the_protocol_are_refused(void **state)
     assert_refused(0x81, large, 1009);
 }
 
-static void pings_before_a_bad_frame_are_answered(void **state)
+TEST(pings_before_a_bad_frame_are_answered)
 {
     struct ws_codec *codec = codec_new();
 
-    (void)state;
     ws_codec_feed(codec, "\x89\x80\0\0\0\0\x09\x80\0\0\0\0", 12);
     assert_out(codec, "\x8A\x00\x88\x02\x03\xEA", 6);
     ws_codec_free(codec);

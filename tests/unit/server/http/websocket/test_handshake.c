@@ -1,14 +1,8 @@
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-/* cmocka needs the four above. */
-#include <cmocka.h>
-
 #include <string.h>
 
 #include "core/base/mem.h"
 #include "server/http/websocket/handshake.h"
+#include "tests/support/test.h"
 
 static const struct ws_handshake good = {
     .http_version = "HTTP/1.1",
@@ -30,21 +24,19 @@ static int status_of(const struct ws_handshake *handshake)
     return status;
 }
 
-static void the_example_of_the_rfc_is_accepted(void **state)
+TEST(the_example_of_the_rfc_is_accepted)
 {
     char accept[WS_ACCEPT_SIZE];
     int status;
 
-    (void)state;
     assert_int_equal(ws_handshake_check(&good, accept, &status, NULL), ERR_OK);
     assert_string_equal(accept, "s3pPLMBiTxaQ9kYGzzhZRbK+xOo=");
 }
 
-static void a_handshake_with_a_missing_header_is_refused(void **state)
+TEST(a_handshake_with_a_missing_header_is_refused)
 {
     struct ws_handshake one = good;
 
-    (void)state;
     one.http_version = "HTTP/1.0";
     assert_int_equal(status_of(&one), 400);
     one = good;
@@ -63,11 +55,10 @@ static void a_handshake_with_a_missing_header_is_refused(void **state)
     assert_int_equal(status_of(&one), 400);
 }
 
-static void only_an_upgrade_to_websocket_counts(void **state)
+TEST(only_an_upgrade_to_websocket_counts)
 {
     struct ws_handshake one = good;
 
-    (void)state;
     assert_true(ws_handshake_asked(&one));
     one.upgrade = "h2c, WebSocket";
     assert_true(ws_handshake_asked(&one));
@@ -90,9 +81,8 @@ static void expect_protocols(const char *offered, const char *bearer, const char
     assert_string_equal(got_protocol ? got_protocol : "none", protocol);
 }
 
-static void a_key_may_come_as_a_protocol(void **state)
+TEST(a_key_may_come_as_a_protocol)
 {
-    (void)state;
     expect_protocols(NULL, "none", "none");
     expect_protocols("", "none", "none");
     expect_protocols("responses", "none", "responses");

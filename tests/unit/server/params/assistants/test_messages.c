@@ -1,10 +1,3 @@
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-/* cmocka needs the four above. */
-#include <cmocka.h>
-
 #include <stdio.h>
 #include <string.h>
 
@@ -13,6 +6,7 @@
 #include "core/base/mem.h"
 #include "server/params/assistants/messages.h"
 #include "tests/support/quoted.h"
+#include "tests/support/test.h"
 
 static void expect_json(const char *got, const char *wanted)
 {
@@ -53,13 +47,12 @@ static void refused(const char *message, const char *api_code, const char *param
     assert_null(item.body);
 }
 
-static void a_message_is_an_item_of_its_thread(void **state)
+TEST(a_message_is_an_item_of_its_thread)
 {
     json_auto_t *json = quoted_json("{'role':'user','content':'hi','metadata':{'a':'b'}}");
     struct item_row item = {0};
     int64_t before = clock_wall_us();
 
-    (void)state;
     assert_int_equal(message_decode(json, "", "thread_1", &item, NULL), ERR_OK);
     assert_true(id_has_prefix(item.id, "msg_"));
     assert_string_equal(item.thread_id, "thread_1");
@@ -75,9 +68,8 @@ static void a_message_is_an_item_of_its_thread(void **state)
     item_row_clear(&item);
 }
 
-static void a_string_is_one_part_of_text(void **state)
+TEST(a_string_is_one_part_of_text)
 {
-    (void)state;
     becomes("{'role':'user','content':'hi'}",
             "{'role':'user','content':[{'type':'input_text','text':'hi'}],'attachments':[]}");
     becomes(
@@ -86,9 +78,8 @@ static void a_string_is_one_part_of_text(void **state)
         "'text':'hi'}],'attachments':[]}");
 }
 
-static void parts_become_parts(void **state)
+TEST(parts_become_parts)
 {
-    (void)state;
     becomes("{'role':'user','content':[{'type':'text','text':'look'},"
             "{'type':'image_url','image_url':{'url':'https://a/b.png'}},"
             "{'type':'image_file','image_file':{'file_id':'file-1','detail':'low'}}]}",
@@ -97,9 +88,8 @@ static void parts_become_parts(void **state)
             "{'type':'input_image','file_id':'file-1','detail':'low'}],'attachments':[]}");
 }
 
-static void attachments_are_kept(void **state)
+TEST(attachments_are_kept)
 {
-    (void)state;
     becomes("{'role':'user','content':'x','attachments':null}",
             "{'role':'user','content':[{'type':'input_text','text':'x'}],'attachments':[]}");
     becomes(
@@ -109,9 +99,8 @@ static void attachments_are_kept(void **state)
         "[{'file_id':'file-1','tools':[{'type':'file_search'},{'type':'code_interpreter'}]}]}");
 }
 
-static void a_message_has_a_role_and_content(void **state)
+TEST(a_message_has_a_role_and_content)
 {
-    (void)state;
     refused("{'content':'x'}", "missing_required_parameter", "role",
             "Missing required parameter: 'role'.");
     refused("{'role':'system','content':'x'}", "invalid_value", "role",
@@ -131,9 +120,8 @@ static void a_message_has_a_role_and_content(void **state)
         "empty array instead.");
 }
 
-static void parts_have_known_types_and_their_fields(void **state)
+TEST(parts_have_known_types_and_their_fields)
 {
-    (void)state;
     refused("{'role':'user','content':['x']}", "invalid_type", "content[0]",
             "Invalid type for 'content[0]': expected an object, but got a string instead.");
     refused("{'role':'user','content':[{'type':'audio'}]}", "invalid_value", "content[0].type",
@@ -157,7 +145,7 @@ static void parts_have_known_types_and_their_fields(void **state)
         "Invalid value: 'image_url'. Supported values are: 'text'.");
 }
 
-static void a_message_has_limits(void **state)
+TEST(a_message_has_limits)
 {
     json_auto_t *json = quoted_json("{'role':'user','content':[]}");
     json_t *content = json_object_get(json, "content");
@@ -165,7 +153,6 @@ static void a_message_has_limits(void **state)
     struct item_row item = {0};
     struct err err;
 
-    (void)state;
     for (size_t i = 0; i <= MESSAGE_PART_LIMIT; i++)
         json_array_append_new(content, json_build("{s:s, s:s}", "type", "text", "text", "x"));
     assert_int_equal(message_decode(json, "", "", &item, &err), ERR_INVALID);
@@ -177,9 +164,8 @@ static void a_message_has_limits(void **state)
     assert_string_equal(err.place, "messages[3].content");
 }
 
-static void attachments_name_files_and_tools(void **state)
+TEST(attachments_name_files_and_tools)
 {
-    (void)state;
     refused("{'role':'user','content':'x','attachments':[{}]}", "missing_required_parameter",
             "attachments[0].file_id", "Missing required parameter: 'attachments[0].file_id'.");
     refused("{'role':'user','content':'x','attachments':[{'file_id':'file-1','tools':"
@@ -189,7 +175,7 @@ static void attachments_name_files_and_tools(void **state)
             "'file_search'.");
 }
 
-static void lists_of_messages_say_which_one_is_wrong(void **state)
+TEST(lists_of_messages_say_which_one_is_wrong)
 {
     json_auto_t *good = quoted_json("{'additional_messages':[{'role':'user','content':'a'},"
                                     "{'role':'assistant','content':'b'}]}");
@@ -200,7 +186,6 @@ static void lists_of_messages_say_which_one_is_wrong(void **state)
     size_t count = 7;
     struct err err;
 
-    (void)state;
     assert_int_equal(
         messages_decode(none, "", "additional_messages", "thread_1", &items, &count, &err),
         ERR_OK);
@@ -221,7 +206,7 @@ static void lists_of_messages_say_which_one_is_wrong(void **state)
     assert_null(items);
 }
 
-static void a_thread_is_made_with_its_messages(void **state)
+TEST(a_thread_is_made_with_its_messages)
 {
     json_auto_t *json =
         quoted_json("{'messages':[{'role':'user','content':'a'}],'metadata':{'k':'v'},"
@@ -231,7 +216,6 @@ static void a_thread_is_made_with_its_messages(void **state)
     struct item_row *messages = NULL;
     size_t count = 0;
 
-    (void)state;
     assert_int_equal(thread_decode(json, "", &thread, &messages, &count, NULL), ERR_OK);
     assert_true(id_has_prefix(thread.id, "thread_"));
     assert_int_equal(count, 1);
@@ -248,7 +232,7 @@ static void a_thread_is_made_with_its_messages(void **state)
     thread_row_clear(&thread);
 }
 
-static void a_bad_thread_says_where(void **state)
+TEST(a_bad_thread_says_where)
 {
     static const struct {
         const char *json;
@@ -263,7 +247,6 @@ static void a_bad_thread_says_where(void **state)
          "thread.tool_resources.code_interpreter.file_ids[0]"},
     };
 
-    (void)state;
     for (size_t i = 0; i < COUNT_OF(cases); i++) {
         json_auto_t *json = quoted_json(cases[i].json);
         struct thread_row thread = {0};

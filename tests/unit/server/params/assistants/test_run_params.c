@@ -1,10 +1,3 @@
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-/* cmocka needs the four above. */
-#include <cmocka.h>
-
 #include <stdio.h>
 #include <string.h>
 
@@ -12,6 +5,7 @@
 #include "core/base/mem.h"
 #include "server/params/assistants/run_params.h"
 #include "tests/support/quoted.h"
+#include "tests/support/test.h"
 
 static void good(const char *text)
 {
@@ -36,9 +30,8 @@ static void bad(const char *text, const char *api_code, const char *param,
     assert_string_equal(err.word, api_code);
 }
 
-static void absent_and_null_parameters_are_fine(void **state)
+TEST(absent_and_null_parameters_are_fine)
 {
-    (void)state;
     good("{}");
     good("{'model':null,'tools':null,'tool_choice':null,'response_format':null,"
          "'truncation_strategy':null,'temperature':null,'top_p':null,'reasoning_effort':null,"
@@ -46,9 +39,8 @@ static void absent_and_null_parameters_are_fine(void **state)
          "'parallel_tool_calls':null,'metadata':null}");
 }
 
-static void everything_an_assistant_can_have_is_accepted(void **state)
+TEST(everything_an_assistant_can_have_is_accepted)
 {
-    (void)state;
     good("{'model':'gpt-4o','instructions':'be kind','temperature':2,'top_p':0.5,"
          "'reasoning_effort':'xhigh','max_prompt_tokens':256,'max_completion_tokens':1000,"
          "'parallel_tool_calls':false,'metadata':{'a':'b'},"
@@ -61,12 +53,11 @@ static void everything_an_assistant_can_have_is_accepted(void **state)
          "{'type':'custom','name':'note'},{'type':'local_shell'},{'type':'web_search'}]}");
 }
 
-static void tools_have_a_type_and_a_number(void **state)
+TEST(tools_have_a_type_and_a_number)
 {
     json_auto_t *object = quoted_json("{'tools':[]}");
     struct err err;
 
-    (void)state;
     bad("{'tools':{}}", "invalid_type", "tools",
         "Invalid type for 'tools': expected an array, but got an object instead.");
     bad("{'tools':['function']}", "invalid_type", "tools[0]",
@@ -89,9 +80,8 @@ static void tools_have_a_type_and_a_number(void **state)
                         "maximum length 128, but got an array with length 129 instead.");
 }
 
-static void functions_have_a_name(void **state)
+TEST(functions_have_a_name)
 {
-    (void)state;
     bad("{'tools':[{'type':'function'}]}", "missing_required_parameter", "tools[0].function",
         "Missing required parameter: 'tools[0].function'.");
     bad("{'tools':[{'type':'code_interpreter'},{'type':'function','function':{}}]}",
@@ -112,9 +102,8 @@ static void functions_have_a_name(void **state)
         "invalid_value", "tools[1]", "Invalid 'tools[1]': duplicate function name 'f'.");
 }
 
-static void parameters_of_functions_describe_an_object(void **state)
+TEST(parameters_of_functions_describe_an_object)
 {
-    (void)state;
     good("{'tools':[{'type':'function','function':{'name':'f','parameters':{}}}]}");
     good("{'tools':[{'type':'function','function':{'name':'f','parameters':"
          "{'type':'object','properties':{'a':{'type':'string'}}}}}]}");
@@ -134,9 +123,8 @@ static void parameters_of_functions_describe_an_object(void **state)
     "}}]}"
 #define REFUSED "tools[0].function.parameters", "Invalid schema for function 'f': "
 
-static void strict_functions_have_closed_schemas(void **state)
+TEST(strict_functions_have_closed_schemas)
 {
-    (void)state;
     good(STRICT("{'type':'object','properties':{'a':{'type':['string','null']},"
                 "'b':{'type':'array','items':{'$ref':'#/$defs/n'}},"
                 "'c':{'anyOf':[{'type':'string'},{'type':'object','properties':{},"
@@ -155,9 +143,8 @@ static void strict_functions_have_closed_schemas(void **state)
         REFUSED "schema must be a JSON Schema of 'type: \"object\"', got 'type: \"None\"'.");
 }
 
-static void strictness_reaches_every_schema_inside(void **state)
+TEST(strictness_reaches_every_schema_inside)
 {
-    (void)state;
     bad(STRICT("{'type':'object','properties':{'a':{'type':'object','properties':{}}},"
                "'required':['a'],'additionalProperties':false}"),
         "invalid_function_parameters",
@@ -183,9 +170,8 @@ static void strictness_reaches_every_schema_inside(void **state)
         REFUSED "In context=('properties', 'a'), array schema missing items.");
 }
 
-static void tools_of_every_type_are_checked(void **state)
+TEST(tools_of_every_type_are_checked)
 {
-    (void)state;
     bad("{'tools':[{'type':'mcp'}]}", "missing_required_parameter", "tools[0].server_label",
         "Missing required parameter: 'tools[0].server_label'.");
     bad("{'tools':[{'type':'custom'}]}", "missing_required_parameter", "tools[0].name",
@@ -200,9 +186,8 @@ static void tools_of_every_type_are_checked(void **state)
         "Missing required parameter: 'tools[0].file_search.ranking_options.score_threshold'.");
 }
 
-static void a_tool_choice_is_a_keyword_or_names_a_tool(void **state)
+TEST(a_tool_choice_is_a_keyword_or_names_a_tool)
 {
-    (void)state;
     good("{'tool_choice':'required'}");
     good("{'tool_choice':{'type':'file_search'}}");
     good("{'tool_choice':{'type':'function','function':{'name':'f'}}}");
@@ -221,9 +206,8 @@ static void a_tool_choice_is_a_keyword_or_names_a_tool(void **state)
         "tool_choice.server_label", "Missing required parameter: 'tool_choice.server_label'.");
 }
 
-static void a_response_format_is_auto_or_an_object(void **state)
+TEST(a_response_format_is_auto_or_an_object)
 {
-    (void)state;
     good("{'response_format':'auto'}");
     good("{'response_format':{'type':'json_object'}}");
     good("{'response_format':{'type':'json_schema','json_schema':{'name':'x','schema':"
@@ -249,9 +233,8 @@ static void a_response_format_is_auto_or_an_object(void **state)
         "required to be supplied and to be false.");
 }
 
-static void numbers_have_ranges(void **state)
+TEST(numbers_have_ranges)
 {
-    (void)state;
     bad("{'temperature':2.5}", "decimal_above_max_value", "temperature",
         "Invalid 'temperature': decimal above maximum value. Expected a value <= 2, but got "
         "2.5 "
@@ -271,9 +254,8 @@ static void numbers_have_ranges(void **state)
         "instead.");
 }
 
-static void truncation_to_last_messages_says_how_many(void **state)
+TEST(truncation_to_last_messages_says_how_many)
 {
-    (void)state;
     good("{'truncation_strategy':{'type':'auto','last_messages':null}}");
     bad("{'truncation_strategy':{'type':'last_messages'}}", "missing_required_parameter",
         "truncation_strategy.last_messages",
@@ -287,13 +269,12 @@ static void truncation_to_last_messages_says_how_many(void **state)
         "Invalid value: 'middle'. Supported values are: 'auto' and 'last_messages'.");
 }
 
-static void texts_have_lengths(void **state)
+TEST(texts_have_lengths)
 {
     json_auto_t *object = json_object();
     AUTO_FREE char *text = mem_zeroed(256002, 1);
     struct err err;
 
-    (void)state;
     memset(text, 'x', 256000);
     json_set_string(object, "instructions", text);
     assert_int_equal(run_params_check(object, &err), ERR_OK);

@@ -1,15 +1,9 @@
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-/* cmocka needs the four above. */
-#include <cmocka.h>
-
 #include <string.h>
 
 #include "core/base/json.h"
 #include "core/base/mem.h"
 #include "server/params/responses/prompt_template.h"
+#include "tests/support/test.h"
 
 static struct err err;
 
@@ -52,18 +46,17 @@ static void is(const json_t *value, const char *text)
         fail_msg("%s is not %s", got, text);
 }
 
-static void variables_are_listed_once_in_order(void **state)
+TEST(variables_are_listed_once_in_order)
 {
     json_auto_t *template =
         template_of("{\"instructions\": \"{{b}} {{ a }} {{b}} {{ no way }} {{}} {c} {{d\","
                     " \"input\": [{\"role\": \"user\", \"content\": \"{{{{e}}}}\"}]}");
     json_auto_t *names = prompt_template_variables(template);
 
-    (void)state;
     is(names, "[\"b\", \"a\", \"e\"]");
 }
 
-static void text_is_filled_in(void **state)
+TEST(text_is_filled_in)
 {
     json_auto_t *filled =
         apply("{\"instructions\": \"Speak {{ language }}, {{name}}! {{x y}}\"}",
@@ -71,14 +64,13 @@ static void text_is_filled_in(void **state)
               "\"{{name}}\", \"name\": {\"type\": \"input_text\", \"text\": "
               "\"Ann\"}}}, \"input\": \"Hi {{name}}\"}");
 
-    (void)state;
     /* Values are not searched for variables again, and neither is the request's own input. */
     is(json_object_get(filled, "instructions"), "\"Speak {{name}}, Ann! {{x y}}\"");
     is(json_object_get(filled, "input"), "\"Hi {{name}}\"");
     is(json_object_get(json_object_get(filled, "prompt"), "version"), "\"3\"");
 }
 
-static void messages_come_with_the_instructions_in_front(void **state)
+TEST(messages_come_with_the_instructions_in_front)
 {
     json_auto_t *filled =
         apply("{\"instructions\": \"Be brief.\", \"input\": [{\"role\": \"user\", \"content\": "
@@ -88,7 +80,6 @@ static void messages_come_with_the_instructions_in_front(void **state)
     size_t i;
     json_t *message;
 
-    (void)state;
     json_array_foreach (json_object_get(filled, "instructions"), i, message) {
         assert_memory_equal(json_get_string(message, "id", ""), "msg_", 4);
         assert_string_equal(json_get_string(message, "status", ""), "completed");
@@ -104,14 +95,13 @@ static void messages_come_with_the_instructions_in_front(void **state)
        "\"output_text\", \"text\": \"Hi Ann\", \"annotations\": [], \"logprobs\": []}]}]");
 }
 
-static void a_picture_splits_the_text_around_it(void **state)
+TEST(a_picture_splits_the_text_around_it)
 {
     json_auto_t *filled =
         apply("{\"input\": [{\"role\": \"user\", \"content\": \"Look: {{it}}{{it}} Nice?\"}]}",
               "{\"prompt\": {\"id\": \"pmpt_1\", \"variables\": {\"it\": {\"type\": "
               "\"input_image\", \"image_url\": \"x\"}}}}");
 
-    (void)state;
     is(json_object_get(json_array_get(json_object_get(filled, "instructions"), 0), "content"),
        "[{\"type\": \"input_text\", \"text\": \"Look: \"},"
        " {\"type\": \"input_image\", \"image_url\": \"x\"},"
@@ -119,13 +109,12 @@ static void a_picture_splits_the_text_around_it(void **state)
        " {\"type\": \"input_text\", \"text\": \" Nice?\"}]");
 }
 
-static void settings_of_the_request_win_over_the_template(void **state)
+TEST(settings_of_the_request_win_over_the_template)
 {
     json_auto_t *filled =
         apply("{\"instructions\": \"A\", \"model\": \"a\", \"temperature\": 1}",
               "{\"prompt\": {\"id\": \"pmpt_1\"}, \"instructions\": \"B\", \"model\": \"b\"}");
 
-    (void)state;
     is(json_object_get(filled, "instructions"), "\"B\"");
     is(json_object_get(filled, "model"), "\"b\"");
     is(json_object_get(filled, "temperature"), "1");
@@ -143,9 +132,8 @@ static void apply_refused(const char *template, const char *variables, const cha
         fail_msg("'%s' does not say '%s'", err.text, text);
 }
 
-static void every_variable_must_be_given_and_no_other(void **state)
+TEST(every_variable_must_be_given_and_no_other)
 {
-    (void)state;
     apply_refused("{\"instructions\": \"{{a}}\"}", "null", "prompt.variables.a",
                   "Missing required parameter: 'prompt.variables.a'.");
     apply_refused("{\"instructions\": \"{{a}}\"}", "{\"a\": \"1\", \"b\": \"2\"}",
@@ -155,13 +143,12 @@ static void every_variable_must_be_given_and_no_other(void **state)
                   "prompt.variables.a", "expected a string, but got an object");
 }
 
-static void the_filled_in_text_has_a_limit(void **state)
+TEST(the_filled_in_text_has_a_limit)
 {
     size_t length = PROMPT_TEXT_LIMIT / 3;
     char *text = mem_new_array(char, length + 1);
     AUTO_FREE char *variables = NULL;
 
-    (void)state;
     memset(text, 'x', length);
     variables = mem_printf("{\"a\": \"%s\"}", text);
     apply_refused("{\"instructions\": \"{{a}}{{a}}{{a}}{{a}}\"}", variables, "prompt.variables",
@@ -181,9 +168,8 @@ static void refused(const char *text, const char *param, const char *complaint)
         fail_msg("'%s' does not say '%s'", err.text, complaint);
 }
 
-static void a_template_is_checked_like_a_request(void **state)
+TEST(a_template_is_checked_like_a_request)
 {
-    (void)state;
     refused("{}", "instructions", "Missing required parameter: 'instructions'.");
     refused("{\"instructions\": 1}", "instructions", "Invalid type for 'instructions'");
     refused("{\"instructions\": \"x\", \"temperature\": 3}", "temperature", "Invalid");
@@ -194,12 +180,11 @@ static void a_template_is_checked_like_a_request(void **state)
             "input[0].type", "Supported values are: 'message'.");
 }
 
-static void an_unknown_version_is_not_found(void **state)
+TEST(an_unknown_version_is_not_found)
 {
     static const char *const wrong[] = {"", "0", "-1", "1x", "9999999999"};
     int version = 7;
 
-    (void)state;
     assert_int_equal(prompt_version_parse("pmpt_1", "12", &version, &err), ERR_OK);
     assert_int_equal(version, 12);
     assert_int_equal(prompt_version_parse("pmpt_1", NULL, &version, &err), ERR_OK);

@@ -1,16 +1,10 @@
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-/* cmocka needs the four above. */
-#include <cmocka.h>
-
 #include <stdlib.h>
 #include <string.h>
 
 #include "core/base/buf.h"
 #include "core/base/mem.h"
 #include "server/api/responses/socket/memory.h"
+#include "tests/support/test.h"
 
 static struct ws_budget budget;
 static struct ws_memory *memory;
@@ -58,11 +52,10 @@ static void assert_items(const struct past *past, size_t limit, const char *ids)
     item_rows_free(rows, count);
 }
 
-static void a_chain_is_read_from_its_beginning(void **state)
+TEST(a_chain_is_read_from_its_beginning)
 {
     struct ws_response *a = keep("a", NULL, 1), *b = keep("b", a->past, 1);
 
-    (void)state;
     (void)keep("c", b->past, 1);
     assert_items(ws_memory_find(memory, "c")->past, 10, "a b c ");
     assert_items(ws_memory_find(memory, "c")->past, 2, "b c ");
@@ -70,19 +63,17 @@ static void a_chain_is_read_from_its_beginning(void **state)
     assert_null(ws_memory_find(memory, "d"));
 }
 
-static void a_response_that_others_continue_is_kept(void **state)
+TEST(a_response_that_others_continue_is_kept)
 {
     struct ws_response *a = keep("a", NULL, 1), *b = keep("b", a->past, 1);
 
-    (void)state;
     ws_memory_forget(memory, a);
     assert_null(ws_memory_find(memory, "a"));
     assert_items(b->past, 10, "a b ");
 }
 
-static void the_least_recently_used_chain_is_forgotten(void **state)
+TEST(the_least_recently_used_chain_is_forgotten)
 {
-    (void)state;
     budget.limit = 10000;
     (void)keep("a", NULL, 3000);
     (void)keep("b", NULL, 3000);
@@ -92,19 +83,17 @@ static void the_least_recently_used_chain_is_forgotten(void **state)
     assert_null(ws_memory_find(memory, "b"));
 }
 
-static void a_response_without_room_is_known_but_not_kept(void **state)
+TEST(a_response_without_room_is_known_but_not_kept)
 {
-    (void)state;
     budget.limit = 100;
     assert_null(keep("a", NULL, 3000)->past);
     assert_non_null(ws_memory_find(memory, "a"));
 }
 
-static void a_waiting_response_is_not_forgotten(void **state)
+TEST(a_waiting_response_is_not_forgotten)
 {
     struct ws_response *a = keep("a", NULL, 3000);
 
-    (void)state;
     a->waiting = &budget;
     budget.limit = 5000;
     assert_null(keep("b", NULL, 3000)->past);
