@@ -372,6 +372,8 @@ static void maintain_events(struct keeper *keeper)
 
     if (store_idempotency_forget(keeper->server->store, &err))
         complain("old idempotency keys were not forgotten", &err);
+    if (store_deletion_marks_forget(keeper->server->store, &err))
+        complain("old deletion marks were not forgotten", &err);
     if (store_events_maintain(keeper->server->store, keeper->server->config->event_retention,
                               &err))
         complain("the event log was not maintained", &err);

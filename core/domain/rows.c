@@ -151,6 +151,11 @@ const char *item_row_type_name(const struct item_row *row)
     return *row->other_type ? row->other_type : item_type_name(row->type);
 }
 
+bool item_row_is_rule(const struct item_row *row)
+{
+    return strcmp(row->role, "system") == 0 || strcmp(row->role, "developer") == 0;
+}
+
 void item_row_clear(struct item_row *row)
 {
     free(row->body);

@@ -248,7 +248,7 @@ static void continue_request(struct chat *chat)
     if (!chat->sink || chat->continued)
         return;
     chat->continued = true;
-    chat->sink->ops->answer(chat->sink, REQUEST_CONTINUE, NULL);
+    chat->sink->ops->answer(chat->sink, &(struct sink_answer){.status = REQUEST_CONTINUE});
     close_sink(chat);
 }
 

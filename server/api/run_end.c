@@ -33,7 +33,7 @@ static void continue_request(struct sink *sink)
     struct sink *request = awaiting->request;
 
     free(awaiting);
-    request->ops->answer(request, REQUEST_CONTINUE, NULL);
+    request->ops->answer(request, &(struct sink_answer){.status = REQUEST_CONTINUE});
     request->ops->close(request);
 }
 

@@ -72,6 +72,7 @@ struct config {
     size_t websocket_memory; /* bytes */
 
     int unknown_parameters; /* enum unknown_parameters */
+    int unavailable_tools;  /* enum unavailable_tools */
     int history;            /* enum run_history */
     char *cors_origins;     /* NULL: none; "*", or origins separated by commas */
     int log;                /* enum log_level */

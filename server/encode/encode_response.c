@@ -179,6 +179,7 @@ static void set_response_config(json_t *object, const json_t *config)
     field_hide_secrets(object);
     field_copy_present(object, config, "prompt");
     field_copy_present(object, config, "prompt_cache_options");
+    field_set_unavailable(object, config);
 }
 
 static void set_response_links(json_t *object, const struct run_row *row)

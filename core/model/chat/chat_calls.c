@@ -31,6 +31,7 @@
 #include "core/base/json.h"
 #include "core/base/log.h"
 #include "core/base/mem.h"
+#include "core/model/call_name.h"
 
 #define NO_INDEX (-1)
 
@@ -94,9 +95,9 @@ static const char *word_or_none(const json_t *object, const char *key)
     return word[0] ? word : NULL;
 }
 
-/* Some servers leave out the "function" around name and arguments. Arguments that came as an
- * object become text, which *ret_text owns. */
-static struct delta read_delta(const json_t *value, char **ret_text)
+/* Some servers leave out the "function" around name and arguments. The name is repaired, and arguments
+ * that came as an object become text: *ret_name and *ret_text own these. */
+static struct delta read_delta(const json_t *value, char **ret_name, char **ret_text)
 {
     const json_t *function = json_object_get(value, "function");
     struct delta delta = {.index = json_get_int(value, "index", NO_INDEX),
@@ -108,6 +109,8 @@ static struct delta read_delta(const json_t *value, char **ret_text)
     if (!json_is_object(function))
         function = value;
     delta.name = word_or_none(function, "name");
+    if (delta.name)
+        delta.name = *ret_name = mem_strndup(delta.name, call_name_length(delta.name));
     arguments = json_object_get(function, "arguments");
     if (json_is_string(arguments)) {
         delta.arguments = json_string_value(arguments);
@@ -388,8 +391,9 @@ static bool has_ended(const struct chat_calls *calls, const struct chat_call *ca
 enum err_code chat_calls_take(struct chat_calls *calls, const json_t *value,
                               struct chat_sink *sink, struct chat_failure *failure)
 {
+    AUTO_FREE char *name = NULL;
     AUTO_FREE char *text = NULL;
-    struct delta delta = read_delta(value, &text);
+    struct delta delta = read_delta(value, &name, &text);
     size_t extra = extra_length(&delta);
     bool speaks = delta.id || delta.name || delta.length;
     struct chat_call *call;

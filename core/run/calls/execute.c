@@ -31,6 +31,7 @@
 
 #include "core/base/clock.h"
 #include "core/base/json.h"
+#include "core/base/json_number.h"
 #include "core/base/log.h"
 #include "core/base/mem.h"
 #include "core/memory/skill.h"
@@ -92,6 +93,9 @@ enum err_code run_prepare_call(struct run *run, const struct call *call, json_t 
     } else {
         rc = tool_arguments_read(call->name, parameters, text, budget, ret_args, err);
     }
+    /* A handler reads numbers, a remote server gets what was written. */
+    if (!rc && !call->use->remote)
+        *ret_args = json_round(*ret_args);
     if (rc && call->use->handler->explain)
         call->use->handler->explain(err);
     return rc;

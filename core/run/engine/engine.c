@@ -76,7 +76,7 @@ struct engine *engine_new(const struct engine_options *options)
     if (engine->options.notice_seconds <= 0)
         engine->options.notice_seconds = 15;
     if (!engine->options.context_limit)
-        engine->options.context_limit = 2000;
+        engine->options.context_limit = 20000;
     engine->loop_count = options->loops ? options->loops : (unsigned)(cores > 0 ? cores : 1);
     engine->loops = mem_new_array(struct engine_loop, engine->loop_count);
     for (unsigned i = 0; i < engine->loop_count; i++) {

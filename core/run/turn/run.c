@@ -40,6 +40,7 @@
 #include "core/base/log.h"
 #include "core/base/mem.h"
 #include "core/run/catalog/tool_settings.h"
+#include "core/run/catalog/unavailable.h"
 
 bool run_is_resumable(const struct run *run)
 {
@@ -121,12 +122,16 @@ static void start(struct run *run)
     emit_status(run);
 }
 
-/* The tools of a response were checked when its request came. An assistant may have tools that this
- * server does not execute: they are accepted and kept, and fail a run that would need them. */
+/* The tools of a response were checked when its request came. Those of an assistant are kept as they are
+ * and checked only here. */
 static bool resolve_tools(struct run *run)
 {
     struct err err;
 
+    if (unavailable_tools_check(run->settings.tools, &err)) {
+        run_fail(run, "invalid_prompt", err.text);
+        return false;
+    }
     if (tool_set_init(&run->tools, run->settings.tools, &run->settings, &err) == ERR_OK) {
         tool_set_load_items(&run->tools, run->history, run->history_count);
         if (tool_set_check_permissions(&run->tools, &err) == ERR_OK) {
@@ -294,20 +299,29 @@ void run_truncate(struct run *run, const char *reason)
     end(run, RUN_EV_TRUNCATE);
 }
 
-void run_fail(struct run *run, const char *code, const char *message)
+void run_fail_as(struct run *run, const struct run_failure *failure)
 {
-    json_auto_t *error = json_build("{s:s, s:s}", "code", code, "message", message);
+    json_auto_t *error =
+        json_build("{s:s, s:s}", "code", failure->code, "message", failure->message);
 
     if (run->life != RUN_ALIVE)
         return;
-    log_info("run %s failed: %s: %s", run->row.id, code, message);
+    log_info("run %s failed: %s: %s", run->row.id, failure->code, failure->message);
     if (!run->chain.failed)
         run->chain.failed = CHAIN_EXECUTION;
     free(run->row.error);
     run->row.error = json_text(error);
+    run->failure = failure->kind;
+    run->retry_after_ns = failure->retry_after_ns;
     cut_short(run, "run_failed", STEP_FAILED);
     run->row.failed_at = clock_wall_us();
     end(run, RUN_EV_FAIL);
+}
+
+void run_fail(struct run *run, const char *code, const char *message)
+{
+    run_fail_as(run,
+                &(struct run_failure){.kind = ERR_UPSTREAM, .code = code, .message = message});
 }
 
 /* If the write of a pause is under way, the run is no longer alive here. The cancel request is in its

@@ -377,15 +377,20 @@ static void end_whole_turn(struct run *run)
     }
 }
 
+static void count_tokens(struct run *run, const struct model_usage *usage)
+{
+    budget_add(&run->budget, usage);
+    chain_add_turn(&run->chain, run->row.turn, usage);
+    settle_step(run, usage);
+}
+
 static void take_done(void *arg, enum model_finish finish, const struct model_usage *usage)
 {
     struct run *run = arg;
 
     run->turn.model = NULL;
     run->turn.compacted = false;
-    budget_add(&run->budget, usage);
-    chain_add_turn(&run->chain, run->row.turn, usage);
-    settle_step(run, usage);
+    count_tokens(run, usage);
     (void)FAULT(
         "run.turn_done"); /* a test may crash here: the answer is complete, not stored */
     if (finish == MODEL_FINISH_LENGTH)
@@ -397,9 +402,12 @@ static void take_done(void *arg, enum model_finish finish, const struct model_us
     run_pump(run);
 }
 
-/* The code that OpenAI's error objects have for a failure of the model. */
+/* The code that OpenAI's error objects have for a failure of the model. Applications compare it, so the
+ * upstream's own counts if it has one. */
 static const char *error_code(const struct err *error)
 {
+    if (error->word)
+        return error->word;
     switch (error->code) {
     case ERR_LIMIT: return "rate_limit_exceeded";
     case ERR_INVALID: return "invalid_prompt";
@@ -419,26 +427,33 @@ static const char *public_text(const struct err *error)
     }
 }
 
-void run_model_failed(struct run *run, const struct err *error)
+void run_model_failed(struct run *run, const struct model_failure *failure)
 {
+    const struct err *error = &failure->err;
+    struct run_failure shown = {.kind = error->code,
+                                .code = error_code(error),
+                                .message = public_text(error),
+                                .retry_after_ns = failure->retry_after_ns};
+    AUTO_FREE char *no_model = NULL;
+
     run->turn.model = NULL;
     run->chain.failed = run->turn.last_answer ? CHAIN_FINAL_RESPONSE : CHAIN_LLM_RESPONSE;
     log_info("run %s: %s", run->row.id, error->text);
     if (error->reason == REASON_NO_MODEL) {
         /* The same text as for a model that no upstream of the table serves. */
-        AUTO_FREE char *text =
-            mem_printf("The requested model '%s' does not exist.", run->settings.model);
-
-        run_fail(run, RUN_NO_MODEL, text);
-    } else {
-        run_fail(run, error_code(error), public_text(error));
+        no_model = mem_printf("The requested model '%s' does not exist.", run->settings.model);
+        shown.code = RUN_NO_MODEL;
+        shown.message = no_model;
     }
+    run_fail_as(run, &shown);
     run_pump(run);
 }
 
-static void take_failure(void *arg, const struct err *error)
+static void take_failure(void *arg, const struct model_failure *failure)
 {
-    run_model_failed(arg, error);
+    if (failure->usage.known)
+        count_tokens(arg, &failure->usage);
+    run_model_failed(arg, failure);
 }
 
 static const struct model_events events = {

@@ -184,6 +184,17 @@ void run_raise_barrier(struct run *run)
 
 /* ---- The end of a residency ---- */
 
+static void answer_waiting(const struct run *run, struct sink *sink)
+{
+    struct sink_answer answer = {.status = 200};
+
+    if (run->face->answer)
+        run->face->answer(run, &answer);
+    else
+        answer.object = run->face->object(run);
+    sink->ops->answer(sink, &answer);
+}
+
 static void dismiss(struct run *run, struct sink *sink)
 {
     const char *end = run->face->stream_end;
@@ -203,8 +214,7 @@ static void dismiss(struct run *run, struct sink *sink)
         if (sink->ops->events && end)
             sink->ops->events(sink, end, strlen(end));
         if (sink->ops->answer)
-            sink->ops->answer(sink, run->face->http_status ? run->face->http_status(run) : 200,
-                              run->face->object(run));
+            answer_waiting(run, sink);
         if (sink->ops->context) {
             size_t count = 0;
             AUTO_FREE const struct item_row **items = run_gather_items(run, &count);
@@ -442,7 +452,8 @@ static void answer_stored(struct run *run, const struct run_write *write)
             continue;
         }
         *at = sink->next;
-        sink->ops->answer(sink, 200, stored_object(run, write));
+        sink->ops->answer(
+            sink, &(struct sink_answer){.status = 200, .object = stored_object(run, write)});
         sink->ops->close(sink);
     }
 }

@@ -35,6 +35,7 @@
 #include "core/run/catalog/tool_choice.h"
 #include "core/run/catalog/tool_secrets.h"
 #include "core/run/catalog/tool_set.h"
+#include "core/run/catalog/unavailable.h"
 #include "core/run/engine/engine.h"
 #include "core/run/engine/follow.h"
 #include "core/run/engine/recover.h"
@@ -86,11 +87,12 @@ static enum err_code load_tools(struct request *request, const struct run_settin
     size_t count = 0;
     int64_t position;
     enum err_code rc;
+    bool cut;
 
     if (last && last <= more)
         return ERR_OK;
     rc = store_conversation_context(server->store, request_tenant(request), thread_id, &span,
-                                    &items, &count, &position, err);
+                                    &items, &count, &cut, &position, err);
     if (rc)
         return rc;
     tool_set_load_items(tools, items, count);
@@ -98,8 +100,8 @@ static enum err_code load_tools(struct request *request, const struct run_settin
     return ERR_OK;
 }
 
-/* ERR_INVALID for a tool_choice that no tool of the run matches. A list with tools that this server
- * does not support is not checked here, because the run itself reports them. The thread is read only
+/* ERR_INVALID for a tool_choice that no tool of the run matches. A list that cannot be resolved is not
+ * checked here, because the run itself reports it. The thread is read only
  * if the tools of the request do not match. `thread_id` is NULL for a new thread, which has no
  * tools. */
 static enum err_code check_choice(struct request *request, const struct run_settings *settings,
@@ -211,6 +213,7 @@ static enum err_code read_settings(struct request *request, const struct thread_
     if (rc)
         return rc;
     run_settings_read(ret_settings, skilled ? TAKE(skilled) : TAKE(snapshot));
+    unavailable_tools_note(ret_settings, clock_mono_ns());
     return tenant->features & TENANT_TOOL_SETTINGS
                ? tool_settings_apply(server->store, tenant, ret_settings, err)
                : ERR_OK;

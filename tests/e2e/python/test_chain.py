@@ -5,6 +5,7 @@ import json
 import openai
 import pytest
 
+from harness.failures import failed_response
 from harness.server import eventually
 from harness.tools import WEATHER, call, then_says
 
@@ -523,12 +524,12 @@ def test_the_result_of_a_failed_chain_names_the_phase(client, http, start_server
     assert chain["tool_call_history"][0]["result"]["data"] == "fact"
     upstream.script({"match": {"tool_results": True}, "answer": {"fault": {"kind": "status", "status": 400}}},
                     {"answer": {"tool_calls": [slow()]}})
-    failed = client.responses.create(model="demo", input="go", tools=[TEST])
+    _, failed = failed_response(client, input="go", tools=[TEST])
     chain = http.get(f"/v1/runnel/responses/{failed.id}/chain").json()
     assert chain["status"] == "error" and chain["error"]["code"] and len(chain["tool_call_history"]) == 1
     late = start_server(response_timeout=1)
     then_says(upstream, [call("test_slow", 2, ms=600000, text="never")], text="no")
-    ended = late.sdk().responses.create(model="demo", input="go", tools=[TEST])
+    _, ended = failed_response(late.sdk(), input="go", tools=[TEST])
     assert late.http().get(f"/v1/runnel/responses/{ended.id}/chain").json()["status"] == "timeout"
 
 

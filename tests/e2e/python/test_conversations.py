@@ -6,6 +6,7 @@ import threading
 import openai
 import pytest
 
+from harness.failures import failed_response
 from harness.server import eventually
 from harness.tools import PARIS, WEATHER, WEATHER_FLAT, WEATHER_RULES
 from test_responses import texts_of
@@ -389,14 +390,17 @@ def test_an_incomplete_answer_is_kept(conversations, responses, upstream):
 
 
 @pytest.mark.parametrize("background", [False, True])
-def test_a_failed_response_adds_nothing(conversations, responses, upstream, background):
+def test_a_failed_response_adds_nothing(client, conversations, responses, upstream, background):
     made = conversations.create(items=[say("before")])
     upstream.answer(fault={"kind": "status", "status": 400,
                            "body": '{"error":{"message":"no"}}'})
-    response = responses.create(model="demo", input="Hi", conversation=made.id,
-                                background=background)
-    response = eventually(lambda: responses.retrieve(response.id),
-                          lambda now: now.status == "failed")
+    body = {"model": "demo", "input": "Hi", "conversation": made.id}
+    if background:
+        response = responses.create(**body, background=True)
+        response = eventually(lambda: responses.retrieve(response.id),
+                              lambda now: now.status == "failed")
+    else:
+        _, response = failed_response(client, **body)
     assert response.conversation.id == made.id
     assert texts_in(conversations, made.id) == [("user", "before")]
     upstream.answer(text="Fine.")

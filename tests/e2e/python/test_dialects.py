@@ -4,6 +4,7 @@ both faces; and what goes up that only this dialect has words for."""
 import json
 import subprocess
 
+import openai
 import pytest
 
 from harness.recorder import parse_events
@@ -336,9 +337,11 @@ def test_an_upstreams_refusal_reaches_the_client(native, upstream):
     upstream.answer(fault={"kind": "status", "status": 400, "body": {"error": {
         "message": "Your input exceeds the context window of this model.",
         "type": "invalid_request_error", "param": "input", "code": "context_length_exceeded"}}})
-    made = native()
-    assert made.status == "failed"
-    assert made.error.message == "Your input exceeds the context window of this model."
+    with pytest.raises(openai.BadRequestError) as raised:
+        native()
+    assert raised.value.body == {
+        "message": "Your input exceeds the context window of this model.",
+        "type": "invalid_request_error", "param": "input", "code": "context_length_exceeded"}
 
 
 def test_an_unknown_dialect_is_refused(binary, tmp_path):

@@ -508,12 +508,6 @@ def test_a_final_tool_ends_a_run_with_its_message(thread_run, upstream, client):
     assert [n for n, _ in events].count("thread.message.delta") == 2
 
 
-def test_tools_that_cannot_be_executed_fail_the_run_that_needs_them(thread_run, upstream):
-    _, run = thread_run([{"type": "code_interpreter"}])
-    assert run["status"] == "failed"
-    assert "code_interpreter" in run["last_error"]["message"]
-
-
 def test_files_of_the_thread_are_visible_by_tool_type(thread_run, upstream, runs):
     calls_then_says(upstream, ("test_echo_context", {}), text="ok")
     _, run = thread_run([{**TEST, "server_label": "code_interpreter"}],

@@ -35,6 +35,7 @@
 #include "core/store/tables/approvals/grant_sql.h"
 #include "core/store/tables/columns.h"
 #include "core/store/tables/threads/deleted.h"
+#include "core/store/tables/threads/item_place.h"
 #include "core/store/tables/threads/thread_guard.h"
 #include "core/store/tables/threads/variable_sql.h"
 
@@ -392,39 +393,24 @@ enum err_code store_message_get(struct store *store, const struct tenant *tenant
     return ERR_OK;
 }
 
-/* The position of a cursor. Without a cursor *ret_position stays untouched. */
-static enum err_code cursor_position(struct store *store, const struct tenant *tenant,
-                                     const char *thread_id, const char *param, const char *id,
-                                     int64_t *ret_position, struct err *err)
-{
-    struct item_row row = {0};
-    enum err_code rc;
-
-    if (!*id)
-        return ERR_OK;
-    rc = store_message_get(store, tenant, thread_id, id, &row, err);
-    if (rc == ERR_NOT_FOUND && !thread_guard_known_once(store, tenant, thread_id, err))
-        return page_cursor_unknown(param, id, err);
-    if (!rc)
-        *ret_position = row.position;
-    item_row_clear(&row);
-    return rc;
-}
-
+/* A missing thread is reported before a missing message. */
 static enum err_code page_bounds(struct store *store, const struct tenant *tenant,
                                  const char *thread_id, const struct page *page,
                                  int64_t ret_bounds[2], struct err *err)
 {
-    int lower = page->ascending ? 0 : 1;
-    enum err_code rc;
+    static const struct item_list list = {
+        {"store_message_list_cursor",
+         "SELECT i.position FROM items i WHERE i.project_id = $1 AND i.thread_id = $2"
+         " AND i.id = $3 AND " THREAD_MESSAGES},
+        "msg_"};
+    enum err_code rc = item_bounds_find(store, tenant, thread_id, &list, page, ret_bounds, err);
 
-    ret_bounds[0] = -1;
-    ret_bounds[1] = INT64_MAX;
-    rc = cursor_position(store, tenant, thread_id, "after", page->after, &ret_bounds[lower],
-                         err);
-    if (!rc)
-        rc = cursor_position(store, tenant, thread_id, "before", page->before,
-                             &ret_bounds[1 - lower], err);
+    if (rc == ERR_INVALID) {
+        struct err missing;
+
+        if (thread_guard_known_once(store, tenant, thread_id, &missing) == ERR_NOT_FOUND)
+            return thread_guard_unknown(thread_id, err);
+    }
     return rc;
 }
 

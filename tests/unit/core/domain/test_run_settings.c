@@ -71,7 +71,8 @@ TEST(the_object_runnel_is_decoded)
 {
     SETTINGS settings =
         load("{'runnel':{'approval':{'channel':'webhook','hold_timeout_s':9,"
-             "'remember_default':'user'},'history':'compact','message_cache':{'max_chars':300},"
+             "'pending':'reject','remember_default':'user'},'history':'compact','message_cache'"
+             ":{'max_chars':300},"
              "'rounds':{'max':3.0,'max_calls':4},'rules':{'language':'zh'},"
              "'truncation':{'mode':'head','limit':50},'tool_groups':{'g':true},"
              "'skills':[{'name':'s'}],'permissions':{'g/t':{'permissionLevel':'sensitive'}}},"
@@ -80,6 +81,7 @@ TEST(the_object_runnel_is_decoded)
     assert_int_equal(settings.approval.channel, APPROVAL_WEBHOOK);
     assert_int_equal(settings.approval.hold_seconds, 9);
     assert_string_equal(settings.approval.remember, "user");
+    assert_true(settings.approval.rejects_pending);
     assert_int_equal(settings.history, RUN_HISTORY_COMPACT);
     assert_int_equal(settings.message_limit, 300);
     assert_int_equal(settings.max_rounds, 3);
