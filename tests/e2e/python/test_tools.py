@@ -106,7 +106,7 @@ SERIAL = [("test_slow", {"text": "one"}), ("get_weather", {"city": "Oslo"}),
 @pytest.mark.parametrize("first", range(3))
 def test_only_the_first_call_of_a_turn_counts_when_the_request_says_so(stream, client, upstream,
                                                                        first):
-    """Others are neither shown nor executed nor stored, whoever would execute them."""
+    """Others are neither shown nor executed nor stored, on the client as on the server."""
     calls = SERIAL[first:] + SERIAL[:first]
     calls_then_says(upstream, *calls, text="ok")
     events = stream([TEST, WEATHER_FLAT], parallel_tool_calls=False)

@@ -82,9 +82,8 @@ static void add_answer_to(const char *id)
 }
 
 /* Some models write between and behind their calls. Behind the outputs it would be another turn. */
-static void context_words_among_the_calls_of_a_turn_go_with_them(void **state)
+TEST(context_words_among_the_calls_of_a_turn_go_with_them)
 {
-    (void)state;
     add_message("user", "hi");
     made(add_message("assistant", "I look."), 0, 0);
     made(add_call("a"), 0, 1000);
@@ -102,9 +101,8 @@ static void context_words_among_the_calls_of_a_turn_go_with_them(void **state)
                         "b") ",{\"role\":\"assistant\",\"content\":\"Done.\"}]");
 }
 
-static void context_a_blank_behind_a_call_adds_nothing(void **state)
+TEST(context_a_blank_behind_a_call_adds_nothing)
 {
-    (void)state;
     made(add_call("a"), 0, 1000);
     made(add_message("assistant", "\\n"), 0, 0);
     add_answer_to("a");
@@ -113,9 +111,8 @@ static void context_a_blank_behind_a_call_adds_nothing(void **state)
 }
 
 /* Of what a client sends it is not known where a turn ends. Before the outputs of its calls it cannot. */
-static void context_words_before_the_outputs_of_sent_calls_go_with_them(void **state)
+TEST(context_words_before_the_outputs_of_sent_calls_go_with_them)
 {
-    (void)state;
     (void)add_call("a");
     add_message("assistant", "And");
     (void)add_call("b");
@@ -136,9 +133,8 @@ static void context_words_before_the_outputs_of_sent_calls_go_with_them(void **s
 }
 
 /* Of a turn without calls they may be two messages of the upstream. */
-static void context_two_messages_of_a_turn_without_calls_stay_two(void **state)
+TEST(context_two_messages_of_a_turn_without_calls_stay_two)
 {
-    (void)state;
     made(add_message("assistant", "One."), 0, 0);
     made(add_message("assistant", "Two."), 0, 1);
     assert_messages(NULL, "[{\"role\":\"assistant\",\"content\":\"One.\"},"
@@ -146,9 +142,8 @@ static void context_two_messages_of_a_turn_without_calls_stay_two(void **state)
 }
 
 /* The message that a run makes for its client when it ends without words. */
-static void context_an_empty_answer_is_left_out(void **state)
+TEST(context_an_empty_answer_is_left_out)
 {
-    (void)state;
     add_message("user", "hi");
     made(add_message("assistant", ""), 0, 0);
     add_message("user", "hello?");
