@@ -250,7 +250,7 @@ static json_t *upstream_function(const struct tool_use *use)
     return json_build("{s:s, s:{s:s}}", "type", "function", "function", "name", use->name);
 }
 
-/* An upstream can be told that one tool must be called, or that any must be, but not one of some. */
+/* An upstream can require a call of one tool, or of any tool, but not of one of some. */
 static json_t *upstream_allowed(const struct tool_set *set, const json_t *choice)
 {
     const char *mode = json_get_string(choice, "mode", "auto");
