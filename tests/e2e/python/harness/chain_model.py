@@ -1,4 +1,4 @@
-"""What a model should receive: responses and conversations as plain lists, everything copied.
+"""What a model must receive: responses and conversations as plain lists, with copies of everything.
 
 The server stores each item once and follows chains of parents; this is the same with none of that.
 A response carries the whole context that it has read and made, so deleting anything changes nothing
@@ -49,7 +49,7 @@ class Conversation:
 
 
 class Refused(Exception):
-    """The answer that is expected: status, and the error's message, param and code."""
+    """An expected refusal: the status, and the error's message, param and code."""
 
     def __init__(self, status, message, param=None, code=None):
         super().__init__(message)
@@ -70,7 +70,7 @@ def open_calls(items):
 
 
 def must_be_answered(waiting):
-    """Nobody can have executed what broke off."""
+    """A call needs an answer, unless it broke off: then it was not executed."""
     return {call_id: call for call_id, call in waiting.items() if not call.cut}
 
 
@@ -93,7 +93,7 @@ def check_calls(received, new):
 
 
 def chat(items, instructions=None):
-    """The messages of a chat that says the same."""
+    """The same as messages of Chat Completions."""
     messages = [{"role": "system", "content": instructions}] if instructions else []
     items = [item for at, item in enumerate(items) if not is_unfinished(items, at)]
     at = 0
@@ -151,7 +151,7 @@ def answer_messages(items, at, end):
 
 
 class Project:
-    """All that one project has."""
+    """The objects of one project."""
 
     def __init__(self):
         self.responses = {}
@@ -217,7 +217,7 @@ class Project:
 
 
 def as_json(item):
-    """As a client sends it, or gets it."""
+    """The item as a client sends or gets it."""
     if isinstance(item, str):
         return {"type": "item_reference", "id": item}
     if item.kind == "message":

@@ -5,6 +5,7 @@ import os
 import pathlib
 import pwd
 import re
+import select
 import shutil
 import signal
 import subprocess
@@ -13,7 +14,7 @@ from .process import clean_environment
 
 
 def binaries():
-    """Where initdb and postgres are."""
+    """The folder of initdb and postgres."""
     found = shutil.which("pg_config")
     if found:
         path = subprocess.run([found, "--bindir"], capture_output=True, text=True).stdout.strip()
@@ -63,13 +64,13 @@ class Database:
         self.wait_until_ready()
 
     def wait_until_ready(self):
-        """pg_isready waits for one connection; it is asked until one works."""
+        """Runs pg_isready, which tries one connection, until one works."""
         while subprocess.run([self.bin / "pg_isready", "-q", "-h", self.directory, "-d",
                               "postgres", "-U", "runnel"], env=clean_environment()).returncode:
             assert self.postmaster.poll() is None, (self.directory / "log").read_text()[-2000:]
 
     def processes(self):
-        """The postmaster and everything it has started."""
+        """The postmaster and all its children."""
         found = [self.postmaster.pid]
         for status in pathlib.Path("/proc").glob("[0-9]*/status"):
             try:
@@ -81,14 +82,14 @@ class Database:
         return found
 
     def freeze(self):
-        """Nobody answers any more, but nobody hangs up either."""
+        """Stops all processes: connections stay open and get no answer."""
         self.signal(signal.SIGSTOP)
 
     def thaw(self):
         self.signal(signal.SIGCONT)
 
     def signal(self, number):
-        """To all of its processes, of which some may be ending."""
+        """Sends a signal to all processes. Some of them may be ending already."""
         for pid in self.processes():
             with contextlib.suppress(ProcessLookupError):
                 os.kill(pid, number)
@@ -102,12 +103,23 @@ class Database:
             self.thaw()
 
     def crash(self):
-        """As a power failure: no time for last words."""
-        self.signal(signal.SIGKILL)
+        """Kills all processes at once, like a power failure. Returns when the last one is gone: a new
+        postmaster does not start while one still has the shared memory."""
+        self.postmaster.send_signal(signal.SIGSTOP)  # no child is forked behind the list
+        handles = []
+        for pid in self.processes():
+            with contextlib.suppress(ProcessLookupError):
+                handles.append(os.pidfd_open(pid))
+        for handle in handles:
+            with contextlib.suppress(ProcessLookupError):
+                signal.pidfd_send_signal(handle, signal.SIGKILL)
+        for handle in handles:
+            select.select([handle], [], [])
+            os.close(handle)
         self.postmaster.wait()
 
     def stop(self):
-        """Without tidying up: it is thrown away."""
+        """Stops without a checkpoint: the data is deleted anyway."""
         if self.postmaster.poll() is None:
             self.postmaster.send_signal(signal.SIGQUIT)
             self.postmaster.wait()
@@ -116,7 +128,7 @@ class Database:
         return f"host={self.directory} dbname={name} user=runnel"
 
     def new(self):
-        """The URL of a database with the schema and nothing in it. A copy is much faster than to migrate one."""
+        """The URL of a new database with the schema and no rows. Copying one is much faster than migrating."""
         if not self.count:
             self.ask("CREATE DATABASE migrated", "postgres")
             subprocess.run([self.binary, "migrate", "--database-url", self.url_of("migrated")], check=True,
@@ -137,25 +149,25 @@ class Database:
         return bool(url) and url.startswith(f"host={self.directory} ")
 
     def drop(self, url):
-        """What used it has ended."""
+        """Drops a database. The programs that used it must have ended."""
         name = url.split("dbname=")[1].split()[0]
         self.ask(f"DROP DATABASE IF EXISTS {name} WITH (FORCE)", "postgres")
 
     def holding(self, lock, url):
-        """A session that has the advisory lock of this number."""
+        """A session that holds the advisory lock of this number."""
         return self.session(f"SELECT pg_advisory_lock({lock})", url)
 
     def without_writes(self, tables, url):
-        """A session that wants to write to these tables waits as long as this lasts; readers do not."""
+        """While this lasts, sessions that write to these tables wait. Readers do not."""
         return self.session(f"BEGIN; LOCK TABLE {tables} IN SHARE MODE", url)
 
     def awaits_lock(self, url):
-        """A session waits for such a lock."""
+        """Whether a session waits for such a lock."""
         return self.ask("SELECT 1 FROM pg_locks WHERE NOT granted LIMIT 1", url=url) != []
 
     @contextlib.contextmanager
     def session(self, statements, url):
-        """One that has said this, for as long as it lasts."""
+        """A session that has executed this statement, open while the context lasts."""
         session = subprocess.Popen([self.bin / "psql", "-XAtq", "-d", url], stdin=subprocess.PIPE,
                                    stdout=subprocess.PIPE, env=clean_environment())
         try:

@@ -1,5 +1,5 @@
-"""A server whose rare failures happen on demand (core/base/fault.h), and what a test checks
-runs that have been through them."""
+"""A server whose rare failures happen on demand (core/base/fault.h), and the checks of runs
+that had such failures."""
 
 import json
 import pathlib
@@ -16,7 +16,7 @@ FINAL = ("completed", "failed", "incomplete", "cancelled", "expired")
 
 
 class FaultServer(Server):
-    """Arms its fault points through a file, so that one process can go through many."""
+    """A server whose fault points are armed through a file, so that one process serves many cases."""
 
     def __init__(self, binary, directory, upstream_url, recorder, **settings):
         super().__init__(binary, directory, upstream_url, recorder, **settings)
@@ -25,7 +25,7 @@ class FaultServer(Server):
         self.plain = None
 
     def arm(self, *entries):
-        """"point:visit[:kill|stop]", instead of what was armed before."""
+        """Arms "point:visit[:kill|stop]" and nothing else."""
         if entries:
             self.fired.unlink(missing_ok=True)
         following = self.directory / "faults.next"
@@ -36,7 +36,7 @@ class FaultServer(Server):
         return self.fired.exists()
 
     def launch(self):
-        """Does not wait for anything: it may die before it is ready."""
+        """Starts the process and does not wait: it may die before it is ready."""
         self.process = Process(["env", f"RUNNEL_FAULT=@{self.faults}", self.binary, "serve",
                                 *self.flags()], self.log_path)
 
@@ -47,7 +47,7 @@ class FaultServer(Server):
         return self
 
     def restart(self):
-        """After a kill: again, with nothing armed."""
+        """Starts the server again after a kill, with nothing armed."""
         assert self.process.child.wait(20) < 0
         self.arm()
         return self.start()
@@ -70,7 +70,7 @@ class FaultServer(Server):
         return int(re.search(rf"^runnel_{name} (\d+)$", text, re.M)[1])
 
     def forgets_its_runs(self, seconds=20):
-        """Nothing is kept of what has ended."""
+        """The server has released all runs that have ended."""
         eventually(lambda: self.metric("runs_live"), lambda live: live == 0, seconds)
 
 
@@ -109,7 +109,7 @@ class Log:
 
 
 def listen(client, path, body):
-    """What a follower got of a stream before it ended or broke: status, text, whether it broke."""
+    """What a follower received of a stream: the status, the text, and whether the stream broke."""
     text = ""
     try:
         with client.stream("POST", path, json={**body, "stream": True}) as answer:
@@ -124,7 +124,7 @@ def listen(client, path, body):
 
 
 def whole_frames(text):
-    """Without the half frame at the end, comments, and the mark of the end."""
+    """The complete frames, without comments and without the mark of the end."""
     text = text[:text.rfind("\n\n") + 2] if "\n\n" in text else ""
     frames = [frame for frame in text.split("\n\n") if frame and not frame.startswith(":")]
     return [frame for frame in frames if not frame.endswith("data: [DONE]")]

@@ -1,4 +1,4 @@
-"""Golden cases: a script of the model, a request, and the events that a client must see, whole.
+"""Golden cases: a script of the model, a request, and all events that a client must receive.
 
 `golden/NAME.json` has the first two, `golden/NAME.events` the last: a line for each event, with
 ids counted instead of random and times left out. The same events come of either dialect of the
@@ -46,7 +46,7 @@ def without_times(value):
 
 
 def normalised(text, model):
-    """The stream as the golden file has it; fails when its numbers have gaps."""
+    """The stream in the form of the golden file. Fails if its sequence numbers have gaps."""
     lines = []
     for number, (name, data) in enumerate(parse_events(text)):
         if data == "[DONE]":

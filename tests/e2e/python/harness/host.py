@@ -1,4 +1,4 @@
-"""A host of our own: a network namespace with nothing in it but an address that is no loopback one.
+"""A host of the test's own: a network namespace whose only address is not a loopback address.
 
 As a program, `unshare --net python host.py ADDRESS COMMAND...`: gives this namespace the address and
 becomes the command."""
@@ -15,7 +15,7 @@ IFF_UP = 1
 
 
 def wrapper(address):
-    """In front of a command: it runs on a host with this address."""
+    """The words to put before a command so that it runs on a host with this address."""
     return ["unshare", "--net", sys.executable, __file__, address]
 
 

@@ -397,7 +397,7 @@ class Run:
     # -- how it looks --
 
     def expected(self, status):
-        """The object in a status that it may be in."""
+        """The expected object in this status."""
         final, waits = status in FINAL, status == "requires_action"
         stamps = {f"{status}_at": TIME} if status in ("completed", "failed", "cancelled") else {}
         started = self.shown["started_at"]
@@ -472,7 +472,7 @@ class Thread:
     # -- made of another --
 
     def said(self):
-        """All but what an unfinished run has said."""
+        """The messages, without those of an unfinished run."""
         run = self.active_run()
         return [message for message in self.messages if not run or message not in run.messages]
 

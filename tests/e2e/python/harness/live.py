@@ -21,7 +21,7 @@ DEADLINE = patience(15)  # seconds; only a bug reaches it
 
 
 class Journal:
-    """What the model, MCP servers and clients saw, in the order in which they saw it."""
+    """What the model, MCP servers and clients received, in the order of receipt."""
 
     def __init__(self):
         self.lines = []
@@ -72,7 +72,7 @@ class Turn:
 
 
 class LiveModel:
-    """Chat Completions. A request waits for what the test says in its turn."""
+    """A Chat Completions server. A request waits until the test sends its pieces."""
 
     def __init__(self):
         self.journal = Journal()
@@ -102,12 +102,12 @@ class LiveModel:
         threading.Thread(target=self.server.serve_forever, daemon=True).start()
 
     def start(self):
-        """A new test."""
+        """Begins a new test."""
         self.journal.lines.clear()
         self.turns, self.every = queue.Queue(), []
 
     def stop(self):
-        """Whatever a failed test has not ended, ends."""
+        """Ends the turns that a failed test has left open."""
         for turn in self.every:
             turn.lines.put(None)
 
@@ -131,7 +131,7 @@ class LiveModel:
 
 
 def is_readable(sock, seconds):
-    """Something can be read from it within that time. Not select(), which takes no descriptor above 1023."""
+    """Whether data arrives within that time. Not with select(), which takes no descriptor above 1023."""
     poll = select.poll()
     poll.register(sock, select.POLLIN)
     return bool(poll.poll(seconds * 1000))
@@ -149,7 +149,7 @@ class Listening:
         self.received.append((name, data))
 
     def now(self):
-        """The names of all that has left by now: what the server has sent is in our socket."""
+        """The names of all events so far: bytes that the server has sent are in this process's socket."""
         while self.receive(0):
             pass
         return [name for name, _ in self.received]
@@ -185,7 +185,7 @@ class Stream(Listening):
             + content)
 
     def receive(self, seconds):
-        """False when nothing came in time."""
+        """False if nothing arrived in time."""
         if not is_readable(self.socket, seconds):
             return False
         data = self.socket.recv(65536)

@@ -127,7 +127,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
             self.wfile.flush()
 
     def wait_for_leave(self):
-        """Says nothing until the client has gone."""
+        """Sends nothing until the client has left."""
         self.close_connection = True
         try:
             while self.rfile.read1(1024):
@@ -136,7 +136,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
             pass
 
     def do_GET(self):
-        """The stream of the older transport: it says what is put into its queue, and ends with None."""
+        """The stream of the older transport: it sends the messages of its queue, and ends with None."""
         world = self.world
         if world and "GET" in world.overrides:
             world.note("GET", dict(self.headers), None)
@@ -157,7 +157,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
             pass
 
     def take_older(self, message):
-        """An answer goes over the stream, the question is only accepted."""
+        """In the older transport, the POST is only accepted, and the answer goes over the stream."""
         world = self.world
         said = world.streams.get(self.path.partition("session=")[2])
         if said is None:

@@ -47,7 +47,7 @@ class PlainClient:
         return answer
 
     def check(self, method, path, answer):
-        """What was not seen before is held against the contract."""
+        """Checks an answer against the contract, if its shape is new."""
         kind = answer.headers.get("content-type", "")
         path = path.split("?")[0]
         where = (method, ID.sub("*", path), answer.status, kind)
@@ -70,7 +70,7 @@ class PlainClient:
         return "".join(new) if new else None
 
     def new_json(self, where, value):
-        """Of a list, those of its objects that are new."""
+        """The objects of a list whose shapes are new."""
         if value.get("object") == "list":
             value["data"] = [entry for entry in value["data"] if self.is_new(where, shape(entry))]
             if value["data"]:
@@ -85,7 +85,7 @@ TOLD_APART = ("object", "type", "status", "role", "reason", "code", "detail")
 
 
 def shape(value, key=""):
-    """What a schema can tell apart: the words of some keys, otherwise types."""
+    """What a schema distinguishes: the values of some keys, and the types of the others."""
     if isinstance(value, dict) and key != "metadata":
         return tuple((name, shape(value[name], name)) for name in value)
     if isinstance(value, list):

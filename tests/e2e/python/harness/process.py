@@ -28,13 +28,13 @@ def free_port():
 
 
 def clean_environment():
-    """Ours, without what would configure the program or the SDKs behind the tests' back."""
+    """The environment without variables that configure the program or the SDKs."""
     return {name: value for name, value in os.environ.items()
             if not name.startswith(("RUNNEL_", "OPENAI_", "PG"))}
 
 
 class Process:
-    """One child, whose standard output is read by us and whose standard error goes to a file."""
+    """A child process. Its standard output is read here, its standard error goes to a file."""
 
     def __init__(self, arguments, log_path, **environment):
         self.log_path = log_path
@@ -69,7 +69,7 @@ class Process:
         threading.Thread(target=self.child.stdout.read, daemon=True).start()
 
     def errors(self):
-        """Its standard error."""
+        """The standard error of the process so far."""
         try:
             with open(self.log_path, "rb") as log:
                 return log.read().decode(errors="replace")

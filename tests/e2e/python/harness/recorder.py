@@ -158,7 +158,7 @@ class Recorder:
         return self.contract.find(request.method, path)
 
     def check(self, request, response, body):
-        """The whole of an answer, once all of it is there."""
+        """Checks a complete answer."""
         operation = self.operation(request)
         if operation is not None and response.status_code < 300:
             self.called.add(operation["operationId"])

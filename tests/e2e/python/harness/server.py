@@ -95,7 +95,7 @@ class Server:
             subprocess.run(["cp", "-a", f"{made_data(self.binary).name}/data", data], check=True)
 
     def start(self):
-        """Returns when it has said that it is ready."""
+        """Starts the server, and returns when it has printed that it is ready."""
         self.prepare_data()
         self.process = Process([*self.wrapper, self.binary, "serve", *self.flags()], self.log_path,
                                **self.environment)
@@ -108,7 +108,7 @@ class Server:
         return self.process.child.poll()
 
     def kill(self):
-        """kill -9: nothing is tidied up."""
+        """kill -9: the server cannot clean up."""
         self.process.signal(signal.SIGKILL)
         self.process.child.wait()
 
@@ -143,7 +143,7 @@ class Server:
 
 
 def eventually(ask, is_right=bool, seconds=20):
-    """Asks until the answer is right: for what another process does in its own time."""
+    """Repeats a request until its answer is right, for work that another process does."""
     deadline = time.monotonic() + patience(seconds)
     while True:
         answer = ask()

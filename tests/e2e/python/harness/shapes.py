@@ -504,7 +504,7 @@ def text_of(message):
 
 
 def check_database(database, url, run_id=None):
-    """Nothing is left half done."""
+    """The database has no half-finished objects."""
     def left(sql):
         return database.ask(sql, url=url)
     eventually(lambda: left("SELECT run_id, owner, wait_until FROM run_leases"),

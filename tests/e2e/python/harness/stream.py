@@ -1,4 +1,4 @@
-"""Events of a streamed response, and what holds of every such stream."""
+"""Events of a streamed response, and checks that every such stream must pass."""
 
 import json
 
@@ -6,7 +6,7 @@ from .recorder import parse_events
 
 
 def events_of(http, tools, **body):
-    """Of a response to "go", its numbers and places checked."""
+    """The events of a response to "go", with checked numbers and indexes."""
     answer = http.post("/v1/responses", json={"model": "demo", "input": "go", "tools": tools,
                                               "stream": True, **body})
     assert answer.status_code == 200, answer.text

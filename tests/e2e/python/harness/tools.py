@@ -24,7 +24,7 @@ READERS = ["ReadVar", "ListVars"]
 
 
 def offered_names(chat):
-    """What the model was offered, without what came along."""
+    """The names of the tools that the model was offered, without those that the server adds."""
     return [tool["function"]["name"] for tool in chat.get("tools", [])
             if tool["function"]["name"] not in READERS]
 

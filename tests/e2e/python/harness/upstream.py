@@ -26,18 +26,18 @@ class Upstream:
         assert answer.status_code == 200, answer.text
 
     def answer(self, **answer):
-        """One answer for whatever is asked."""
+        """Replaces the script by one answer for every request."""
         self.script({"answer": answer})
 
     def forget(self):
         self.control.delete("/__requests")
 
     def requests(self):
-        """What was received, oldest first."""
+        """The requests that the model has received, oldest first."""
         return self.control.get("/__requests").json()["data"]
 
     def chats(self):
-        """The bodies of the chat completions that were asked for."""
+        """The bodies of the requests for chat completions."""
         return [r["body"] for r in self.requests() if r["path"] == "/v1/chat/completions"]
 
     def asked(self):

@@ -331,6 +331,7 @@ static void step(void)
         let_act(actor);
     else
         (void)let_time_pass();
+    streams_check_gone();
 }
 
 static void check_patience(void)

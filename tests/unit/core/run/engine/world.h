@@ -210,8 +210,9 @@ void database_go_away(uint64_t ns);
 
 /* world_loop.c */
 struct node *loop_node(const struct loop *loop);
-bool loop_is_empty(const struct loop *loop);
-void loop_run_all(struct loop *loop); /* runs the tasks of a node that is buried */
+bool loop_has_task(const struct loop *loop);
+bool loop_is_empty(const struct loop *loop); /* neither tasks nor timers */
+void loop_run_all(struct loop *loop);        /* runs the tasks of a node that is buried */
 
 /* world_rules.c */
 /* Nothing is left to do: all clients have what they want, all runs have ended, all is written. */

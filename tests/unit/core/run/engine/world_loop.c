@@ -216,6 +216,11 @@ uint64_t loop_now(const struct loop *loop)
     return world->now_ns;
 }
 
+bool loop_has_task(const struct loop *loop)
+{
+    return loop->first;
+}
+
 bool loop_is_empty(const struct loop *loop)
 {
     return !loop->first && !loop->timer_count;

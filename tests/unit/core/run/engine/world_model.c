@@ -79,6 +79,33 @@ static void check_outputs(const json_t *messages, size_t at)
                  "the model is sent an output of no call");
 }
 
+static size_t count_text(const json_t *messages, const char *text)
+{
+    size_t found = 0, i;
+    json_t *message;
+
+    json_array_foreach (messages, i, message) {
+        AUTO_FREE char *content = json_text(json_object_get(message, "content"));
+        const char *at = strcmp(role_of(message), "assistant") == 0 ? content : NULL;
+
+        for (; at && (at = strstr(at, text)); at += strlen(text))
+            found++;
+    }
+    return found;
+}
+
+/* Each text is sent back once at most. A turn that was made again after a crash leaves what the model had
+ * said before in the history, but the model must not see it. */
+static void check_texts(const json_t *messages)
+{
+    for (size_t i = 0; i < SCENARIO_TURNS && world->scenario->turns[i]; i++) {
+        for (const struct piece *piece = world->scenario->turns[i]; piece->kind; piece++)
+            if (piece->kind == PIECE_TEXT)
+                world_expect(count_text(messages, piece->text) <= 1,
+                             "the model is sent its own \"%s\" twice", piece->text);
+    }
+}
+
 /* Returns how many turns with calls are over. */
 static size_t check_request(const json_t *request)
 {
@@ -86,6 +113,7 @@ static size_t check_request(const json_t *request)
     size_t turns = 0, i;
     json_t *message;
 
+    check_texts(messages);
     json_array_foreach (messages, i, message) {
         if (!has_calls(message))
             continue;

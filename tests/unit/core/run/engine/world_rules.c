@@ -220,6 +220,13 @@ static unsigned bit(enum run_status status)
     return 1u << status;
 }
 
+/* Without such an incident every run has an end of its own long before its time is over. One that waited
+ * for something that was forgotten, such as a slot, expires in silence. */
+static bool may_run_late(void)
+{
+    return has_been(INCIDENT_EXPIRE) || changes_hands();
+}
+
 static unsigned allowed_ends(const struct record *record)
 {
     bool resumable = is(RUN_RESUMABLE);
@@ -243,7 +250,7 @@ static unsigned allowed_ends(const struct record *record)
     if (ANY_OF(INCIDENT_APPROVE, INCIDENT_REJECT, INCIDENT_SUBMIT, INCIDENT_SUBMIT_AWAY,
                INCIDENT_DRAIN, INCIDENT_ABANDON))
         ends |= bit(RUN_COMPLETED);
-    if (clock_wall_us() >= record->row.expires_at)
+    if (clock_wall_us() >= record->row.expires_at && may_run_late())
         ends |= bit(is_of_thread() ? RUN_EXPIRED : RUN_FAILED);
     return ends;
 }

@@ -16,6 +16,9 @@
  * each event, a follower's stream in the line "id: N" before it. The events of a run of a thread have no
  * number; their place in the log is checked in the end (check_prefix() in world_rules.c).
  *
+ * A client that is gone costs nothing: its stream is closed as soon as the loop has run what was posted to it,
+ * and a foreground response is cancelled by that.
+ *
  * What a client that has hung up would receive is not checked, because it is lost on the way in a real
  * server too. That the engine closes each sink exactly once is checked always.
  */
@@ -184,7 +187,7 @@ static void take_events(struct sink *sink, const char *frames, size_t length)
     world_expect(!stream->closed, "something is sent on a stream that was closed");
     /* As a socket does that fails within a write: the sink says so from within the call. */
     if (stream->leaving && !stream->gone) {
-        stream->gone = true;
+        stream->gone = stream->reported = true;
         world_note("      hangs up");
         sink->gone(sink, sink->gone_arg);
     }
@@ -245,8 +248,10 @@ static void say_goodbye(struct loop_task *task)
 {
     struct stream *stream = CONTAINER_OF(task, struct stream, goodbye);
 
-    if (!stream->closed && stream->sink.gone)
-        stream->sink.gone(&stream->sink, stream->sink.gone_arg);
+    if (stream->closed || !stream->sink.gone)
+        return;
+    stream->reported = true;
+    stream->sink.gone(&stream->sink, stream->sink.gone_arg);
 }
 
 void stream_hang_up(struct stream *stream)
@@ -257,6 +262,16 @@ void stream_hang_up(struct stream *stream)
 }
 
 /* ---- All streams ---- */
+
+/* A follower that is reading is closed when the read comes back, so those are left out. */
+void streams_check_gone(void)
+{
+    for (const struct stream *stream = world->streams; stream; stream = stream->next) {
+        if (stream->reported && !stream->numbered && !stream->node->dead)
+            world_expect(stream->closed || loop_has_task(engine_any_loop(stream->node->engine)),
+                         "the client is gone, and its stream is open");
+    }
+}
 
 void streams_free(void)
 {

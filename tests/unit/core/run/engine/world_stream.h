@@ -29,6 +29,7 @@ struct stream {
     unsigned open;     /* items that were added and are not done */
     bool leaving;      /* the client hangs up within the next event */
     bool gone;         /* it has hung up */
+    bool reported;     /* and the engine was notified */
     bool broken;       /* its node has crashed */
     bool closed;       /* by the engine */
     bool ended;        /* "[DONE]" has come, the last bytes of a stream */
@@ -45,6 +46,9 @@ struct stream *stream_new(struct client *client, struct node *node, enum stream_
 bool stream_is_cut(const struct stream *stream);
 /* The client hangs up, now. */
 void stream_hang_up(struct stream *stream);
+
+/* After each step. A stream whose client is gone is closed as soon as its loop has run what was posted. */
+void streams_check_gone(void);
 
 void streams_free(void);
 void streams_break(struct node *node); /* its node has crashed */
