@@ -20,8 +20,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/base/json_number.h"
-#include "core/base/json_scan.h"
+#include "core/base/json/json_number.h"
+#include "core/base/json/json_scan.h"
 #include "core/base/log.h"
 #include "core/base/mem.h"
 

@@ -29,7 +29,7 @@
 #include "core/base/clock.h"
 #include "core/base/ids.h"
 #include "core/base/json.h"
-#include "core/base/json_number.h"
+#include "core/base/json/json_number.h"
 #include "core/base/mem.h"
 #include "core/base/utf8.h"
 

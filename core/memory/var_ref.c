@@ -31,7 +31,7 @@
 
 #include "core/base/buf.h"
 #include "core/base/json.h"
-#include "core/base/json_number.h"
+#include "core/base/json/json_number.h"
 #include "core/base/mem.h"
 
 #define MARK "$VAR_REF{{"

@@ -25,7 +25,7 @@
 #include "core/base/buf.h"
 #include "core/base/clock.h"
 #include "core/base/json.h"
-#include "core/base/json_number.h"
+#include "core/base/json/json_number.h"
 #include "core/base/mem.h"
 #include "core/base/regex.h"
 

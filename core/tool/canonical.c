@@ -17,7 +17,7 @@
 
 #include "core/base/buf.h"
 #include "core/base/json.h"
-#include "core/base/json_number.h"
+#include "core/base/json/json_number.h"
 #include "core/base/mem.h"
 
 bool canonical_is_whole(const json_t *value)

@@ -27,8 +27,8 @@
 #include <string.h>
 
 #include "core/base/json.h"
-#include "core/base/json_number.h"
-#include "core/base/json_pointer.h"
+#include "core/base/json/json_number.h"
+#include "core/base/json/json_pointer.h"
 #include "core/base/mem.h"
 #include "core/base/regex.h"
 #include "core/base/utf8.h"

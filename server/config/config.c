@@ -105,7 +105,8 @@ static const struct setting settings[] = {
     {"store_timeout",    KIND_SECONDS, AT(store_timeout), "10", 0.05, 600, NULL, NULL, "until a silent database counts as away"},
 
     {"sse_ping_interval", KIND_SECONDS, AT(sse_ping_interval), "15", 0.05, DAY, NULL, NULL, "between keep-alive comments of a silent stream, and words of one that waits for approvals"},
-    {"stream_buffer",    KIND_BYTES, AT(stream_buffer), "262144", 4096, 1024 * MIB, NULL, NULL, "bytes kept for a client that reads slower than its run writes; beyond, it is cut off"},
+    {"stream_buffer",    KIND_BYTES, AT(stream_buffer), "4194304", 4096, 1024 * MIB, NULL, NULL, "bytes kept for a client that reads slower than its run writes; beyond, it is cut off"},
+    {"stream_buffers",   KIND_BYTES, AT(stream_buffers), "536870912", 4096, 1048576 * MIB, NULL, NULL, "bytes kept for all such clients; beyond, the one with the most is cut off"},
     {"stream_stall_timeout", KIND_SECONDS, AT(stream_stall_timeout), "60", 0.05, DAY, NULL, NULL, "until a client that takes nothing of what is waiting for it is cut off"},
     {"websocket_age",    KIND_SECONDS, AT(websocket_age), "3600", 0.05, DAY, NULL, NULL, "until a WebSocket must be opened anew"},
     {"websocket_lanes",  KIND_COUNT, AT(websocket_lanes), "16", 1, 1024, NULL, NULL, "responses at once on one WebSocket"},

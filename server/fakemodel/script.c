@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "core/base/json.h"
-#include "core/base/json_number.h"
+#include "core/base/json/json_number.h"
 #include "core/base/mem.h"
 #include "core/base/yaml.h"
 

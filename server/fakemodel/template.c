@@ -23,8 +23,8 @@
 
 #include "core/base/buf.h"
 #include "core/base/json.h"
-#include "core/base/json_number.h"
-#include "core/base/json_pointer.h"
+#include "core/base/json/json_number.h"
+#include "core/base/json/json_pointer.h"
 #include "core/base/mem.h"
 
 #define SAMPLE_DEPTH  8

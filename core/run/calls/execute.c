@@ -31,7 +31,7 @@
 
 #include "core/base/clock.h"
 #include "core/base/json.h"
-#include "core/base/json_number.h"
+#include "core/base/json/json_number.h"
 #include "core/base/log.h"
 #include "core/base/mem.h"
 #include "core/memory/skill.h"

@@ -37,7 +37,7 @@
 #include <strings.h>
 
 #include "core/base/json.h"
-#include "core/base/json_number.h"
+#include "core/base/json/json_number.h"
 #include "core/base/mem.h"
 #include "core/base/utf8.h"
 #include "core/domain/notes.h"

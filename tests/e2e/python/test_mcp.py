@@ -1602,3 +1602,40 @@ def test_a_changed_tool_needs_a_new_approval_in_a_run(start_server, tmp_path, mc
         shown = server.http().get(f"/v1/runnel/approvals/{question['id']}").json()
         assert (shown["status"], shown["used_by"]) == ("approved", run["id"])
     assert run["status"] == "completed" and len(bad.messages("tools/call")) == 1
+
+
+# ---- Numbers of any size ----
+
+LARGE = 18446744073709551615
+
+
+def test_a_tool_is_listed_called_and_answers_with_large_numbers(client, mcp, upstream):
+    seen = []
+    schema = {"type": "object", "required": ["id"], "properties": {
+        "id": {"type": "integer", "maximum": LARGE}, "step": {"type": "number", "multipleOf": 0.5}}}
+
+    def found(arguments):
+        seen.append(arguments)
+        return {"content": [], "structuredContent": {"found": arguments["id"]}}
+
+    mcp.world("numbers", (tool("find", "Finds.", schema), found))
+    calls_then_says(upstream, ("numbers__find", {"id": LARGE}))
+    response = ask(client, mcp.entry("numbers"))
+    listed, called = response.output[:2]
+    assert listed.tools[0].input_schema == schema
+    assert seen == [{"id": LARGE}]
+    assert json.loads(called.arguments) == {"id": LARGE}
+    assert json.loads(called.output) == {"found": LARGE}
+    assert str(LARGE) in response.output_text
+    assert upstream.chats()[0]["tools"][0]["function"]["parameters"] == schema
+
+
+def test_a_large_number_is_checked_against_the_schema(client, mcp, upstream):
+    find = tool("find", "Finds.", {"type": "object", "properties": {
+        "id": {"type": "string"}, "small": {"type": "integer", "maximum": 9}}})
+    world = mcp.world("checked", (find, {"content": []}))
+    calls_then_says(upstream, ("checked__find", {"id": LARGE, "small": LARGE}))
+    called, = outputs(ask(client, mcp.entry("checked")), "mcp_call")
+    assert "expected string, received integer" in str(called.error)
+    assert "must be at most 9" in str(called.error)
+    assert world.messages("tools/call") == []

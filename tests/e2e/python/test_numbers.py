@@ -1,14 +1,9 @@
-"""Numbers of any size, from models, clients and remote tools: what is passed on keeps the text in which it was
+"""Numbers of any size, from models and clients (remote tools: test_mcp.py): what is passed on keeps the text in which it was
 written, and no number is a reason to refuse an answer."""
 
 import json
 
 import pytest
-
-from harness.mcp import tool
-from harness.tools import call
-from test_mcp import ask, mcp, mcp_process, outputs  # noqa: F401 (fixtures)
-from test_tools import calls_then_says
 
 LARGE = 18446744073709551615
 # Python reads the second as infinity, so it is compared as text.
@@ -116,42 +111,3 @@ def test_a_large_number_elsewhere_is_a_decimal(http):
                       headers={"content-type": "application/json"})
     assert named.status_code == 400 and named.json()["error"]["param"] == "model"
     assert "a decimal" in named.json()["error"]["message"]
-
-
-class TestRemote:
-    @pytest.fixture
-    def server(self, mcp_process, upstream):  # noqa: F811
-        yield mcp_process
-        assert mcp_process.ended() is None
-
-    def test_a_remote_tool_is_listed_called_and_answers_with_large_numbers(
-            self, client, mcp, upstream):  # noqa: F811
-        seen = []
-        find = tool("find", "Finds.", {**SCHEMA, "properties": {
-            **SCHEMA["properties"], "step": {"type": "number", "multipleOf": 0.5}}})
-
-        def found(arguments):
-            seen.append(arguments)
-            return {"content": [], "structuredContent": {"found": arguments["id"]}}
-
-        mcp.world("numbers", (find, found))
-        calls_then_says(upstream, ("numbers__find", {"id": LARGE}))
-        response = ask(client, mcp.entry("numbers"))
-        listed, called = response.output[:2]
-        assert listed.tools[0].input_schema == find["inputSchema"]
-        assert seen == [{"id": LARGE}]
-        assert json.loads(called.arguments) == {"id": LARGE}
-        assert json.loads(called.output) == {"found": LARGE}
-        assert json.dumps(LARGE) in response.output_text
-        offered = upstream.chats()[0]["tools"][0]["function"]
-        assert offered["parameters"] == find["inputSchema"]
-
-    def test_a_large_number_is_checked_against_the_schema(self, client, mcp, upstream):  # noqa: F811
-        find = tool("find", "Finds.", {"type": "object", "properties": {
-            "id": {"type": "string"}, "small": {"type": "integer", "maximum": 9}}})
-        world = mcp.world("checked", (find, {"content": []}))
-        calls_then_says(upstream, ("checked__find", {"id": LARGE, "small": LARGE}))
-        called, = outputs(ask(client, mcp.entry("checked")), "mcp_call")
-        assert "expected string, received integer" in str(called.error)
-        assert "must be at most 9" in str(called.error)
-        assert world.messages("tools/call") == []

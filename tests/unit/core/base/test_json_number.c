@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "core/base/json.h"
-#include "core/base/json_number.h"
+#include "core/base/json/json_number.h"
 #include "core/base/mem.h"
 #include "tests/support/test.h"
 

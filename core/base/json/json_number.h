@@ -1,5 +1,5 @@
-#ifndef RUNNEL_CORE_BASE_JSON_NUMBER_H
-#define RUNNEL_CORE_BASE_JSON_NUMBER_H
+#ifndef RUNNEL_CORE_BASE_JSON_JSON_NUMBER_H
+#define RUNNEL_CORE_BASE_JSON_JSON_NUMBER_H
 
 #include <jansson.h>
 #include <stdbool.h>
@@ -37,7 +37,7 @@ json_t *json_round(json_t *value);
 json_t *json_round_elsewhere(json_t *value);
 
 /* For json.c. Adds the text to `marked`, with a string for each number that jansson would change.
- * False, and `marked` is empty: there is none, or the text holds \u0000. */
+ * False, and `marked` is empty: no number, or the text holds \u0000. */
 bool json_mark_numbers(const char *text, size_t length, struct buf *marked);
 /* For json.c. Puts the numbers back in a text of jansson's, which begins at `from`. */
 void json_unmark_numbers(struct buf *buf, size_t from);

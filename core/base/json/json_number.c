@@ -12,7 +12,7 @@
  * compared. Most numbers are so short that they need no trial.
  */
 
-#include "core/base/json_number.h"
+#include "core/base/json/json_number.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -157,7 +157,7 @@ bool json_mark_numbers(const char *text, size_t length, struct buf *marked)
         }
         i = end;
     }
-    /* jansson refuses \u0000 as long as it is not told to allow the marks. */
+    /* jansson refuses \u0000 unless a flag allows it, as it does for the marks. */
     if (!copied || has_nul) {
         buf_clear(marked);
         return false;
