@@ -483,10 +483,19 @@ static bool is_refused(const struct run *run, const json_t *error)
     return lacks_model(run, error) || (is_window(run) && run->row.status != RUN_COMPLETED);
 }
 
+/* For requests that wait for the object: it is gone, and the sentence says what was deleted. */
+static json_t *deleted_object(const struct run *run)
+{
+    return json_build("{s:{s:s, s:s, s:n, s:n}}", "error", "message", run->deleted, "type",
+                      "invalid_request_error", "param", "code");
+}
+
 static int responses_status(const struct run *run)
 {
     json_auto_t *error = encode_response_error(&run->row);
 
+    if (run->deleted)
+        return 404;
     return is_refused(run, error) ? failure_of(error)->http_status : 200;
 }
 
@@ -494,6 +503,8 @@ static json_t *responses_object(const struct run *run)
 {
     json_auto_t *error = encode_response_error(&run->row);
 
+    if (run->deleted)
+        return deleted_object(run);
     if (is_refused(run, error))
         return json_build("{s:o}", "error", failure_object(error));
     if (is_window(run))
