@@ -510,6 +510,7 @@ static void on_wakeup(void *arg, const struct wakeup *wakeup)
     case WAKEUP_FOLLOW: engine_followed_at(engine, wakeup->run_id, wakeup->node); break;
     case WAKEUP_EVENTS: engine_wake(engine, wakeup->run_id, WOKEN_MORE); break;
     case WAKEUP_MOVED: engine_wake(engine, wakeup->run_id, WOKEN_MOVED); break;
+    case WAKEUP_DELETED: engine_deleted(engine, wakeup->run_id); break;
     case WAKEUP_ANSWERED: (void)engine_check_approvals(engine, wakeup->run_id); break;
     }
 }

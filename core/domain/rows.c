@@ -16,6 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/base/clock.h"
 #include "core/base/compiler.h"
 #include "core/base/mem.h"
 
@@ -136,6 +137,13 @@ void run_row_copy(struct run_row *ret_copy, const struct run_row *row)
     ret_copy->usage = mem_strdup(row->usage);
     ret_copy->error = mem_strdup(row->error);
     ret_copy->incomplete = mem_strdup(row->incomplete);
+}
+
+bool run_row_is_late(const struct run_row *row)
+{
+    bool is_over = run_status_is_final(row->status) || row->status == RUN_CANCELLING;
+
+    return !is_over && row->expires_at && row->expires_at <= clock_wall_us();
 }
 
 void item_row_set_type(struct item_row *row, const char *name)

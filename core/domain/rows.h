@@ -235,6 +235,8 @@ struct assistant_row {
 
 void run_row_clear(struct run_row *row);
 void run_row_copy(struct run_row *ret_copy, const struct run_row *row);
+/* Its time is over, and it has not ended: it waits for its client, or its owner is about to end it. */
+bool run_row_is_late(const struct run_row *row);
 void item_row_clear(struct item_row *row);
 /* A system or developer message: it is sent however long the history is. */
 bool item_row_is_rule(const struct item_row *row);

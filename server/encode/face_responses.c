@@ -529,9 +529,16 @@ static bool is_worth_a_retry(const struct run *run)
 }
 
 /* A failed response is an error for the client that waits for it. If it is stored, others can read it, and a
- * header has its id. */
+ * header has its id. A deleted one is gone, and the sentence says what was deleted. */
 static void responses_answer(const struct run *run, struct sink_answer *ret_answer)
 {
+    if (run->deleted) {
+        ret_answer->status = 404;
+        ret_answer->object =
+            json_build("{s:{s:s, s:s, s:n, s:n}}", "error", "message", run->deleted, "type",
+                       "invalid_request_error", "param", "code");
+        return;
+    }
     if (!has_failed(run)) {
         ret_answer->object = responses_object(run);
         return;

@@ -11,7 +11,8 @@
  *                         it ends: its last write is committed, its listeners receive the end
  *   run_require_action()  it pauses for its client, whose answer begins another residency
  *   run_release()         the server drains: another node continues it
- *   run_abandon()         it is no longer this node's, because it was deleted or claimed elsewhere
+ *   run_delete()          its row is gone: it ends, and only its listeners learn how
+ *   run_abandon()         it is no longer this node's, because it was claimed elsewhere
  *
  * The status is what clients see and the store keeps. It moves through the table of
  * domain/run_status.c only. `life` is about this residency: a pause and a release end it, too. Two
@@ -23,8 +24,8 @@
  * So a client that sees the end finds it in the store.
  *
  * An end that is not stored has not happened, because nothing has left: the database may refuse its
- * write, or a cancel request may be stored before a pause is. Such an end is taken back, and the run
- * goes another way (run_take_back_end(), run_take_back_pause()).
+ * write, or a cancel request may be stored before a pause is, or the run is deleted. Such an end is
+ * taken back, and the run goes another way (run_take_back_end(), run_take_back_pause(), run_delete()).
  *
  * After a crash another node claims the run, and it arrives there as ARRIVAL_CLAIMED: with the rows
  * and the log that were committed (engine/recover.c).
@@ -265,6 +266,18 @@ void run_end_turn(struct run *run)
     run->writing.unwritten.row = true;
 }
 
+/* Notes which frames it makes: until they are published, the end may be replaced by another. */
+static void emit_end(struct run *run)
+{
+    const struct frames *frames = &run->publishing.frames;
+    size_t length = frames->bytes.length;
+    unsigned count = frames->count;
+
+    emit_status(run);
+    run->publishing.end_length = frames->bytes.length - length;
+    run->publishing.end_count = frames->count - count;
+}
+
 /* The status event leaves when everything of the run is committed, this end included. */
 static void end(struct run *run, enum run_status_event event)
 {
@@ -272,7 +285,7 @@ static void end(struct run *run, enum run_status_event event)
     run_move(run, event);
     store_usage(run);
     free(TAKE(run->row.required_action));
-    emit_status(run);
+    emit_end(run);
     run->life = RUN_ENDED;
     run->writing.release = true;
 }
@@ -386,7 +399,7 @@ void run_require_action(struct run *run)
     run_move(run, RUN_EV_ASK);
     store_usage(run);
     run->row.required_action = json_text(action);
-    emit_status(run);
+    emit_end(run);
     run->publishing.pause_length =
         run->publishing.frames.bytes.length - run->publishing.frames.frame_start;
     run->life = RUN_ENDED; /* only the residency: a paused run is not kept in memory */
@@ -413,12 +426,8 @@ void run_take_back_pause(struct run *run)
     run->writing.release = false;
 }
 
-bool run_take_back_end(struct run *run)
+static void take_back_end(struct run *run)
 {
-    if (run->life == RUN_ALIVE)
-        return true;
-    if (run->life != RUN_ENDED || run->writing.ready || run->row.status == RUN_CANCELLED)
-        return false;
     run->life = RUN_ALIVE;
     run->writing.release = false;
     run->row.status = run_status_next(run->row.status, RUN_EV_TAKE_BACK);
@@ -426,7 +435,42 @@ bool run_take_back_end(struct run *run)
     run->row.completed_at = run->row.failed_at = run->row.incomplete_at = 0;
     free(TAKE(run->row.required_action));
     free(TAKE(run->row.incomplete));
+}
+
+bool run_take_back_end(struct run *run)
+{
+    if (run->life == RUN_ALIVE)
+        return true;
+    if (run->life != RUN_ENDED || run->writing.ready || run->row.status == RUN_CANCELLED)
+        return false;
+    take_back_end(run);
     return true;
+}
+
+/* It may have ended, or be released for another node, and the deletion was stored first. A run that
+ * was cancelled stays so. */
+static void revive(struct run *run, struct run_write *write)
+{
+    if (run->life == RUN_ALIVE || run->row.status == RUN_CANCELLED)
+        return;
+    if (!run->writing.ready) {
+        run_drop_end(run, write);
+        take_back_end(run);
+    }
+    run->life = RUN_ALIVE;
+    run->writing.release = run->writing.ready = false;
+}
+
+void run_delete(struct run *run, struct run_write *write)
+{
+    revive(run, write);
+    run->deleted = write->thread_deleted ? RUN_CONVERSATION_DELETED : RUN_RESPONSE_DELETED;
+    run_publish_unstored(run, write);
+    run_prepare_end(run);
+    if (run_is_assistants(run))
+        run_cancel(run);
+    else
+        run_fail(run, "server_error", run->deleted);
 }
 
 void run_abandon(struct run *run)

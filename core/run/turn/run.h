@@ -58,7 +58,7 @@ struct run_failure {
 enum run_life {
     RUN_ALIVE,
     RUN_ENDED, /* it has its final status, or pauses, or is released; waits for its last write */
-    RUN_ABANDONED, /* it has another owner, or was deleted: it emits and stores nothing more */
+    RUN_ABANDONED, /* it has another owner: it emits and stores nothing more */
 };
 
 struct run {
@@ -86,6 +86,8 @@ struct run {
     bool ending;        /* it begins only to be ended: no model, no tools */
     bool without_model; /* a response that only keeps its input */
     bool steered;       /* the client has added input: the run ends at its next turn */
+    /* The error for its clients, if it or its thread was deleted; else NULL. */
+    const char *deleted;
     /* What cuts the items that are open at the end: "run_cancelled", "max_tokens" ... Constant. */
     const char *end_reason;
     /* Of the failure with which it ended: its kind, and how long the client should wait. */
@@ -134,8 +136,13 @@ void run_watch_expiry(struct run *run);
 void run_prepare_end(struct run *run);
 
 /* The ends. Each stops the run's work, closes what is open and emits the status, which leaves once it is
- * committed. A run that is not alive ignores the first four. The caller then calls run_pump(). */
+ * committed. A run that is not alive ignores run_cancel(), run_expire() and the failures. The caller
+ * then calls run_pump(). */
 void run_cancel(struct run *run);
+/* Its row was deleted, alone or with its thread. A thread's run is cancelled, a response fails. Nothing of
+ * it is stored any more, so this end is published at once. An end that has not been published is
+ * replaced by this one. `write` came back with the news. */
+void run_delete(struct run *run, struct run_write *write);
 /* Its time is over: a thread's run expires, a response fails. */
 void run_expire(struct run *run);
 void run_fail_as(struct run *run, const struct run_failure *failure);

@@ -11,7 +11,7 @@
 #include <string.h>
 
 #include "core/base/json.h"
-#include "core/base/json_scan.h"
+#include "core/base/json/json_scan.h"
 #include "core/base/mem.h"
 
 static const char *dot(const char *path)

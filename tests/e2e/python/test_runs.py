@@ -1,6 +1,7 @@
 """Runs of threads: created and polled, streamed, answered, cancelled, failed."""
 
 import json
+import time
 
 import openai
 import pytest
@@ -512,6 +513,29 @@ def test_a_model_that_stays_busy_fails_the_run(runs, thread, assistant, upstream
     run = runs.create_and_poll(thread_id=thread.id, assistant_id=assistant.id, poll_interval_ms=20)
     assert run.status == "failed" and run.last_error.code == "rate_limit_exceeded"
     assert len(upstream.chats()) > 1
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("read_by", ["retrieve", "list"])
+def test_a_run_whose_time_is_over_says_so_when_it_is_read(start_server, upstream, read_by):
+    """The keeper would find it only after minutes."""
+    upstream.script(*WEATHER_RULES)
+    client = start_server(run_expiry=1.5, lease_ttl=3000).sdk()
+    threads = client.beta.threads
+    assistant = client.beta.assistants.create(model="demo", tools=[WEATHER])
+    thread = threads.create(messages=[{"role": "user", "content": "weather"}])
+    run = run_to_action(threads.runs, thread, assistant)
+    while run.status == "requires_action":
+        before = time.time()
+        if read_by == "list":
+            (run,) = threads.runs.list(thread.id).data
+        else:
+            run = threads.runs.retrieve(run.id, thread_id=thread.id)
+        assert run.status == "expired" or before < run.created_at + 2.5
+    assert run.status == "expired" and run.required_action is None
+    (step,) = threads.runs.steps.list(run.id, thread_id=thread.id).data
+    assert step.status == "expired"
+    threads.messages.create(thread.id, role="user", content="again")
 
 
 @pytest.mark.slow

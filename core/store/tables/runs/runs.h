@@ -172,6 +172,14 @@ enum err_code store_run_cancel(struct store *store, const struct tenant *tenant,
                                enum cancel_outcome *ret_outcome, struct run_load *ret_load,
                                struct err *err) MUST_CHECK;
 
+/* Claims a run in requires_action whose time is over, for a loop of this node to end. ret_load->run is
+ * always filled in. The rest is only if the run was claimed: otherwise the fence is 0, and it has
+ * ended, or another owner ends it. */
+enum err_code store_run_claim_late(struct store *store, const struct tenant *tenant,
+                                   const char *thread_id, const char *run_id,
+                                   size_t context_limit, struct run_load *ret_load,
+                                   struct err *err) MUST_CHECK;
+
 /* Steps. Each comes with the items that carry its id, oldest first. */
 struct step_load {
     struct step_row step;

@@ -31,7 +31,7 @@
  */
 
 /* Deletes a response with its calls and its log. ERR_NOT_FOUND "Response with id 'X' not
- * found." If it has not ended, its owner cancels it when its next write finds no row. A request
+ * found." If it has not ended, its owner and its followers are woken (WAKEUP_DELETED). A request
  * that continues it has `grace_us` to store its own response. */
 enum err_code store_response_delete(struct store *store, const struct tenant *tenant,
                                     const char *run_id, int64_t grace_us,

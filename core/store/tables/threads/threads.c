@@ -206,9 +206,9 @@ enum err_code store_thread_modify(struct store *store, const struct tenant *tena
 }
 
 /* Deletes in the order of locks: the thread, leases, runs, then the rest. A run that is to begin
- * waits for the thread and then finds none. The owner of an active run gives it up when its next
- * write finds no row. Responses that have ended outlive their conversation, and all items that
- * they have read are kept for them. */
+ * waits for the thread and then finds none. The owner of an active run and its followers are woken.
+ * Responses that have ended outlive their conversation, and all items that they have read are kept
+ * for them. */
 enum err_code store_thread_delete(struct store *store, const struct tenant *tenant,
                                   const char *id, struct err *err)
 {
@@ -219,7 +219,8 @@ enum err_code store_thread_delete(struct store *store, const struct tenant *tena
     static const struct db_statement statements[] = {
         {"store_thread_delete", "DELETE FROM threads WHERE project_id = $1 AND id = $2"},
         /* From here on no write of an active run succeeds: its fence is gone. */
-        {"store_thread_delete_leases", "DELETE FROM run_leases WHERE " OF_ITS_RUNS},
+        {"store_thread_delete_leases",
+         "DELETE FROM run_leases WHERE " OF_ITS_RUNS " RETURNING run_id"},
         {"store_thread_delete_steps", "DELETE FROM run_steps WHERE " OF_ITS_RUNS},
         {"store_thread_delete_calls", "DELETE FROM tool_calls WHERE " OF_ITS_RUNS},
         {"store_thread_delete_approvals", "DELETE FROM approvals WHERE " OF_ITS_RUNS},
@@ -250,6 +251,8 @@ enum err_code store_thread_delete(struct store *store, const struct tenant *tena
         rc = db_exec(db, &statements[i], &args, &rows, err);
         if (!rc && i == 0 && db_changed(rows) == 0)
             rc = thread_guard_unknown(id, err);
+        for (size_t n = 0; !rc && n < db_count(rows); n++)
+            db_wake(db, WAKEUP_DELETED, db_text(rows, n, 0));
     }
     if (!rc)
         rc = variables_forget(db, tenant, id, err);

@@ -313,7 +313,7 @@ TEST(a_response_that_has_ended_outlives_its_conversation)
                          " + (SELECT count(*) FROM run_leases WHERE run_id = '%s')",
                          going.id, going.id, going.id),
         0);
-    assert_int_equal(end(&going, RUN_COMPLETED), ERR_CONFLICT);
+    assert_int_equal(end(&going, RUN_COMPLETED), ERR_NOT_FOUND);
     assert_string_equal(seen_in(thread), "");
     run_row_clear(&run);
     run_row_clear(&going);
