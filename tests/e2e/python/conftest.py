@@ -1,6 +1,6 @@
 import atexit
-import itertools
 import functools
+import itertools
 import pathlib
 import shutil
 import tempfile
