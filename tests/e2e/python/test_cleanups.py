@@ -80,7 +80,8 @@ def test_tool_settings(http, order):
 
 @ORDERS
 def test_grants(client, http, upstream, log, order):
-    """Each is made by an answer that is remembered."""
+    """Each is made by an answer that is remembered. Those of other tests go first."""
+    clean_up(http, "/v1/runnel/approval_grants")
     tool = {"type": "mcp", "server_label": "test", "server_url": "builtin:test"}
     settings = {"runnel": {"permissions": {"test": {"execution": "ask-once"}}}}
     for n in range(3):

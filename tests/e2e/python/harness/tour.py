@@ -94,6 +94,9 @@ class Tour:
         spare = self.ask("POST", f"/threads/{thread}/messages",
                          {"role": "user", "content": "mistake"})["id"]
         self.ask("DELETE", f"/threads/{thread}/messages/{spare}", known=(200, 404))
+        # What is gone is still a place in its list: by its mark, or by the time in its id.
+        for gone in (spare, spare[:-1] + ("0" if spare[-1] != "0" else "1")):
+            self.ask("GET", f"/threads/{thread}/messages?after={gone}")
         self.ask("GET", f"/threads/{thread}/messages?run_id={base.split('/')[-1]}")
 
     def repeated(self, assistant):
