@@ -1,13 +1,13 @@
 /*
- * api/chat.c -- POST /v1/chat/completions, passed through to the upstream that serves the model.
+ * api/pass_through.c -- POST /v1/chat/completions, passed through to the upstream that serves the model.
  *
  * A client that needs no run, such as a script that asks for one completion, can use the same base
  * URL and key. The server adds nothing to the request, stores nothing, and returns the upstream's
  * status, content type and bytes. The body is forwarded as the client sent it, not built again from
  * its JSON: a parameter that this server does not know must reach the upstream unchanged.
  *
- *   worker   api_chat_completions(): finds the upstream, makes the chat, suspends the request
- *   loop     start_chat(): the operator's hook if there is one, then the upstream call
+ *   worker   api_chat_completions(): finds the upstream, makes the pass, suspends the request
+ *   loop     start_pass(): the operator's hook if there is one, then the upstream call
  *   loop     on_head(): the upstream streams? The request continues at once. Otherwise on_done()
  *   worker   answer(): the whole body, or a stream of events
  *   loop     on_data(): events go into the stream as they arrive
@@ -16,11 +16,11 @@
  * 200 and cannot take that back. A stream is cut into pieces only between events: the server's own
  * keep-alive comments go in between, and a comment inside an event would break it.
  *
- * A chat belongs to a loop. It is freed when neither the upstream call, the stream, the hook nor
+ * A pass belongs to a loop. It is freed when neither the upstream call, the stream, the hook nor
  * the suspended request needs it any more (free_if_over). Only answer() runs on another thread, and
  * while it does, the loop does not change what it reads.
  *
- * A crash or the end of the server loses the chat. Nothing about it is stored, so the client sends
+ * A crash or the end of the server loses the pass. Nothing about it is stored, so the client sends
  * the request again.
  */
 
@@ -47,7 +47,7 @@
 #define ANSWER_LIMIT ((size_t)16 << 20)
 #define TYPE_LIMIT   100
 
-struct chat {
+struct pass {
     struct loop *loop;
     const struct model_upstream *upstream;
     struct loop_task start, stream_ready, request_done, hook_done;
@@ -77,41 +77,41 @@ struct chat {
     bool request_is_done;
 };
 
-static void free_if_over(struct chat *chat)
+static void free_if_over(struct pass *pass)
 {
-    if (chat->call || chat->sink || chat->in_hook || !chat->request_is_done)
+    if (pass->call || pass->sink || pass->in_hook || !pass->request_is_done)
         return;
-    free(chat->request);
-    json_decref(chat->parsed);
-    json_decref(chat->outgoing.messages);
-    buf_clear(&chat->body);
-    free(chat);
+    free(pass->request);
+    json_decref(pass->parsed);
+    json_decref(pass->outgoing.messages);
+    buf_clear(&pass->body);
+    free(pass);
 }
 
-static void close_sink(struct chat *chat)
+static void close_sink(struct pass *pass)
 {
-    struct sink *sink = chat->sink;
+    struct sink *sink = pass->sink;
 
-    chat->sink = NULL;
+    pass->sink = NULL;
     if (sink)
         sink->ops->close(sink);
 }
 
-static void cancel_call(struct chat *chat)
+static void cancel_call(struct pass *pass)
 {
-    if (chat->call)
-        http_call_cancel(chat->call);
-    chat->call = NULL;
+    if (pass->call)
+        http_call_cancel(pass->call);
+    pass->call = NULL;
 }
 
 static void client_gone(struct sink *sink, void *arg)
 {
-    struct chat *chat = arg;
+    struct pass *pass = arg;
 
     (void)sink;
-    cancel_call(chat);
-    close_sink(chat);
-    free_if_over(chat);
+    cancel_call(pass);
+    close_sink(pass);
+    free_if_over(pass);
 }
 
 /* ---- The stream ---- */
@@ -130,247 +130,247 @@ static size_t whole_events(const struct buf *body)
     return 0;
 }
 
-static void pass_on(struct chat *chat, size_t length)
+static void pass_on(struct pass *pass, size_t length)
 {
     if (!length)
         return;
-    chat->sink->ops->events(chat->sink, chat->body.data, length);
-    buf_consume(&chat->body, length);
+    pass->sink->ops->events(pass->sink, pass->body.data, length);
+    buf_consume(&pass->body, length);
 }
 
 /* An event with the member `error` is how OpenAI reports an error within a stream. Its SDKs raise
  * an exception for it. */
-static void add_error_event(struct chat *chat)
+static void add_error_event(struct pass *pass)
 {
     json_auto_t *error =
-        json_build("{s:{s:s, s:s, s:n, s:n}}", "error", "message", chat->why.text, "type",
-                   err_api_type(chat->why.code), "param", "code");
+        json_build("{s:{s:s, s:s, s:n, s:n}}", "error", "message", pass->why.text, "type",
+                   err_api_type(pass->why.code), "param", "code");
 
-    if (chat->body.length)
-        buf_add_text(&chat->body, "\n\n");
-    buf_add_text(&chat->body, "data: ");
-    json_add_text(&chat->body, error);
-    buf_add_text(&chat->body, "\n\n");
+    if (pass->body.length)
+        buf_add_text(&pass->body, "\n\n");
+    buf_add_text(&pass->body, "data: ");
+    json_add_text(&pass->body, error);
+    buf_add_text(&pass->body, "\n\n");
 }
 
-static void end_stream(struct chat *chat)
+static void end_stream(struct pass *pass)
 {
-    if (chat->failed)
-        add_error_event(chat);
-    pass_on(chat, chat->body.length);
-    close_sink(chat);
+    if (pass->failed)
+        add_error_event(pass);
+    pass_on(pass, pass->body.length);
+    close_sink(pass);
 }
 
 /* The worker has made the stream. Events may have arrived since on_head(), and the upstream may have
  * finished already. */
 static void stream_ready(struct loop_task *task)
 {
-    struct chat *chat = CONTAINER_OF(task, struct chat, stream_ready);
+    struct pass *pass = CONTAINER_OF(task, struct pass, stream_ready);
 
-    chat->sink = chat->next_sink;
-    chat->sink->gone = client_gone;
-    chat->sink->gone_arg = chat;
-    chat->request_is_done = true;
-    pass_on(chat, whole_events(&chat->body));
-    if (!chat->call)
-        end_stream(chat);
-    free_if_over(chat);
+    pass->sink = pass->next_sink;
+    pass->sink->gone = client_gone;
+    pass->sink->gone_arg = pass;
+    pass->request_is_done = true;
+    pass_on(pass, whole_events(&pass->body));
+    if (!pass->call)
+        end_stream(pass);
+    free_if_over(pass);
 }
 
 /* ---- From the waiting request to its answer ---- */
 
 static void request_done(struct loop_task *task)
 {
-    struct chat *chat = CONTAINER_OF(task, struct chat, request_done);
+    struct pass *pass = CONTAINER_OF(task, struct pass, request_done);
 
-    chat->request_is_done = true;
-    if (!chat->sink)
-        cancel_call(chat); /* no client is left to receive the answer */
-    free_if_over(chat);
+    pass->request_is_done = true;
+    if (!pass->sink)
+        cancel_call(pass); /* no client is left to receive the answer */
+    free_if_over(pass);
 }
 
 /* The request ended without an answer from here: its client left, or the server stops. */
 static void dropped(void *arg)
 {
-    struct chat *chat = arg;
+    struct pass *pass = arg;
 
-    loop_post(chat->loop, &chat->request_done);
+    loop_post(pass->loop, &pass->request_done);
 }
 
-static void pass_on_retry_after(struct request *request, const struct chat *chat)
+static void pass_on_retry_after(struct request *request, const struct pass *pass)
 {
     char seconds[24];
 
-    if (!chat->retry_after_ns)
+    if (!pass->retry_after_ns)
         return;
     (void)snprintf(
         seconds, sizeof(seconds), "%llu",
-        (unsigned long long)((chat->retry_after_ns + NS_PER_SECOND - 1) / NS_PER_SECOND));
+        (unsigned long long)((pass->retry_after_ns + NS_PER_SECOND - 1) / NS_PER_SECOND));
     request_set_header(request, "Retry-After", seconds);
 }
 
-static enum err_code answer_whole(struct request *request, struct chat *chat, struct err *err)
+static enum err_code answer_whole(struct request *request, struct pass *pass, struct err *err)
 {
-    size_t length = chat->body.length;
+    size_t length = pass->body.length;
 
-    if (chat->failed) {
-        *err = chat->why;
+    if (pass->failed) {
+        *err = pass->why;
         return err->code;
     }
-    pass_on_retry_after(request, chat);
-    request_answer_bytes(request, chat->status,
-                         strncasecmp(chat->type, "text/plain", 10) == 0 ? "text/plain"
+    pass_on_retry_after(request, pass);
+    request_answer_bytes(request, pass->status,
+                         strncasecmp(pass->type, "text/plain", 10) == 0 ? "text/plain"
                                                                         : "application/json",
-                         buf_take(&chat->body), length);
+                         buf_take(&pass->body), length);
     return ERR_OK;
 }
 
 /* On a worker, which alone may answer a request. */
 static enum err_code answer(struct request *request, void *arg, struct err *err)
 {
-    struct chat *chat = arg;
+    struct pass *pass = arg;
     enum err_code rc = ERR_OK;
 
-    if (chat->streams) {
-        chat->next_sink = request_stream(request, chat->loop);
-        loop_post(chat->loop, &chat->stream_ready);
+    if (pass->streams) {
+        pass->next_sink = request_stream(request, pass->loop);
+        loop_post(pass->loop, &pass->stream_ready);
     } else {
-        rc = answer_whole(request, chat, err);
-        loop_post(chat->loop, &chat->request_done);
+        rc = answer_whole(request, pass, err);
+        loop_post(pass->loop, &pass->request_done);
     }
     return rc;
 }
 
-/* Sends the suspended request to a worker, which calls answer(). At most once: a chat that fails
+/* Sends the suspended request to a worker, which calls answer(). At most once: a pass that fails
  * after its stream has begun must not be answered again. */
-static void continue_request(struct chat *chat)
+static void continue_request(struct pass *pass)
 {
-    if (!chat->sink || chat->continued)
+    if (!pass->sink || pass->continued)
         return;
-    chat->continued = true;
-    chat->sink->ops->answer(chat->sink, REQUEST_CONTINUE, NULL);
-    close_sink(chat);
+    pass->continued = true;
+    pass->sink->ops->answer(pass->sink, REQUEST_CONTINUE, NULL);
+    close_sink(pass);
 }
 
 /* ---- The upstream ---- */
 
 static void on_head(void *arg, const struct http_head *head)
 {
-    struct chat *chat = arg;
+    struct pass *pass = arg;
 
-    chat->status = head->status;
-    (void)snprintf(chat->type, sizeof(chat->type), "%s", head->content_type);
-    chat->retry_after_ns = head->retry_after_ns;
-    chat->streams = chat->wants_stream && head->status == 200 &&
+    pass->status = head->status;
+    (void)snprintf(pass->type, sizeof(pass->type), "%s", head->content_type);
+    pass->retry_after_ns = head->retry_after_ns;
+    pass->streams = pass->wants_stream && head->status == 200 &&
                     strncasecmp(head->content_type, "text/event-stream", 17) == 0;
-    if (chat->streams)
-        continue_request(chat);
+    if (pass->streams)
+        continue_request(pass);
 }
 
-static void too_large(struct chat *chat)
+static void too_large(struct pass *pass)
 {
-    cancel_call(chat);
-    chat->failed = true;
-    err_set(&chat->why, ERR_UPSTREAM, "The model's answer is larger than %zu bytes.",
+    cancel_call(pass);
+    pass->failed = true;
+    err_set(&pass->why, ERR_UPSTREAM, "The model's answer is larger than %zu bytes.",
             ANSWER_LIMIT);
-    if (!chat->streams)
-        continue_request(chat);
-    else if (chat->sink)
-        end_stream(chat);
-    free_if_over(chat);
+    if (!pass->streams)
+        continue_request(pass);
+    else if (pass->sink)
+        end_stream(pass);
+    free_if_over(pass);
 }
 
 static void on_data(void *arg, const char *bytes, size_t size)
 {
-    struct chat *chat = arg;
+    struct pass *pass = arg;
 
-    if (chat->body.length + size > ANSWER_LIMIT) {
-        too_large(chat);
+    if (pass->body.length + size > ANSWER_LIMIT) {
+        too_large(pass);
         return;
     }
-    buf_add(&chat->body, bytes, size);
-    if (chat->streams && chat->sink)
-        pass_on(chat, whole_events(&chat->body));
+    buf_add(&pass->body, bytes, size);
+    if (pass->streams && pass->sink)
+        pass_on(pass, whole_events(&pass->body));
 }
 
 static void on_done(void *arg, enum err_code rc, const struct err *error)
 {
-    struct chat *chat = arg;
+    struct pass *pass = arg;
 
-    chat->call = NULL;
-    chat->failed = rc != ERR_OK;
+    pass->call = NULL;
+    pass->failed = rc != ERR_OK;
     if (rc)
-        chat->why = *error;
-    if (!chat->streams)
-        continue_request(chat);
-    else if (chat->sink)
-        end_stream(chat);
-    free_if_over(chat);
+        pass->why = *error;
+    if (!pass->streams)
+        continue_request(pass);
+    else if (pass->sink)
+        end_stream(pass);
+    free_if_over(pass);
 }
 
-static void call_upstream(struct chat *chat)
+static void call_upstream(struct pass *pass)
 {
     struct upstream_call call = {
-        .upstream = chat->upstream,
+        .upstream = pass->upstream,
         .method = "POST",
         .path = "/chat/completions",
-        .body = TAKE(chat->request),
-        .body_length = chat->request_length,
-        .timeouts = chat->upstream->timeouts,
+        .body = TAKE(pass->request),
+        .body_length = pass->request_length,
+        .timeouts = pass->upstream->timeouts,
         .on_head = on_head,
         .on_data = on_data,
         .on_done = on_done,
-        .arg = chat,
+        .arg = pass,
     };
 
-    chat->call = upstream_call_start(chat->loop, &call);
+    pass->call = upstream_call_start(pass->loop, &call);
 }
 
 /* Any thread. */
 static void post_hook_done(struct outgoing *outgoing)
 {
-    struct chat *chat = CONTAINER_OF(outgoing, struct chat, outgoing);
+    struct pass *pass = CONTAINER_OF(outgoing, struct pass, outgoing);
 
-    loop_post(chat->loop, &chat->hook_done);
+    loop_post(pass->loop, &pass->hook_done);
 }
 
 /* The hook may fail for reasons that say something about the operator's masks. They go to the log
  * and not to the client. */
 static void hook_done(struct loop_task *task)
 {
-    struct chat *chat = CONTAINER_OF(task, struct chat, hook_done);
+    struct pass *pass = CONTAINER_OF(task, struct pass, hook_done);
 
-    chat->in_hook = false;
-    if (chat->outgoing.rc) {
-        log_warn("a chat was not sent: %s", chat->outgoing.why.text);
-        chat->failed = true;
-        err_set(&chat->why, ERR_INTERNAL, "The request could not be prepared for the model.");
-        continue_request(chat);
-    } else if (chat->sink) {
-        json_object_set(chat->parsed, "messages", chat->outgoing.messages);
-        chat->request = json_text(chat->parsed);
-        chat->request_length = strlen(chat->request);
-        call_upstream(chat);
+    pass->in_hook = false;
+    if (pass->outgoing.rc) {
+        log_warn("a chat was not sent: %s", pass->outgoing.why.text);
+        pass->failed = true;
+        err_set(&pass->why, ERR_INTERNAL, "The request could not be prepared for the model.");
+        continue_request(pass);
+    } else if (pass->sink) {
+        json_object_set(pass->parsed, "messages", pass->outgoing.messages);
+        pass->request = json_text(pass->parsed);
+        pass->request_length = strlen(pass->request);
+        call_upstream(pass);
     }
-    free_if_over(chat);
+    free_if_over(pass);
 }
 
-static void start_chat(struct loop_task *task)
+static void start_pass(struct loop_task *task)
 {
-    struct chat *chat = CONTAINER_OF(task, struct chat, start);
+    struct pass *pass = CONTAINER_OF(task, struct pass, start);
 
-    chat->sink->gone = client_gone;
-    chat->sink->gone_arg = chat;
-    if (!chat->parsed) {
-        call_upstream(chat);
+    pass->sink->gone = client_gone;
+    pass->sink->gone_arg = pass;
+    if (!pass->parsed) {
+        call_upstream(pass);
         return;
     }
     /* The hook works on another thread, and two threads must not share a tree of jansson. So the
      * messages leave the tree of the request before the hook gets them. */
-    chat->in_hook = true;
-    chat->outgoing.messages = json_incref(json_object_get(chat->parsed, "messages"));
-    json_object_del(chat->parsed, "messages");
-    chat->hook->look(chat->hook, &chat->outgoing);
+    pass->in_hook = true;
+    pass->outgoing.messages = json_incref(json_object_get(pass->parsed, "messages"));
+    json_object_del(pass->parsed, "messages");
+    pass->hook->look(pass->hook, &pass->outgoing);
 }
 
 /* ---- The endpoint ---- */
@@ -395,16 +395,16 @@ static enum err_code find_upstream(struct request *request,
 
 /* The upstream gets the client's bytes. Only if a hook must see the messages is the body built again
  * from its JSON. */
-static void take_request(struct chat *chat, struct request *request)
+static void take_request(struct pass *pass, struct request *request)
 {
-    const char *body = request_body(request, &chat->request_length);
+    const char *body = request_body(request, &pass->request_length);
 
-    chat->hook = masking_hook(request_server(request)->masking);
-    if (chat->hook && json_object_get(request_json(request), "messages"))
-        chat->parsed = json_deep_copy(request_json(request));
+    pass->hook = masking_hook(request_server(request)->masking);
+    if (pass->hook && json_object_get(request_json(request), "messages"))
+        pass->parsed = json_deep_copy(request_json(request));
     else
-        chat->request = mem_strndup(body, chat->request_length);
-    chat->outgoing.done = post_hook_done;
+        pass->request = mem_strndup(body, pass->request_length);
+    pass->outgoing.done = post_hook_done;
 }
 
 enum err_code api_chat_completions(struct request *request, struct err *err)
@@ -412,24 +412,24 @@ enum err_code api_chat_completions(struct request *request, struct err *err)
     const struct model_upstream *upstream = NULL;
     struct request_later later = {.resume = answer, .drop = dropped};
     bool stream = false;
-    struct chat *chat;
+    struct pass *pass;
     enum err_code rc = find_upstream(request, &upstream, err);
 
     if (!rc)
         rc = param_bool(request_json(request), "", "stream", &stream, err);
     if (rc)
         return rc;
-    chat = mem_new(struct chat);
-    chat->loop = engine_any_loop(request_server(request)->engine);
-    chat->upstream = upstream;
-    chat->wants_stream = stream;
-    take_request(chat, request);
-    chat->start.run = start_chat;
-    chat->hook_done.run = hook_done;
-    chat->stream_ready.run = stream_ready;
-    chat->request_done.run = request_done;
-    later.arg = chat;
-    chat->sink = request_wait_then(request, chat->loop, &later);
-    loop_post(chat->loop, &chat->start);
+    pass = mem_new(struct pass);
+    pass->loop = engine_any_loop(request_server(request)->engine);
+    pass->upstream = upstream;
+    pass->wants_stream = stream;
+    take_request(pass, request);
+    pass->start.run = start_pass;
+    pass->hook_done.run = hook_done;
+    pass->stream_ready.run = stream_ready;
+    pass->request_done.run = request_done;
+    later.arg = pass;
+    pass->sink = request_wait_then(request, pass->loop, &later);
+    loop_post(pass->loop, &pass->start);
     return ERR_OK;
 }
