@@ -1,20 +1,24 @@
 /*
- * api/pass_through.c -- POST /v1/chat/completions, passed through to the upstream that serves the model.
+ * api/pass_through.c -- requests that are passed through to the upstream that serves their model:
+ * chat completions, embeddings, moderations, images, audio and so on.
  *
  * A client that needs no run, such as a script that asks for one completion, can use the same base
- * URL and key. The server adds nothing to the request, stores nothing, and returns the upstream's
- * status, content type and bytes. The body is forwarded as the client sent it, not built again from
- * its JSON: a parameter that this server does not know must reach the upstream unchanged.
+ * URL and key. So can the part of an application that makes embeddings. The server adds nothing to the
+ * request, stores nothing, and returns the upstream's status, content type and bytes. The body is
+ * forwarded as the client sent it, not built again from its JSON: a parameter that this server does
+ * not know must reach the upstream unchanged. All endpoints are one function. They differ only in
+ * their path, and in the model that OpenAI takes when a request names none.
  *
- *   worker   api_chat_completions(): finds the upstream, makes the pass, suspends the request
+ *   worker   api_pass_through(): finds the upstream, makes the pass, suspends the request
  *   loop     start_pass(): the operator's hook if there is one, then the upstream call
  *   loop     on_head(): the upstream streams? The request continues at once. Otherwise on_done()
- *   worker   answer(): the whole body, or a stream of events
+ *   worker   answer(): the whole body, or a stream of events or of sound
  *   loop     on_data(): events go into the stream as they arrive
  *
  * The request waits until the status of the upstream is known, because a stream begins with status
  * 200 and cannot take that back. A stream is cut into pieces only between events: the server's own
- * keep-alive comments go in between, and a comment inside an event would break it.
+ * keep-alive comments go in between, and a comment inside an event would break it. Sound is a stream
+ * of plain bytes, so that a player can begin before the whole of it was made.
  *
  * A pass belongs to a loop. It is freed when neither the upstream call, the stream, the hook nor
  * the suspended request needs it any more (free_if_over). Only answer() runs on another thread, and
@@ -29,6 +33,7 @@
 #include <strings.h>
 
 #include "core/base/clock.h"
+#include "core/base/compiler.h"
 #include "core/base/json.h"
 #include "core/base/log.h"
 #include "core/base/mem.h"
@@ -37,28 +42,36 @@
 #include "core/run/engine/engine.h"
 #include "core/run/turn/before_send.h"
 #include "server/api/api.h"
+#include "server/api/pass_texts.h"
 #include "server/api/upstream_call.h"
 #include "server/complaint.h"
 #include "server/masking.h"
 #include "server/params/params.h"
 #include "server/server.h"
 
-/* Bytes of an answer that is not a stream, or of one event of a stream. */
-#define ANSWER_LIMIT ((size_t)16 << 20)
+/* Bytes of an answer that is not a stream, of one event of a stream, or of sound that waits for a slow
+ * client. Vectors of 2,048 texts and ten pictures fit. */
+#define ANSWER_LIMIT ((size_t)64 << 20)
 #define TYPE_LIMIT   100
+
+/* What the upstream's answer becomes here. */
+enum pass_form {
+    PASS_WHOLE,
+    PASS_EVENTS,
+    PASS_BYTES, /* a stream that is not one of events */
+};
 
 struct pass {
     struct loop *loop;
     const struct model_upstream *upstream;
+    const char *path; /* after /v1, or rather after the upstream's URL */
     struct loop_task start, stream_ready, request_done, hook_done;
     char *request; /* the body as the client sent it; NULL if the hook must see it first */
     size_t request_length;
-    bool wants_stream;
 
-    /* For the operator's hook, which may change or refuse messages before a model gets them. */
+    /* For the operator's hook, which may change or refuse texts before a model gets them. */
     struct before_send *hook;
-    json_t
-        *parsed; /* the request without its messages, which are with the hook; NULL: no hook */
+    json_t *parsed; /* the request without its texts, which are with the hook; NULL: no hook */
     struct outgoing outgoing;
     bool in_hook;
 
@@ -69,7 +82,7 @@ struct pass {
     int status;             /* of the upstream */
     char type[TYPE_LIMIT];
     uint64_t retry_after_ns;
-    bool streams;   /* the upstream answers with a stream, and so does this server */
+    enum pass_form form;
     bool continued; /* the waiting request was sent to a worker, for its answer */
     bool failed;
     struct err why;
@@ -130,6 +143,11 @@ static size_t whole_events(const struct buf *body)
     return 0;
 }
 
+static size_t sendable(const struct pass *pass)
+{
+    return pass->form == PASS_EVENTS ? whole_events(&pass->body) : pass->body.length;
+}
+
 static void pass_on(struct pass *pass, size_t length)
 {
     if (!length)
@@ -155,9 +173,11 @@ static void add_error_event(struct pass *pass)
 
 static void end_stream(struct pass *pass)
 {
-    if (pass->failed)
+    if (pass->failed && pass->form == PASS_EVENTS)
         add_error_event(pass);
     pass_on(pass, pass->body.length);
+    if (pass->failed && pass->form == PASS_BYTES)
+        request_break_stream(pass->sink);
     close_sink(pass);
 }
 
@@ -171,7 +191,7 @@ static void stream_ready(struct loop_task *task)
     pass->sink->gone = client_gone;
     pass->sink->gone_arg = pass;
     pass->request_is_done = true;
-    pass_on(pass, whole_events(&pass->body));
+    pass_on(pass, sendable(pass));
     if (!pass->call)
         end_stream(pass);
     free_if_over(pass);
@@ -209,6 +229,16 @@ static void pass_on_retry_after(struct request *request, const struct pass *pass
     request_set_header(request, "Retry-After", seconds);
 }
 
+/* A page of an upstream must not become a page of this server in a browser. */
+static const char *type_for_client(const struct pass *pass)
+{
+    if (!pass->type[0])
+        return "application/json";
+    if (strcasestr(pass->type, "html") || strcasestr(pass->type, "xml"))
+        return "text/plain; charset=utf-8";
+    return pass->type;
+}
+
 static enum err_code answer_whole(struct request *request, struct pass *pass, struct err *err)
 {
     size_t length = pass->body.length;
@@ -218,10 +248,8 @@ static enum err_code answer_whole(struct request *request, struct pass *pass, st
         return err->code;
     }
     pass_on_retry_after(request, pass);
-    request_answer_bytes(request, pass->status,
-                         strncasecmp(pass->type, "text/plain", 10) == 0 ? "text/plain"
-                                                                        : "application/json",
-                         buf_take(&pass->body), length);
+    request_set_header(request, "Content-Type", type_for_client(pass));
+    request_answer_bytes(request, pass->status, NULL, buf_take(&pass->body), length);
     return ERR_OK;
 }
 
@@ -231,8 +259,11 @@ static enum err_code answer(struct request *request, void *arg, struct err *err)
     struct pass *pass = arg;
     enum err_code rc = ERR_OK;
 
-    if (pass->streams) {
-        pass->next_sink = request_stream(request, pass->loop);
+    if (pass->form) {
+        pass->next_sink =
+            pass->form == PASS_EVENTS
+                ? request_stream(request, pass->loop)
+                : request_stream_bytes(request, pass->loop, pass->type, ANSWER_LIMIT);
         loop_post(pass->loop, &pass->stream_ready);
     } else {
         rc = answer_whole(request, pass, err);
@@ -254,6 +285,15 @@ static void continue_request(struct pass *pass)
 
 /* ---- The upstream ---- */
 
+static enum pass_form form_of(const struct http_head *head)
+{
+    if (head->status != 200)
+        return PASS_WHOLE;
+    if (strncasecmp(head->content_type, "text/event-stream", 17) == 0)
+        return PASS_EVENTS;
+    return strncasecmp(head->content_type, "audio/", 6) == 0 ? PASS_BYTES : PASS_WHOLE;
+}
+
 static void on_head(void *arg, const struct http_head *head)
 {
     struct pass *pass = arg;
@@ -261,9 +301,8 @@ static void on_head(void *arg, const struct http_head *head)
     pass->status = head->status;
     (void)snprintf(pass->type, sizeof(pass->type), "%s", head->content_type);
     pass->retry_after_ns = head->retry_after_ns;
-    pass->streams = pass->wants_stream && head->status == 200 &&
-                    strncasecmp(head->content_type, "text/event-stream", 17) == 0;
-    if (pass->streams)
+    pass->form = form_of(head);
+    if (pass->form)
         continue_request(pass);
 }
 
@@ -273,7 +312,7 @@ static void too_large(struct pass *pass)
     pass->failed = true;
     err_set(&pass->why, ERR_UPSTREAM, "The model's answer is larger than %zu bytes.",
             ANSWER_LIMIT);
-    if (!pass->streams)
+    if (!pass->form)
         continue_request(pass);
     else if (pass->sink)
         end_stream(pass);
@@ -289,8 +328,8 @@ static void on_data(void *arg, const char *bytes, size_t size)
         return;
     }
     buf_add(&pass->body, bytes, size);
-    if (pass->streams && pass->sink)
-        pass_on(pass, whole_events(&pass->body));
+    if (pass->form && pass->sink)
+        pass_on(pass, sendable(pass));
 }
 
 static void on_done(void *arg, enum err_code rc, const struct err *error)
@@ -301,7 +340,7 @@ static void on_done(void *arg, enum err_code rc, const struct err *error)
     pass->failed = rc != ERR_OK;
     if (rc)
         pass->why = *error;
-    if (!pass->streams)
+    if (!pass->form)
         continue_request(pass);
     else if (pass->sink)
         end_stream(pass);
@@ -313,7 +352,7 @@ static void call_upstream(struct pass *pass)
     struct upstream_call call = {
         .upstream = pass->upstream,
         .method = "POST",
-        .path = "/chat/completions",
+        .path = pass->path,
         .body = TAKE(pass->request),
         .body_length = pass->request_length,
         .timeouts = pass->upstream->timeouts,
@@ -341,13 +380,15 @@ static void hook_done(struct loop_task *task)
     struct pass *pass = CONTAINER_OF(task, struct pass, hook_done);
 
     pass->in_hook = false;
+    if (!pass->outgoing.rc)
+        pass->outgoing.rc =
+            pass_texts_put(pass->parsed, pass->outgoing.messages, &pass->outgoing.why);
     if (pass->outgoing.rc) {
-        log_warn("a chat was not sent: %s", pass->outgoing.why.text);
+        log_warn("a request was not passed on: %s", pass->outgoing.why.text);
         pass->failed = true;
         err_set(&pass->why, ERR_INTERNAL, "The request could not be prepared for the model.");
         continue_request(pass);
     } else if (pass->sink) {
-        json_object_set(pass->parsed, "messages", pass->outgoing.messages);
         pass->request = json_text(pass->parsed);
         pass->request_length = strlen(pass->request);
         call_upstream(pass);
@@ -365,23 +406,36 @@ static void start_pass(struct loop_task *task)
         call_upstream(pass);
         return;
     }
-    /* The hook works on another thread, and two threads must not share a tree of jansson. So the
-     * messages leave the tree of the request before the hook gets them. */
     pass->in_hook = true;
-    pass->outgoing.messages = json_incref(json_object_get(pass->parsed, "messages"));
-    json_object_del(pass->parsed, "messages");
     pass->hook->look(pass->hook, &pass->outgoing);
 }
 
 /* ---- The endpoint ---- */
 
+/* The models that OpenAI takes for requests without one. Other requests need a model. */
+static const struct {
+    const char *path;
+    const char *model;
+} defaults[] = {
+    {"/v1/moderations", "omni-moderation-latest"},
+    {"/v1/images/generations", "dall-e-2"},
+};
+
+static const char *default_model(const char *path)
+{
+    for (size_t i = 0; i < COUNT_OF(defaults); i++)
+        if (strcmp(path, defaults[i].path) == 0)
+            return defaults[i].model;
+    return NULL;
+}
+
 static enum err_code find_upstream(struct request *request,
                                    const struct model_upstream **ret_upstream, struct err *err)
 {
     const struct config *config = request_server(request)->config;
-    const char *model = NULL;
-    enum err_code rc =
-        param_string(request_json(request), "", "model", PARAM_REQUIRED, 256, &model, err);
+    const char *model = default_model(request_path(request));
+    enum err_code rc = param_string(request_json(request), "", "model",
+                                    model ? PARAM_OPTIONAL : PARAM_REQUIRED, 256, &model, err);
 
     if (rc)
         return rc;
@@ -393,26 +447,41 @@ static enum err_code find_upstream(struct request *request,
     return ERR_OK;
 }
 
-/* The upstream gets the client's bytes. Only if a hook must see the messages is the body built again
- * from its JSON. */
-static void take_request(struct pass *pass, struct request *request)
+/* The texts for the hook. It works on another thread, and two threads must not share a tree of
+ * jansson, so both are copies. */
+static enum err_code take_texts(struct pass *pass, struct request *request, struct err *err)
 {
-    const char *body = request_body(request, &pass->request_length);
+    json_auto_t *parsed = NULL;
+    enum err_code rc;
 
     pass->hook = masking_hook(request_server(request)->masking);
-    if (pass->hook && json_object_get(request_json(request), "messages"))
-        pass->parsed = json_deep_copy(request_json(request));
-    else
-        pass->request = mem_strndup(body, pass->request_length);
-    pass->outgoing.done = post_hook_done;
+    if (!pass->hook)
+        return ERR_OK;
+    parsed = json_deep_copy(request_json(request));
+    rc = pass_texts_take(parsed, &pass->outgoing.messages, err);
+    if (!rc && pass->outgoing.messages)
+        pass->parsed = TAKE(parsed);
+    return rc;
 }
 
-enum err_code api_chat_completions(struct request *request, struct err *err)
+/* The upstream gets the client's bytes. Only if a hook must see its texts is the body built again from
+ * its JSON. */
+static enum err_code take_request(struct pass *pass, struct request *request, struct err *err)
+{
+    enum err_code rc = take_texts(pass, request, err);
+    const char *body = request_body(request, &pass->request_length);
+
+    if (!rc && !pass->parsed)
+        pass->request = mem_strndup(body, pass->request_length);
+    return rc;
+}
+
+enum err_code api_pass_through(struct request *request, struct err *err)
 {
     const struct model_upstream *upstream = NULL;
     struct request_later later = {.resume = answer, .drop = dropped};
-    bool stream = false;
-    struct pass *pass;
+    AUTO_FREE struct pass *pass = NULL;
+    bool stream = false; /* looked at by the upstream */
     enum err_code rc = find_upstream(request, &upstream, err);
 
     if (!rc)
@@ -422,8 +491,11 @@ enum err_code api_chat_completions(struct request *request, struct err *err)
     pass = mem_new(struct pass);
     pass->loop = engine_any_loop(request_server(request)->engine);
     pass->upstream = upstream;
-    pass->wants_stream = stream;
-    take_request(pass, request);
+    pass->path = request_path(request) + strlen("/v1");
+    rc = take_request(pass, request, err);
+    if (rc)
+        return rc;
+    pass->outgoing.done = post_hook_done;
     pass->start.run = start_pass;
     pass->hook_done.run = hook_done;
     pass->stream_ready.run = stream_ready;
@@ -431,5 +503,6 @@ enum err_code api_chat_completions(struct request *request, struct err *err)
     later.arg = pass;
     pass->sink = request_wait_then(request, pass->loop, &later);
     loop_post(pass->loop, &pass->start);
+    pass = NULL; /* it is the loop's */
     return ERR_OK;
 }
