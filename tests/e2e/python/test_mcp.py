@@ -1085,7 +1085,7 @@ EXTRA_FAULTS = {
     "no such method": ("resources/read", refuse(code=-32601, message="No."),
                        "mcp_protocol_error", -32601, "error -32601: No."),
     "no content": ("resources/read", lambda h, m: h.answer(m, {"content": []}),
-                   "mcp_protocol_error", 0, "gave neither content nor messages"),
+                   "mcp_protocol_error", 0, "answered without content or messages"),
     "a status": ("resources/read", lambda h, m: h.plain(500), "http_error", 500, "HTTP status 500"),
     "silence": ("resources/read", lambda h, m: h.wait_for_leave(), "http_error", 0,
                 "did not answer within 5 s"),

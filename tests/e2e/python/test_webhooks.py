@@ -248,7 +248,7 @@ def test_without_a_webhook_the_channel_is_refused(http, client, path):
 
 
 @pytest.mark.parametrize("entry, why", [
-    ("{url: \"http://a.example\"}", "approval_webhooks[0]: either 'secret' or 'secret_env'"),
+    ("{url: \"http://a.example\"}", "approval_webhooks[0]: expected either 'secret' or 'secret_env'"),
     ("{url: \"ftp://a.example\", secret: " + SECRET + "}", "approval_webhooks[0].url"),
     ("{url: \"http://a.example\", secret: whsec_c2hvcnQ=}", "24 to 64 bytes in base64"),
     ("{url: \"http://a.example\", secret_env: RUNNEL_NOT_THERE}", "RUNNEL_NOT_THERE is not set"),

@@ -13,7 +13,7 @@
 #include "tests/integration/server/socket_client.h"
 #include "tests/support/test.h"
 
-static void stopping_cuts_what_is_open(void **state)
+TEST(stopping_cuts_what_is_open)
 {
     struct client streaming[8];
     struct client waiting;
@@ -45,7 +45,7 @@ static void stopping_cuts_what_is_open(void **state)
     stop();
 }
 
-static void what_begins_while_it_stops_is_refused(void **state)
+TEST(what_begins_while_it_stops_is_refused)
 {
     struct client streaming;
     struct client waiting;
@@ -70,7 +70,7 @@ static void what_begins_while_it_stops_is_refused(void **state)
     stop();
 }
 
-static void draining_finishes_and_begins_nothing(void **state)
+TEST(draining_finishes_and_begins_nothing)
 {
     struct client client;
 
@@ -92,7 +92,7 @@ static void draining_finishes_and_begins_nothing(void **state)
     stop();
 }
 
-static void it_starts_and_stops_again_and_again(void **state)
+TEST(it_starts_and_stops_again_and_again)
 {
     for (int i = 0; i < 10; i++) {
         struct client client;

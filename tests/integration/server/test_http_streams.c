@@ -19,7 +19,7 @@
 #include "tests/integration/server/socket_client.h"
 #include "tests/support/test.h"
 
-static void events_come_one_by_one_and_the_connection_lives_on(void **state)
+TEST(events_come_one_by_one_and_the_connection_lives_on)
 {
     struct client client;
     const char *head;
@@ -47,7 +47,7 @@ static void events_come_one_by_one_and_the_connection_lives_on(void **state)
     stop();
 }
 
-static void what_is_said_before_the_headers_are_out_is_not_lost(void **state)
+TEST(what_is_said_before_the_headers_are_out_is_not_lost)
 {
     struct client client;
 
@@ -65,7 +65,7 @@ static void what_is_said_before_the_headers_are_out_is_not_lost(void **state)
     stop();
 }
 
-static void a_stream_on_a_connection_that_is_to_close_ends_whole(void **state)
+TEST(a_stream_on_a_connection_that_is_to_close_ends_whole)
 {
     struct client client;
 
@@ -83,7 +83,7 @@ static void a_stream_on_a_connection_that_is_to_close_ends_whole(void **state)
     stop();
 }
 
-static void http_1_0_gets_events_without_chunks(void **state)
+TEST(http_1_0_gets_events_without_chunks)
 {
     struct client client;
 
@@ -102,7 +102,7 @@ static void http_1_0_gets_events_without_chunks(void **state)
     stop();
 }
 
-static void head_of_a_stream_has_no_events(void **state)
+TEST(head_of_a_stream_has_no_events)
 {
     struct client client;
 
@@ -118,7 +118,7 @@ static void head_of_a_stream_has_no_events(void **state)
     stop();
 }
 
-static void a_reader_that_leaves_is_noticed_at_once(void **state)
+TEST(a_reader_that_leaves_is_noticed_at_once)
 {
     struct client client;
 
@@ -132,7 +132,7 @@ static void a_reader_that_leaves_is_noticed_at_once(void **state)
     stop();
 }
 
-static void a_request_behind_a_stream_is_no_farewell(void **state)
+TEST(a_request_behind_a_stream_is_no_farewell)
 {
     struct client client;
 
@@ -152,7 +152,7 @@ static void a_request_behind_a_stream_is_no_farewell(void **state)
     stop();
 }
 
-static void silence_is_filled_with_comments(void **state)
+TEST(silence_is_filled_with_comments)
 {
     struct client client;
 
@@ -169,7 +169,7 @@ static void silence_is_filled_with_comments(void **state)
 
 #define BIG 30000
 
-static void a_slow_reader_gets_every_byte_in_order(void **state)
+TEST(a_slow_reader_gets_every_byte_in_order)
 {
     static char event[BIG];
     struct client client;
@@ -209,7 +209,7 @@ static void a_slow_reader_gets_every_byte_in_order(void **state)
     stop();
 }
 
-static void a_reader_that_never_reads_is_cut_off(void **state)
+TEST(a_reader_that_never_reads_is_cut_off)
 {
     static char event[BIG];
     struct http_stats stats;
@@ -247,7 +247,7 @@ TEST(a_reader_that_stalls_is_cut_off_in_time)
     stop();
 }
 
-static void a_large_event_is_not_slowness(void **state)
+TEST(a_large_event_is_not_slowness)
 {
     AUTO_FREE char *event = mem_zeroed(1000000, 1);
     struct client client;

@@ -5,6 +5,7 @@ import os
 import pathlib
 import pwd
 import re
+import select
 import shutil
 import signal
 import subprocess
@@ -102,8 +103,19 @@ class Database:
             self.thaw()
 
     def crash(self):
-        """Kills all processes at once, like a power failure."""
-        self.signal(signal.SIGKILL)
+        """Kills all processes at once, like a power failure. Returns when the last one is gone: a new
+        postmaster does not start while one still has the shared memory."""
+        self.postmaster.send_signal(signal.SIGSTOP)  # no child is forked behind the list
+        handles = []
+        for pid in self.processes():
+            with contextlib.suppress(ProcessLookupError):
+                handles.append(os.pidfd_open(pid))
+        for handle in handles:
+            with contextlib.suppress(ProcessLookupError):
+                signal.pidfd_send_signal(handle, signal.SIGKILL)
+        for handle in handles:
+            select.select([handle], [], [])
+            os.close(handle)
         self.postmaster.wait()
 
     def stop(self):

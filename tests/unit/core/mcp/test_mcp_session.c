@@ -197,7 +197,7 @@ static int tear_down(void **state)
 
 /* ---- The tests ---- */
 
-static void a_session_is_opened_once_for_all_questions(void **state)
+TEST(a_session_is_opened_once_for_all_questions)
 {
     struct fixture *fixture = *state;
 
@@ -215,7 +215,7 @@ static void a_session_is_opened_once_for_all_questions(void **state)
     wait_for(&delete_came);
 }
 
-static void listing_returns_the_tools(void **state)
+TEST(listing_returns_the_tools)
 {
     struct fixture *fixture = *state;
 
@@ -225,7 +225,7 @@ static void listing_returns_the_tools(void **state)
     assert_int_equal(fixture->tools, 1);
 }
 
-static void a_forgotten_session_is_opened_again_once(void **state)
+TEST(a_forgotten_session_is_opened_again_once)
 {
     struct fixture *fixture = *state;
 
@@ -245,7 +245,7 @@ static void a_forgotten_session_is_opened_again_once(void **state)
     assert_int_equal(called, 4);
 }
 
-static void a_cancelled_call_has_no_callback_and_the_server_is_notified(void **state)
+TEST(a_cancelled_call_has_no_callback_and_the_server_is_notified)
 {
     struct fixture *fixture = *state;
 
@@ -258,7 +258,7 @@ static void a_cancelled_call_has_no_callback_and_the_server_is_notified(void **s
     assert_int_equal(fixture->answers, 0);
 }
 
-static void a_call_has_a_deadline(void **state)
+TEST(a_call_has_a_deadline)
 {
     struct fixture *fixture = *state;
 
@@ -271,7 +271,7 @@ static void a_call_has_a_deadline(void **state)
     assert_string_equal(fixture->text, "did not answer within 0.3 s");
 }
 
-static void a_session_that_cannot_be_opened_fails_all_questions(void **state)
+TEST(a_session_that_cannot_be_opened_fails_all_questions)
 {
     struct fixture *fixture = *state;
 
@@ -292,7 +292,7 @@ static void list_and_call(void *arg)
 }
 
 /* The second question ends with the session without an answer. */
-static void a_callback_may_close_the_session(void **state)
+TEST(a_callback_may_close_the_session)
 {
     struct fixture *fixture = *state;
 

@@ -130,13 +130,12 @@ static void fill(int count)
 /* ---- Putting and reading ---- */
 
 /* F30. */
-static void test_fields_that_are_not_given_keep_their_values(void **state)
+TEST(test_fields_that_are_not_given_keep_their_values)
 {
     json_auto_t *tags = json_parse_own("[\"x\",\"y\"]");
     AUTO_VARIABLE seen = {0};
     bool created = false;
 
-    (void)state;
     assert_int_equal(variable_memory_put(&access, TENANT_OF("p1"),
                                          &(struct variable_change){.name = "a",
                                                                    .type = VARIABLE_LLM_ADD,
@@ -166,12 +165,11 @@ static void test_fields_that_are_not_given_keep_their_values(void **state)
     assert_int_equal(seen.reads, 0);
 }
 
-static void test_a_refused_variable_says_why(void **state)
+TEST(test_a_refused_variable_says_why)
 {
     struct variable_change wrong = {.name = "a", .type = VARIABLE_USER_ADD};
     struct err err;
 
-    (void)state;
     assert_int_equal(change(&wrong, VARIABLE_PUT, &err), ERR_INVALID);
     assert_string_equal(err.text, "Variable 'a' does not exist; a new one needs a value.");
     assert_int_equal(change(&wrong, VARIABLE_UPDATE, &err), ERR_NOT_FOUND);
@@ -187,11 +185,10 @@ static void test_a_refused_variable_says_why(void **state)
 }
 
 /* F27. */
-static void test_a_result_replaces_the_variable_of_the_same_name(void **state)
+TEST(test_a_result_replaces_the_variable_of_the_same_name)
 {
     AUTO_VARIABLE seen = {0};
 
-    (void)state;
     put("t_result", "mine");
     add_result("t_result", "its");
     assert_int_equal(
@@ -204,11 +201,10 @@ static void test_a_result_replaces_the_variable_of_the_same_name(void **state)
 }
 
 /* F30. */
-static void test_lists_are_filtered_and_paged(void **state)
+TEST(test_lists_are_filtered_and_paged)
 {
     json_auto_t *tags = json_parse_own("[\"x%\"]");
 
-    (void)state;
     put("b_100", "1");
     put("c", "1");
     put("a", "1");
@@ -232,12 +228,11 @@ static void test_lists_are_filtered_and_paged(void **state)
 }
 
 /* F30. */
-static void test_several_variables_are_removed_at_once(void **state)
+TEST(test_several_variables_are_removed_at_once)
 {
     static const char *const names[] = {"a", "kept", "none"};
     json_auto_t *removed = NULL;
 
-    (void)state;
     put("a", "1");
     put("b", "1");
     put("kept", "1");
@@ -252,11 +247,10 @@ static void test_several_variables_are_removed_at_once(void **state)
 /* ---- Limits ---- */
 
 /* F31. */
-static void test_the_least_recently_used_variable_is_evicted(void **state)
+TEST(test_the_least_recently_used_variable_is_evicted)
 {
     AUTO_VARIABLE read = {0};
 
-    (void)state;
     fill(VARIABLE_COUNT_LIMIT);
     keep("v2");
     put("v3", "y"); /* changing one of a full scope drops none */
@@ -285,12 +279,11 @@ static char *mebibyte(void)
 }
 
 /* F31. */
-static void test_variables_are_evicted_above_the_byte_limit(void **state)
+TEST(test_variables_are_evicted_above_the_byte_limit)
 {
     AUTO_FREE char *much = mebibyte();
     char name[16];
 
-    (void)state;
     fill(64);
     for (int i = 1; i <= 64; i++) {
         (void)snprintf(name, sizeof(name), "m%02d", i);
@@ -304,13 +297,12 @@ static void test_variables_are_evicted_above_the_byte_limit(void **state)
 }
 
 /* F31. */
-static void test_only_a_few_variables_can_be_marked_keep(void **state)
+TEST(test_only_a_few_variables_can_be_marked_keep)
 {
     const bool yes = true;
     struct err err;
     char name[16];
 
-    (void)state;
     fill(VARIABLE_KEEP_LIMIT + 1);
     for (int i = 1; i <= VARIABLE_KEEP_LIMIT; i++) {
         (void)snprintf(name, sizeof(name), "v%d", i);
@@ -325,13 +317,12 @@ static void test_only_a_few_variables_can_be_marked_keep(void **state)
 }
 
 /* F31: all responses of a node together have a limit, too; each project pays with its own variables. */
-static void test_a_project_above_its_budget_evicts_its_own_variables(void **state)
+TEST(test_a_project_above_its_budget_evicts_its_own_variables)
 {
     AUTO_FREE char *much = mebibyte();
     struct variable_memory *mine = access.memory;
     struct variable_memory *theirs = variable_memory_new(&budget, TENANT_OF("p2"));
 
-    (void)state;
     budget.limit = 3 * VARIABLE_VALUE_LIMIT;
     put("a", much);
     access.memory = theirs;
@@ -362,14 +353,13 @@ static void expect_no_room(const char *name, const char *value)
 
 /* F31: a variable that would be evicted at once is refused, and nothing is evicted for a refused
  * one. */
-static void test_a_variable_without_room_is_refused(void **state)
+TEST(test_a_variable_without_room_is_refused)
 {
     AUTO_FREE char *much = mebibyte();
     struct variable_memory *mine = access.memory;
     struct variable_memory *theirs = variable_memory_new(&budget, TENANT_OF("p2"));
     size_t used;
 
-    (void)state;
     budget.limit = 3 * VARIABLE_VALUE_LIMIT;
     put("a", much);
     put("b", much);
@@ -404,14 +394,13 @@ static struct variable_memory *limited(const char *project, size_t bytes)
 }
 
 /* F31: no project can take all of the memory. */
-static void test_a_project_has_a_share_of_the_memory(void **state)
+TEST(test_a_project_has_a_share_of_the_memory)
 {
     AUTO_FREE char *much = mebibyte();
     struct variable_memory *mine = access.memory;
     struct variable_memory *again = limited("p1", 3 * VARIABLE_VALUE_LIMIT);
     struct variable_memory *theirs = limited("p2", 3 * VARIABLE_VALUE_LIMIT);
 
-    (void)state;
     budget.limit = 5 * VARIABLE_VALUE_LIMIT;
     put("a", much);
     put("b", much);
@@ -428,12 +417,11 @@ static void test_a_project_has_a_share_of_the_memory(void **state)
 }
 
 /* F33. */
-static void test_all_given_variables_are_put_or_none(void **state)
+TEST(test_all_given_variables_are_put_or_none)
 {
     struct variable_memory *other = limited("p1", 2 * VARIABLE_VALUE_LIMIT);
     struct err err;
 
-    (void)state;
     for (int round = 0; round < 2; round++) {
         struct variable given[2] = {{.name = "a", .value = mebibyte(), .created_at = 1},
                                     {.name = "b", .value = mebibyte(), .created_at = 1}};
@@ -475,7 +463,7 @@ static void *write_many(void *arg)
 }
 
 /* Workers that outlive their run hold what they use. */
-static void test_several_workers_use_it_at_once(void **state)
+TEST(test_several_workers_use_it_at_once)
 {
     static char names[WRITERS][2] = {"a", "b", "c", "d"};
     pthread_t threads[WRITERS];
@@ -483,7 +471,6 @@ static void test_several_workers_use_it_at_once(void **state)
     size_t count = 0;
     struct variable *variables = NULL;
 
-    (void)state;
     for (int i = 0; i < WRITERS; i++) {
         variable_memory_hold(access.memory);
         assert_int_equal(pthread_create(&threads[i], NULL, write_many, names[i]), 0);

@@ -292,7 +292,7 @@ static json_t *body_of_request(struct fixture *fixture, unsigned number)
     return value;
 }
 
-static void a_turn_requests_a_stream_with_usage_and_sends_the_key(void **state)
+TEST(a_turn_requests_a_stream_with_usage_and_sends_the_key)
 {
     static const struct server_answer answers[] = {{.bytes = ANSWER}, {0}};
     struct fixture *fixture = *state;
@@ -316,7 +316,7 @@ static void a_turn_requests_a_stream_with_usage_and_sends_the_key(void **state)
     assert_true(json_equal(body, expected));
 }
 
-static void without_a_key_no_authorization_is_sent(void **state)
+TEST(without_a_key_no_authorization_is_sent)
 {
     static const struct server_answer answers[] = {{.bytes = ANSWER}, {0}};
     struct fixture *fixture = *state;
@@ -330,7 +330,7 @@ static void without_a_key_no_authorization_is_sent(void **state)
     json_decref(body_of_request(fixture, 0)); /* an empty request became JSON, too */
 }
 
-static void a_json_answer_is_as_good_as_a_stream(void **state)
+TEST(a_json_answer_is_as_good_as_a_stream)
 {
     static const struct server_answer answers[] = {
         {.bytes = HEAD("200 OK") "Content-Type: application/json\r\n\r\n"
@@ -348,7 +348,7 @@ static void a_json_answer_is_as_good_as_a_stream(void **state)
     assert_int_equal(fixture->usage.output, 4);
 }
 
-static void stream_options_are_left_out_for_servers_that_refuse_them(void **state)
+TEST(stream_options_are_left_out_for_servers_that_refuse_them)
 {
     static const struct server_answer answers[] = {
         {.bytes = ERROR("400 Bad Request", "", "unknown field stream_options")},
@@ -366,7 +366,7 @@ static void stream_options_are_left_out_for_servers_that_refuse_them(void **stat
     assert_true(json_get_bool(body, "stream", false));
 }
 
-static void stream_options_are_left_out_only_once(void **state)
+TEST(stream_options_are_left_out_only_once)
 {
     static const struct server_answer answers[] = {
         {.bytes = ERROR("400 Bad Request", "", "unknown field stream_options")}, {0}};
@@ -381,7 +381,7 @@ static void stream_options_are_left_out_only_once(void **state)
 
 /* --- retries --- */
 
-static void a_server_error_is_tried_again(void **state)
+TEST(a_server_error_is_tried_again)
 {
     static const struct server_answer answers[] = {
         {.bytes = ERROR("503 Service Unavailable", "", "busy")}, {.bytes = ANSWER}, {0}};
@@ -393,7 +393,7 @@ static void a_server_error_is_tried_again(void **state)
     expect_requests(fixture, 2);
 }
 
-static void a_server_that_keeps_failing_is_given_up_after_the_last_retry(void **state)
+TEST(a_server_that_keeps_failing_is_given_up_after_the_last_retry)
 {
     static const struct server_answer answers[] = {
         {.bytes = ERROR("500 Internal Server Error", "", "broken")}, {0}};
@@ -406,7 +406,7 @@ static void a_server_that_keeps_failing_is_given_up_after_the_last_retry(void **
     expect_failure(fixture, ERR_UPSTREAM, NULL, "broken");
 }
 
-static void retry_after_is_waited_for(void **state)
+TEST(retry_after_is_waited_for)
 {
     static const struct server_answer answers[] = {
         {.bytes = ERROR("429 Too Many Requests", "Retry-After: 2\r\n", "slow down")},
@@ -422,7 +422,7 @@ static void retry_after_is_waited_for(void **state)
     assert_true(clock_mono_ns() - start >= 2 * NS_PER_SECOND);
 }
 
-static void a_long_retry_after_is_not_waited_for(void **state)
+TEST(a_long_retry_after_is_not_waited_for)
 {
     static const struct server_answer answers[] = {
         {.bytes = ERROR("429 Too Many Requests", "Retry-After: 3600\r\n", "slow down")}, {0}};
@@ -436,7 +436,7 @@ static void a_long_retry_after_is_not_waited_for(void **state)
     expect_failure(fixture, ERR_LIMIT, "rate_limit_exceeded", "slow down");
 }
 
-static void no_wait_begins_that_would_exceed_the_deadline(void **state)
+TEST(no_wait_begins_that_would_exceed_the_deadline)
 {
     static const struct server_answer answers[] = {
         {.bytes = ERROR("503 Service Unavailable", "Retry-After: 30\r\n", "busy")}, {0}};
@@ -482,7 +482,7 @@ TEST(errors_that_would_repeat_are_not_retried)
     }
 }
 
-static void a_refused_connection_is_an_upstream_error(void **state)
+TEST(a_refused_connection_is_an_upstream_error)
 {
     static const struct server_answer answers[] = {{.bytes = ANSWER}, {0}};
     struct fixture *fixture = *state;
@@ -551,7 +551,7 @@ TEST(an_answer_cut_after_its_first_piece_fails)
     }
 }
 
-static void an_answer_cut_after_its_end_is_complete(void **state)
+TEST(an_answer_cut_after_its_end_is_complete)
 {
     static const struct server_answer answers[] = {
         {.bytes = HEAD("200 OK") "Content-Length: 1000\r\n\r\n" TEXT("hi") FINISH}, {0}};
@@ -562,7 +562,7 @@ static void an_answer_cut_after_its_end_is_complete(void **state)
     expect_log(fixture, "text(hi) done(0)");
 }
 
-static void a_body_that_never_ends_does_not_delay_a_complete_answer(void **state)
+TEST(a_body_that_never_ends_does_not_delay_a_complete_answer)
 {
     static const struct server_answer answers[] = {{.bytes = ANSWER, .after = SERVER_HOLDS},
                                                    {0}};
@@ -577,7 +577,7 @@ static void a_body_that_never_ends_does_not_delay_a_complete_answer(void **state
 
 /* --- deadlines --- */
 
-static void a_server_that_never_answers_times_out(void **state)
+TEST(a_server_that_never_answers_times_out)
 {
     static const struct server_answer answers[] = {{.bytes = "", .after = SERVER_HOLDS}, {0}};
     struct fixture *fixture = *state;
@@ -590,7 +590,7 @@ static void a_server_that_never_answers_times_out(void **state)
     expect_failure(fixture, ERR_TIMEOUT, NULL, "begin");
 }
 
-static void a_server_that_stops_within_its_answer_times_out(void **state)
+TEST(a_server_that_stops_within_its_answer_times_out)
 {
     static const struct server_answer answers[] = {
         {.bytes = STREAM TEXT("hi"), .after = SERVER_HOLDS}, {0}};
@@ -604,7 +604,7 @@ static void a_server_that_stops_within_its_answer_times_out(void **state)
 }
 
 /* The second attempt has the rest of the time. */
-static void the_total_deadline_holds_for_all_attempts(void **state)
+TEST(the_total_deadline_holds_for_all_attempts)
 {
     static const struct server_answer answers[] = {
         {.bytes = ERROR("503 Service Unavailable", "Retry-After: 1\r\n", "busy")},
@@ -654,7 +654,7 @@ TEST(every_callback_may_cancel_the_turn)
     }
 }
 
-static void cancelling_inside_the_failure_callback_is_fine(void **state)
+TEST(cancelling_inside_the_failure_callback_is_fine)
 {
     static const struct server_answer answers[] = {
         {.bytes = ERROR("400 Bad Request", "", "bad")}, {0}};
@@ -680,7 +680,7 @@ static void cancel_from_outside(struct fixture *fixture)
     expect_log(fixture, "");
 }
 
-static void a_turn_can_be_cancelled_while_it_waits_for_the_answer(void **state)
+TEST(a_turn_can_be_cancelled_while_it_waits_for_the_answer)
 {
     static const struct server_answer answers[] = {{.bytes = "", .after = SERVER_HOLDS}, {0}};
     struct fixture *fixture = *state;
@@ -689,7 +689,7 @@ static void a_turn_can_be_cancelled_while_it_waits_for_the_answer(void **state)
     cancel_from_outside(fixture);
 }
 
-static void a_turn_can_be_cancelled_while_it_waits_for_a_retry(void **state)
+TEST(a_turn_can_be_cancelled_while_it_waits_for_a_retry)
 {
     static const struct server_answer answers[] = {
         {.bytes = ERROR("503 Service Unavailable", "Retry-After: 5\r\n", "busy")}, {0}};

@@ -8,7 +8,7 @@
 
 /* --- answers --- */
 
-static void an_answer_comes_as_head_data_and_end(void **state)
+TEST(an_answer_comes_as_head_data_and_end)
 {
     struct exchange exchange;
 
@@ -23,7 +23,7 @@ static void an_answer_comes_as_head_data_and_end(void **state)
     exchange_clear(&exchange);
 }
 
-static void chunks_are_joined_and_trailers_are_no_second_head(void **state)
+TEST(chunks_are_joined_and_trailers_are_no_second_head)
 {
     struct exchange exchange;
 
@@ -36,7 +36,7 @@ static void chunks_are_joined_and_trailers_are_no_second_head(void **state)
     exchange_clear(&exchange);
 }
 
-static void interim_answers_are_not_the_answer(void **state)
+TEST(interim_answers_are_not_the_answer)
 {
     struct exchange exchange;
 
@@ -49,7 +49,7 @@ static void interim_answers_are_not_the_answer(void **state)
     exchange_clear(&exchange);
 }
 
-static void a_redirect_is_not_followed(void **state)
+TEST(a_redirect_is_not_followed)
 {
     struct exchange exchange;
 
@@ -61,7 +61,7 @@ static void a_redirect_is_not_followed(void **state)
     exchange_clear(&exchange);
 }
 
-static void callbacks_may_be_left_out(void **state)
+TEST(callbacks_may_be_left_out)
 {
     struct exchange exchange;
 
@@ -73,7 +73,7 @@ static void callbacks_may_be_left_out(void **state)
     exchange_clear(&exchange);
 }
 
-static void retry_after_is_seconds_or_a_date(void **state)
+TEST(retry_after_is_seconds_or_a_date)
 {
     static const struct {
         const char *path;
@@ -108,7 +108,7 @@ static bool sent(const struct exchange *exchange, const char *text)
     return strstr(exchange->body.data, text) != NULL;
 }
 
-static void a_request_is_sent_as_it_was_written(void **state)
+TEST(a_request_is_sent_as_it_was_written)
 {
     static const char *const headers[] = {"Authorization: Bearer k", "Content-Type: a/b",
                                           "Accept: text/event-stream", NULL};
@@ -129,7 +129,7 @@ static void a_request_is_sent_as_it_was_written(void **state)
     exchange_clear(&exchange);
 }
 
-static void every_method_works_with_and_without_a_body(void **state)
+TEST(every_method_works_with_and_without_a_body)
 {
     static const struct {
         const char *method;
@@ -158,7 +158,7 @@ static void every_method_works_with_and_without_a_body(void **state)
     }
 }
 
-static void a_head_request_expects_no_body(void **state)
+TEST(a_head_request_expects_no_body)
 {
     struct exchange exchange;
 
@@ -173,7 +173,7 @@ static void a_head_request_expects_no_body(void **state)
 
 /* Larger than any buffer on the way, and larger than the body for which libcurl would wait for "100
  * Continue"; also when the answer begins before the body was sent. */
-static void a_large_body_arrives_whole(void **state)
+TEST(a_large_body_arrives_whole)
 {
     static const char *const paths[] = {"/echo", "/early"};
     size_t length = 9000000;
@@ -195,7 +195,7 @@ static void a_large_body_arrives_whole(void **state)
     }
 }
 
-static void a_line_break_in_a_header_fails_the_call(void **state)
+TEST(a_line_break_in_a_header_fails_the_call)
 {
     static const char *const headers[] = {"X: a\r\nY: b", NULL};
     struct fixture *fixture = *state;
@@ -212,7 +212,7 @@ static void a_line_break_in_a_header_fails_the_call(void **state)
 
 /* --- connections --- */
 
-static void a_connection_is_used_again(void **state)
+TEST(a_connection_is_used_again)
 {
     struct fixture *fixture = *state;
 
@@ -227,7 +227,7 @@ static void a_connection_is_used_again(void **state)
     assert_int_equal(fixture->server->accepted, 1);
 }
 
-static void a_connection_closed_meanwhile_is_opened_again(void **state)
+TEST(a_connection_closed_meanwhile_is_opened_again)
 {
     struct fixture *fixture = *state;
 
@@ -245,7 +245,7 @@ static void a_connection_closed_meanwhile_is_opened_again(void **state)
 }
 
 /* libcurl would repeat it over a new connection, although the server may have read it. */
-static void a_request_marked_once_is_not_repeated(void **state)
+TEST(a_request_marked_once_is_not_repeated)
 {
     struct fixture *fixture = *state;
 

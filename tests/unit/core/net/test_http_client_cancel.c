@@ -10,7 +10,7 @@
 #include "tests/unit/core/net/errand.h"
 #include "tests/unit/core/net/http_exchange.h"
 
-static void a_cancelled_call_has_no_callback_and_its_connection_is_closed(void **state)
+TEST(a_cancelled_call_has_no_callback_and_its_connection_is_closed)
 {
     struct fixture *fixture = *state;
     struct exchange exchange;
@@ -26,7 +26,7 @@ static void a_cancelled_call_has_no_callback_and_its_connection_is_closed(void *
     exchange_clear(&exchange);
 }
 
-static void a_callback_may_cancel_its_own_call(void **state)
+TEST(a_callback_may_cancel_its_own_call)
 {
     static const enum exchange_end ends[] = {CANCEL_IN_HEAD, CANCEL_IN_DATA};
     struct fixture *fixture = *state;
@@ -46,7 +46,7 @@ static void a_callback_may_cancel_its_own_call(void **state)
     }
 }
 
-static void a_callback_may_cancel_another_call(void **state)
+TEST(a_callback_may_cancel_another_call)
 {
     struct fixture *fixture = *state;
     struct exchange victim;
@@ -66,7 +66,7 @@ static void a_callback_may_cancel_another_call(void **state)
     exchange_clear(&exchange);
 }
 
-static void a_callback_may_start_another_call(void **state)
+TEST(a_callback_may_start_another_call)
 {
     static const enum exchange_end ends[] = {START_OTHER_IN_DATA, START_OTHER_IN_DONE};
     struct fixture *fixture = *state;
@@ -89,7 +89,7 @@ static void a_callback_may_start_another_call(void **state)
     }
 }
 
-static void a_call_may_be_started_and_cancelled_in_one_callback(void **state)
+TEST(a_call_may_be_started_and_cancelled_in_one_callback)
 {
     struct fixture *fixture = *state;
     struct exchange next;
@@ -109,7 +109,7 @@ static void a_call_may_be_started_and_cancelled_in_one_callback(void **state)
     exchange_clear(&exchange);
 }
 
-static void cancelling_a_finished_call_does_nothing(void **state)
+TEST(cancelling_a_finished_call_does_nothing)
 {
     struct exchange exchange;
 
@@ -121,7 +121,7 @@ static void cancelling_a_finished_call_does_nothing(void **state)
     exchange_clear(&exchange);
 }
 
-static void calls_that_are_alive_end_with_the_loop(void **state)
+TEST(calls_that_are_alive_end_with_the_loop)
 {
     struct fixture *fixture = *state;
     struct exchange exchanges[10];
@@ -173,7 +173,7 @@ static void allow_descriptors(rlim_t wanted)
 }
 
 /* The server answers when all requests have come. In the second round no call connects. */
-static void a_thousand_calls_run_at_once(void **state)
+TEST(a_thousand_calls_run_at_once)
 {
     struct fixture *fixture = *state;
     AUTO_FREE struct exchange *exchanges = mem_new_array(struct exchange, MANY);
@@ -194,7 +194,7 @@ static void a_thousand_calls_run_at_once(void **state)
     assert_int_equal(fixture->server->accepted, MANY);
 }
 
-static void a_thousand_calls_can_be_cancelled_at_once(void **state)
+TEST(a_thousand_calls_can_be_cancelled_at_once)
 {
     struct fixture *fixture = *state;
     AUTO_FREE struct exchange *exchanges = mem_new_array(struct exchange, MANY);

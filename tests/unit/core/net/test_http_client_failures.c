@@ -14,7 +14,7 @@
 #include "tests/unit/core/net/errand.h"
 #include "tests/unit/core/net/http_exchange.h"
 
-static void an_answer_that_http_knows_to_be_cut_is_an_error(void **state)
+TEST(an_answer_that_http_knows_to_be_cut_is_an_error)
 {
     static const struct {
         const char *path;
@@ -46,7 +46,7 @@ static void an_answer_that_http_knows_to_be_cut_is_an_error(void **state)
     }
 }
 
-static void a_compressed_answer_is_an_error(void **state)
+TEST(a_compressed_answer_is_an_error)
 {
     static const struct {
         const char *path;
@@ -70,7 +70,7 @@ static void a_compressed_answer_is_an_error(void **state)
     }
 }
 
-static void every_phase_has_its_deadline(void **state)
+TEST(every_phase_has_its_deadline)
 {
     static const struct {
         const char *path;
@@ -103,7 +103,7 @@ static void every_phase_has_its_deadline(void **state)
     }
 }
 
-static void a_server_that_does_not_accept_meets_the_connect_deadline(void **state)
+TEST(a_server_that_does_not_accept_meets_the_connect_deadline)
 {
     struct sockaddr_in address = {.sin_family = AF_INET,
                                   .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
@@ -131,7 +131,7 @@ static void a_server_that_does_not_accept_meets_the_connect_deadline(void **stat
 }
 
 /* The whole answer takes longer than the deadline, but no piece does. */
-static void an_answer_that_continues_is_not_idle(void **state)
+TEST(an_answer_that_continues_is_not_idle)
 {
     struct fixture *fixture = *state;
     struct exchange exchange;

@@ -98,13 +98,13 @@ static void assert_connections_are_closed(const struct fixture *fixture, size_t 
     assert_int_equal(idle_connections(fixture), 0);
 }
 
-static void connections_closed_by_the_server_are_closed_without_another_call(void **state)
+TEST(connections_closed_by_the_server_are_closed_without_another_call)
 {
     run_together(*state, "/leaves");
     assert_connections_are_closed(*state, CALLS);
 }
 
-static void connections_idle_for_too_long_are_closed(void **state)
+TEST(connections_idle_for_too_long_are_closed)
 {
     limit_pool(*state, HTTP_IDLE_LIMIT, 1);
     run_together(*state, "/stays");
@@ -112,14 +112,14 @@ static void connections_idle_for_too_long_are_closed(void **state)
     assert_connections_are_closed(*state, CALLS);
 }
 
-static void too_many_idle_connections_are_closed(void **state)
+TEST(too_many_idle_connections_are_closed)
 {
     limit_pool(*state, CALLS - 1, HTTP_IDLE_AGE);
     run_together(*state, "/stays");
     assert_connections_are_closed(*state, CALLS);
 }
 
-static void bytes_before_a_close_keep_no_connection_open(void **state)
+TEST(bytes_before_a_close_keep_no_connection_open)
 {
     struct fixture *fixture = *state;
     struct exchange first;
@@ -158,7 +158,7 @@ static void plan_later(void *arg)
 /* libcurl looks at its connections at most once a second. The third call makes it do so shortly
  * before the sweep that the first closed connection is due, and the second one is closed in
  * between. */
-static void a_sweep_that_libcurl_skips_is_repeated(void **state)
+TEST(a_sweep_that_libcurl_skips_is_repeated)
 {
     struct fixture *fixture = *state;
     struct exchange first;
@@ -227,7 +227,7 @@ static void *be_fickle(void *arg)
 }
 
 /* libcurl retries on a new connection, and closes that one without notice. */
-static void only_open_connections_are_kept(void **state)
+TEST(only_open_connections_are_kept)
 {
     struct fixture *fixture = *state;
     struct fickle_server server;
@@ -251,7 +251,7 @@ static void only_open_connections_are_kept(void **state)
 }
 
 /* The server closes one of two idle connections: the other one is kept and used again. */
-static void a_sweep_leaves_living_connections_alone(void **state)
+TEST(a_sweep_leaves_living_connections_alone)
 {
     struct fixture *fixture = *state;
     struct exchange first;
@@ -278,7 +278,7 @@ static void a_sweep_leaves_living_connections_alone(void **state)
 }
 
 /* Each use counts once: the list of idle connections is neither lost nor grown. */
-static void a_connection_can_be_used_many_times(void **state)
+TEST(a_connection_can_be_used_many_times)
 {
     struct fixture *fixture = *state;
 

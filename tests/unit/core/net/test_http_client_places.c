@@ -15,7 +15,7 @@
 #include "tests/unit/core/net/http_exchange.h"
 #include "tests/unit/core/net/name_server.h"
 
-static void a_refused_connection_is_an_error_that_names_the_host(void **state)
+TEST(a_refused_connection_is_an_error_that_names_the_host)
 {
     struct exchange exchange;
     char place[32];
@@ -36,7 +36,7 @@ static void a_refused_connection_is_an_error_that_names_the_host(void **state)
 }
 
 /* libcurl may give the next socket the number of the one it has closed. */
-static void every_address_of_a_name_is_tried(void **state)
+TEST(every_address_of_a_name_is_tried)
 {
     struct fixture *fixture = *state;
 
@@ -55,7 +55,7 @@ static void every_address_of_a_name_is_tried(void **state)
 }
 
 /* F109: the address counts to which a name leads when the socket is opened. */
-static void a_guarded_call_reaches_no_private_address(void **state)
+TEST(a_guarded_call_reaches_no_private_address)
 {
     static const char *const hosts[] = {"127.0.0.1",         "localhost",  "two.test",
                                         "six.test",          "2130706433", "0x7f.1",
@@ -78,7 +78,7 @@ static void a_guarded_call_reaches_no_private_address(void **state)
     assert_int_equal(fixture->server->accepted, 0);
 }
 
-static void a_guarded_call_reaches_opened_places(void **state)
+TEST(a_guarded_call_reaches_opened_places)
 {
     struct fixture *fixture = *state;
     AUTO_FREE char *pair = mem_printf("127.0.0.1:%d", fixture->server->port);
@@ -93,7 +93,7 @@ static void a_guarded_call_reaches_opened_places(void **state)
     exchange_clear(&exchange);
 }
 
-static void a_guarded_call_uses_no_connection_of_an_unguarded_one(void **state)
+TEST(a_guarded_call_uses_no_connection_of_an_unguarded_one)
 {
     static const struct egress_rules rules = {0};
     struct fixture *fixture = *state;
@@ -110,7 +110,7 @@ static void a_guarded_call_uses_no_connection_of_an_unguarded_one(void **state)
     assert_int_equal(fixture->server->accepted, 1);
 }
 
-static void only_http_urls_are_fetched(void **state)
+TEST(only_http_urls_are_fetched)
 {
     static const char *const urls[] = {
         "file:///etc/passwd",       "ftp://127.0.0.1/x", "gopher://127.0.0.1/", "", "http://",
@@ -129,7 +129,7 @@ static void only_http_urls_are_fetched(void **state)
     }
 }
 
-static void proxies_of_the_environment_are_ignored(void **state)
+TEST(proxies_of_the_environment_are_ignored)
 {
     struct exchange exchange;
 
@@ -152,7 +152,7 @@ static bool name_was_answered(void)
 }
 
 /* Giving up on a name must not wait for the name server. */
-static void a_slow_name_server_delays_no_other_call(void **state)
+TEST(a_slow_name_server_delays_no_other_call)
 {
     struct exchange exchange;
 

@@ -8,7 +8,7 @@
 #include "tests/unit/core/net/http_endings.h"
 #include "tests/unit/core/net/name_server.h"
 
-static void every_kind_of_call_works_after_every_other_kind(void **state)
+TEST(every_kind_of_call_works_after_every_other_kind)
 {
     for (size_t ending = 0; ending < http_ending_count; ending++)
         for (size_t follower = 0; follower < http_follower_count; follower++) {
@@ -18,7 +18,7 @@ static void every_kind_of_call_works_after_every_other_kind(void **state)
 }
 
 /* Several handles of one kind wait for their next use at once. */
-static void any_number_of_calls_may_end_at_once(void **state)
+TEST(any_number_of_calls_may_end_at_once)
 {
     for (size_t ending = 0; ending < http_ending_count; ending++) {
         for (int i = 0; i < 3; i++)

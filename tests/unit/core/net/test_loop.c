@@ -86,7 +86,7 @@ static void *send_all(void *arg)
     return NULL;
 }
 
-static void every_message_arrives_once_in_the_order_of_its_sender(void **state)
+TEST(every_message_arrives_once_in_the_order_of_its_sender)
 {
     struct fixture *fixture = *state;
     struct sender *senders = mem_new_array(struct sender, THREADS);
@@ -105,7 +105,7 @@ static void every_message_arrives_once_in_the_order_of_its_sender(void **state)
     free(senders);
 }
 
-static void messages_wait_for_the_loop_to_start(void **state)
+TEST(messages_wait_for_the_loop_to_start)
 {
     struct fixture *fixture = *state;
     struct sender *sender = mem_new(struct sender);
@@ -141,7 +141,7 @@ static void say_enough(struct loop_timer *timer)
     atomic_store(&CONTAINER_OF(timer, struct echo, timer)->enough, true);
 }
 
-static void a_task_that_posts_itself_does_not_starve_the_timers(void **state)
+TEST(a_task_that_posts_itself_does_not_starve_the_timers)
 {
     struct fixture *fixture = *state;
     struct echo echo = {.task.run = post_again,
@@ -166,7 +166,7 @@ static void note_place(void *arg)
     assert_true(sigismember(&blocked, SIGPIPE));
 }
 
-static void tasks_run_on_the_thread_of_the_loop_which_takes_no_signals(void **state)
+TEST(tasks_run_on_the_thread_of_the_loop_which_takes_no_signals)
 {
     struct fixture *fixture = *state;
     sigset_t blocked;
@@ -178,7 +178,7 @@ static void tasks_run_on_the_thread_of_the_loop_which_takes_no_signals(void **st
     assert_false(sigismember(&blocked, SIGTERM));
 }
 
-static void a_loop_can_be_started_again(void **state)
+TEST(a_loop_can_be_started_again)
 {
     struct fixture *fixture = *state;
 
@@ -244,7 +244,7 @@ static void set_alarms(void *arg)
     }
 }
 
-static void timers_fire_once_in_order_and_not_early(void **state)
+TEST(timers_fire_once_in_order_and_not_early)
 {
     struct fixture *fixture = *state;
     struct alarms all = {.loop = fixture->loop, .count = 3000, .done = &fixture->done};
@@ -282,7 +282,7 @@ static void must_not_fire(struct loop_timer *timer)
     fail();
 }
 
-static void a_timer_can_stop_another_that_is_due_as_well(void **state)
+TEST(a_timer_can_stop_another_that_is_due_as_well)
 {
     struct fixture *fixture = *state;
     struct pair pair = {
@@ -305,7 +305,7 @@ static void fire_again(struct loop_timer *timer)
     loop_timer_start(pair->loop, timer, 0);
 }
 
-static void a_timer_that_is_always_due_does_not_starve_the_inbox(void **state)
+TEST(a_timer_that_is_always_due_does_not_starve_the_inbox)
 {
     struct fixture *fixture = *state;
     struct pair pair = {.loop = fixture->loop, .first.fire = fire_again};
@@ -372,7 +372,7 @@ static void do_nothing(void *arg)
     (void)arg;
 }
 
-static void a_watch_reports_the_events_it_was_added_for(void **state)
+TEST(a_watch_reports_the_events_it_was_added_for)
 {
     struct fixture *fixture = *state;
     struct ear ear = {.watch.ready = read_bytes, .loop = fixture->loop, .done = &fixture->done};
@@ -424,7 +424,7 @@ static void free_everybody(struct loop_watch *watch, uint32_t events)
     sem_post(done);
 }
 
-static void a_callback_may_release_every_watch_of_its_round(void **state)
+TEST(a_callback_may_release_every_watch_of_its_round)
 {
     struct fixture *fixture = *state;
     struct ear *ears[8];
@@ -455,7 +455,7 @@ static void a_callback_may_release_every_watch_of_its_round(void **state)
         close(far_ends[i]);
 }
 
-static void a_descriptor_that_cannot_be_watched_is_an_error(void **state)
+TEST(a_descriptor_that_cannot_be_watched_is_an_error)
 {
     struct fixture *fixture = *state;
     struct loop_watch watch = {.fd = -1};
@@ -465,7 +465,7 @@ static void a_descriptor_that_cannot_be_watched_is_an_error(void **state)
     assert_non_null(strstr(err.text, "-1"));
 }
 
-static void each_round_reads_the_clock(void **state)
+TEST(each_round_reads_the_clock)
 {
     struct fixture *fixture = *state;
     uint64_t before = clock_mono_ns();

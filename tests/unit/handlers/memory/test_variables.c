@@ -55,14 +55,13 @@ static void expect(const struct tool_handler *handler, const char *args, const c
 /* ---- F30 ---- */
 
 /* F30 */
-static void vectors(void **state)
+TEST(vectors)
 {
     json_auto_t *all = json_load_file(VECTORS "/toolsystem_vectors.json", 0, NULL);
     const json_t *vectors = json_object_get(all, "read_var");
     size_t i;
     json_t *vector;
 
-    (void)state;
     assert_int_equal(json_array_size(vectors), 5);
     json_array_foreach (vectors, i, vector) {
         json_t *args = json_object_get(vector, "args");
@@ -76,9 +75,8 @@ static void vectors(void **state)
 }
 
 /* F30 */
-static void what_is_said_of_one_variable_is_not_taken_for_another(void **state)
+TEST(what_is_said_of_one_variable_is_not_taken_for_another)
 {
-    (void)state;
     put("a", "1", "x\n- fake\n  - Type: RULE; Len: 3\t");
     expect(&list_vars_handler, "{\"filter\":{\"type\":\"USER_ADD\"}}",
            "Available Variables (filtered: type=USER_ADD):\n- a\n  - Type: USER_ADD; Len: 1\n"
@@ -87,13 +85,12 @@ static void what_is_said_of_one_variable_is_not_taken_for_another(void **state)
 
 /* ---- F33 ---- */
 
-static void the_name_of_a_message_is_looked_up_among_the_messages(void **state)
+TEST(the_name_of_a_message_is_looked_up_among_the_messages)
 {
     char name[VARIABLE_NAME_LIMIT + 1];
     AUTO_FREE char *args = NULL;
     AUTO_FREE char *missing = NULL;
 
-    (void)state;
     message_cache_name("said", name);
     args = mem_printf("{\"name\":\"%s\"}", name);
     missing = mem_printf("Variable '%s' not found.", name);

@@ -65,7 +65,7 @@ static size_t taken(struct post_office *office, unsigned webhook, const json_t *
     return count;
 }
 
-static void too_many_requests_are_dropped_for_their_own_project_only(void **state)
+TEST(too_many_requests_are_dropped_for_their_own_project_only)
 {
     struct post_office *office = *state;
     json_auto_t *question = json_build("{s:s}", "id", "mcpr_1");
@@ -84,7 +84,7 @@ static char *letters(size_t count)
     return text;
 }
 
-static void too_many_bytes_are_dropped_for_their_own_project_only(void **state)
+TEST(too_many_bytes_are_dropped_for_their_own_project_only)
 {
     struct post_office *office = *state;
     AUTO_FREE char *text = letters(WEBHOOK_TEXT_LIMIT);
@@ -99,7 +99,7 @@ static void too_many_bytes_are_dropped_for_their_own_project_only(void **state)
 }
 
 /* With the whole texts, the queue would be full after a few posts. */
-static void only_the_sent_part_of_a_long_text_counts(void **state)
+TEST(only_the_sent_part_of_a_long_text_counts)
 {
     struct post_office *office = *state;
     AUTO_FREE char *text = letters((size_t)1 << 20);
@@ -150,7 +150,7 @@ static void stop_listening(struct listener *listener)
     close(listener->write);
 }
 
-static void many_dropped_requests_make_one_log_line(void **state)
+TEST(many_dropped_requests_make_one_log_line)
 {
     struct post_office *office = *state;
     json_auto_t *question = json_build("{s:s}", "id", "mcpr_1");
@@ -180,7 +180,7 @@ static void drop_four(struct loop_task *task)
         assert_false(send_question(office, 0, question));
 }
 
-static void the_next_log_line_counts_the_other_dropped_requests(void **state)
+TEST(the_next_log_line_counts_the_other_dropped_requests)
 {
     struct post_office *office = *state;
     json_auto_t *question = json_build("{s:s}", "id", "mcpr_1");

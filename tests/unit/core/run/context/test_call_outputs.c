@@ -29,11 +29,10 @@ static int forget(void **state)
     return 0;
 }
 
-static void a_call_is_answered_by_the_next_output_with_its_id(void **state)
+TEST(a_call_is_answered_by_the_next_output_with_its_id)
 {
     AUTO_FREE size_t *found = NULL;
 
-    (void)state;
     add("function_call", "a");
     add("shell_call", "b");
     add("shell_call_output", "b");
@@ -46,11 +45,10 @@ static void a_call_is_answered_by_the_next_output_with_its_id(void **state)
     assert_int_equal(found[4], 5);
 }
 
-static void a_call_without_a_later_output_has_none(void **state)
+TEST(a_call_without_a_later_output_has_none)
 {
     AUTO_FREE size_t *found = NULL;
 
-    (void)state;
     add("function_call_output", "a");
     add("function_call", "a");
     add("mcp_call", "b");
@@ -60,11 +58,10 @@ static void a_call_without_a_later_output_has_none(void **state)
         assert_int_equal(found[i], count);
 }
 
-static void only_items_within_the_range_count(void **state)
+TEST(only_items_within_the_range_count)
 {
     AUTO_FREE size_t *found = NULL;
 
-    (void)state;
     add("message", "");
     add("function_call", "a");
     add("function_call_output", "a");
@@ -75,11 +72,10 @@ static void only_items_within_the_range_count(void **state)
     assert_int_equal(found[2], 4);
 }
 
-static void a_call_without_a_call_id_is_matched_by_its_own_id(void **state)
+TEST(a_call_without_a_call_id_is_matched_by_its_own_id)
 {
     AUTO_FREE size_t *found = NULL;
 
-    (void)state;
     add("function_call", "");
     add("function_call_output", "item_0");
     assert_string_equal(call_output_id(items[0]), "item_0");

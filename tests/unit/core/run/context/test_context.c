@@ -51,9 +51,8 @@ static void assert_messages(const char *instructions, const char *expected)
 
 /* ---- Promises ---- */
 
-static void context_text_is_sent_as_plain_strings(void **state)
+TEST(context_text_is_sent_as_plain_strings)
 {
-    (void)state;
     add_message("user", "hi");
     add_message("assistant", "hello");
     add_message("developer", "be brief");
@@ -63,9 +62,8 @@ static void context_text_is_sent_as_plain_strings(void **state)
                                  "{\"role\":\"system\",\"content\":\"be brief\"}]");
 }
 
-static void context_images_make_a_list_of_parts(void **state)
+TEST(context_images_make_a_list_of_parts)
 {
-    (void)state;
     add("message", "",
         "{\"role\":\"user\",\"content\":[{\"type\":\"input_text\",\"text\":\"what is this\"},"
         "{\"type\":\"input_image\",\"image_url\":\"data:image/"
@@ -78,9 +76,8 @@ static void context_images_make_a_list_of_parts(void **state)
 }
 
 /* The output of a tool is text there; the picture follows in a message of the user. */
-static void context_pictures_from_tools_are_sent_with_the_next_message(void **state)
+TEST(context_pictures_from_tools_are_sent_with_the_next_message)
 {
-    (void)state;
     add("function_call", "call_1", "{\"name\":\"look\",\"arguments\":\"{}\"}");
     add("function_call_output", "call_1",
         "{\"output\":[{\"type\":\"input_text\",\"text\":\"here\"},"
@@ -106,7 +103,7 @@ static void context_pictures_from_tools_are_sent_with_the_next_message(void **st
 }
 
 /* item, its body, the function that the model called, its arguments */
-static void context_every_client_call_becomes_a_function_again(void **state)
+TEST(context_every_client_call_becomes_a_function_again)
 {
     static const struct {
         const char *type, *body, *name, *arguments;
@@ -141,7 +138,7 @@ static void context_every_client_call_becomes_a_function_again(void **state)
     }
 }
 
-static void context_outputs_of_every_kind_are_sent(void **state)
+TEST(context_outputs_of_every_kind_are_sent)
 {
     static const struct {
         const char *type, *body, *sent;
@@ -169,9 +166,8 @@ static void context_outputs_of_every_kind_are_sent(void **state)
 }
 
 /* The peer replayed every call under the name "local_shell". */
-static void context_bella_B1_calls_keep_their_names(void **state)
+TEST(context_bella_B1_calls_keep_their_names)
 {
-    (void)state;
     add_message("user", "weather?");
     add("function_call", "call_1",
         "{\"name\":\"get_weather\",\"arguments\":\"{}\",\"call_id\":\"call_1\"}");
@@ -192,9 +188,8 @@ static void context_bella_B1_calls_keep_their_names(void **state)
         "{\"role\":\"tool\",\"tool_call_id\":\"call_2\",\"content\":\"1\"}]");
 }
 
-static void context_calls_are_sent_in_the_models_order_after_text(void **state)
+TEST(context_calls_are_sent_in_the_models_order_after_text)
 {
-    (void)state;
     made(add_message("assistant", "let me look"), 0, 0);
     made(add("mcp_call", "call_b",
              "{\"name\":\"second\",\"arguments\":\"{}\",\"output\":\"B\",\"error\":null}"),
@@ -216,9 +211,8 @@ static void context_calls_are_sent_in_the_models_order_after_text(void **state)
 }
 
 /* Each was the first or second item of its own request. */
-static void context_calls_of_several_requests_stay_in_their_order(void **state)
+TEST(context_calls_of_several_requests_stay_in_their_order)
 {
-    (void)state;
     add("function_call", "call_a", "{\"name\":\"first\",\"arguments\":\"{}\"}")->model_index =
         1;
     add("function_call", "call_b", "{\"name\":\"second\",\"arguments\":\"{}\"}")->model_index =
@@ -237,9 +231,8 @@ static void context_calls_of_several_requests_stay_in_their_order(void **state)
 }
 
 /* A final tool's message is shown before its call, but sent to the model after it. */
-static void context_text_of_a_final_tool_follows_its_call(void **state)
+TEST(context_text_of_a_final_tool_follows_its_call)
 {
-    (void)state;
     made(add_message("assistant", "the answer"), 1, 0);
     made(add("mcp_call", "call_a",
              "{\"name\":\"final\",\"arguments\":\"{}\",\"output\":\"the "
@@ -260,13 +253,12 @@ static void sent(struct item_row *row)
 }
 
 /* Counting, leaving out and sending see the same text. */
-static void context_keeps_the_order_of_messages(void **state)
+TEST(context_keeps_the_order_of_messages)
 {
     static const char *const wanted[] = {"function_call", "mcp_call", "message",
                                          "function_call_output", "message"};
     json_auto_t *before = NULL, *after = NULL;
 
-    (void)state;
     made(add("function_call", "call_c",
              "{\"name\":\"f\",\"arguments\":\"{}\",\"call_id\":\"call_c\"}"),
          0, 0);
@@ -284,12 +276,11 @@ static void context_keeps_the_order_of_messages(void **state)
         assert_string_equal(item_row_type_name(items[i]), wanted[i]);
 }
 
-static void context_a_call_without_output_gets_a_placeholder(void **state)
+TEST(context_a_call_without_output_gets_a_placeholder)
 {
     json_auto_t *messages = NULL;
     const json_t *tool;
 
-    (void)state;
     made(add("function_call", "call_1",
              "{\"name\":\"f\",\"arguments\":\"{}\",\"call_id\":\"call_1\"}"),
          0, 0);
@@ -302,9 +293,8 @@ static void context_a_call_without_output_gets_a_placeholder(void **state)
     assert_non_null(strstr(json_get_string(tool, "content", ""), "incomplete"));
 }
 
-static void context_items_cut_by_a_crash_are_not_sent(void **state)
+TEST(context_items_cut_by_a_crash_are_not_sent)
 {
-    (void)state;
     add_message("user", "hi");
     made(
         add("message", "",
@@ -314,13 +304,12 @@ static void context_items_cut_by_a_crash_are_not_sent(void **state)
     assert_messages(NULL, "[{\"role\":\"user\",\"content\":\"hi\"}]");
 }
 
-static void context_an_incomplete_call_is_sent_only_if_it_was_answered(void **state)
+TEST(context_an_incomplete_call_is_sent_only_if_it_was_answered)
 {
     static const char half[] =
         "{\"name\":\"f\",\"arguments\":\"{\\\"ci\",\"call_id\":\"call_1\"}";
     struct item_row *call;
 
-    (void)state;
     add_message("user", "hi");
     call = add("function_call", "call_1", half);
     made(call, 0, 0);
@@ -338,9 +327,8 @@ static void context_an_incomplete_call_is_sent_only_if_it_was_answered(void **st
         "{\"role\":\"user\",\"content\":\"go on\"}]");
 }
 
-static void context_failed_calls_give_the_model_the_reason(void **state)
+TEST(context_failed_calls_give_the_model_the_reason)
 {
-    (void)state;
     made(add("mcp_call", "call_1",
              "{\"name\":\"f\",\"arguments\":\"{}\",\"output\":null,\"error\":{\"type\":\"mcp_"
              "tool_"
@@ -354,9 +342,8 @@ static void context_failed_calls_give_the_model_the_reason(void **state)
                     "city\"}]");
 }
 
-static void context_last_messages_counts_messages_only(void **state)
+TEST(context_last_messages_counts_messages_only)
 {
-    (void)state;
     add_message("user", "1");
     add_message("assistant", "2");
     add("reasoning", "", "{\"summary\":[]}");
@@ -368,9 +355,8 @@ static void context_last_messages_counts_messages_only(void **state)
 }
 
 /* The items of the run itself do not push its question out. */
-static void context_last_messages_keeps_the_items_of_the_run(void **state)
+TEST(context_last_messages_keeps_the_items_of_the_run)
 {
-    (void)state;
     add_message("user", "old");
     add_message("user", "question");
     made(add_message("assistant", "let me look"), 0, 0);
@@ -378,11 +364,10 @@ static void context_last_messages_keeps_the_items_of_the_run(void **state)
     assert_int_equal(context_start(items, count, 1, "run_2"), 2);
 }
 
-static void context_a_reused_call_id_has_its_own_output(void **state)
+TEST(context_a_reused_call_id_has_its_own_output)
 {
     json_auto_t *messages = NULL;
 
-    (void)state;
     for (int turn = 0; turn < 2; turn++) {
         made(add("function_call", "call_0",
                  "{\"name\":\"f\",\"arguments\":\"{}\",\"call_id\":\"call_0\"}"),
@@ -411,11 +396,10 @@ static json_t *call_sent_to(const char *upstream)
     return json_incref(json_array_get(json_object_get(answer, "tool_calls"), 0));
 }
 
-static void context_extra_content_of_a_call_is_sent_to_its_own_upstream_only(void **state)
+TEST(context_extra_content_of_a_call_is_sent_to_its_own_upstream_only)
 {
     static const char *const types[] = {"function_call", "mcp_call"};
 
-    (void)state;
     for (size_t i = 0; i < COUNT_OF(types); i++) {
         json_auto_t *theirs = NULL;
         json_auto_t *others = NULL;

@@ -73,7 +73,7 @@ static void fits_as(int64_t context_tokens, const char *truncation, const char *
 
 /* ---- Compact history ---- */
 
-static void a_finished_turn_costs_as_much_as_its_log(void **state)
+TEST(a_finished_turn_costs_as_much_as_its_log)
 {
     struct model_upstream upstream = {.context_tokens = 1000};
     const struct run_settings settings = {.model = "", .instructions = "", .truncates = true};
@@ -85,7 +85,6 @@ static void a_finished_turn_costs_as_much_as_its_log(void **state)
     AUTO_FREE char *body = NULL;
     size_t left;
 
-    (void)state;
     memset(text, 'x', 19999);
     body = mem_printf("{\"name\":\"a\",\"arguments\":\"{}\",\"output\":\"%s\"}", text);
     say("user", "before", "a");
@@ -189,9 +188,8 @@ static uint64_t take_turns(struct counting *counting, size_t history)
     return tokenizer_bytes() - first;
 }
 
-static void an_unchanged_history_is_counted_once_in_a_run(void **state)
+TEST(an_unchanged_history_is_counted_once_in_a_run)
 {
-    (void)state;
     for (int compact = 0; compact < 2; compact++) {
         struct counting counting;
         int64_t kept;
@@ -210,13 +208,12 @@ static void an_unchanged_history_is_counted_once_in_a_run(void **state)
 }
 
 /* Logs are not what a compaction reads. */
-static void a_history_is_counted_before_a_compaction_reads_it(void **state)
+TEST(a_history_is_counted_before_a_compaction_reads_it)
 {
     struct counting counting;
     size_t left;
     uint64_t before;
 
-    (void)state;
     begin_counting(&counting, true);
     add_history();
     left = count;
@@ -229,12 +226,11 @@ static void a_history_is_counted_before_a_compaction_reads_it(void **state)
     assert_int_equal(tokenizer_bytes(), before);
 }
 
-static void a_changed_stretch_is_counted_again(void **state)
+TEST(a_changed_stretch_is_counted_again)
 {
     struct counting counting;
     int64_t before, after;
 
-    (void)state;
     begin_counting(&counting, true);
     add_history();
     context_count(&counting.context, CONTEXT_TOKENS, rows, count);
@@ -247,13 +243,12 @@ static void a_changed_stretch_is_counted_again(void **state)
     assert_int_equal(total_now(&counting), after);
 }
 
-static void a_stretch_that_lost_an_item_is_counted_again(void **state)
+TEST(a_stretch_that_lost_an_item_is_counted_again)
 {
     struct counting counting;
     const struct item_row *shown[HISTORY_LIMIT];
     uint64_t bytes;
 
-    (void)state;
     begin_counting(&counting, true);
     add_history();
     context_count(&counting.context, CONTEXT_TOKENS, rows, count);
@@ -267,13 +262,12 @@ static void a_stretch_that_lost_an_item_is_counted_again(void **state)
     assert_true(tokenizer_bytes() - bytes > 1000);
 }
 
-static void weighing_does_not_count_tokens(void **state)
+TEST(weighing_does_not_count_tokens)
 {
     struct counting counting;
     uint64_t bytes = tokenizer_bytes();
     size_t past;
 
-    (void)state;
     begin_counting(&counting, true);
     add_history();
     context_count(&counting.context, CONTEXT_BYTES, rows, count);
@@ -289,9 +283,8 @@ static void weighing_does_not_count_tokens(void **state)
 
 /* ---- Fitting ---- */
 
-static void a_history_that_fits_is_unchanged(void **state)
+TEST(a_history_that_fits_is_unchanged)
 {
-    (void)state;
     say("user", "before", "a");
     say("assistant", "before", "b");
     say("user", "now", "c");
@@ -300,9 +293,8 @@ static void a_history_that_fits_is_unchanged(void **state)
     fits_as(3, "disabled", "0 1 2");
 }
 
-static void the_oldest_are_left_out_and_the_rest_begins_with_the_user(void **state)
+TEST(the_oldest_are_left_out_and_the_rest_begins_with_the_user)
 {
-    (void)state;
     for (int i = 0; i < 4; i++) {
         say("user", "before", "a");
         say("assistant", "before", "b");
@@ -313,9 +305,8 @@ static void the_oldest_are_left_out_and_the_rest_begins_with_the_user(void **sta
     fits_as(6, "auto", "8");
 }
 
-static void calls_and_outputs_are_left_out_together(void **state)
+TEST(calls_and_outputs_are_left_out_together)
 {
-    (void)state;
     call("c1", "before");
     say("user", "before", "a");
     output("c1", "before", "a long output, much longer than all the rest of it together");
@@ -325,9 +316,8 @@ static void calls_and_outputs_are_left_out_together(void **state)
     fits_as(70, "auto", "1 3 4 5");
 }
 
-static void the_call_of_a_new_output_stays(void **state)
+TEST(the_call_of_a_new_output_stays)
 {
-    (void)state;
     say("user", "before", "a");
     call("c1", "before");
     say("assistant", "before", "b");
@@ -335,9 +325,8 @@ static void the_call_of_a_new_output_stays(void **state)
     fits_as(10, "auto", "0 1 3"); /* and the user's last message */
 }
 
-static void the_last_turn_and_rules_stay(void **state)
+TEST(the_last_turn_and_rules_stay)
 {
-    (void)state;
     say("developer", "before", "rule");
     say("user", "now", "question");
     made(call("c1", "now"), 0);
@@ -347,9 +336,8 @@ static void the_last_turn_and_rules_stay(void **state)
     fits_as(10, "auto", "0 1 4 5");
 }
 
-static void counted_items_are_not_counted_again(void **state)
+TEST(counted_items_are_not_counted_again)
 {
-    (void)state;
     say("user", "before", "a")->cost = (struct item_cost){.counted = true, .tokens = 1000};
     say("user", "now", "b");
     assert_int_equal(context_cost(NULL, items[0]), 1000);
@@ -358,9 +346,8 @@ static void counted_items_are_not_counted_again(void **state)
     fits_as(100, "auto", "1");
 }
 
-static void outputs_of_every_kind_cost_what_is_sent_of_them(void **state)
+TEST(outputs_of_every_kind_cost_what_is_sent_of_them)
 {
-    (void)state;
     add("shell_call_output", "", "c1", "now",
         "{\"output\":[{\"stdout\":\"one two three four five six seven eight nine ten\","
         "\"stderr\":\"\",\"outcome\":{\"type\":\"exit\",\"exit_code\":0}}]}");
@@ -387,9 +374,8 @@ static void compact_as(enum compaction_kind kind, int64_t keep, const char *keep
     assert_string_equal(tail, tail_text);
 }
 
-static void messages_of_the_user_are_kept_and_the_newest_is_not_compacted(void **state)
+TEST(messages_of_the_user_are_kept_and_the_newest_is_not_compacted)
 {
-    (void)state;
     say("system", "before", "rule");
     say("user", "before", "one");
     say("assistant", "before", "yes");
@@ -408,9 +394,8 @@ static void messages_of_the_user_are_kept_and_the_newest_is_not_compacted(void *
     compact_as(COMPACTION_PART, 100, "[]", "[]");
 }
 
-static void an_open_exchange_is_not_compacted(void **state)
+TEST(an_open_exchange_is_not_compacted)
 {
-    (void)state;
     say("user", "before", "one");
     call("c1", "before");
     output("c1", "now", "x");
@@ -433,11 +418,10 @@ static void send_back(enum compaction_kind kind, const struct tenant *tenant)
     add("compaction", "", "", "later", text);
 }
 
-static void a_compaction_replaces_everything_before_it(void **state)
+TEST(a_compaction_replaces_everything_before_it)
 {
     struct err err;
 
-    (void)state;
     say("user", "before", "one");
     say("assistant", "before", "yes");
     send_back(COMPACTION_WHOLE, TENANT_OF("p"));
@@ -457,22 +441,20 @@ static void a_compaction_replaces_everything_before_it(void **state)
     }
 }
 
-static void a_partial_compaction_hides_nothing(void **state)
+TEST(a_partial_compaction_hides_nothing)
 {
     struct err err;
 
-    (void)state;
     say("user", "before", "one");
     send_back(COMPACTION_PART, TENANT_OF("p"));
     assert_int_equal(compaction_open(&seal, TENANT_OF("p"), rows, count, &err), ERR_OK);
     assert_int_equal(context_window(items, count), 0);
 }
 
-static void a_compaction_item_of_another_project_is_refused(void **state)
+TEST(a_compaction_item_of_another_project_is_refused)
 {
     struct err err;
 
-    (void)state;
     send_back(COMPACTION_WHOLE, TENANT_OF("p"));
     assert_int_equal(compaction_open(&seal, TENANT_OF("q"), rows, count, &err), ERR_INVALID);
     assert_int_equal(err.reason, REASON_BAD_SEAL);
