@@ -380,6 +380,10 @@ static void lost(struct suspended *suspended)
     set_verdict(stream, VERDICT_CUT);
     if (stream->direct)
         buf_clear(&stream->waiting);
+    /* The library closes the socket only when its worker wakes for another reason, which may take a
+     * minute if the worker has idle connections. The client is not to wait for that. */
+    if (suspended->state == SUSPENDED_HERE)
+        (void)shutdown(suspended->fd, SHUT_RDWR);
 }
 
 static void destroy(struct suspended *suspended)

@@ -177,10 +177,15 @@ def test_sound_arrives_before_the_upstream_has_ended(http, upstream):
     eventually(lambda: received(upstream, "/v1/audio/speech")[0]["state"] == "client_left")
 
 
-def test_sound_that_breaks_off_ends_without_its_last_chunk(http, upstream):
+def test_sound_that_breaks_off_ends_without_its_last_chunk(server, http, upstream):
+    """At once, even if all of the library's workers have connections that are idle."""
+    upstream.answer(text="Hi")
+    for idle in [server.http() for _ in range(24)]:
+        idle.post("/v1/completions", json={"model": "demo", "prompt": "Hi", "stream": True})
     fails(upstream, "/v1/audio/speech", kind="cut", after=0)
-    with pytest.raises(httpx2.RemoteProtocolError):
-        http.post("/v1/audio/speech", json={"model": "demo", "voice": "a", "input": "Hi"})
+    for _ in range(8):
+        with pytest.raises(httpx2.RemoteProtocolError):
+            http.post("/v1/audio/speech", json={"model": "demo", "voice": "a", "input": "Hi"})
     assert http.get("/healthz").status_code == 200
 
 
