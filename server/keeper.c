@@ -372,6 +372,8 @@ static void maintain_events(struct keeper *keeper)
 
     if (store_idempotency_forget(keeper->server->store, &err))
         complain("old idempotency keys were not forgotten", &err);
+    if (store_deletion_marks_forget(keeper->server->store, &err))
+        complain("old deletion marks were not forgotten", &err);
     if (store_events_maintain(keeper->server->store, keeper->server->config->event_retention,
                               &err))
         complain("the event log was not maintained", &err);
@@ -508,6 +510,7 @@ static void on_wakeup(void *arg, const struct wakeup *wakeup)
     case WAKEUP_FOLLOW: engine_followed_at(engine, wakeup->run_id, wakeup->node); break;
     case WAKEUP_EVENTS: engine_wake(engine, wakeup->run_id, WOKEN_MORE); break;
     case WAKEUP_MOVED: engine_wake(engine, wakeup->run_id, WOKEN_MOVED); break;
+    case WAKEUP_DELETED: engine_deleted(engine, wakeup->run_id); break;
     case WAKEUP_ANSWERED: (void)engine_check_approvals(engine, wakeup->run_id); break;
     }
 }

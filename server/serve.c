@@ -44,6 +44,7 @@
 #include "core/base/mem.h"
 #include "core/net/http_client.h"
 #include "core/net/listen.h"
+#include "core/run/catalog/unavailable.h"
 #include "core/run/engine/engine.h"
 #include "core/store/cluster/log_reader.h"
 #include "core/store/embedded/embedded.h"
@@ -368,6 +369,8 @@ static enum err_code start_http(struct serving *serving, struct err *err)
         .server = &serving->server,
         .routes = routes,
         .route_count = route_count,
+        .absent = absent_routes,
+        .absent_count = absent_route_count,
         .authenticate = auth_check,
         .listen_fd = serving->listen_fd,
         .direct_stream = can_stream_directly(),
@@ -493,16 +496,26 @@ static void raise_descriptor_limit(void)
     (void)setrlimit(RLIMIT_NOFILE, &limit);
 }
 
-/* For a person and for scripts that wait for the first line. */
+/* The key for a person. A key that the operator has set is a secret of the operator, and stdout
+ * often ends up in a log. One that this server has made is shown, because nobody knows it yet. */
+static const char *shown_key(const struct serving *serving)
+{
+    if (serving->config->no_auth)
+        return "none-needed";
+    return serving->config->api_key ? "$RUNNEL_API_KEY" : serving->key;
+}
+
+/* For a person and for scripts that wait for the first line. The shell fills in $RUNNEL_API_KEY
+ * between double quotes only. */
 static void print_ready(const struct serving *serving)
 {
-    const char *key = serving->config->no_auth ? "none-needed" : serving->key;
+    const char *key = shown_key(serving);
 
     printf(
         "Runnel " RUNNEL_VERSION " is ready.\n\n"
         "  base URL  %s\n"
         "  key       %s\n\n"
-        "curl %s/responses -H 'Authorization: Bearer %s' -H 'Content-Type: application/json' "
+        "curl %s/responses -H \"Authorization: Bearer %s\" -H 'Content-Type: application/json' "
         "-d '{\"model\": \"demo\", \"input\": \"Hello!\"}'\n",
         serving->url, key, serving->url, key);
     (void)fflush(stdout);
@@ -562,6 +575,7 @@ int cmd_serve(int argc, char **argv)
     params_set_unknown(serving->config->unknown_parameters == UNKNOWN_REJECT
                            ? PARAM_UNKNOWN_REJECT
                            : PARAM_UNKNOWN_IGNORE);
+    unavailable_tools_set((enum unavailable_tools)serving->config->unavailable_tools);
     mem_give_back_early();
     raise_descriptor_limit();
     block_signals();

@@ -221,7 +221,7 @@ bool fault_visit(const char *point)
     if (action == FAULT_KILL)
         kill(getpid(), SIGKILL);
     if (action == FAULT_STOP)
-        kill(getpid(), SIGSTOP);
+        (void)raise(SIGSTOP); /* to this thread: with kill() it could run on for a moment */
     if (action == FAULT_HOLD)
         hold();
     /* A process that was stopped and continued goes on without a failure. */

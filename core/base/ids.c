@@ -23,7 +23,10 @@
 
 #include "core/base/clock.h"
 
-#define TIME_DIGITS 9
+#define TIME_DIGITS (ID_TIME_SIZE - 1)
+
+/* No id is older: 2025 in microseconds. */
+#define FIRST_TIME_US (1735689600 * INT64_C(1000000))
 
 /* In ASCII order, so that ids compare like their times. */
 static const char digits[] = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
@@ -74,19 +77,54 @@ void id_random(char *ret_text, size_t count)
     ret_text[count] = '\0';
 }
 
+void id_time_digits(char ret_text[ID_TIME_SIZE], int64_t us)
+{
+    uint64_t moment = (uint64_t)us;
+
+    for (size_t i = TIME_DIGITS; i-- > 0; moment /= 62)
+        ret_text[i] = digits[moment % 62];
+    ret_text[TIME_DIGITS] = '\0';
+}
+
 void id_make(char ret_id[ID_SIZE], const char *prefix)
 {
     size_t length = strlen(prefix);
-    uint64_t moment = next_moment();
     char *body = ret_id + length;
 
     memcpy(ret_id, prefix, length);
-    for (size_t i = TIME_DIGITS; i-- > 0; moment /= 62)
-        body[i] = digits[moment % 62];
+    id_time_digits(body, (int64_t)next_moment());
     id_random(body + TIME_DIGITS, ID_BODY - TIME_DIGITS);
 }
 
 bool id_has_prefix(const char *id, const char *prefix)
 {
     return strncmp(id, prefix, strlen(prefix)) == 0;
+}
+
+/* The body behind the prefix, or NULL. */
+static const char *body_of(const char *id, const char *prefix)
+{
+    static const char small[] = "abcdefghijklmnopqrstuvwxyz";
+    size_t length = prefix ? strlen(prefix) : strspn(id, small) + 1;
+
+    if (prefix ? !id_has_prefix(id, prefix) : length == 1 || id[length - 1] != '_')
+        return NULL;
+    return strlen(id + length) == ID_BODY && strspn(id + length, digits) == ID_BODY
+               ? id + length
+               : NULL;
+}
+
+bool id_time(const char *id, const char *prefix, int64_t *ret_us)
+{
+    const char *body = body_of(id, prefix);
+    int64_t us = 0;
+
+    if (!body)
+        return false;
+    for (size_t i = 0; i < TIME_DIGITS; i++)
+        us = us * 62 + (strchr(digits, body[i]) - digits);
+    if (us < FIRST_TIME_US || us > clock_wall_us() + ID_CLOCK_SKEW_US)
+        return false;
+    *ret_us = us;
+    return true;
 }

@@ -3,6 +3,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 /*
  * ids.h -- ids of objects, as OpenAI spells them: a prefix and 24 letters or digits.
@@ -27,5 +28,16 @@ void id_make(char ret_id[ID_SIZE], const char *prefix); /* id_make(id, "run_") *
 void id_random(char *ret_text, size_t count);
 
 bool id_has_prefix(const char *id, const char *prefix);
+
+/* Clocks of servers are apart by no more than this. */
+#define ID_CLOCK_SKEW_US (3600 * INT64_C(1000000))
+
+/* Whether a server of this kind can have made the id: its form, and a time in it that has been. Ids from
+ * elsewhere have the same form, but few have such a time. With NULL any prefix will do. */
+bool id_time(const char *id, const char *prefix, int64_t *ret_us);
+
+/* What ids of that time begin with, after their prefix. */
+#define ID_TIME_SIZE 10
+void id_time_digits(char ret_text[ID_TIME_SIZE], int64_t us);
 
 #endif

@@ -6,8 +6,8 @@
  * right by construction. A failure there is a bug, and the process ends with a log line, because the
  * alternative is a NULL that surfaces much later as a missing field in a stored row.
  *
- * Numbers are kept as they were written, as far as a double can. 15 significant digits are written, the
- * most that survive a round trip from decimal text, so a client that sends 0.7 reads 0.7.
+ * Reals are written with 15 significant digits, the most that survive a round trip from decimal text. A
+ * client that sends 0.7 reads 0.7. What is longer goes around jansson (json_number.h).
  *
  * Text that reaches an object from outside is made UTF-8 where it is put in (json_set_string()). No caller
  * has to prove that a file name or an upstream's error is valid.
@@ -16,17 +16,14 @@
 #include "core/base/json.h"
 
 #include <assert.h>
-#include <math.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/base/json_scan.h"
+#include "core/base/json/json_number.h"
+#include "core/base/json/json_scan.h"
 #include "core/base/log.h"
 #include "core/base/mem.h"
-
-/* Not the 17 digits of the nearest double, which would turn 0.7 into 0.69999999999999996. */
-#define TEXT_FLAGS (JSON_COMPACT | JSON_ENCODE_ANY | JSON_REAL_PRECISION(15))
 
 /* A bug in this program. The log line says where to look. */
 static NO_RETURN void broken(const char *what, const char *why)
@@ -57,61 +54,70 @@ static enum err_code parse_failure(struct err *err, const json_error_t *failure)
                    failure->column, what);
 }
 
-/* With 15 digits the largest numbers are rounded up, and would overflow when they are parsed again.
- * Schemas do hold JavaScript's Number.MAX_VALUE. */
-#define REAL_LIMIT 1.79769313486231e308
-
-static void limit_reals(json_t *value)
-{
-    const char *key;
-    json_t *member;
-    size_t i;
-
-    json_object_foreach (value, key, member)
-        limit_reals(member);
-    json_array_foreach (value, i, member)
-        limit_reals(member);
-    if (json_is_real(value) && fabs(json_real_value(value)) > REAL_LIMIT)
-        json_real_set(value, copysign(REAL_LIMIT, json_real_value(value)));
-}
-
+/* The tree with its written numbers. */
 static enum err_code parse(const char *text, size_t length, size_t flags, json_t **ret_value,
                            struct err *err)
 {
+    AUTO_BUF marked = {0};
     json_error_t failure;
     json_t *value;
-    enum err_code rc = json_scan(text, length, err);
 
-    if (rc)
-        return rc;
-    value = json_loadb(text, length, flags, &failure);
+    if (json_mark_numbers(text, length, &marked))
+        value = json_loadb(marked.data, marked.length, flags | JSON_ALLOW_NUL, &failure);
+    else
+        value = json_loadb(text, length, flags, &failure);
     if (!value)
         return parse_failure(err, &failure);
-    limit_reals(value);
     *ret_value = value;
     return ERR_OK;
 }
 
+static enum err_code parse_foreign(const char *text, size_t length, size_t flags,
+                                   json_t **ret_value, struct err *err)
+{
+    enum err_code rc = json_scan(text, length, err);
+
+    return rc ? rc : parse(text, length, flags, ret_value, err);
+}
+
 enum err_code json_parse(const char *text, size_t length, json_t **ret_value, struct err *err)
 {
-    return parse(text, length, JSON_DECODE_ANY, ret_value, err);
+    enum err_code rc = parse_foreign(text, length, JSON_DECODE_ANY, ret_value, err);
+
+    if (!rc)
+        *ret_value = json_round_elsewhere(*ret_value);
+    return rc;
+}
+
+enum err_code json_parse_exact(const char *text, size_t length, json_t **ret_value,
+                               struct err *err)
+{
+    return parse_foreign(text, length, JSON_DECODE_ANY, ret_value, err);
+}
+
+enum err_code json_parse_huge(const char *text, size_t length, json_t **ret_value,
+                              struct err *err)
+{
+    return parse(text, length, 0, ret_value, err);
 }
 
 enum err_code json_parse_strict(const char *text, size_t length, json_t **ret_value,
                                 struct err *err)
 {
-    return parse(text, length, JSON_DECODE_ANY | JSON_REJECT_DUPLICATES, ret_value, err);
+    enum err_code rc =
+        parse_foreign(text, length, JSON_DECODE_ANY | JSON_REJECT_DUPLICATES, ret_value, err);
+
+    if (!rc)
+        *ret_value = json_round_elsewhere(*ret_value);
+    return rc;
 }
 
 json_t *json_parse_own(const char *text)
 {
-    json_error_t failure;
-    json_t *value;
+    struct err failure;
+    json_t *value = NULL;
 
-    if (!text)
-        return NULL;
-    value = json_loads(text, JSON_DECODE_ANY, &failure);
-    if (!value)
+    if (text && parse(text, strlen(text), JSON_DECODE_ANY, &value, &failure))
         broken("stored JSON does not parse", failure.text);
     return value;
 }
@@ -136,12 +142,21 @@ static int add_piece(const char *bytes, size_t size, void *buf)
     return 0;
 }
 
+static void add_text(struct buf *buf, const json_t *value, size_t flags)
+{
+    size_t from = buf->length;
+
+    if (json_dump_callback(value, add_piece, buf, flags))
+        broken("json_add_text", "value without text");
+    json_unmark_numbers(buf, from);
+}
+
 void json_add_text(struct buf *buf, const json_t *value)
 {
     if (!value)
         buf_add_text(buf, "null");
-    else if (json_dump_callback(value, add_piece, buf, TEXT_FLAGS))
-        broken("json_add_text", "value without text");
+    else
+        add_text(buf, value, JSON_TEXT_FLAGS);
 }
 
 char *json_text(const json_t *value)
@@ -151,6 +166,14 @@ char *json_text(const json_t *value)
     json_add_text(&text, value);
     /* The text may be kept for long, so the spare room of the buffer is given back. */
     text.data = mem_resize(text.data, text.length + 1, 1);
+    return buf_take(&text);
+}
+
+char *json_text_indented(const json_t *value, size_t blanks)
+{
+    struct buf text = {0};
+
+    add_text(&text, value, (JSON_TEXT_FLAGS & ~(size_t)JSON_COMPACT) | JSON_INDENT(blanks));
     return buf_take(&text);
 }
 
@@ -191,7 +214,7 @@ const char *json_get_string(const json_t *object, const char *key, const char *f
 {
     const json_t *value = json_object_get(object, key);
 
-    return json_is_string(value) ? json_string_value(value) : fallback;
+    return json_is_text(value) ? json_string_value(value) : fallback;
 }
 
 json_int_t json_get_int(const json_t *object, const char *key, json_int_t fallback)
@@ -225,7 +248,7 @@ const char *json_kind(const json_t *value)
     switch (json_typeof(value)) {
     case JSON_OBJECT: return "an object";
     case JSON_ARRAY: return "an array";
-    case JSON_STRING: return "a string";
+    case JSON_STRING: return json_is_written(value) ? "a decimal" : "a string";
     case JSON_INTEGER: return "an integer";
     case JSON_REAL: return "a decimal";
     case JSON_TRUE:

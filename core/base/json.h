@@ -26,10 +26,20 @@
 
 /* Parses text from outside. Depth and number of values are checked before jansson
  * sees the text. Duplicate keys: the last one wins, as with other servers. \u0000 is refused in
- * strings and keys, because it ends a text in C and PostgreSQL cannot store it. On failure
- * ERR_INVALID and a text that says where, or ERR_TOO_LARGE. The caller owns *ret_value. */
+ * strings and keys, because it ends a text in C and PostgreSQL cannot store it. Numbers may have any
+ * size: in schemas, arguments and results they keep their text (json_number.h), elsewhere integers
+ * outside 64 bits become reals. On failure ERR_INVALID and a text that says where, or
+ * ERR_TOO_LARGE. The caller owns *ret_value. */
 enum err_code json_parse(const char *text, size_t length, json_t **ret_value,
                          struct err *err) MUST_CHECK;
+
+/* As json_parse(), but every number keeps its text: for arguments and results alone. */
+enum err_code json_parse_exact(const char *text, size_t length, json_t **ret_value,
+                               struct err *err) MUST_CHECK;
+
+/* As json_parse_exact(), without the limits: for a file whose length is limited. */
+enum err_code json_parse_huge(const char *text, size_t length, json_t **ret_value,
+                              struct err *err) MUST_CHECK;
 
 /* As json_parse(), but two keys of one name in an object are ERR_INVALID: for requests, where a
  * duplicate could mean either value. */
@@ -37,7 +47,7 @@ enum err_code json_parse_strict(const char *text, size_t length, json_t **ret_va
                                 struct err *err) MUST_CHECK;
 
 /* Parses text that this server has written (from the store): a failure is a bug, and asserted.
- * NULL gives NULL. */
+ * Numbers keep their text: what had to be rounded was so before it was written. NULL gives NULL. */
 json_t *json_parse_own(const char *text);
 
 /* json_pack() that does not fail. json_pack() returns NULL when memory runs out, and for a wrong
@@ -51,6 +61,8 @@ const char *json_kind(const json_t *value);
 /* Compact text of a value, which the caller frees. Keys keep their order. NULL gives "null". */
 char *json_text(const json_t *value);
 void json_add_text(struct buf *buf, const json_t *value);
+/* Text for a person or a model, a line for each value. The caller frees. */
+char *json_text_indented(const json_t *value, size_t blanks);
 
 /* A value whose text is well-formed JSON already: sets object[key] to the parsed `text`,
  * or to null when text is NULL. */

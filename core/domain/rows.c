@@ -16,6 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/base/clock.h"
 #include "core/base/compiler.h"
 #include "core/base/mem.h"
 
@@ -138,6 +139,13 @@ void run_row_copy(struct run_row *ret_copy, const struct run_row *row)
     ret_copy->incomplete = mem_strdup(row->incomplete);
 }
 
+bool run_row_is_late(const struct run_row *row)
+{
+    bool is_over = run_status_is_final(row->status) || row->status == RUN_CANCELLING;
+
+    return !is_over && row->expires_at && row->expires_at <= clock_wall_us();
+}
+
 void item_row_set_type(struct item_row *row, const char *name)
 {
     row->type = item_type_parse(name);
@@ -149,6 +157,11 @@ void item_row_set_type(struct item_row *row, const char *name)
 const char *item_row_type_name(const struct item_row *row)
 {
     return *row->other_type ? row->other_type : item_type_name(row->type);
+}
+
+bool item_row_is_rule(const struct item_row *row)
+{
+    return strcmp(row->role, "system") == 0 || strcmp(row->role, "developer") == 0;
 }
 
 void item_row_clear(struct item_row *row)

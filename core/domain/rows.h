@@ -216,6 +216,7 @@ struct grant_row {
     char approval_id[ID_LIMIT + 1];
     int64_t created_at;
     int64_t expires_at;
+    bool of_response; /* the question was a response's; filled in for people */
 };
 
 struct thread_row {
@@ -234,7 +235,11 @@ struct assistant_row {
 
 void run_row_clear(struct run_row *row);
 void run_row_copy(struct run_row *ret_copy, const struct run_row *row);
+/* Its time is over, and it has not ended: it waits for its client, or its owner is about to end it. */
+bool run_row_is_late(const struct run_row *row);
 void item_row_clear(struct item_row *row);
+/* A system or developer message: it is sent however long the history is. */
+bool item_row_is_rule(const struct item_row *row);
 /* The type of an item by its name in the API, and back. Borrowed from the row, or a constant. */
 void item_row_set_type(struct item_row *row, const char *name);
 const char *item_row_type_name(const struct item_row *row);

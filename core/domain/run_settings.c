@@ -29,6 +29,7 @@
 #define COMPACT_KEY       "runnel_compact"
 #define DECISIONS_KEY     "runnel_approvals"
 #define TOOL_SETTINGS_KEY "tool_settings"
+#define UNAVAILABLE_KEY   "unavailable_tools"
 
 /* ---- Values ---- */
 
@@ -124,6 +125,7 @@ static void read_model(struct run_settings *settings, const json_t *request)
     settings->user = json_get_string(request, "user", NULL);
     settings->safety_identifier = json_get_string(request, "safety_identifier", NULL);
     settings->prompt_cache_key = json_get_string(request, "prompt_cache_key", NULL);
+    settings->service_tier = json_get_string(request, "service_tier", NULL);
 }
 
 static void read_includes(struct run_settings *settings, const json_t *request)
@@ -149,7 +151,7 @@ static void read_tools(struct run_settings *settings, const json_t *request,
     settings->tool_groups = json_object_get(runnel, "tool_groups");
     settings->tool_resources = json_object_get(request, "tool_resources");
     settings->skills = json_object_get(runnel, "skills");
-    settings->serial_calls = !json_get_bool(request, "parallel_tool_calls", true);
+    settings->one_call = !json_get_bool(request, "parallel_tool_calls", true);
 }
 
 static void read_tool_settings(struct run_settings *settings, const json_t *request)
@@ -247,6 +249,8 @@ static void read_approvals(struct run_settings *settings, const json_t *request,
         (enum approval_channel)PLACE_OF(approval, "channel", channels, APPROVAL_SUSPEND);
     settings->approval.hold_seconds = limit_of(approval, "hold_timeout_s", RUN_HOLD_SECONDS);
     settings->approval.remember = json_get_string(approval, "remember_default", "thread");
+    settings->approval.rejects_pending =
+        strcmp(json_get_string(approval, "pending", ""), "reject") == 0;
     permission_set_read(&settings->permissions, json_object_get(runnel, "permissions"));
     read_decisions(settings, request);
 }
@@ -302,7 +306,8 @@ char *run_settings_store(const struct run_settings *settings)
 
 void run_settings_drop_own(json_t *request)
 {
-    static const char *const own[] = {COMPACT_KEY, DECISIONS_KEY, TOOL_SETTINGS_KEY};
+    static const char *const own[] = {COMPACT_KEY, DECISIONS_KEY, TOOL_SETTINGS_KEY,
+                                      UNAVAILABLE_KEY};
 
     for (size_t i = 0; i < COUNT_OF(own); i++)
         json_object_del(request, own[i]);
@@ -321,6 +326,16 @@ void run_settings_set_tools(struct run_settings *settings, json_t *tool_settings
         return;
     json_set(settings->snapshot, TOOL_SETTINGS_KEY, tool_settings);
     read_tool_settings(settings, settings->snapshot);
+}
+
+void run_settings_set_unavailable(struct run_settings *settings, json_t *left_out)
+{
+    json_set(settings->snapshot, UNAVAILABLE_KEY, left_out);
+}
+
+json_t *run_settings_unavailable(const json_t *snapshot)
+{
+    return json_object_get(snapshot, UNAVAILABLE_KEY);
 }
 
 static json_t *decision_object(const struct run_decision *decision)

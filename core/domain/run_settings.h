@@ -88,7 +88,7 @@ struct run_settings {
     int64_t top_logprobs; /* 0: none */
     const char *reasoning_effort, *reasoning_summary, *verbosity;
     const json_t *format; /* of the answer's text, in either API's form; or NULL */
-    const char *user, *safety_identifier, *prompt_cache_key;
+    const char *user, *safety_identifier, *prompt_cache_key, *service_tier;
     unsigned includes; /* enum run_include */
 
     /* Tools. */
@@ -97,7 +97,7 @@ struct run_settings {
     const json_t *tool_groups; /* runnel.tool_groups (core/tool/override.h); or NULL */
     const json_t *tool_resources;
     const json_t *skills; /* that the model may read (core/memory/skill.h); or NULL */
-    bool serial_calls;    /* calls are executed one after another */
+    bool one_call;        /* a turn has one call: later ones are dropped */
     const json_t *project_tool_groups;         /* overrides of project and user */
     struct permission_set project_permissions; /* their policies, by group and tool */
 
@@ -126,6 +126,7 @@ struct run_settings {
         enum approval_channel channel;
         int64_t hold_seconds;
         const char *remember; /* the scope of a grant whose answer names no scope */
+        bool rejects_pending; /* what the request leaves unanswered is refused */
     } approval;
     struct permission_set permissions; /* runnel.permissions: by "label/tool" or "label" */
     struct run_decision *decisions;    /* owned */
@@ -159,6 +160,12 @@ void run_settings_set_compact(struct run_settings *settings, enum run_compact co
 
 /* Sets the tool settings of project and user, {"tool_groups", "permissions"}. Takes them; NULL: no settings. */
 void run_settings_set_tools(struct run_settings *settings, json_t *tool_settings);
+
+/* Sets the tools without which the request goes on (core/run/catalog/unavailable.h). Takes them. */
+void run_settings_set_unavailable(struct run_settings *settings, json_t *left_out);
+
+/* The same, of a stored snapshot. Borrowed, or NULL. */
+json_t *run_settings_unavailable(const json_t *snapshot);
 
 /* Sets the answers with which the response continues. Copied. */
 void run_settings_decide(struct run_settings *settings, const struct run_decision *decisions,

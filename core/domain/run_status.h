@@ -67,6 +67,10 @@ enum run_status run_status_parse(const char *name);
 /* The message of a response that took longer than it may. */
 #define RUN_TOOK_TOO_LONG "The response took too long."
 
+/* The errors of a response that is deleted before it has ended. */
+#define RUN_RESPONSE_DELETED     "The response was deleted."
+#define RUN_CONVERSATION_DELETED "The conversation was deleted."
+
 /* The code of a run's error when the upstream has no such model. The code is internal: neither API knows it,
  * and each face shows one of its own. */
 #define RUN_NO_MODEL "model_not_found"

@@ -29,6 +29,7 @@
 #include "core/base/clock.h"
 #include "core/base/ids.h"
 #include "core/base/json.h"
+#include "core/base/json/json_number.h"
 #include "core/base/mem.h"
 #include "core/base/utf8.h"
 
@@ -206,7 +207,7 @@ void variable_names_make(struct variable_names *ret_names, const char *tool)
 
 static void describe_value(struct buf *text, const json_t *value)
 {
-    AUTO_FREE char *json = json_is_string(value) ? NULL : json_text(value);
+    AUTO_FREE char *json = json_is_text(value) ? NULL : json_text(value);
     const char *whole = json ? json : json_string_value(value);
     const char *end = utf8_at(whole, DESCRIBED_VALUE);
 

@@ -20,14 +20,26 @@
 struct sink;
 struct item_row;
 
+#define SINK_HEADER_LIMIT 4
+
+/* What a request that waited for the end of a run is answered with. */
+struct sink_answer {
+    int status; /* of HTTP */
+    json_t *object;
+    struct sink_header {
+        const char *name; /* a constant */
+        char value[64];
+    } headers[SINK_HEADER_LIMIT];
+    size_t header_count;
+};
+
 struct sink_ops {
     /* Whole frames. They live during the call. NULL for sinks that only wait for the end. */
     void (*events)(struct sink *sink, const char *frames, size_t length);
 
-    /* The run has ended, or has paused until its client acts (requires_action). `status` is the HTTP
-     * status. `object` is the run as its face shows it, and is taken. NULL for sinks that only want
-     * events. */
-    void (*answer)(struct sink *sink, int status, json_t *object);
+    /* The run has ended, or has paused until its client acts (requires_action). Takes answer->object, and
+     * copies the rest. NULL for sinks that only want events. */
+    void (*answer)(struct sink *sink, const struct sink_answer *answer);
 
     /* The run has ended: its context, oldest first. That is the items that it continued from, its
      * input and its output, each with the id of its run. Borrowed. NULL for sinks from which no

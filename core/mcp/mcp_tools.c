@@ -6,8 +6,10 @@
  * removed: a person must see what the model reads. Names are visible ASCII, so that two tools that look
  * alike are alike. Sizes are limited, because the list is sent with every request to the model.
  *
- * A tool that cannot be used is left out and the rest is kept: one bad schema of a server must not disable
- * all of its tools. But a list that is too large as a whole is an error. A part of it would be arbitrary.
+ * A tool with another name is renamed, always to the same name, and the list says how the server calls it.
+ * A tool without a name or a usable schema is left out and the rest is kept: one bad schema of a server must
+ * not disable all of its tools. But a list that is too large as a whole is an error. A part of it would be
+ * arbitrary.
  *
  * A model sees one flat list of functions, so a tool is named "<label>__<tool>". Names of servers and tools
  * may have characters and lengths that upstreams refuse. Such a name is changed and gets a hash of both
@@ -24,6 +26,9 @@
 #include "core/base/hash.h"
 #include "core/base/json.h"
 #include "core/base/mem.h"
+#include "core/domain/notes.h"
+
+#define HASH_SUFFIX ((size_t)9) /* "_" and eight digits */
 
 /* ---- Descriptions and names ---- */
 
@@ -79,6 +84,19 @@ bool mcp_name_is_fit(const char *name)
             return false;
     }
     return true;
+}
+
+/* Visible ASCII of a name that has none: each other byte becomes "_". A hash of the name keeps apart what
+ * looks alike then. The caller frees. */
+static char *fit_name(const char *name)
+{
+    AUTO_FREE char *visible = mem_strndup(name, MCP_NAME_LIMIT - HASH_SUFFIX);
+
+    for (char *at = visible; *at; at++) {
+        if ((unsigned char)*at <= 0x20 || (unsigned char)*at >= 0x7F)
+            *at = '_';
+    }
+    return mem_printf("%s_%08x", visible, hash_text(name));
 }
 
 /* ---- One tool ---- */
@@ -150,17 +168,36 @@ bool mcp_tools_have(const json_t *tools, const char *name)
     return false;
 }
 
+/* A list may come from a client. A person who approves a call sees the listed name, so no other
+ * tool may hide behind it. */
+const char *mcp_tool_original_name(const json_t *tool)
+{
+    const char *original = json_get_string(notes_of(tool), "original_name", NULL);
+    AUTO_FREE char *fit = NULL;
+
+    if (!original || mcp_name_is_fit(original))
+        return NULL;
+    fit = fit_name(original);
+    return strcmp(fit, json_get_string(tool, "name", "")) == 0 ? original : NULL;
+}
+
 static json_t *read_tool(const json_t *given)
 {
-    const char *name = json_get_string(given, "name", "");
+    const char *name = json_get_string(given, "name", NULL);
     AUTO_FREE char *description =
         mcp_clean_description(json_get_string(given, "description", ""));
     json_t *schema = json_object_get(given, "inputSchema");
+    AUTO_FREE char *fit = NULL;
+    json_t *tool;
 
-    if (!mcp_name_is_fit(name) || !mcp_schema_is_fit(schema))
+    if (!name || !mcp_schema_is_fit(schema))
         return NULL;
-    return json_build("{s:s, s:s, s:O, s:o}", "name", name, "description", description,
+    fit = mcp_name_is_fit(name) ? mem_strdup(name) : fit_name(name);
+    tool = json_build("{s:s, s:s, s:O, s:o}", "name", fit, "description", description,
                       "input_schema", schema, "annotations", annotations_of(given));
+    if (strcmp(fit, name) != 0)
+        json_set(tool, "runnel", json_build("{s:s}", "original_name", name));
+    return tool;
 }
 
 /* The whole list is stored, shown to clients and sent to the model. */
@@ -213,7 +250,10 @@ static bool is_allowed(const json_t *tool, const json_t *allowed)
         json_is_object(allowed) ? json_object_get(allowed, "tool_names") : allowed;
     const json_t *read_only = json_object_get(allowed, "read_only");
 
-    if (json_is_array(names) && !json_list_has(names, json_get_string(tool, "name", "")))
+    const char *original = mcp_tool_original_name(tool);
+
+    if (json_is_array(names) && !json_list_has(names, json_get_string(tool, "name", "")) &&
+        !(original && json_list_has(names, original)))
         return false;
     return !json_is_boolean(read_only) ||
            json_is_true(read_only) == mcp_tool_is_read_only(tool);
@@ -262,8 +302,8 @@ char *mcp_function_name(const char *label, const char *tool)
 
     if (plain && length <= MCP_FUNCTION_LIMIT)
         return name;
-    if (length > MCP_FUNCTION_LIMIT - 9)
-        name[MCP_FUNCTION_LIMIT - 9] = '\0';
+    if (length > MCP_FUNCTION_LIMIT - HASH_SUFFIX)
+        name[MCP_FUNCTION_LIMIT - HASH_SUFFIX] = '\0';
     longer = mem_printf("%s_%08x", name, hash_of(label, tool));
     free(name);
     return longer;

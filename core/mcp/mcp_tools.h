@@ -11,7 +11,8 @@
  * mcp_tools.h -- reads the tools that a remote server lists, and makes them safe to show to a model.
  *
  * A stranger has written them: names must be valid, descriptions have a limited length and no hidden
- * characters, schemas have a limited size. A tool that cannot be used is left out; the others are kept.
+ * characters, schemas have a limited size. A tool whose name is not valid is renamed. A tool that cannot be
+ * used is left out; the others are kept.
  *
  * Pure functions: any thread.
  */
@@ -25,9 +26,13 @@
 #define MCP_LIST_LIMIT        ((size_t)1 << 20) /* bytes of JSON, all tools of a server together */
 
 /* Adds the tools of one page, the result of tools/list, to `tools`: {"name", "description",
- * "input_schema", "annotations"} each, as mcp_list_tools shows them. ERR_UPSTREAM when it is no such
- * page, ERR_LIMIT when there are too many. */
+ * "input_schema", "annotations"} each, as mcp_list_tools shows them. A renamed tool has the object
+ * `runnel`, too. ERR_UPSTREAM when it is no such page, ERR_LIMIT when there are too many. */
 enum err_code mcp_tools_add_page(json_t *tools, const json_t *page, struct err *err) MUST_CHECK;
+
+/* How the server calls a tool that is listed under another name; NULL: as it is listed, also if the listed
+ * name is not the one that is made from the other. Borrowed. */
+const char *mcp_tool_original_name(const json_t *tool);
 
 /* Whether the list has a tool of that name. */
 bool mcp_tools_have(const json_t *tools, const char *name);
@@ -44,7 +49,7 @@ char *mcp_clean_description(const char *text);
 bool mcp_tool_is_read_only(const json_t *tool);
 
 /* The tools that `allowed` permits: `allowed_tools` of a request, a list of names or
- * {"tool_names", "read_only"}; NULL or null: all. New reference. */
+ * {"tool_names", "read_only"}; NULL or null: all. A renamed tool has both names. New reference. */
 json_t *mcp_tools_allowed(const json_t *tools, const json_t *allowed);
 
 /* The name of a server's tool for the model: both names, in characters and a length that every upstream

@@ -31,6 +31,7 @@
 
 #include "core/base/buf.h"
 #include "core/base/json.h"
+#include "core/base/json/json_number.h"
 #include "core/base/mem.h"
 
 #define MARK "$VAR_REF{{"
@@ -315,8 +316,9 @@ static enum err_code expand_object(struct resolving *resolving, json_t *object,
 static enum err_code expand_value(struct resolving *resolving, json_t *value,
                                   json_t **ret_value, struct err *err)
 {
+    if (json_is_text(value))
+        return expand_string(resolving, value, ret_value, err);
     switch (json_typeof(value)) {
-    case JSON_STRING: return expand_string(resolving, value, ret_value, err);
     case JSON_ARRAY: return expand_array(resolving, value, ret_value, err);
     case JSON_OBJECT: return expand_object(resolving, value, ret_value, err);
     default: *ret_value = json_deep_copy(value); return ERR_OK;

@@ -236,6 +236,16 @@ static enum err_code read_data(struct answer *answer, const char *data, size_t l
     return length ? read_chunk(answer, data, length) : ERR_OK;
 }
 
+/* The name of the event says that it is an error, so whatever its data are, this is not ERR_OK. */
+static enum err_code read_error(struct answer *answer, const char *data, size_t length)
+{
+    json_auto_t *value = NULL;
+
+    if (parse_object(answer, data, length, &value, NULL) == ERR_OK)
+        answer->dialect->usage(answer, value);
+    return chat_error_event(data, length, answer->failure);
+}
+
 static enum err_code read_event(struct answer *answer, const char *name, const char *data,
                                 size_t length)
 {
@@ -245,7 +255,7 @@ static enum err_code read_event(struct answer *answer, const char *name, const c
         return ERR_OK;
     answer->sink.surrogates = (struct chat_surrogates){0};
     if (name[0] && strcmp(name, "error") == 0)
-        return chat_error_event(data, length, answer->failure);
+        return read_error(answer, data, length);
     if (answer->dialect->scan && answer->dialect->scan(answer, data, length, &rc))
         return rc;
     return read_data(answer, data, length);
@@ -305,6 +315,7 @@ void answer_init(struct answer *answer, enum model_dialect dialect,
                  const struct model_events *events, void *arg)
 {
     *answer = (struct answer){.sink = {.events = events, .arg = arg},
+                              .parser.reads_errors = true,
                               .dialect = dialect == MODEL_DIALECT_RESPONSES ? &responses_answer
                                                                             : &chat_answer};
 }

@@ -91,6 +91,8 @@ struct answer_dialect {
     /* Reads an event of a stream; reads an answer that is not streamed. Both are JSON objects. */
     enum err_code (*event)(struct answer *answer, const json_t *event);
     enum err_code (*whole)(struct answer *answer, const json_t *whole);
+    /* Reads the usage that an event, or an error, has with it. */
+    void (*usage)(struct answer *answer, const json_t *value);
     /* Ends what is still open in a complete answer. */
     enum err_code (*end)(struct answer *answer);
     unsigned (*calls)(const struct answer *answer); /* how many there were */

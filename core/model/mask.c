@@ -25,6 +25,7 @@
 #include "core/base/buf.h"
 #include "core/base/clock.h"
 #include "core/base/json.h"
+#include "core/base/json/json_number.h"
 #include "core/base/mem.h"
 #include "core/base/regex.h"
 
@@ -236,7 +237,7 @@ static enum err_code mask_arguments(struct masking *masking, json_t *value, bool
     bool masked = false;
     enum err_code rc;
 
-    if (json_parse(json_string_value(value), json_string_length(value), &parsed, NULL))
+    if (json_parse_exact(json_string_value(value), json_string_length(value), &parsed, NULL))
         return mask_value(masking, PLACE_ARGUMENTS, value, changed, err);
     rc = mask_value(masking, PLACE_ARGUMENTS, parsed, &masked, err);
     if (!rc && masked) {
@@ -284,7 +285,7 @@ static enum err_code mask_value(struct masking *masking, enum place place, json_
     size_t i;
     enum err_code rc = ERR_OK;
 
-    if (json_is_string(value))
+    if (json_is_text(value)) /* numbers are not masked */
         return mask_string(masking, value, changed, err);
     json_object_foreach (value, key, inner) {
         rc = mask_member(masking, place, key, inner, changed, err);

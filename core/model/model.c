@@ -87,7 +87,8 @@ struct model_turn {
     struct http_call *call;    /* NULL between attempts */
     int status;                /* of the current attempt; 0 before its head */
     uint64_t retry_after_ns;
-    struct buf refusal; /* body of an answer that is an error */
+    struct model_usage used; /* by attempts that failed */
+    struct buf refusal;      /* body of an answer that is an error */
     struct answer answer;
 };
 
@@ -124,20 +125,37 @@ static void hang_up(struct model_turn *turn)
         http_call_cancel(TAKE(turn->call));
 }
 
+/* The attempt is over: its tokens become the turn's. */
+static void count_attempt(struct model_turn *turn)
+{
+    const struct model_usage *usage = &turn->answer.usage;
+
+    turn->used.known |= usage->known;
+    turn->used.input += usage->input;
+    turn->used.cached += usage->cached;
+    turn->used.output += usage->output;
+    turn->used.reasoning += usage->reasoning;
+}
+
 static void report_done(struct model_turn *turn)
 {
     struct answer *answer = &turn->answer;
 
     hang_up(turn);
+    count_attempt(turn);
     turn->stage = TURN_OVER;
-    answer->sink.events->done(answer->sink.arg, answer_finish(answer), &answer->usage);
+    answer->sink.events->done(answer->sink.arg, answer_finish(answer), &turn->used);
 }
 
 static void report_failed(struct model_turn *turn, const struct err *error)
 {
+    struct model_failure failure = {.err = *error, .retry_after_ns = turn->retry_after_ns};
+
     hang_up(turn);
+    count_attempt(turn);
+    failure.usage = turn->used;
     turn->stage = TURN_OVER;
-    turn->answer.sink.events->failed(turn->answer.sink.arg, error);
+    turn->answer.sink.events->failed(turn->answer.sink.arg, &failure);
 }
 
 /* --- trying again --- */
@@ -164,6 +182,7 @@ static void try_again(struct model_turn *turn, uint64_t wait_ns)
     const struct chat_sink sink = turn->answer.sink;
 
     hang_up(turn);
+    count_attempt(turn);
     answer_clear(&turn->answer);
     answer_init(&turn->answer, turn->upstream->dialect, sink.events, sink.arg);
     buf_reset(&turn->refusal);

@@ -100,6 +100,23 @@ enum model_item_kind {
     MODEL_ITEM_REASONING,
 };
 
+/* Why a turn failed. err.code is one of
+ *
+ *   ERR_UPSTREAM  the upstream failed, or answered 401 or 403. The text then quotes nothing, because
+ *                 these are about the operator's key.
+ *   ERR_TIMEOUT   a deadline passed
+ *   ERR_LIMIT     429 or 402; err.word is "rate_limit_exceeded" or "insufficient_quota"
+ *   ERR_INVALID   the upstream refused the request with another 4xx. The text is its message;
+ *                 err.word is a code such as "context_length_exceeded", if it sent one;
+ *                 err.reason is REASON_NO_MODEL if it lacks the model.
+ *
+ * err.text is valid UTF-8. */
+struct model_failure {
+    struct err err;
+    uint64_t retry_after_ns;  /* as the upstream said; 0: it did not say */
+    struct model_usage usage; /* as in done() */
+};
+
 /* A complete message or reasoning, from upstreams that have items. */
 struct model_item {
     enum model_item_kind kind;
@@ -142,20 +159,10 @@ struct model_events {
 
     /* One of the two is called last, exactly once, unless the turn is cancelled. The turn is freed when
      * it returns; cancelling it inside is allowed and does nothing. A turn with tool calls ends with
-     * MODEL_FINISH_TOOL_CALLS even if the server called that "stop", unless it was cut short. */
+     * MODEL_FINISH_TOOL_CALLS even if the server called that "stop", unless it was cut short. Usage is
+     * of all attempts together: an upstream may bill one that failed. */
     void (*done)(void *arg, enum model_finish finish, const struct model_usage *usage);
-    /* error->code is one of
-     *
-     *   ERR_UPSTREAM  the upstream failed, or answered 401 or 403. The text then quotes nothing, because
-     *                 these are about the operator's key.
-     *   ERR_TIMEOUT   a deadline passed
-     *   ERR_LIMIT     429 or 402; error->word is "rate_limit_exceeded" or "insufficient_quota"
-     *   ERR_INVALID   the upstream refused the request with another 4xx. The text is its message;
-     *                 error->word is a code such as "context_length_exceeded", if it sent one;
-     *                 error->reason is REASON_NO_MODEL if it lacks the model.
-     *
-     * error->text is valid UTF-8. */
-    void (*failed)(void *arg, const struct err *error);
+    void (*failed)(void *arg, const struct model_failure *failure);
 };
 
 struct model_turn;

@@ -90,7 +90,8 @@ static bool field_is(const char *line, size_t name_length, const char *name)
     return name_length == strlen(name) && memcmp(line, name, name_length) == 0;
 }
 
-static enum err_code take_field(struct sse_parser *parser, const char *line, size_t length)
+static enum err_code take_field(struct sse_parser *parser, const char *line, size_t length,
+                                const struct emitter *to)
 {
     const char *colon = memchr(line, ':', length);
     size_t name_length = colon ? (size_t)(colon - line) : length;
@@ -103,6 +104,8 @@ static enum err_code take_field(struct sse_parser *parser, const char *line, siz
     }
     if (field_is(line, name_length, "data"))
         return take_data(parser, value, value_length);
+    if (parser->reads_errors && value_length && field_is(line, name_length, "error"))
+        return to->event(to->arg, "error", value, value_length) ? ERR_OK : ERR_CANCELLED;
     if (field_is(line, name_length, "event")) {
         buf_reset(&parser->event);
         buf_add(&parser->event, value, value_length);
@@ -128,7 +131,7 @@ static enum err_code take_line(struct sse_parser *parser, const char *line, size
         }
     }
     if (length)
-        return take_field(parser, line, length);
+        return take_field(parser, line, length, to);
     keep_id(parser);
     return dispatch(parser, to);
 }

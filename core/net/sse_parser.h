@@ -13,7 +13,8 @@
  * Accepts LF, CR and CRLF, comments, several data lines (joined by LF), fields with and
  * without a space after the colon, a byte order mark, and pieces cut anywhere. Unlike the
  * standard, an event left open at the end of the stream is delivered by sse_parser_end():
- * servers forget the last empty line.
+ * servers forget the last empty line. If the reader wants it, a line `error: ...` is an event of its
+ * own, named "error": some model servers write that instead of `event: error` and `data: ...`.
  *
  * The common case, a whole event inside one piece, is passed on without copying.
  */
@@ -34,7 +35,8 @@ struct sse_parser {
     bool has_data;
     bool after_cr; /* a CR was the last byte: an LF that follows belongs to it */
     bool started;
-    size_t limit; /* of an event; 0: SSE_EVENT_LIMIT. For the server's own log: SIZE_MAX */
+    bool reads_errors; /* a field "error" is an event; set by the reader */
+    size_t limit;      /* of an event; 0: SSE_EVENT_LIMIT. For the server's own log: SIZE_MAX */
 };
 
 /* `name` is "" when the event has none; `data` is not NUL-terminated and lives during the call.

@@ -27,6 +27,7 @@ enum wakeup_kind {
     WAKEUP_EVENTS,   /* the log of a run has grown that the receiving node follows */
     WAKEUP_MOVED,    /* a run has a new owner */
     WAKEUP_ANSWERED, /* an answer was stored that a run waits for, on whatever node */
+    WAKEUP_DELETED,  /* a run was deleted that had not ended: its owner and its followers end */
 };
 
 struct wakeup {

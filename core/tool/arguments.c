@@ -28,7 +28,7 @@ static enum err_code parse(const char *text, json_t **ret_args, struct err *err)
 {
     struct err why;
 
-    if (json_parse(text, strlen(text), ret_args, &why))
+    if (json_parse_exact(text, strlen(text), ret_args, &why))
         return err_set(err, ERR_INVALID, "The arguments are not valid JSON: %.*s", WHY_LIMIT,
                        why.text);
     if (!json_is_object(*ret_args))

@@ -17,14 +17,14 @@
 
 #include "core/base/buf.h"
 #include "core/base/json.h"
+#include "core/base/json/json_number.h"
 #include "core/base/mem.h"
 
 bool canonical_is_whole(const json_t *value)
 {
-    double real = json_number_value(value);
+    double real = json_double(value);
 
-    return json_is_integer(value) ||
-           (json_is_real(value) && isfinite(real) && real == floor(real));
+    return json_is_numeric(value) && isfinite(real) && real == floor(real);
 }
 
 static int by_text(const void *a, const void *b)
@@ -36,9 +36,12 @@ static void add_canonical(struct buf *buf, const json_t *value);
 
 static void add_number(struct buf *buf, const json_t *value)
 {
-    double real = json_number_value(value);
+    double real = json_double(value);
+    const char *written = json_is_written(value) ? json_string_value(value) + 1 : NULL;
 
-    if (json_is_integer(value))
+    if (written && fabs(real) >= 9e18 && !strpbrk(written, ".eE"))
+        buf_add_text(buf, written);
+    else if (json_is_integer(value))
         buf_add_int(buf, json_integer_value(value));
     /* Below the limits of int64_t, which json_int_t is: 1.0 becomes the text of 1. */
     else if (canonical_is_whole(value) && fabs(real) < 9e18)
@@ -85,7 +88,7 @@ static void add_canonical(struct buf *buf, const json_t *value)
         add_object(buf, value);
     else if (json_is_array(value))
         add_array(buf, value);
-    else if (json_is_number(value))
+    else if (json_is_numeric(value))
         add_number(buf, value);
     else
         json_add_text(buf, value);

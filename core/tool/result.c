@@ -249,15 +249,9 @@ static bool has_text(const struct tool_result *result)
 
 static char *plain_text(const json_t *data)
 {
-    struct buf buf = {0};
-    char *dumped;
-
     if (json_is_string(data))
         return mem_strndup(json_string_value(data), json_string_length(data));
-    dumped = json_dumps(data, JSON_INDENT(2) | JSON_ENCODE_ANY);
-    buf_add_text(&buf, dumped ? dumped : "null");
-    free(dumped);
-    return buf_take(&buf);
+    return json_text_indented(data, 2);
 }
 
 void tool_result_format(struct tool_result *result, const struct tool_handler *handler,

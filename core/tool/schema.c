@@ -27,7 +27,8 @@
 #include <string.h>
 
 #include "core/base/json.h"
-#include "core/base/json_pointer.h"
+#include "core/base/json/json_number.h"
+#include "core/base/json/json_pointer.h"
 #include "core/base/mem.h"
 #include "core/base/regex.h"
 #include "core/base/utf8.h"
@@ -124,6 +125,8 @@ static bool fits_quietly(struct check *check, const json_t *schema, const json_t
 
 static const char *type_of(const json_t *value)
 {
+    if (json_is_written(value))
+        return canonical_is_whole(value) ? "integer" : "number";
     switch (json_typeof(value)) {
     case JSON_OBJECT: return "object";
     case JSON_ARRAY: return "array";
@@ -140,7 +143,7 @@ static const char *type_of(const json_t *value)
 static bool is_of_type(const json_t *value, const char *type)
 {
     if (strcmp(type, "number") == 0)
-        return json_is_number(value);
+        return json_is_numeric(value);
     if (strcmp(type, "integer") == 0)
         return canonical_is_whole(value);
     return strcmp(type, type_of(value)) == 0;
@@ -263,7 +266,7 @@ static bool check_ref(struct check *check, const char *ref, const json_t *value)
 
 static int compare(const json_t *a, const json_t *b)
 {
-    double left = json_number_value(a), right = json_number_value(b);
+    double left = json_double(a), right = json_double(b);
 
     if (json_is_integer(a) && json_is_integer(b))
         return (json_integer_value(a) > json_integer_value(b)) -
@@ -273,7 +276,7 @@ static int compare(const json_t *a, const json_t *b)
 
 static bool is_multiple(const json_t *value, const json_t *step)
 {
-    double quotient = json_number_value(value) / json_number_value(step);
+    double quotient = json_double(value) / json_double(step);
 
     /* Integers exactly. A step of 0 is invalid and ignored; INT64_MIN % -1 would trap. */
     if (json_is_integer(value) && json_is_integer(step))
@@ -282,8 +285,7 @@ static bool is_multiple(const json_t *value, const json_t *step)
     /* 0.3 is a multiple of 0.1 for people, though not for doubles: hence the tolerance. */
     return isfinite(quotient) &&
            fabs(quotient - round(quotient)) <= 1e-9 * fmax(1, fabs(quotient)) &&
-           (fabs(quotient) < 1e15 ||
-            fmod(json_number_value(value), json_number_value(step)) == 0);
+           (fabs(quotient) < 1e15 || fmod(json_double(value), json_double(step)) == 0);
 }
 
 /* Keywords that bound a number. */
@@ -306,7 +308,7 @@ static bool check_number(struct check *check, const json_t *schema, const json_t
 
     for (size_t i = 0; i < COUNT_OF(bounds); i++) {
         const json_t *bound = json_object_get(schema, bounds[i].keyword);
-        int order = json_is_number(bound) ? compare(value, bound) * bounds[i].sign : 1;
+        int order = json_is_numeric(bound) ? compare(value, bound) * bounds[i].sign : 1;
 
         if (order < 0 || (order == 0 && !bounds[i].or_equal)) {
             AUTO_FREE char *text = shown(bound);
@@ -314,7 +316,7 @@ static bool check_number(struct check *check, const json_t *schema, const json_t
             ok = fail(check, "must be %s %s", bounds[i].words, text);
         }
     }
-    if (json_is_number(step) && !is_multiple(value, step)) {
+    if (json_is_numeric(step) && !is_multiple(value, step)) {
         AUTO_FREE char *text = shown(step);
 
         ok = fail(check, "must be a multiple of %s", text);
@@ -330,10 +332,10 @@ static bool check_size(struct check *check, const json_t *schema, const char *mi
     const json_t *least = json_object_get(schema, minimum);
     const json_t *most = json_object_get(schema, maximum);
 
-    if (json_is_number(least) && (double)size < json_number_value(least))
-        return fail(check, "must have at least %.0f %s", json_number_value(least), what);
-    if (json_is_number(most) && (double)size > json_number_value(most))
-        return fail(check, "must have at most %.0f %s", json_number_value(most), what);
+    if (json_is_numeric(least) && (double)size < json_double(least))
+        return fail(check, "must have at least %.0f %s", json_double(least), what);
+    if (json_is_numeric(most) && (double)size > json_double(most))
+        return fail(check, "must have at most %.0f %s", json_double(most), what);
     return true;
 }
 
@@ -554,7 +556,7 @@ static bool check_keywords(struct check *check, const json_t *schema, const json
             ok = anywhere[i].check(check, wanted, value) && ok;
     }
     ok = check_condition(check, schema, value) && ok;
-    if (json_is_number(value))
+    if (json_is_numeric(value))
         return check_number(check, schema, value) && ok;
     if (json_is_string(value))
         return check_string(check, schema, value) && ok;

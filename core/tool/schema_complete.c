@@ -12,7 +12,7 @@
 
 #include "core/base/compiler.h"
 #include "core/base/json.h"
-#include "core/base/json_pointer.h"
+#include "core/base/json/json_pointer.h"
 #include "core/tool/schema_internal.h"
 
 struct completion {

@@ -201,10 +201,10 @@ struct tool_handler {
                               struct tool_announcement *ret, struct err *err);
 
     /* Definition-only. is_clients(): whether the client executes this entry of `tools`; other entries are
-     * skipped. check(): refuses an entry that this server cannot serve; `param` is the path of the entry,
-     * for the error. NULL: all entries are the client's, and all can be served. */
+     * skipped. unavailable(): why this server cannot serve an entry, the end of a sentence (a constant); NULL: it
+     * can. Without these functions all entries are the client's, and all can be served. */
     bool (*is_clients)(const json_t *entry);
-    enum err_code (*check)(const json_t *entry, const char *param, struct err *err);
+    const char *(*unavailable)(const json_t *entry);
     const char *alias; /* another type by which a tool_choice may name it; or NULL */
 
     /* A definition that depends on the run: {"description", "parameters", "revision"}, each optional.

@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "core/base/json.h"
+#include "core/base/json/json_number.h"
 #include "core/base/mem.h"
 #include "handlers/handlers.h"
 
@@ -27,14 +28,14 @@ static char *find_input(const char *arguments)
     json_auto_t *object = NULL;
     const json_t *input;
 
-    if (json_parse(arguments, strlen(arguments), &object, NULL))
+    if (json_parse_exact(arguments, strlen(arguments), &object, NULL))
         return mem_strdup(arguments);
-    if (json_is_string(object))
+    if (json_is_text(object))
         return mem_strdup(json_string_value(object));
     input = json_object_get(object, "input");
     if (!input)
         return mem_strdup(arguments);
-    return json_is_string(input) ? mem_strdup(json_string_value(input)) : json_text(input);
+    return json_is_text(input) ? mem_strdup(json_string_value(input)) : json_text(input);
 }
 
 static enum err_code announce(const char *name, const char *arguments,

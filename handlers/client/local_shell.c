@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "core/base/json.h"
+#include "core/base/json/json_number.h"
 #include "core/base/mem.h"
 #include "handlers/handlers.h"
 
@@ -85,14 +86,13 @@ static enum err_code announce(const char *name, const char *arguments,
     (void)name;
     (void)err;
     /* Arguments that are not JSON leave `object` NULL: an empty command. */
-    (void)!json_parse(arguments, strlen(arguments), &object, NULL);
+    (void)!json_parse_exact(arguments, strlen(arguments), &object, NULL);
     action = json_build("{s:s, s:o, s:o}", "type", "exec", "command",
                         make_command(json_object_get(object, "command")), "env",
                         make_env(json_object_get(object, "env")));
     timeout = json_object_get(object, "timeout_ms");
-    if (json_is_number(timeout) && json_number_value(timeout) >= 0 &&
-        json_number_value(timeout) < 1e15)
-        json_set_int(action, "timeout_ms", (json_int_t)json_number_value(timeout));
+    if (json_is_numeric(timeout) && json_double(timeout) >= 0 && json_double(timeout) < 1e15)
+        json_set_int(action, "timeout_ms", (json_int_t)json_double(timeout));
     copy_string(action, object, "user");
     copy_string(action, object, "working_directory");
 

@@ -106,18 +106,13 @@ static const struct item_parts commands = {
 };
 
 /* A container would be the server's. */
-static enum err_code check(const json_t *entry, const char *param, struct err *err)
+static const char *unavailable(const json_t *entry)
 {
     const json_t *environment = json_object_get(entry, "environment");
-    const char *type = json_get_string(environment, "type", "local");
-    AUTO_FREE char *path = mem_printf("%s.environment.type", param);
 
-    if (strcmp(type, "local") == 0)
-        return ERR_OK;
-    return err_refuse(err, ERR_INVALID, REASON_UNSUPPORTED, path,
-                      "Unsupported value: the tool 'shell' with a '%s' is not available on "
-                      "this server; its environment must be 'local'.",
-                      type);
+    return strcmp(json_get_string(environment, "type", "local"), "local") == 0
+               ? NULL
+               : "it has no containers, so the environment must be 'local'";
 }
 
 /* ---- The way back ---- */
@@ -168,6 +163,6 @@ const struct tool_handler shell_handler = {
         "and how they ended.",
     .parameters = parameters,
     .announce = announce,
-    .check = check,
+    .unavailable = unavailable,
     .item = &item,
 };

@@ -129,6 +129,13 @@ static json_t *not_found(const char *id)
                       "invalid_request_error", "param", "model", "code", "model_not_found");
 }
 
+/* Takes the object. */
+static void answer_with(const struct models_query *query, int status, json_t *object)
+{
+    query->sink->ops->answer(query->sink,
+                             &(struct sink_answer){.status = status, .object = object});
+}
+
 static void answer(struct models_query *query)
 {
     json_auto_t *models = all_models(query);
@@ -136,17 +143,16 @@ static void answer(struct models_query *query)
     json_t *model;
 
     if (!query->wanted) {
-        query->sink->ops->answer(query->sink, 200,
-                                 json_build("{s:s, s:O}", "object", "list", "data", models));
+        answer_with(query, 200, json_build("{s:s, s:O}", "object", "list", "data", models));
         return;
     }
     json_array_foreach (models, i, model) {
         if (strcmp(json_get_string(model, "id", ""), query->wanted) == 0) {
-            query->sink->ops->answer(query->sink, 200, json_incref(model));
+            answer_with(query, 200, json_incref(model));
             return;
         }
     }
-    query->sink->ops->answer(query->sink, 404, not_found(query->wanted));
+    answer_with(query, 404, not_found(query->wanted));
 }
 
 static void free_query(struct models_query *query)

@@ -279,7 +279,7 @@ static void continue_request(struct pass *pass)
     if (!pass->sink || pass->continued)
         return;
     pass->continued = true;
-    pass->sink->ops->answer(pass->sink, REQUEST_CONTINUE, NULL);
+    pass->sink->ops->answer(pass->sink, &(struct sink_answer){.status = REQUEST_CONTINUE});
     close_sink(pass);
 }
 

@@ -13,13 +13,26 @@
 
 #include "server/api/run_end.h"
 
+#include <stdlib.h>
+#include <string.h>
+
 #include "core/base/compiler.h"
 #include "core/base/mem.h"
 #include "core/run/engine/follow.h"
+#include "core/store/tables/runs/runs.h"
+#include "core/store/tables/threads/threads.h"
 #include "server/server.h"
 
 /* A sequence number that no frame has. */
 #define BEHIND_ALL_FRAMES ((int64_t)1 << 62)
+
+/* What the worker needs to know: for whom and for what the request waits. */
+struct awaited {
+    char run_id[ID_SIZE];
+    char thread_id[ID_SIZE]; /* "" if it has none */
+    enum row_face face;
+    enum err_code (*then)(struct request *request, struct run_row *run, struct err *err);
+};
 
 /* The follower's sink, and the request that continues when the follower closes it. */
 struct awaiting {
@@ -33,7 +46,7 @@ static void continue_request(struct sink *sink)
     struct sink *request = awaiting->request;
 
     free(awaiting);
-    request->ops->answer(request, REQUEST_CONTINUE, NULL);
+    request->ops->answer(request, &(struct sink_answer){.status = REQUEST_CONTINUE});
     request->ops->close(request);
 }
 
@@ -57,27 +70,56 @@ static void client_gone(struct sink *request, void *arg)
     awaiting->sink.gone(&awaiting->sink, awaiting->sink.gone_arg);
 }
 
-static void drop_nothing(void *arg)
+static enum err_code fail_deleted(struct request *request, const struct awaited *awaited,
+                                  struct err *err)
 {
-    (void)arg;
+    CLEANUP(thread_row_clear) struct thread_row thread = {0};
+    enum err_code rc = ERR_OK;
+
+    if (*awaited->thread_id)
+        rc = store_thread_get(request_server(request)->store, request_tenant(request),
+                              awaited->thread_id, &thread, err);
+    if (rc && rc != ERR_NOT_FOUND)
+        return rc;
+    return err_set(err, ERR_NOT_FOUND, "%s",
+                   rc ? RUN_CONVERSATION_DELETED : RUN_RESPONSE_DELETED);
+}
+
+/* On a worker. */
+static enum err_code answer(struct request *request, void *arg, struct err *err)
+{
+    AUTO_FREE struct awaited *awaited = arg;
+    CLEANUP(run_row_clear) struct run_row run = {0};
+    const char *thread = awaited->face == FACE_ASSISTANTS ? awaited->thread_id : NULL;
+    enum err_code rc = store_run_get(request_server(request)->store, request_tenant(request),
+                                     thread, awaited->run_id, &run, err);
+
+    if (rc == ERR_NOT_FOUND)
+        return fail_deleted(request, awaited, err);
+    return rc ? rc : awaited->then(request, &run, err);
 }
 
 void run_end_await(struct request *request, const struct run_row *run,
-                   enum err_code (*then)(struct request *request, void *arg, struct err *err))
+                   enum err_code (*then)(struct request *request, struct run_row *run,
+                                         struct err *err))
 {
     struct engine *engine = request_server(request)->engine;
     struct awaiting *awaiting = mem_new(struct awaiting);
+    struct awaited *awaited = mem_new(struct awaited);
+
+    memcpy(awaited->run_id, run->id, sizeof(run->id));
+    memcpy(awaited->thread_id, run->thread_id, sizeof(run->thread_id));
+    awaited->face = run->face;
+    awaited->then = then;
 
     awaiting->sink.ops = &awaiting_ops;
-    awaiting->request =
-        request_wait_then(request, engine_loop(engine, run->id),
-                          &(struct request_later){.resume = then, .drop = drop_nothing});
+    awaiting->request = request_wait_then(
+        request, engine_loop(engine, run->id),
+        &(struct request_later){.resume = answer, .drop = free, .arg = awaited});
     awaiting->request->gone = client_gone;
     awaiting->request->gone_arg = awaiting;
-    engine_follow(engine, &(struct follow){.face = FACE_RESPONSES,
-                                           .tenant = request_tenant(request),
-                                           .thread_id = "",
-                                           .run_id = run->id,
+    engine_follow(engine, &(struct follow){.tenant = request_tenant(request),
+                                           .run = run,
                                            .first_seq = BEHIND_ALL_FRAMES,
                                            .flags = FOLLOW_WAITING,
                                            .sink = &awaiting->sink});

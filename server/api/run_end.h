@@ -8,11 +8,12 @@
  * run_end.h -- a request that is answered when a run has ended, on any node.
  */
 
-/* Suspends the request. `then` is called on a worker, like an endpoint, when the run has ended or
- * was deleted. When the server stops it is called earlier, with the run still going. It answers in
- * any way except by waiting again. `run` is borrowed for the call; `arg` is NULL. If the client
- * leaves, `then` is not called. */
+/* Suspends the request. `then` is called on a worker, like an endpoint, with the run as it is when it
+ * has ended. When the server stops it is called earlier, with the run still going. It answers in any
+ * way except by waiting again. If the run was deleted, the client gets 404, and `then` is not called.
+ * Nor is it called if the client leaves. `run` is borrowed for the call. */
 void run_end_await(struct request *request, const struct run_row *run,
-                   enum err_code (*then)(struct request *request, void *arg, struct err *err));
+                   enum err_code (*then)(struct request *request, struct run_row *run,
+                                         struct err *err));
 
 #endif

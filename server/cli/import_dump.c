@@ -205,8 +205,7 @@ static enum err_code parse(const char *text, size_t length, json_t **ret_value, 
 
     if (rc != ERR_TOO_LARGE)
         return rc;
-    *ret_value = json_loadb(text, length, 0, NULL);
-    return *ret_value ? ERR_OK : rc;
+    return json_parse_huge(text, length, ret_value, NULL) ? rc : ERR_OK;
 }
 
 /* Writing an element and parsing it again is the simplest way to check it like a request. */

@@ -70,6 +70,7 @@ struct setting {
 };
 
 static const char *const unknown_words[] = {"ignore", "reject", NULL};
+static const char *const unavailable_words[] = {"skip", "reject", NULL};
 static const char *const history_words[] = {"native", "compact", NULL};
 static const char *const log_words[] = {"debug", "info", "warn", "error", "off", NULL};
 
@@ -104,7 +105,8 @@ static const struct setting settings[] = {
     {"store_timeout",    KIND_SECONDS, AT(store_timeout), "10", 0.05, 600, NULL, NULL, "until a silent database counts as away"},
 
     {"sse_ping_interval", KIND_SECONDS, AT(sse_ping_interval), "15", 0.05, DAY, NULL, NULL, "between keep-alive comments of a silent stream, and words of one that waits for approvals"},
-    {"stream_buffer",    KIND_BYTES, AT(stream_buffer), "262144", 4096, 1024 * MIB, NULL, NULL, "bytes kept for a client that reads slower than its run writes; beyond, it is cut off"},
+    {"stream_buffer",    KIND_BYTES, AT(stream_buffer), "4194304", 4096, 1024 * MIB, NULL, NULL, "bytes kept for a client that reads slower than its run writes; beyond, it is cut off"},
+    {"stream_buffers",   KIND_BYTES, AT(stream_buffers), "536870912", 4096, 1048576 * MIB, NULL, NULL, "bytes kept for all such clients; beyond, the one with the most is cut off"},
     {"stream_stall_timeout", KIND_SECONDS, AT(stream_stall_timeout), "60", 0.05, DAY, NULL, NULL, "until a client that takes nothing of what is waiting for it is cut off"},
     {"websocket_age",    KIND_SECONDS, AT(websocket_age), "3600", 0.05, DAY, NULL, NULL, "until a WebSocket must be opened anew"},
     {"websocket_lanes",  KIND_COUNT, AT(websocket_lanes), "16", 1, 1024, NULL, NULL, "responses at once on one WebSocket"},
@@ -130,11 +132,12 @@ static const struct setting settings[] = {
     {"max_run_bytes",    KIND_BYTES, AT(max_run_bytes), "1073741824", 1024, 1048576 * MIB, NULL, NULL, "bytes of the conversations of all runs on this node; beyond, 429"},
     {"max_rounds",       KIND_COUNT, AT(max_rounds), "10", 1, 1000, NULL, NULL, "rounds of tool calls of a run, in a row without its client; `runnel.rounds.max` of a request says otherwise"},
     {"max_calls",        KIND_COUNT, AT(max_calls),  "0", 0, 1000000, NULL, NULL, "tool calls of a run that the server executes; 0 for no limit"},
-    {"max_items",        KIND_COUNT, AT(max_items), "2000", 1, 1000000, NULL, NULL, "items of history that one run may read"},
+    {"max_items",        KIND_COUNT, AT(max_items), "20000", 1, 1000000, NULL, NULL, "items of history that one run may read"},
 
     {"history",          KIND_WORD, AT(history), "native", 0, 0, history_words, NULL, "how the model sees tool calls of earlier turns: `native`, or `compact` as a text; `runnel.history` of a request overrides it"},
 
     {"unknown_parameters", KIND_WORD, AT(unknown_parameters), "ignore", 0, 0, unknown_words, NULL, "or `reject`; inside a `runnel` object, in tools of type `mcp`, in forms, and where variables, settings of tools or answers to approvals are sent, they are always rejected"},
+    {"unavailable_tools", KIND_WORD, AT(unavailable_tools), "skip", 0, 0, unavailable_words, NULL, "tools of a request that this server cannot execute: `skip` leaves them out, unless `tool_choice` needs one; `reject` refuses the request"},
     {"cors_origins",     KIND_TEXT, AT(cors_origins), NULL, 0, 0, NULL, "none", "origins of browser clients, separated by commas, or `*`"},
     {"log",              KIND_WORD, AT(log), "info", 0, 0, log_words, NULL, "`debug`, `info`, `warn`, `error` or `off`; JSON lines on stderr, text on a terminal"},
 };

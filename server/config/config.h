@@ -67,11 +67,13 @@ struct config {
     unsigned max_connections, max_connections_per_ip, max_connection_requests;
     unsigned max_runs, max_runs_per_project, max_held_per_project, max_waiting_runs;
     unsigned max_rounds, max_calls, max_items;
-    size_t max_body, max_bodies, max_run_bytes, max_header, stream_buffer; /* bytes */
+    size_t max_body, max_bodies, max_run_bytes, max_header, stream_buffer,
+        stream_buffers; /* bytes */
     unsigned websocket_lanes, websocket_workers;
     size_t websocket_memory; /* bytes */
 
     int unknown_parameters; /* enum unknown_parameters */
+    int unavailable_tools;  /* enum unavailable_tools */
     int history;            /* enum run_history */
     char *cors_origins;     /* NULL: none; "*", or origins separated by commas */
     int log;                /* enum log_level */

@@ -8,8 +8,6 @@
 #include "server/config/yaml.h"
 #include "server/params/mcp_tool.h"
 
-#define NAME_LIMIT ((size_t)64)
-
 /*
  * A server that the operator names is a tool entry whose secret parts stay on this side. A request
  * refers to it by connector_id or by label, and never learns its URL or its key; it can narrow what the
@@ -61,7 +59,7 @@ static enum err_code check_as_tool(json_t *server, const char *token, const char
     if (token)
         json_set_string(tool, "authorization", token);
     json_set_string(tool, "server_description", json_get_string(server, "description", ""));
-    rc = mcp_tool_check(tool, path, NAME_LIMIT, &why);
+    rc = mcp_tool_check(tool, path, &why);
     if (!rc)
         return ERR_OK;
     return err_set(err, ERR_INVALID, "%s: %s", *why.place ? why.place : path, why.text);

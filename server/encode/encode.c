@@ -235,29 +235,19 @@ json_t *encode_run_usage(const char *usage)
                       json_get_int(tokens, "total_tokens", 0));
 }
 
-/* Assistants has three error codes for runs, and for steps the first two of them. Every other failure is a
- * server_error, except for an unknown model, which is a mistake of the request. */
-enum {
-    STEP_ERROR_CODES = 2,
-    RUN_ERROR_CODES,
-};
-
-static json_t *encode_last_error(const char *error, size_t known)
+/* An error of the upstream keeps its name, although Assistants has only three for runs: applications compare
+ * it. `invalid` is the code for a request that is wrong in a way without a name, such as an unknown model.
+ * Steps have none for that. */
+static json_t *encode_last_error(const char *error, const char *invalid)
 {
-    static const char *const codes[] = {"server_error", "rate_limit_exceeded",
-                                        "invalid_prompt"};
     json_auto_t *parsed = json_parse_own(error);
-    const char *code = json_get_string(parsed, "code", "");
-    const char *shown = codes[0];
+    const char *code = json_get_string(parsed, "code", "server_error");
 
     if (json_absent(parsed))
         return json_null();
-    if (strcmp(code, RUN_NO_MODEL) == 0)
-        code = "invalid_prompt";
-    for (size_t i = 0; i < known; i++)
-        if (strcmp(codes[i], code) == 0)
-            shown = codes[i];
-    return json_build("{s:s, s:s}", "code", shown, "message",
+    if (strcmp(code, RUN_NO_MODEL) == 0 || strcmp(code, "invalid_prompt") == 0)
+        code = invalid;
+    return json_build("{s:s, s:s}", "code", code, "message",
                       json_get_string(parsed, "message", ""));
 }
 
@@ -307,6 +297,7 @@ static void set_run_config(json_t *object, const struct run_row *row)
     strategy = json_object_get(object, "truncation_strategy");
     if (!json_object_get(strategy, "last_messages"))
         json_set(strategy, "last_messages", json_null());
+    field_set_unavailable(object, config);
 }
 
 json_t *encode_run(const struct run_row *row)
@@ -319,7 +310,7 @@ json_t *encode_run(const struct run_row *row)
     json_set_string(object, "status", run_status_name(row->status));
     set_run_times(object, row);
     json_set_own(object, "required_action", waits ? row->required_action : NULL);
-    json_set(object, "last_error", encode_last_error(row->error, RUN_ERROR_CODES));
+    json_set(object, "last_error", encode_last_error(row->error, "invalid_prompt"));
     json_set(object, "incomplete_details", encode_incomplete(row->incomplete, FACE_ASSISTANTS));
     set_run_config(object, row);
     field_set_own(object, "metadata", row->metadata, "{}");
@@ -505,7 +496,7 @@ json_t *encode_step(const struct step_load *load, unsigned include)
     json_set_string(object, "type", tools ? "tool_calls" : "message_creation");
     json_set_string(object, "status", step_status_name(step->status));
     set_step_times(object, step);
-    json_set(object, "last_error", encode_last_error(step->error, STEP_ERROR_CODES));
+    json_set(object, "last_error", encode_last_error(step->error, "server_error"));
     json_set(object, "step_details",
              tools ? tool_calls_details(load, include) : message_details(load));
     json_set(object, "metadata", json_object());

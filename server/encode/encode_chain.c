@@ -78,11 +78,11 @@ void encode_chain_stats(json_t *object, const struct run_row *row)
     counted = stats(row);
     if (!json_get_int(counted, "calls", 0))
         return;
-    json_set(object, "runnel", json_build("{s:O}", "stats", counted));
+    json_set(notes_make(object), "stats", json_incref(counted));
     tokens = json_parse_own(row->usage);
     phase = error_phase(row, notes_of(tokens));
     if (phase)
-        json_set_string(notes_of(object), "error_phase", phase);
+        json_set_string(notes_make(object), "error_phase", phase);
 }
 
 /* ---- The result ---- */
@@ -124,7 +124,7 @@ static json_t *arguments_of(const struct chain_call *call)
     const char *text = *call->arguments ? call->arguments : "{}";
     json_t *args = NULL;
 
-    if (json_parse(text, strlen(text), &args, NULL))
+    if (json_parse_exact(text, strlen(text), &args, NULL))
         return json_build("{s:s}", "_raw", text);
     return args;
 }

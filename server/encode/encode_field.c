@@ -5,6 +5,8 @@
 #include "core/base/clock.h"
 #include "core/base/compiler.h"
 #include "core/base/json.h"
+#include "core/domain/notes.h"
+#include "core/domain/run_settings.h"
 #include "core/run/catalog/tool_secrets.h"
 #include "server/encode/encode.h"
 
@@ -90,6 +92,14 @@ void field_set_id(json_t *object, const char *key, const char *id)
 void field_set_time(json_t *object, const char *key, int64_t microseconds)
 {
     json_set(object, key, encode_time(microseconds));
+}
+
+void field_set_unavailable(json_t *object, const json_t *snapshot)
+{
+    json_t *left_out = run_settings_unavailable(snapshot);
+
+    if (left_out)
+        json_set(notes_make(object), "unavailable_tools", json_incref(left_out));
 }
 
 /* The store has microseconds, the API whole seconds. */

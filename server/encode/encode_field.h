@@ -36,6 +36,9 @@ void field_set_own(json_t *object, const char *key, const char *text, const char
 void field_set_id(json_t *object, const char *key, const char *id);
 void field_set_time(json_t *object, const char *key, int64_t microseconds);
 
+/* runnel.unavailable_tools, if the run with this snapshot goes on without tools of its request. */
+void field_set_unavailable(json_t *object, const json_t *snapshot);
+
 /* {"id","object","created_at"}. New reference. */
 json_t *encode_new(const char *id, const char *object, int64_t created_at);
 

@@ -137,7 +137,8 @@ static json_t *response_reasoning(const json_t *config)
     return with_members(json_object_get(config, "reasoning"), fields, COUNT_OF(fields));
 }
 
-/* At the end `auto` becomes the tier that served the request. This server has only one. */
+/* At the end `auto` becomes the tier that served the request. Which one the upstream has used is not
+ * read. */
 static void set_service_tier(json_t *object, const json_t *config, const struct run_row *row)
 {
     const char *tier = json_get_string(config, "service_tier", "auto");
@@ -178,6 +179,7 @@ static void set_response_config(json_t *object, const json_t *config)
     field_hide_secrets(object);
     field_copy_present(object, config, "prompt");
     field_copy_present(object, config, "prompt_cache_options");
+    field_set_unavailable(object, config);
 }
 
 static void set_response_links(json_t *object, const struct run_row *row)

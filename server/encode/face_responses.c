@@ -26,8 +26,10 @@
  * and no error.
  */
 
+#include <stdio.h>
 #include <string.h>
 
+#include "core/base/clock.h"
 #include "core/base/json.h"
 #include "core/base/mem.h"
 #include "core/run/context/compaction.h"
@@ -75,48 +77,65 @@ static void response_frame(const struct run *run, struct frames *frames, const c
 
 /* ---- Failures ---- */
 
+#define NO_QUOTA "insufficient_quota"
+
+/* The last line is for all kinds that are not in the table. */
 /* clang-format off */
 static const struct failure {
-    const char *code;
+    enum err_code kind;
     const char *type; /* of the error envelope */
     int http_status;
-    const char *param; /* NULL: none */
 } failures[] = {
-    {"server_error",        "server_error",          500, NULL},
-    {"rate_limit_exceeded", "requests",              429, NULL},
-    {"invalid_prompt",      "invalid_request_error", 400, NULL},
-    {RUN_NO_MODEL,          "invalid_request_error", 400, "model"},
+    {ERR_LIMIT,    "requests",              429},
+    {ERR_INVALID,  "invalid_request_error", 400},
+    {ERR_UPSTREAM, "server_error",          500},
+};
+
+/* Codes whose envelope has another type than the kind, or names a parameter. */
+static const struct {
+    const char *code;
+    const char *type;  /* NULL: of the kind */
+    const char *param; /* NULL: none */
+} named_failures[] = {
+    {NO_QUOTA,                  NO_QUOTA, NULL},
+    {"context_length_exceeded", NULL,     "input"},
+    {RUN_NO_MODEL,              NULL,     "model"},
 };
 /* clang-format on */
 
-static const struct failure *failure_of(const json_t *error)
+static const struct failure *failure_of(const struct run *run)
 {
-    const char *code = json_get_string(error, "code", "");
+    size_t i = 0;
 
-    for (size_t i = 0; i < COUNT_OF(failures); i++) {
-        if (strcmp(failures[i].code, code) == 0)
-            return &failures[i];
-    }
-    return &failures[0];
+    while (i + 1 < COUNT_OF(failures) && failures[i].kind != run->failure)
+        i++;
+    return &failures[i];
 }
 
 /* The error as it is in an envelope: {"message", "type", "param", "code"}. */
-static json_t *failure_object(const json_t *error)
+static json_t *failure_object(const struct run *run)
 {
-    const struct failure *failure = failure_of(error);
+    json_auto_t *error = encode_response_error(&run->row);
+    const char *code = json_get_string(error, "code", "server_error");
+    const char *type = failure_of(run)->type;
+    const char *param = NULL;
 
+    for (size_t i = 0; i < COUNT_OF(named_failures); i++) {
+        if (strcmp(named_failures[i].code, code) != 0)
+            continue;
+        type = named_failures[i].type ? named_failures[i].type : type;
+        param = named_failures[i].param;
+    }
     return json_build("{s:s, s:s, s:s?, s:s}", "message",
                       json_get_string(error, "message", "The server had to stop this."), "type",
-                      failure->type, "param", failure->param, "code",
-                      json_get_string(error, "code", failure->code));
+                      type, "param", param, "code", code);
 }
 
 /* OpenAI's schema has the members at the top, its server sends them in `error`. Clients read one or the
  * other, so both are there. */
 static void error_frame(const struct run *run, struct frames *frames)
 {
-    json_auto_t *error = encode_response_error(&run->row);
-    json_t *object = failure_object(error);
+    json_t *object = failure_object(run);
 
     frame(frames, "error",
           json_build("{s:O, s:O, s:O, s:o}", "code", json_object_get(object, "code"), "message",
@@ -469,36 +488,69 @@ static json_t *window_output(const struct run *run)
     return output;
 }
 
-/* The upstream refused the model in the first turn: an error of the request, found late. */
-static bool lacks_model(const struct run *run, const json_t *error)
-{
-    return run->row.status == RUN_FAILED && run->row.turn == 0 &&
-           strcmp(json_get_string(error, "code", ""), RUN_NO_MODEL) == 0;
-}
-
-/* A failed compaction has no object, so the answer is an error envelope. An unknown model is one too, whether
- * this server or the upstream refuses it. */
-static bool is_refused(const struct run *run, const json_t *error)
-{
-    return lacks_model(run, error) || (is_window(run) && run->row.status != RUN_COMPLETED);
-}
-
-static int responses_status(const struct run *run)
-{
-    json_auto_t *error = encode_response_error(&run->row);
-
-    return is_refused(run, error) ? failure_of(error)->http_status : 200;
-}
-
 static json_t *responses_object(const struct run *run)
 {
-    json_auto_t *error = encode_response_error(&run->row);
-
-    if (is_refused(run, error))
-        return json_build("{s:o}", "error", failure_object(error));
     if (is_window(run))
         return encode_compaction(&run->row, window_output(run));
     return encode_response(&run->row, run_output(run));
+}
+
+/* A compaction that did not complete has no object. */
+static bool has_failed(const struct run *run)
+{
+    return run->row.status == RUN_FAILED || run->row.status == RUN_EXPIRED ||
+           (is_window(run) && run->row.status != RUN_COMPLETED);
+}
+
+static void add_header(struct sink_answer *answer, const char *name, const char *value)
+{
+    struct sink_header *header = &answer->headers[answer->header_count++];
+
+    header->name = name;
+    (void)snprintf(header->value, sizeof(header->value), "%s", value);
+}
+
+static void add_retry_after(struct sink_answer *answer, uint64_t wait_ns)
+{
+    uint64_t seconds = (wait_ns + NS_PER_SECOND - 1) / NS_PER_SECOND;
+    char text[24];
+
+    (void)snprintf(text, sizeof(text), "%llu", (unsigned long long)seconds);
+    add_header(answer, "Retry-After", text);
+}
+
+/* SDKs send a request again after 429 and 500. That cannot help without a quota, and would do a second time
+ * what a tool has begun to do. */
+static bool is_worth_a_retry(const struct run *run)
+{
+    json_auto_t *error = encode_response_error(&run->row);
+
+    return !run->chain.all_calls && strcmp(json_get_string(error, "code", ""), NO_QUOTA) != 0;
+}
+
+/* A failed response is an error for the client that waits for it. If it is stored, others can read it, and a
+ * header has its id. A deleted one is gone, and the sentence says what was deleted. */
+static void responses_answer(const struct run *run, struct sink_answer *ret_answer)
+{
+    if (run->deleted) {
+        ret_answer->status = 404;
+        ret_answer->object =
+            json_build("{s:{s:s, s:s, s:n, s:n}}", "error", "message", run->deleted, "type",
+                       "invalid_request_error", "param", "code");
+        return;
+    }
+    if (!has_failed(run)) {
+        ret_answer->object = responses_object(run);
+        return;
+    }
+    ret_answer->status = failure_of(run)->http_status;
+    ret_answer->object = json_build("{s:o}", "error", failure_object(run));
+    if (run->retry_after_ns)
+        add_retry_after(ret_answer, run->retry_after_ns);
+    if (!is_worth_a_retry(run))
+        add_header(ret_answer, "x-should-retry", "false");
+    if (run->row.flags & RUN_STORED)
+        add_header(ret_answer, "runnel-response-id", run->row.id);
 }
 
 /* All deltas of an item have its id. A summary of reasoning is recognised by its index, and *index set to 0. */
@@ -517,6 +569,6 @@ const struct face responses_face = {
     .event = responses_event,
     .stream_end = "data: [DONE]\n\n",
     .object = responses_object,
-    .http_status = responses_status,
+    .answer = responses_answer,
     .add_delta = add_delta,
 };

@@ -79,6 +79,14 @@ static json_t *call_delta(const struct script_call *call, const char *name, cons
     return json_build("{s[o]}", "tool_calls", delta);
 }
 
+static json_t *parsed_arguments(const struct words_call *words)
+{
+    json_t *value = NULL;
+
+    return json_parse_exact(words->arguments, strlen(words->arguments), &value, NULL) ? NULL
+                                                                                      : value;
+}
+
 /* OpenAI's servers begin a call with a delta that has its name and no arguments; the pieces of the
  * arguments follow. Some servers send the whole call at once instead: `split: whole`, or arguments as
  * an object, which cannot be cut. */
@@ -94,8 +102,7 @@ static void add_call_deltas(struct reply *reply, const struct script_call *call,
     words_call_init(&words, call, prompt);
     id = words_call_id(&words);
     if (call->as_object || call->split == SPLIT_WHOLE) {
-        json_t *object =
-            call->as_object ? json_loads(words.arguments, JSON_DECODE_ANY, NULL) : NULL;
+        json_t *object = call->as_object ? parsed_arguments(&words) : NULL;
 
         piece = object ? object : json_string(words.arguments);
         json_array_append_new(reply->pieces,
@@ -152,7 +159,7 @@ static json_t *whole_call(const struct script_call *call, const struct prompt *p
     json_t *whole = json_object();
 
     words_call_init(&words, call, prompt);
-    object = call->as_object ? json_loads(words.arguments, JSON_DECODE_ANY, NULL) : NULL;
+    object = call->as_object ? parsed_arguments(&words) : NULL;
     if (call->send_id != WHEN_NEVER)
         json_set_string(whole, "id", words_call_id(&words));
     json_set_string(whole, "type", "function");

@@ -329,8 +329,9 @@ void reply_add_data(const struct reply *reply, struct buf *out, const char *name
 void reply_add_event(const struct reply *reply, struct buf *out, const char *name,
                      json_t *value)
 {
-    size_t flags = reply->answer->dialect & DIALECT_MULTI_LINE ? JSON_INDENT(1) : JSON_COMPACT;
-    AUTO_FREE char *text = json_dumps(value, flags);
+    AUTO_FREE char *text = reply->answer->dialect & DIALECT_MULTI_LINE
+                               ? json_text_indented(value, 1)
+                               : json_text(value);
 
     reply_add_data(reply, out, name, text);
     json_decref(value);

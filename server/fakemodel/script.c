@@ -9,6 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/base/json.h"
+#include "core/base/json/json_number.h"
 #include "core/base/mem.h"
 #include "core/base/yaml.h"
 
@@ -349,6 +351,7 @@ static enum err_code read_json(struct reader *reader, const struct yaml_value *n
 static json_t *scalar_json(const struct yaml_value *node)
 {
     const char *text = node->text;
+    json_t *value = NULL;
     char *end;
     double real;
     long number;
@@ -359,6 +362,10 @@ static json_t *scalar_json(const struct yaml_value *node)
         return json_null();
     if (!strcmp(text, "true") || !strcmp(text, "false"))
         return json_boolean(*text == 't');
+    /* What is a number in JSON too may have any size. */
+    if (json_parse_exact(text, node->length, &value, NULL) == ERR_OK && json_is_numeric(value))
+        return value;
+    json_decref(value);
     if (parse_int(text, &number))
         return json_integer(number);
     real = strtod(text, &end);

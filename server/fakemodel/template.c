@@ -23,7 +23,8 @@
 
 #include "core/base/buf.h"
 #include "core/base/json.h"
-#include "core/base/json_pointer.h"
+#include "core/base/json/json_number.h"
+#include "core/base/json/json_pointer.h"
 #include "core/base/mem.h"
 
 #define SAMPLE_DEPTH  8
@@ -306,7 +307,7 @@ json_t *template_expand_json(json_t *value, const struct prompt *prompt)
     const char *key;
     size_t i;
 
-    if (json_is_string(value)) {
+    if (json_is_text(value)) {
         AUTO_FREE char *text = template_expand(json_string_value(value), prompt);
         return json_string(text);
     }

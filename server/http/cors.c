@@ -27,7 +27,7 @@
 /* The server's own headers that a page may read. Every page may read the standard ones. */
 #define EXPOSED                                                                  \
     "x-request-id, openai-processing-ms, openai-version, openai-poll-after-ms, " \
-    "retry-after, x-should-retry"
+    "retry-after, x-should-retry, runnel-response-id"
 
 bool cors_allows(const char *setting, const char *origin)
 {

@@ -239,6 +239,7 @@ static struct http *http_new(const struct http_options *options)
     http->ping_interval = config->sse_ping_interval;
     http->stall_timeout = config->stream_stall_timeout;
     http->stream_buffer = config->stream_buffer;
+    http->stream_buffers = config->stream_buffers;
     http->deadlines.patience_ns[DEADLINE_IDLE] = clock_ns_from_seconds(config->keep_alive);
     http->deadlines.patience_ns[DEADLINE_HEADER] =
         clock_ns_from_seconds(config->header_timeout);

@@ -36,6 +36,8 @@ struct http_options {
     struct server *server; /* for endpoints; http never looks inside */
     const struct route *routes;
     size_t route_count;
+    const struct absent_route *absent;
+    size_t absent_count;
     authenticate_fn *authenticate;
     int listen_fd;      /* taken, also on failure */
     bool direct_stream; /* whether sse_self_test() has passed */

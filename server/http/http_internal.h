@@ -48,7 +48,7 @@ struct http {
     struct http_options options;
     struct MHD_Daemon *daemon;
     double ping_interval, stall_timeout;
-    size_t stream_buffer;
+    size_t stream_buffer, stream_buffers;
 
     struct lock lock; /* guards what follows */
     pthread_cond_t
@@ -63,6 +63,7 @@ struct http {
     struct suspended *live;       /* every stream and wait, from creation to release */
     struct websocket *websockets; /* from opening to release */
     size_t websocket_count;
+    size_t backlogs; /* bytes that wait for slow clients */
 
     atomic_bool draining;
     _Atomic uint64_t refused, late, cut;

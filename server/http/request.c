@@ -32,6 +32,7 @@
 #include "server/http/http_internal.h"
 #include "server/http/mhd_overrides.h"
 #include "server/http/parse/form.h"
+#include "server/http/parse/json_nul.h"
 #include "server/http/stream/sse.h"
 #include "server/http/stream/wait.h"
 #include "server/http/websocket/handshake.h"
@@ -245,6 +246,8 @@ static enum err_code parse_object(struct request *request, struct err *err)
     enum err_code rc =
         json_parse_strict(request->body.data, request->body.length, &request->json, &why);
 
+    if (rc == ERR_INVALID && json_nul_check(request->body.data, request->body.length, err))
+        return rc;
     if (rc == ERR_INVALID)
         return err_set(err, rc,
                        "We could not parse the JSON body of your request. (HINT: This likely "
@@ -415,21 +418,25 @@ static void add(struct MHD_Response *response, const char *name, const char *val
         log_error("cannot answer with the header %s", name);
 }
 
-/* SDKs retry 409, 429 and 5xx by themselves, unless this header says that a retry cannot help. */
-static void add_retry_headers(struct MHD_Response *response, int status)
-{
-    if (status == 429 || status == 503)
-        add(response, "Retry-After", RETRY_AFTER);
-    else if ((status >= 400 && status < 500 && status != 408) || status == 501 || status == 505)
-        add(response, "x-should-retry", "false");
-}
-
 static bool has_header(const struct request *request, const char *name)
 {
     for (size_t i = 0; i < request->header_count; i++)
         if (strcasecmp(request->headers[i].name, name) == 0)
             return true;
     return false;
+}
+
+/* SDKs retry 409, 429 and 5xx by themselves, unless this header says that a retry cannot help. */
+static void add_retry_headers(const struct request *request, struct MHD_Response *response)
+{
+    int status = request->status;
+
+    if (has_header(request, "retry-after") || has_header(request, "x-should-retry"))
+        return;
+    if (status == 429 || status == 503)
+        add(response, "Retry-After", RETRY_AFTER);
+    else if ((status >= 400 && status < 500 && status != 408) || status == 501 || status == 505)
+        add(response, "x-should-retry", "false");
 }
 
 static bool is_last(const struct request *request)
@@ -448,8 +455,7 @@ static void add_headers(struct request *request, struct MHD_Response *response)
     add(response, "openai-version", API_VERSION);
     for (size_t i = 0; i < request->header_count; i++)
         add(response, request->headers[i].name, request->headers[i].value);
-    if (request->status && !has_header(request, "retry-after"))
-        add_retry_headers(response, request->status);
+    add_retry_headers(request, response);
 }
 
 /* The bytes are the library's from here on. */

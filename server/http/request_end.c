@@ -66,14 +66,16 @@ static enum MHD_Result resume_request(struct request *request)
 
 enum MHD_Result request_end_waiting(struct request *request)
 {
-    json_t *object;
-    int status = wait_take(request->wait, &object);
+    struct sink_answer answer;
 
-    if (!status)
+    wait_take(request->wait, &answer);
+    if (!answer.status)
         return stopping(request);
-    if (status == REQUEST_CONTINUE)
+    if (answer.status == REQUEST_CONTINUE)
         return resume_request(request);
-    request_answer(request, status, object);
+    for (size_t i = 0; i < answer.header_count; i++)
+        request_set_header(request, answer.headers[i].name, answer.headers[i].value);
+    request_answer(request, answer.status, answer.object);
     return request_send(request) ? MHD_YES : MHD_NO;
 }
 

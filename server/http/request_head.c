@@ -133,7 +133,7 @@ static struct route_table table_of(const struct http *http)
     return (struct route_table){http->options.routes, http->options.route_count};
 }
 
-static bool no_method(struct request *request)
+static void no_method(struct request *request)
 {
     struct route_table table = table_of(request->http);
     AUTO_BUF methods = {0};
@@ -146,12 +146,33 @@ static bool no_method(struct request *request)
                 "method?)",
                 request->method, request->address->target);
     request_failed(request, 0, &err);
-    return false;
+}
+
+/* Refuses a request that no route serves. */
+static void not_served(struct request *request, enum route_outcome outcome)
+{
+    const struct http_options *options = &request->http->options;
+    const char *target = request->address->target;
+    int length = (int)strcspn(target, "?");
+    struct err err;
+
+    if (router_is_absent(options->absent, options->absent_count, outcome, request->method,
+                         &request->address->uri)) {
+        err_set(&err, ERR_NOT_FOUND, "This server does not offer %s %.*s.", request->method,
+                length, target);
+    } else if (outcome == ROUTE_NO_METHOD) {
+        no_method(request);
+        return;
+    } else {
+        err_set(&err, ERR_NOT_FOUND, "Invalid URL (%s %.*s)", request->method, length, target);
+    }
+    request_failed(request, 0, &err);
 }
 
 static bool find_route(struct request *request)
 {
     struct route_table table = table_of(request->http);
+    enum route_outcome outcome;
     struct err err = {0};
 
     if (uri_parse(request->address->target, &request->address->uri, &err)) {
@@ -159,16 +180,11 @@ static bool find_route(struct request *request)
         request->close = true;
         return false;
     }
-    switch (router_find(&table, request->method, &request->address->uri,
-                        &request->address->match)) {
-    case ROUTE_FOUND: return true;
-    case ROUTE_NO_METHOD: return no_method(request);
-    case ROUTE_NO_PATH: break;
-    }
-    err_set(&err, ERR_NOT_FOUND, "Invalid URL (%s %.*s)", request->method,
-            (int)strcspn(request->address->target, "?"), request->address->target);
-    request_failed(request, 0, &err);
-    return false;
+    outcome =
+        router_find(&table, request->method, &request->address->uri, &request->address->match);
+    if (outcome != ROUTE_FOUND)
+        not_served(request, outcome);
+    return outcome == ROUTE_FOUND;
 }
 
 static bool authenticate(struct request *request)
@@ -230,9 +246,7 @@ static void answer_options(struct request *request)
     }
     router_allowed(&table, &request->address->uri, &methods);
     if (!methods.length) {
-        err_set(&err, ERR_NOT_FOUND, "Invalid URL (OPTIONS %.*s)",
-                (int)strcspn(request->address->target, "?"), request->address->target);
-        request_failed(request, 0, &err);
+        not_served(request, ROUTE_NO_PATH);
         return;
     }
     request_set_header(request, "Allow", methods.data);

@@ -24,8 +24,8 @@ static void add_param(struct route_match *match, const char *name, size_t length
     match->params[match->param_count++] = (struct route_param){name, length, value};
 }
 
-/* Matches one template with the path. */
-static bool fits(const char *template, struct uri *uri, struct route_match *match)
+/* How many segments of the path the template matches; 0 if it is no beginning of the path. */
+static size_t matched(const char *template, struct uri *uri, struct route_match *match)
 {
     size_t i = 0;
 
@@ -36,22 +36,27 @@ static bool fits(const char *template, struct uri *uri, struct route_match *matc
 
         at = part + length;
         if (i == uri->segment_count)
-            return false;
+            return 0;
         if (part[0] != '{') {
             if (strlen(uri->segments[i]) != length ||
                 memcmp(uri->segments[i], part, length) != 0)
-                return false;
+                return 0;
             continue;
         }
         if (!uri->segments[i][0])
-            return false;
+            return 0;
         if (length > 5 && memcmp(part + length - 4, "...}", 4) == 0) {
             add_param(match, part + 1, length - 5, uri_rest(uri, i));
-            return true;
+            return uri->segment_count;
         }
         add_param(match, part + 1, length - 2, uri->segments[i]);
     }
-    return i == uri->segment_count;
+    return i;
+}
+
+static bool fits(const char *template, struct uri *uri, struct route_match *match)
+{
+    return matched(template, uri, match) == uri->segment_count;
 }
 
 static bool same_method(const char *row, const char *method)
@@ -95,6 +100,20 @@ void router_allowed(const struct route_table *table, struct uri *uri, struct buf
     }
     if (ret_methods->length)
         buf_add_text(ret_methods, ", OPTIONS");
+}
+
+bool router_is_absent(const struct absent_route *rows, size_t count, enum route_outcome outcome,
+                      const char *method, struct uri *uri)
+{
+    struct route_match match;
+
+    for (size_t i = 0; i < count; i++) {
+        if (rows[i].method
+                ? same_method(rows[i].method, method) && fits(rows[i].path, uri, &match)
+                : outcome == ROUTE_NO_PATH && matched(rows[i].path, uri, &match))
+            return true;
+    }
+    return false;
 }
 
 const char *route_match_param(const struct route_match *match, const char *name)

@@ -1,6 +1,7 @@
 #ifndef RUNNEL_SERVER_HTTP_ROUTER_H
 #define RUNNEL_SERVER_HTTP_ROUTER_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "core/base/buf.h"
@@ -45,6 +46,11 @@ enum route_outcome router_find(const struct route_table *table, const char *meth
 
 /* The methods that path allows, as the Allow header lists them. */
 void router_allowed(const struct route_table *table, struct uri *uri, struct buf *ret_methods);
+
+/* Whether OpenAI's API has the operation, and this server does not. `outcome` is what router_find() has
+ * returned: if the path has other methods here, only rows with a method count. */
+bool router_is_absent(const struct absent_route *rows, size_t count, enum route_outcome outcome,
+                      const char *method, struct uri *uri);
 
 /* "" if the template has no such parameter. */
 const char *route_match_param(const struct route_match *match, const char *name);

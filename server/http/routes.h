@@ -30,4 +30,13 @@ struct route {
 extern const struct route routes[];
 extern const size_t route_count;
 
+/* An operation of OpenAI's API that this server does not offer. */
+struct absent_route {
+    const char *method; /* NULL: every method, also of all paths below */
+    const char *path;   /* as in struct route */
+};
+
+extern const struct absent_route absent_routes[];
+extern const size_t absent_route_count;
+
 #endif

@@ -28,7 +28,7 @@
  * itself are refused by the list in core/mcp.
  *
  * The same function checks entries of both APIs and servers in the configuration file, so that an
- * operator cannot name a server that no request could have named. Only the limit of the label differs.
+ * operator cannot name a server that no request could have named.
  */
 
 static enum err_code check_names(const json_t *names, const char *path, struct err *err)
@@ -205,14 +205,13 @@ static const char *const known_keys[] = {"allowed_callers",
                                          "type",
                                          NULL};
 
-enum err_code mcp_tool_check(const json_t *tool, const char *path, size_t label_limit,
-                             struct err *err)
+enum err_code mcp_tool_check(const json_t *tool, const char *path, struct err *err)
 {
     const char *text = NULL;
     enum err_code rc = param_unknown_strict(tool, path, known_keys, err);
 
     if (!rc)
-        rc = param_string(tool, path, "server_label", PARAM_REQUIRED, label_limit, &text, err);
+        rc = param_name(tool, path, "server_label", MCP_LABEL_LIMIT, &text, err);
     if (!rc)
         rc = param_string(tool, path, "server_url", PARAM_OPTIONAL, 0, &text, err);
     if (!rc)

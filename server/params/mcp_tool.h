@@ -15,10 +15,12 @@
  * A pure function: any thread.
  */
 
-/* `path` is the path of the entry. `label_limit` is the longest server_label, in characters. ERR_INVALID with
- * OpenAI's complaints; unknown members are always refused. */
+/* The longest server_label. It consists of letters, digits, "_" and "-": it begins the names that the model
+ * is sent, and policies write it before a slash. */
+#define MCP_LABEL_LIMIT ((size_t)64)
 
-enum err_code mcp_tool_check(const json_t *tool, const char *path, size_t label_limit,
-                             struct err *err) MUST_CHECK;
+/* `path` is the path of the entry. ERR_INVALID with OpenAI's complaints; unknown members are always
+ * refused. */
+enum err_code mcp_tool_check(const json_t *tool, const char *path, struct err *err) MUST_CHECK;
 
 #endif

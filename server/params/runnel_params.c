@@ -140,11 +140,13 @@ static enum err_code check_rounds(const json_t *runnel, const char *path, struct
 
 static enum err_code check_approval(const json_t *runnel, const char *path, struct err *err)
 {
-    static const char *const known[] = {"channel", "hold_timeout_s", "remember_default", NULL};
+    static const char *const known[] = {"channel", "hold_timeout_s", "pending",
+                                        "remember_default", NULL};
+    static const char *const pending[] = {"refuse", "reject", NULL};
     static const char *const channels[] = {"suspend", "hold", "webhook", "deny", NULL};
     const struct param_path here = param_key(path, "approval");
     json_t *approval = NULL;
-    const char *channel, *scope;
+    const char *word;
     json_int_t seconds;
     enum err_code rc = param_object(runnel, path, "approval", PARAM_OPTIONAL, &approval, err);
 
@@ -152,14 +154,15 @@ static enum err_code check_approval(const json_t *runnel, const char *path, stru
         return rc;
     rc = param_unknown(approval, here.text, known, err);
     if (!rc)
-        rc =
-            param_enum(approval, here.text, "channel", PARAM_OPTIONAL, channels, &channel, err);
+        rc = param_enum(approval, here.text, "channel", PARAM_OPTIONAL, channels, &word, err);
     if (!rc)
         rc = param_int(approval, here.text, "hold_timeout_s", 1, RUN_HOLD_SECONDS_LIMIT,
                        &seconds, err);
+    if (!rc)
+        rc = param_enum(approval, here.text, "pending", PARAM_OPTIONAL, pending, &word, err);
     return rc ? rc
               : param_enum(approval, here.text, "remember_default", PARAM_OPTIONAL,
-                           grant_scopes, &scope, err);
+                           grant_scopes, &word, err);
 }
 
 static enum err_code check_permissions(const json_t *runnel, const char *path, struct err *err)

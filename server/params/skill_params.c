@@ -102,6 +102,25 @@ static const struct skill_row *find_row(const struct skill_row *rows, size_t cou
     return NULL;
 }
 
+static enum err_code missing(const char *id, struct err *err)
+{
+    return err_invalid(err, "invalid_value", "runnel.skills",
+                       "Skill with id '%.64s' not found.", id);
+}
+
+/* The project's skills among these ids. The caller frees the rows. */
+static enum err_code find_rows(struct store *store, const struct tenant *tenant,
+                               const json_t *ids, struct skill_row **ret_rows,
+                               size_t *ret_count, struct err *err)
+{
+    const char *wanted[SKILLS_LIMIT];
+    size_t count = json_array_size(ids);
+
+    for (size_t i = 0; i < count; i++)
+        wanted[i] = json_string_value(json_array_get(ids, i));
+    return store_skills_named(store, tenant, wanted, count, ret_rows, ret_count, err);
+}
+
 static enum err_code add_skill(json_t *skills, const struct skill_row *row,
                                enum skill_permission permission, struct err *err)
 {
@@ -131,8 +150,7 @@ static enum err_code describe(const json_t *runnel, const struct skill_row *rows
         enum err_code rc;
 
         if (!row)
-            return err_invalid(err, "invalid_value", "runnel.skills",
-                               "Skill with id '%.64s' not found.", json_string_value(id));
+            return missing(json_string_value(id), err);
         permission =
             skill_permission_of(json_object_get(runnel, SKILL_PERMISSIONS_KEY), row->name);
         rc = permission == SKILL_DENY ? ERR_OK : add_skill(skills, row, permission, err);
@@ -159,21 +177,37 @@ enum err_code skill_params_resolve(struct store *store, const struct tenant *ten
     const json_t *runnel = json_object_get(body, "runnel");
     const json_t *ids = json_object_get(runnel, SKILLS_KEY);
     json_auto_t *skills = json_array();
-    const char *wanted[SKILLS_LIMIT];
     struct skill_row *rows = NULL;
-    size_t count = json_array_size(ids);
     size_t found = 0;
     enum err_code rc;
 
-    if (!count)
+    if (!json_array_size(ids))
         return ERR_OK;
-    for (size_t i = 0; i < count; i++)
-        wanted[i] = json_string_value(json_array_get(ids, i));
-    rc = store_skills_named(store, tenant, wanted, count, &rows, &found, err);
+    rc = find_rows(store, tenant, ids, &rows, &found, err);
     if (!rc)
         rc = describe(runnel, rows, found, skills, err);
     skill_rows_free(rows, found);
     if (!rc)
         *ret_body = with_skills(body, skills);
+    return rc;
+}
+
+enum err_code skill_params_check_exist(struct store *store, const struct tenant *tenant,
+                                       const json_t *body, struct err *err)
+{
+    const json_t *ids = json_object_get(json_object_get(body, "runnel"), SKILLS_KEY);
+    struct skill_row *rows = NULL;
+    size_t found = 0;
+    size_t i;
+    json_t *id;
+    enum err_code rc;
+
+    if (!json_array_size(ids))
+        return ERR_OK;
+    rc = find_rows(store, tenant, ids, &rows, &found, err);
+    json_array_foreach (ids, i, id)
+        if (!rc && !find_row(rows, found, json_string_value(id)))
+            rc = missing(json_string_value(id), err);
+    skill_rows_free(rows, found);
     return rc;
 }

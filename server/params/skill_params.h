@@ -37,4 +37,9 @@ enum err_code skill_params_resolve(struct store *store, const struct tenant *ten
                                    const json_t *body, json_t **ret_body,
                                    struct err *err) MUST_CHECK;
 
+/* Checks that the project has the skills of an object that is stored, such as an assistant. Which of them a
+ * run may read depends on the request, too, so nothing else is checked. Blocks on the store. */
+enum err_code skill_params_check_exist(struct store *store, const struct tenant *tenant,
+                                       const json_t *body, struct err *err) MUST_CHECK;
+
 #endif

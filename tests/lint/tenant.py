@@ -48,6 +48,7 @@ EXCEPTIONS = {
     # The keeper's sweeps, which go by age.
     "purge_find": (["runs"], "deleted responses that are due; each is then purged by its project"),
     "idempotency_forget": (["idempotency_keys"], "keys that are past their time"),
+    "deletion_marks_forget": (["deletion_marks"], "marks that are past their time"),
     "events_find_old": (["run_leases"], "days of the log that no run needs any more"),
     "events_clean_default": (["run_events_default", "run_leases"], "the same in the default partition"),
     # The log has a partition a day, for all projects.

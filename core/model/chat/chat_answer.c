@@ -285,14 +285,19 @@ static enum err_code read_choices(struct answer *answer, const json_t *choices,
     return rc;
 }
 
+static void read_usage(struct answer *answer, const json_t *chunk)
+{
+    answer_read_usage(answer, usage_of(chunk), "prompt_tokens", "completion_tokens");
+}
+
+/* The usage first: what ends with an error may be billed. */
 static enum err_code read_parts(struct answer *answer, const json_t *chunk, unsigned *ret_count)
 {
-    enum err_code rc = chat_error_in(chunk, answer->failure);
+    enum err_code rc;
 
-    if (rc)
-        return rc;
-    answer_read_usage(answer, usage_of(chunk), "prompt_tokens", "completion_tokens");
-    return read_choices(answer, json_object_get(chunk, "choices"), ret_count);
+    read_usage(answer, chunk);
+    rc = chat_error_in(chunk, answer->failure);
+    return rc ? rc : read_choices(answer, json_object_get(chunk, "choices"), ret_count);
 }
 
 static enum err_code read_chunk(struct answer *answer, const json_t *chunk)
@@ -343,6 +348,7 @@ const struct answer_dialect chat_answer = {
     .scan = scan,
     .event = read_chunk,
     .whole = read_whole,
+    .usage = read_usage,
     .end = end_calls,
     .calls = count_calls,
     .clear = clear_calls,

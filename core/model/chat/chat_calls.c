@@ -5,7 +5,8 @@
  * piece of the arguments. Reading by the index alone would do for OpenAI, and mix up the calls of half
  * the servers that claim to be compatible. So a delta finds its call in two steps:
  *
- *   call_pointed_at  which call would continue: by index, else by id, else the last one
+ *   call_pointed_at  which call would continue: by index, else by id, else the last one. Some servers
+ *                    begin a call without an index and continue it with one
  *   starts_anew      whether the delta is a new call all the same: another id, another name, or whole
  *                    arguments behind arguments that were whole
  *
@@ -30,6 +31,7 @@
 #include "core/base/json.h"
 #include "core/base/log.h"
 #include "core/base/mem.h"
+#include "core/model/call_name.h"
 
 #define NO_INDEX (-1)
 
@@ -93,9 +95,9 @@ static const char *word_or_none(const json_t *object, const char *key)
     return word[0] ? word : NULL;
 }
 
-/* Some servers leave out the "function" around name and arguments. Arguments that came as an
- * object become text, which *ret_text owns. */
-static struct delta read_delta(const json_t *value, char **ret_text)
+/* Some servers leave out the "function" around name and arguments. The name is repaired, and arguments
+ * that came as an object become text: *ret_name and *ret_text own these. */
+static struct delta read_delta(const json_t *value, char **ret_name, char **ret_text)
 {
     const json_t *function = json_object_get(value, "function");
     struct delta delta = {.index = json_get_int(value, "index", NO_INDEX),
@@ -107,6 +109,8 @@ static struct delta read_delta(const json_t *value, char **ret_text)
     if (!json_is_object(function))
         function = value;
     delta.name = word_or_none(function, "name");
+    if (delta.name)
+        delta.name = *ret_name = mem_strndup(delta.name, call_name_length(delta.name));
     arguments = json_object_get(function, "arguments");
     if (json_is_string(arguments)) {
         delta.arguments = json_string_value(arguments);
@@ -136,6 +140,22 @@ static struct chat_call *call_with_id(const struct chat_calls *calls, const char
     return NULL;
 }
 
+/* The call that the delta numbers. The call may have begun without an index: then its id finds it. It is the last
+ * call if the delta has neither id nor name. */
+static struct chat_call *call_numbered(const struct chat_calls *calls,
+                                       const struct delta *delta)
+{
+    struct chat_call *last = calls->count ? &calls->list[calls->count - 1] : NULL;
+    struct chat_call *call = delta->id ? call_with_id(calls, delta->id) : NULL;
+
+    if (call && call->index == NO_INDEX)
+        return call;
+    call = call_with_index(calls, delta->index);
+    if (!call && last && last->index == NO_INDEX && !delta->id && !delta->name)
+        return last;
+    return call;
+}
+
 /* The call that a delta seems to continue: by index, else by id, else the last call. */
 static struct chat_call *call_pointed_at(const struct chat_calls *calls,
                                          const struct delta *delta)
@@ -143,7 +163,7 @@ static struct chat_call *call_pointed_at(const struct chat_calls *calls,
     struct chat_call *call;
 
     if (delta->index != NO_INDEX)
-        return call_with_index(calls, delta->index);
+        return call_numbered(calls, delta);
     call = delta->id ? call_with_id(calls, delta->id) : NULL;
     if (call)
         return call;
@@ -240,6 +260,8 @@ static void call_fill(struct chat_call *call, const struct delta *delta,
 {
     struct chat_cut cut;
 
+    if (call->index == NO_INDEX)
+        call->index = delta->index;
     if (delta->id && !call->given_id)
         call->given_id = mem_strdup(delta->id);
     if (delta->name && !call->name)
@@ -369,8 +391,9 @@ static bool has_ended(const struct chat_calls *calls, const struct chat_call *ca
 enum err_code chat_calls_take(struct chat_calls *calls, const json_t *value,
                               struct chat_sink *sink, struct chat_failure *failure)
 {
+    AUTO_FREE char *name = NULL;
     AUTO_FREE char *text = NULL;
-    struct delta delta = read_delta(value, &text);
+    struct delta delta = read_delta(value, &name, &text);
     size_t extra = extra_length(&delta);
     bool speaks = delta.id || delta.name || delta.length;
     struct chat_call *call;

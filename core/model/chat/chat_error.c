@@ -50,6 +50,7 @@ static const struct {
     const char *shown; /* to the client; NULL: no code */
 } known_words[] = {
     {"insufficient_quota",             429, "insufficient_quota"},
+    {"exceeded_current_quota_error",   429, "insufficient_quota"}, /* Moonshot */
     {"rate_limit_exceeded",            429, "rate_limit_exceeded"},
     {"rate_limit_error",               429, NULL},
     {"rate_limited",                   429, NULL},
@@ -215,10 +216,15 @@ static const char *message_or(const struct refusal *refusal, const char *fallbac
     return refusal->message[0] ? refusal->message : fallback;
 }
 
+static bool is_about_quota(const struct refusal *refusal)
+{
+    return refusal->status == 402 ||
+           (refusal->word && strcmp(refusal->word, "insufficient_quota") == 0);
+}
+
 static enum err_code refuse_limit(const struct refusal *refusal, struct chat_failure *failure)
 {
-    bool quota = refusal->status == 402 ||
-                 (refusal->word && strcmp(refusal->word, "insufficient_quota") == 0);
+    bool quota = is_about_quota(refusal);
 
     failure->temporary = !quota;
     err_refuse(&failure->err, ERR_LIMIT, REASON_BUSY, NULL, "%s",
@@ -264,12 +270,14 @@ static enum err_code refuse_for_now(const struct refusal *refusal, struct chat_f
                    "The upstream model server failed with status %d.", refusal->status);
 }
 
+/* A quota that is used up has had every 4xx somewhere, so its name counts more than the status. */
 static enum err_code refuse(const struct refusal *refusal, struct chat_failure *failure)
 {
+    if (is_about_quota(refusal))
+        return refuse_limit(refusal, failure);
     switch (refusal->status) {
     case 401:
     case 403: return refuse_key(refusal, failure);
-    case 402:
     case 429: return refuse_limit(refusal, failure);
     case 408:
     case 409: return refuse_for_now(refusal, failure);

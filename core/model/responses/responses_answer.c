@@ -6,6 +6,7 @@
 #include "core/base/ids.h"
 #include "core/base/json.h"
 #include "core/base/mem.h"
+#include "core/model/call_name.h"
 
 /*
  * responses_answer.c -- reads the JSON of a Responses answer.
@@ -216,7 +217,8 @@ static enum err_code begin_call(struct answer *answer, const json_t *item)
 {
     struct responses_items *items = items_of(answer);
     struct chat_sink *sink = &answer->sink;
-    const char *name = json_get_string(item, "name", "");
+    const char *given = json_get_string(item, "name", "");
+    AUTO_FREE char *name = mem_strndup(given, call_name_length(given));
     char id[ID_LIMIT + 1];
     enum err_code rc;
 
@@ -569,14 +571,19 @@ static enum err_code emit_rest(struct answer *answer, const json_t *output)
     return ERR_OK;
 }
 
+static void read_usage(struct answer *answer, const json_t *response)
+{
+    answer_read_usage(answer, json_object_get(response, "usage"), "input_tokens",
+                      "output_tokens");
+}
+
 static enum err_code response_ended(struct answer *answer, const json_t *response)
 {
     enum err_code rc = emit_rest(answer, json_object_get(response, "output"));
 
     if (rc)
         return rc;
-    answer_read_usage(answer, json_object_get(response, "usage"), "input_tokens",
-                      "output_tokens");
+    read_usage(answer, response);
     answer->finish = finish_of(response);
     answer->finish_seen = answer->done_seen = true;
     return ERR_OK;
@@ -584,8 +591,10 @@ static enum err_code response_ended(struct answer *answer, const json_t *respons
 
 static enum err_code response_failed(struct answer *answer, const json_t *response)
 {
-    enum err_code rc = chat_error_in(response, answer->failure);
+    enum err_code rc;
 
+    read_usage(answer, response);
+    rc = chat_error_in(response, answer->failure);
     if (rc)
         return rc;
     chat_error_broken(answer->failure, "The model's response %s.",
@@ -608,6 +617,7 @@ static enum err_code failed_event(struct answer *answer, const json_t *event)
 
 static enum err_code error_event(struct answer *answer, const json_t *event)
 {
+    read_usage(answer, event);
     return chat_error_in(event, answer->failure);
 }
 
@@ -640,14 +650,16 @@ static enum err_code read_event(struct answer *answer, const json_t *event)
         if (strcmp(other_events[i].type, type) == 0)
             return other_events[i].read(answer, event);
     }
-    return *type ? ERR_OK : chat_error_in(event, answer->failure);
+    return *type ? ERR_OK : error_event(answer, event);
 }
 
 static enum err_code read_whole(struct answer *answer, const json_t *whole)
 {
-    enum err_code rc = chat_error_in(whole, answer->failure);
     const char *status = json_get_string(whole, "status", "");
+    enum err_code rc;
 
+    read_usage(answer, whole);
+    rc = chat_error_in(whole, answer->failure);
     if (rc)
         return rc;
     if (strcmp(status, "failed") == 0 || strcmp(status, "cancelled") == 0)
@@ -688,6 +700,7 @@ static void clear(struct answer *answer)
 const struct answer_dialect responses_answer = {
     .event = read_event,
     .whole = read_whole,
+    .usage = read_usage,
     .end = end_open,
     .calls = count_calls,
     .clear = clear,

@@ -75,7 +75,7 @@ static enum execution_policy default_policy(const struct tool_use *use)
  * declares; every level after that only tightens. *ret_wanted is what `runnel.permissions` of
  * the request says. */
 static struct permission declared(const struct run *run, const struct tool_use *use,
-                                  struct permission *ret_wanted)
+                                  const char *name, struct permission *ret_wanted)
 {
     const struct tool_handler *handler = use->handler;
     const char *group = handler->group ? handler->group : use->type;
@@ -83,50 +83,70 @@ static struct permission declared(const struct run *run, const struct tool_use *
     struct permission lax = {EXECUTION_AUTO, RESULT_NEVER};
     struct permission permission = permission_override(
         tool_registry_permission(handler),
-        permission_set_find(engine_options(run->engine)->permissions, group, use->own));
+        permission_set_find(engine_options(run->engine)->permissions, group, name));
 
-    *ret_wanted = permission_override(
-        lax,
-        permission_set_find(&settings->permissions, use->label ? use->label : group, use->own));
+    *ret_wanted =
+        permission_override(lax, permission_set_find(&settings->permissions,
+                                                     use->label ? use->label : group, name));
     permission = permission_stricter(permission, *ret_wanted);
     permission = permission_stricter(
-        permission, permission_override(lax, permission_set_find(&settings->project_permissions,
-                                                                 group, use->own)));
+        permission, permission_override(
+                        lax, permission_set_find(&settings->project_permissions, group, name)));
     if (operator_rule(use))
-        lax.execution = permission_required(operator_rule(use), use->own, use->read_only,
-                                            EXECUTION_ASK_ALWAYS);
+        lax.execution =
+            permission_required(operator_rule(use), name, use->read_only, EXECUTION_ASK_ALWAYS);
     return permission_stricter(permission, lax);
 }
 
-static bool requires_approval(const struct tool_use *use)
+static bool requires_approval(const struct tool_use *use, const char *name)
 {
-    return permission_required(json_object_get(use->entry, "require_approval"), use->own,
+    return permission_required(json_object_get(use->entry, "require_approval"), name,
                                use->read_only, default_policy(use)) != EXECUTION_AUTO;
 }
 
-struct permission run_permission_of(const struct run *run, const struct tool_use *use)
+static struct permission permission_as(const struct run *run, const struct tool_use *use,
+                                       const char *name)
 {
     struct permission wanted;
-    struct permission permission = declared(run, use, &wanted);
+    struct permission permission = declared(run, use, name, &wanted);
 
-    if (requires_approval(use) && permission.execution == EXECUTION_AUTO)
+    if (requires_approval(use, name) && permission.execution == EXECUTION_AUTO)
         permission.execution = EXECUTION_ASK_ALWAYS;
     return permission;
+}
+
+/* A renamed tool of a remote server has two names, and a policy may mean it by either. */
+struct permission run_permission_of(const struct run *run, const struct tool_use *use)
+{
+    struct permission permission = permission_as(run, use, use->own);
+
+    return use->original
+               ? permission_stricter(permission, permission_as(run, use, use->original))
+               : permission;
 }
 
 /* `require_approval` means every call, so answers are remembered only on request. An exception
  * is a request that also says "ask-once" itself: then `require_approval` is there for other
  * servers, which do not know that value. */
-enum memory_policy run_memory_policy(const struct run *run, const struct tool_use *use)
+static enum memory_policy memory_as(const struct run *run, const struct tool_use *use,
+                                    const char *name)
 {
     struct permission wanted;
-    struct permission permission = declared(run, use, &wanted);
+    struct permission permission = declared(run, use, name, &wanted);
 
     if (permission.execution == EXECUTION_ASK_ALWAYS)
         return MEMORY_NONE;
-    if (requires_approval(use) && wanted.execution != EXECUTION_ASK_ONCE)
+    if (requires_approval(use, name) && wanted.execution != EXECUTION_ASK_ONCE)
         return MEMORY_ON_REQUEST;
     return permission.execution == EXECUTION_ASK_ONCE ? MEMORY_ALWAYS : MEMORY_NONE;
+}
+
+enum memory_policy run_memory_policy(const struct run *run, const struct tool_use *use)
+{
+    enum memory_policy memory = memory_as(run, use, use->own);
+    enum memory_policy other = use->original ? memory_as(run, use, use->original) : memory;
+
+    return other < memory ? other : memory;
 }
 
 const char *run_no_approver(const struct run *run, enum approval_kind kind)

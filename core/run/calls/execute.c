@@ -19,8 +19,7 @@
  * For foreground runs run_after_commit() continues at once: they are never resumed, so nothing
  * would read the rows.
  *
- * Calls run in parallel, unless the request has parallel_tool_calls false. Then each call waits
- * for the END of the one before, and gets its own commit.
+ * Calls run in parallel. A request with parallel_tool_calls false has one call a turn (turn/run_model.c).
  *
  * The loop takes output whenever a worker wakes it: run_collect_output(). A run that ends first
  * closes the channel, and late output goes nowhere.
@@ -32,6 +31,7 @@
 
 #include "core/base/clock.h"
 #include "core/base/json.h"
+#include "core/base/json/json_number.h"
 #include "core/base/log.h"
 #include "core/base/mem.h"
 #include "core/memory/skill.h"
@@ -93,6 +93,9 @@ enum err_code run_prepare_call(struct run *run, const struct call *call, json_t 
     } else {
         rc = tool_arguments_read(call->name, parameters, text, budget, ret_args, err);
     }
+    /* A handler reads numbers, a remote server gets what was written. */
+    if (!rc && !call->use->remote)
+        *ret_args = json_round(*ret_args);
     if (rc && call->use->handler->explain)
         call->use->handler->explain(err);
     return rc;
@@ -256,12 +259,7 @@ static void resume_call(struct run *run, struct call *call)
 
 /* ---- All of them ---- */
 
-static bool is_parallel(const struct run *run)
-{
-    return !run->settings.serial_calls;
-}
-
-/* Starts all calls whose turn it is: the rest of them, or the next one if they are serial. */
+/* Starts all calls that have not started. */
 static void start_calls(struct run *run)
 {
     for (unsigned i = 0; i < run->calls.count; i++) {
@@ -271,8 +269,6 @@ static void start_calls(struct run *run)
             continue;
         run->calls.started++;
         start_call(run, call);
-        if (!is_parallel(run))
-            return;
     }
 }
 
@@ -284,16 +280,15 @@ static void start_committed_calls(struct run *run)
     run_collect_output(run);
 }
 
-/* Notes the next calls as running, and starts them when that is committed. */
+/* Notes the calls that have not started as running, and starts them when that is committed. */
 static void start_next_calls(struct run *run)
 {
     unsigned next = run->calls.started;
-    unsigned end = is_parallel(run) ? run->calls.due : next + 1;
 
     for (unsigned i = 0; i < run->calls.count; i++) {
         const struct call *call = &run->calls.list[i];
 
-        if (call_is_due(call) && call->channel_position >= next && call->channel_position < end)
+        if (call_is_due(call) && call->channel_position >= next)
             run_note_call(run, call, CALL_RUNNING, NULL);
     }
     run_after_commit(run, start_committed_calls);
@@ -352,7 +347,7 @@ void run_collect_output(struct run *run)
     run_collect_offload(run);
     while (run->calls.channel && tool_channel_take(run->calls.channel, &output)) {
         run_take_output(run, &output);
-        /* Serial calls: the next one starts when all that had started have ended. */
+        /* After a crash: the others start when all that had begun before it have ended. */
         if (output.kind == TOOL_OUTPUT_END && run->calls.started < run->calls.due &&
             run->calls.started == run->calls.ended)
             start_next_calls(run);

@@ -455,6 +455,11 @@ static void take_progress(void *arg, const json_t *params)
                             call->run->calls.list[call->index].channel_position, &output);
 }
 
+static const char *name_at_server(const struct tool_use *use)
+{
+    return use->original ? use->original : use->own;
+}
+
 void run_call_server(struct run *run, struct call *call, const json_t *args)
 {
     struct run_server *server = server_of(run, call);
@@ -473,8 +478,8 @@ void run_call_server(struct run *run, struct call *call, const json_t *args)
                                  .run = run,
                                  .index = (unsigned)(call - run->calls.list)};
     run->remote.open_calls = open;
-    open->question = mcp_session_call(session_of(server), call->use->own, call->use->extra,
-                                      args, take_progress, take_result, open);
+    open->question = mcp_session_call(session_of(server), name_at_server(call->use),
+                                      call->use->extra, args, take_progress, take_result, open);
 }
 
 /* ---- The end ---- */

@@ -272,7 +272,7 @@ static json_t *references_in(const struct call *call)
     if (!call_is_due(call) || call->resolved || !call->use || tool_use_is_clients(call->use) ||
         !call->arguments.length || !var_ref_may_be_in(call->arguments.data))
         return NULL;
-    if (json_parse(call->arguments.data, call->arguments.length, &args, NULL))
+    if (json_parse_exact(call->arguments.data, call->arguments.length, &args, NULL))
         return NULL; /* run_prepare_call() reports it */
     if (json_is_object(args) && var_ref_is_in(args))
         return args;
@@ -401,7 +401,7 @@ static bool put_result(struct run *run, struct call *call, const char *whole,
 
 static void put_args(struct run *run, const struct call *call, const json_t *args)
 {
-    AUTO_FREE char *text = json_dumps(args, JSON_INDENT(ARGS_INDENT) | JSON_PRESERVE_ORDER);
+    AUTO_FREE char *text = json_text_indented(args, ARGS_INDENT);
     AUTO_FREE char *description = mem_printf("Arguments for tool call: %s", call->name);
     struct variable variable;
 
@@ -417,7 +417,7 @@ static json_t *executed_args(const struct call *call)
     if (call->resolved && call->resolved->args)
         return json_incref(call->resolved->args);
     if (!call->arguments.length ||
-        json_parse(call->arguments.data, call->arguments.length, &args, NULL))
+        json_parse_exact(call->arguments.data, call->arguments.length, &args, NULL))
         return json_object();
     return args;
 }

@@ -3,14 +3,14 @@
  *
  * An upstream knows functions only. So a choice of anything else is translated: one tool
  * becomes the function that stands for it, a server without a tool becomes "required" with only
- * its tools offered, and allowed_tools becomes its mode, again with only those offered. The
- * narrowing is done by tool_choice_offers(), which builds the list for the model, and checks
- * the model's calls against it (run_calls.c): a model may call a tool that it saw in an earlier
- * turn.
+ * its tools offered, and allowed_tools becomes its mode. What the model calls is checked by
+ * tool_choice_offers() (run_calls.c), because a model may call a tool that it saw in an earlier
+ * turn, or one that it may not call now.
  *
- * With "none" nothing may be called, but the tools are sent all the same (tool_set_offer()).
- * The list stands at the beginning of the prompt, and an upstream's cache is lost when it
- * changes.
+ * With "none" nothing may be called, and with allowed_tools only some tools. All are sent all
+ * the same (tool_choice_lists()). The list stands at the beginning of the prompt, and an
+ * upstream's cache is lost when it changes. Allowed tools exist for that: who wants a shorter
+ * list sends one.
  *
  * The tools of a remote server may not be listed yet when the request is checked. Its choice is
  * accepted then (tool_set_awaits()), and left out for the upstream if the server turns out to
@@ -22,6 +22,7 @@
 #include <string.h>
 
 #include "core/base/json.h"
+#include "core/run/catalog/unavailable.h"
 
 /* The name in a choice of one tool, as either API writes it; NULL: it has no name. */
 static const char *chosen_name(const json_t *choice)
@@ -51,7 +52,8 @@ static bool means(const json_t *choice, const struct tool_use *use)
         return use->space && name && strcmp(use->space, name) == 0;
     if (!is_of_type(use, type))
         return false;
-    if (name && strcmp(name, use->own) != 0 && strcmp(name, use->name) != 0)
+    if (name && strcmp(name, use->own) != 0 && strcmp(name, use->name) != 0 &&
+        !(use->original && strcmp(name, use->original) == 0))
         return false;
     return !label || (use->label && strcmp(label, use->label) == 0);
 }
@@ -119,6 +121,14 @@ bool tool_choice_offers(const struct tool_set *set, const json_t *choice,
     return !is_allowed_tools(choice) || is_allowed(choice, use);
 }
 
+bool tool_choice_lists(const struct tool_set *set, const json_t *choice,
+                       const struct tool_use *use)
+{
+    bool narrows = json_is_object(choice) && !is_allowed_tools(choice);
+
+    return tool_choice_offers(set, narrows ? choice : NULL, use);
+}
+
 static enum err_code not_found(const json_t *choice, struct err *err)
 {
     const char *name = chosen_name(choice);
@@ -129,36 +139,78 @@ static enum err_code not_found(const json_t *choice, struct err *err)
                       "Tool choice '%s' not found in 'tools' parameter.", name);
 }
 
-static enum err_code check_allowed(const struct tool_set *set, const json_t *choice,
-                                   struct err *err)
+/* The first entry of the request that was left out, of a type or (NULL) of any; or NULL. */
+static const json_t *find_left_out(const struct tool_set *set, const char *type,
+                                   size_t *ret_index)
 {
     size_t i;
     json_t *entry;
 
-    json_array_foreach (json_object_get(choice, "tools"), i, entry) {
-        if (!find_meant(set, entry) && !tool_set_awaits(set, entry))
-            return not_found(entry, err);
+    json_array_foreach (json_array_get(set->tools, 0), i, entry) {
+        if ((type && strcmp(json_get_string(entry, "type", ""), type) != 0) ||
+            !unavailable_reason(entry))
+            continue;
+        *ret_index = i;
+        return entry;
     }
-    return ERR_OK;
+    return NULL;
+}
+
+/* No tool meets the choice. If one was left out that would, the refusal says so. */
+static enum err_code refuse(const struct tool_set *set, const json_t *choice, struct err *err)
+{
+    size_t index = 0;
+    const json_t *entry = find_left_out(set, json_get_string(choice, "type", ""), &index);
+
+    return entry ? unavailable_tool_refuse(entry, index, err) : not_found(choice, err);
+}
+
+static enum err_code check_required(const struct tool_set *set, struct err *err)
+{
+    size_t index = 0;
+    const json_t *entry = find_left_out(set, NULL, &index);
+
+    if (set->count || set->server_count)
+        return ERR_OK;
+    if (entry)
+        return unavailable_tool_refuse(entry, index, err);
+    return err_refuse(err, ERR_INVALID, REASON_UNSET, "tool_choice",
+                      "Tool choice 'required' must be specified with 'tools' parameter.");
+}
+
+/* The model may call any of the allowed tools, so it can do without some, but not without all. */
+static enum err_code check_allowed(const struct tool_set *set, const json_t *choice,
+                                   struct err *err)
+{
+    const json_t *lacking = NULL;
+    size_t found = 0;
+    size_t i, index;
+    json_t *entry;
+
+    json_array_foreach (json_object_get(choice, "tools"), i, entry) {
+        if (find_meant(set, entry) || tool_set_awaits(set, entry))
+            found++;
+        else if (!find_left_out(set, json_get_string(entry, "type", ""), &index))
+            return not_found(entry, err);
+        else if (!lacking)
+            lacking = entry;
+    }
+    return lacking && !found ? refuse(set, lacking, err) : ERR_OK;
 }
 
 enum err_code tool_choice_check(const struct tool_set *set, const json_t *choice,
                                 struct err *err)
 {
-    if (json_is_string(choice)) {
-        if (strcmp(json_string_value(choice), "required") != 0 || set->count ||
-            set->server_count)
-            return ERR_OK;
-        return err_refuse(err, ERR_INVALID, REASON_UNSET, "tool_choice",
-                          "Tool choice 'required' must be specified with 'tools' parameter.");
-    }
+    if (json_is_string(choice))
+        return strcmp(json_string_value(choice), "required") == 0 ? check_required(set, err)
+                                                                  : ERR_OK;
     if (!json_is_object(choice))
         return ERR_OK;
     if (is_allowed_tools(choice))
         return check_allowed(set, choice, err);
     if (find_meant(set, choice) || tool_set_awaits(set, choice))
         return ERR_OK;
-    return not_found(choice, err);
+    return refuse(set, choice, err);
 }
 
 static bool is_none(const json_t *choice)
@@ -177,6 +229,38 @@ static json_t *upstream_keyword(const char *keyword)
     return strcmp(keyword, "auto") == 0 ? NULL : json_string(keyword);
 }
 
+/* The only tool that the choice allows; NULL: there are several. */
+static const struct tool_use *find_only_allowed(const struct tool_set *set,
+                                                const json_t *choice)
+{
+    const struct tool_use *only = NULL;
+
+    for (size_t i = 0; i < set->count; i++) {
+        if (!tool_choice_offers(set, choice, &set->uses[i]))
+            continue;
+        if (only)
+            return NULL;
+        only = &set->uses[i];
+    }
+    return only;
+}
+
+static json_t *upstream_function(const struct tool_use *use)
+{
+    return json_build("{s:s, s:{s:s}}", "type", "function", "function", "name", use->name);
+}
+
+/* An upstream can require a call of one tool, or of any tool, but not of one of some. */
+static json_t *upstream_allowed(const struct tool_set *set, const json_t *choice)
+{
+    const char *mode = json_get_string(choice, "mode", "auto");
+    const struct tool_use *only = find_only_allowed(set, choice);
+
+    if (only && strcmp(mode, "required") == 0)
+        return upstream_function(only);
+    return upstream_keyword(mode);
+}
+
 json_t *tool_choice_upstream(const struct tool_set *set, const json_t *choice)
 {
     const struct tool_use *use;
@@ -188,11 +272,11 @@ json_t *tool_choice_upstream(const struct tool_set *set, const json_t *choice)
     if (!json_is_object(choice))
         return NULL;
     if (is_allowed_tools(choice))
-        return upstream_keyword(json_get_string(choice, "mode", "auto"));
+        return upstream_allowed(set, choice);
     use = find_meant(set, choice);
     if (!use && tool_set_awaits(set, choice))
         return NULL;
     if (!use || is_any_of_server(choice))
         return json_string("required");
-    return json_build("{s:s, s:{s:s}}", "type", "function", "function", "name", use->name);
+    return upstream_function(use);
 }

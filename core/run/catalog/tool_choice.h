@@ -20,13 +20,19 @@
  */
 
 /* Checks that the tools of the choice exist. ERR_INVALID, param tool_choice: "Tool choice
- * 'f' not found in 'tools' parameter." */
+ * 'f' not found in 'tools' parameter."; or, if the choice cannot be met without a tool that was left
+ * out, the refusal of that (unavailable.h). */
 enum err_code tool_choice_check(const struct tool_set *set, const json_t *choice,
                                 struct err *err) MUST_CHECK;
 
 /* True if the model may call the tool: it is not deferred, and the choice allows it. */
 bool tool_choice_offers(const struct tool_set *set, const json_t *choice,
                         const struct tool_use *use);
+
+/* True if the model is shown the tool. That is also true of a tool that it may not call, if only
+ * "none" or allowed_tools forbid it: the list must stay the same for the upstream's cache. */
+bool tool_choice_lists(const struct tool_set *set, const json_t *choice,
+                       const struct tool_use *use);
 
 /* What of a choice still counts after the first turn with calls: "none" and allowed tools.
  * Borrowed; NULL if nothing does. A choice that forces a call would otherwise force one in

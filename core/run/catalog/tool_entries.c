@@ -12,9 +12,11 @@
  *
  * An entry that cannot be resolved refuses the request, with the parameter and a sentence that
  * says what to change. Dropping it would be worse: the model would work without a tool, and no
- * one would know. Entries of items are another matter. They may come from another server or an
- * older version, long after the request that made them, so what cannot be resolved there is
- * skipped.
+ * one would know. Only tools that nobody here can execute are left out, and unavailable.h says
+ * how their client learns of it.
+ *
+ * Entries of items are another matter. They may come from another server or an older version,
+ * long after the request that made them, so what cannot be resolved there is skipped.
  *
  * Names in policies are checked, too (allowed_tools, require_approval, permissions). A misspelt
  * name there would leave a tool open that the request wants to close. The tools of a remote
@@ -34,6 +36,7 @@
 #include "core/mcp/mcp_tools.h"
 #include "core/net/egress.h"
 #include "core/run/catalog/tool_set_internal.h"
+#include "core/run/catalog/unavailable.h"
 #include "core/tool/override.h"
 #include "core/tool/registry.h"
 
@@ -311,6 +314,7 @@ static struct remote_tool *new_remote(const json_t *tool, char *name)
     struct remote_tool *remote = mem_new(struct remote_tool);
 
     remote->name = mem_strdup(json_get_string(tool, "name", ""));
+    remote->original = mem_strdup(mcp_tool_original_name(tool));
     remote->description = mcp_clean_description(json_get_string(tool, "description", ""));
     remote->parameters = json_text(json_object_get(tool, "input_schema"));
     remote->handler.name = name;
@@ -338,6 +342,7 @@ void tool_set_add_remote(struct tool_set *set, const struct tool_server *server,
         use.extra = mcp_extra_of(tool, mcp_extras_wanted(server->entry));
         use.read_only = mcp_tool_is_read_only(tool);
         use.own = use.remote->name;
+        use.original = use.remote->original;
         use.handler = &use.remote->handler;
         if (tool_set_add(set, &use, 0, NULL))
             tool_use_clear(&use);
@@ -346,8 +351,8 @@ void tool_set_add_remote(struct tool_set *set, const struct tool_server *server,
 
 /* ---- Tools of the client ---- */
 
-/* A type without a handler is one that OpenAI executes and this server does not. Types that
- * do not exist were refused before, when the request was read. */
+/* What nobody here can execute is left out (unavailable.h). Types that do not exist were refused
+ * before, when the request was read. */
 static enum err_code add_definition(struct tool_set *set, json_t *entry, const char *space,
                                     size_t index, struct err *err)
 {
@@ -357,18 +362,9 @@ static enum err_code add_definition(struct tool_set *set, json_t *entry, const c
     enum err_code rc;
 
     use.handler = tool_registry_definition(use.type);
-    if (!use.handler) {
-        (void)snprintf(param, sizeof(param), "tools[%zu].type", index);
-        return err_refuse(err, ERR_INVALID, REASON_UNSUPPORTED, param,
-                          "Unsupported value: the tool '%s' is not available on this server.",
-                          use.type);
-    }
-    if (use.handler->is_clients && !use.handler->is_clients(entry))
+    if (!use.handler || unavailable_reason(entry) ||
+        (use.handler->is_clients && !use.handler->is_clients(entry)))
         return ERR_OK;
-    (void)snprintf(param, sizeof(param), "tools[%zu]", index);
-    rc = use.handler->check ? use.handler->check(entry, param, err) : ERR_OK;
-    if (rc)
-        return rc;
     use.own = use.handler->flags & TOOL_NAMED
                   ? json_get_string(tool_entry_function(entry), "name", NULL)
                   : use.type;

@@ -51,6 +51,7 @@ void tool_use_clear(struct tool_use *use)
 {
     if (use->remote) {
         free(use->remote->name);
+        free(use->remote->original);
         free(use->remote->description);
         free(use->remote->parameters);
         free(use->remote);
@@ -377,20 +378,16 @@ static json_t *offer_one(const struct tool_use *use)
     return json_build("{s:s, s:o}", "type", "function", "function", function);
 }
 
-/* With tool_choice "none" the tools are sent all the same: the model may have called them
- * before, and the beginning of the prompt must not change. Implied tools come last, so that
- * they can come and go without moving the others. */
+/* Implied tools come last, so that they can come and go without moving the others. */
 json_t *tool_set_offer(const struct tool_set *set, const json_t *choice)
 {
     json_t *offered = json_array();
     json_auto_t *along = json_array();
 
-    if (json_is_string(choice))
-        choice = NULL;
     for (size_t i = 0; i < set->count; i++) {
         const struct tool_use *use = &set->uses[i];
 
-        if (tool_choice_offers(set, choice, use))
+        if (tool_choice_lists(set, choice, use))
             json_array_append_new(use->implied ? along : offered, offer_one(use));
     }
     json_array_extend(offered, along);

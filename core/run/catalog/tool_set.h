@@ -56,12 +56,13 @@ struct mcp_extra;
 /* One tool of the set. Texts are borrowed from the request, its handler or the fields marked as
  * owned. */
 struct tool_use {
-    const char *name;                   /* in the model's calls; unique in the set */
-    const char *own;                    /* without the prefix of a namespace or server */
-    const char *space;                  /* its namespace; or NULL */
-    const char *type;                   /* of its entry: "function", "custom", "mcp" ... */
-    const char *label;                  /* server_label of an mcp entry; NULL: another entry */
-    json_t *entry;                      /* of `tools`, borrowed; NULL: implied */
+    const char *name;     /* in the model's calls; unique in the set */
+    const char *own;      /* without the prefix of a namespace or server */
+    const char *original; /* the server's name for it, if `own` is another; or NULL */
+    const char *space;    /* its namespace; or NULL */
+    const char *type;     /* of its entry: "function", "custom", "mcp" ... */
+    const char *label;    /* server_label of an mcp entry; NULL: another entry */
+    json_t *entry;        /* of `tools`, borrowed; NULL: implied */
     const struct tool_handler *handler; /* never NULL */
     char *made_name;                    /* owned: `name`, if it had to be composed; or NULL */
     json_t *made;                  /* owned: what init() returned; NULL: it has no init() */
@@ -96,8 +97,8 @@ struct tool_set {
 
 /* Resolves `tools` (an array, or NULL) and the groups that the settings turn on. `tools` are
  * those of the settings, or the same with their secrets. Both stay borrowed until
- * tool_set_clear(). ERR_INVALID, with the param tools[i]..., for a type that this server
- * does not execute, an unknown group, or a name that is there twice; then the set is
+ * tool_set_clear(). What this server cannot execute is left out (unavailable.h). ERR_INVALID, with
+ * the param tools[i]..., for an unknown group, or a name that is there twice; then the set is
  * cleared. */
 enum err_code tool_set_init(struct tool_set *set, json_t *tools,
                             const struct run_settings *settings, struct err *err) MUST_CHECK;
@@ -151,8 +152,8 @@ const char *tool_use_description(const struct tool_use *use);
 json_t *tool_use_parameters(const struct tool_use *use);
 
 /* The functions that the model is offered: a Chat Completions `tools` array, in the order of
- * the request. NULL if there is no tool. `choice` is the request's tool_choice:
- * allowed_tools narrow the list. New reference. */
+ * the request. NULL if there is no tool. `choice` is the request's tool_choice: one that names
+ * a server narrows the list (tool_choice_lists()). New reference. */
 json_t *tool_set_offer(const struct tool_set *set, const json_t *choice);
 
 /* The details of a handler for people: {"returns","tags"}, each if the handler has it. New

@@ -12,7 +12,8 @@
  * executes it. */
 struct remote_tool {
     struct tool_handler handler;
-    char *name; /* the server's */
+    char *name;     /* in the server's list */
+    char *original; /* the server's own, if it was renamed there; or NULL */
     char *description;
     char *parameters;
 };

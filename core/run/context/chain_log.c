@@ -37,6 +37,7 @@
 #include <strings.h>
 
 #include "core/base/json.h"
+#include "core/base/json/json_number.h"
 #include "core/base/mem.h"
 #include "core/base/utf8.h"
 #include "core/domain/notes.h"
@@ -130,7 +131,7 @@ static json_t *short_value(const json_t *value, size_t limit)
     const char *key;
     json_t *inner;
 
-    if (json_is_string(value)) {
+    if (json_is_text(value)) {
         text = shortened(json_string_value(value), limit);
         return json_string_nocheck(text);
     }
@@ -181,7 +182,7 @@ static char *argument_line(const struct chain_call *call)
     json_auto_t *shown = NULL;
     char *compressed = NULL;
 
-    if (json_parse(written, strlen(written), &args, NULL))
+    if (json_parse_exact(written, strlen(written), &args, NULL))
         args = json_build("{s:s}", "_raw", written);
     else
         compressed = compressed_args(call, args);

@@ -7,7 +7,7 @@
  * the stored items. Keeping the messages between turns would be faster. But then there would be two
  * histories, which differ after a crash, a branch or a compaction.
  *
- *   items ─▶ read_items: order, leave out what was cut off, find outputs
+ *   items ─▶ read_items: order, leave out what was cut off or is empty, find outputs
  *              └─▶ add_all ─┬─▶ add_past    a finished stretch, as text       (compact form only)
  *                           └─▶ add_item ─┬─▶ add_input    a message of the user or a rule
  *                                         ├─▶ add_answer   an answer: reasoning, text, calls, outputs
@@ -340,34 +340,115 @@ static void keep_reasoning(json_t *message, const struct item_row *item, json_t 
     json_array_append(list, body);
 }
 
+/* ---- Answers ---- */
+
+/* One answer of the model, while its items are read. */
+struct answer {
+    json_t *message;
+    bool calls;   /* there are some so far */
+    bool waiting; /* the output of one of them comes later */
+    bool of_turn; /* a run has made it in one turn, with calls: its end is known */
+};
+
+static bool is_blank(const json_t *content)
+{
+    return json_is_string(content) &&
+           strspn(json_string_value(content), " \t\r\n") == json_string_length(content);
+}
+
+static json_t *as_parts(json_t *content)
+{
+    return json_is_string(content) ? json_build("[o]", text_part(json_string_value(content)))
+                                   : json_incref(content);
+}
+
+/* Two contents as one. Takes both. */
+static json_t *joined_content(json_t *before, json_t *behind)
+{
+    json_t *parts;
+
+    if (json_is_string(before) && json_is_string(behind)) {
+        AUTO_FREE char *text =
+            mem_printf("%s\n\n%s", json_string_value(before), json_string_value(behind));
+
+        parts = json_string_nocheck(text);
+    } else {
+        json_auto_t *more = as_parts(behind);
+
+        parts = as_parts(before);
+        json_array_extend(parts, more);
+    }
+    json_decref(before);
+    json_decref(behind);
+    return parts;
+}
+
+/* Some models write blanks or words between and behind their calls. A blank there says nothing. Takes
+ * the content. */
+static void add_text_of_answer(struct answer *answer, json_t *content)
+{
+    json_t *before = json_object_get(answer->message, "content");
+
+    if (is_blank(content) && (answer->calls || !json_is_null(before))) {
+        json_decref(content);
+        return;
+    }
+    if (!json_is_null(before) && !is_blank(before))
+        content = joined_content(json_incref(before), content);
+    json_set(answer->message, "content", content);
+}
+
+static bool has_calls(const struct prompt *prompt, size_t first)
+{
+    const struct item_row *head = prompt->items[first];
+
+    for (size_t i = first; i < prompt->count && same_turn(head, prompt->items[i]); i++) {
+        if (is_call(prompt->items[i], json_array_get(prompt->bodies, i)))
+            return true;
+    }
+    return false;
+}
+
+/* A text behind another text, or behind calls, belongs to the answer if they are of one turn. Of input it
+ * is not known where a turn ends, but it cannot end before the outputs of its calls. */
+static bool takes_text(const struct answer *answer)
+{
+    return answer->of_turn || answer->waiting ||
+           (!answer->calls && json_is_null(json_object_get(answer->message, "content")));
+}
+
 /* One answer of the model: text, calls, or both. Returns the index after it. */
 static size_t add_answer(struct prompt *prompt, size_t first)
 {
     const struct item_row *head = prompt->items[first];
     json_auto_t *message = json_build("{s:s, s:n}", "role", "assistant", "content");
+    struct answer answer = {.message = message,
+                            .of_turn = !head->input && has_calls(prompt, first)};
     size_t end = first;
-    bool calls = false;
 
     while (end < prompt->count && same_turn(head, prompt->items[end])) {
         const struct item_row *item = prompt->items[end];
         json_t *body = json_array_get(prompt->bodies, end);
         bool is_text = item->type == ITEM_MESSAGE && strcmp(item->role, "assistant") == 0;
 
-        if (is_text && (calls || !json_is_null(json_object_get(message, "content"))))
-            break; /* a second message, or one after calls, begins an answer of its own */
-        if (is_text)
-            json_set(message, "content",
-                     sent_content(prompt, end, chat_content(json_object_get(body, "content"))));
-        else if (is_call(item, body))
-            calls = true;
-        else if (item->type != ITEM_REASONING && item->type != ITEM_MCP_LIST_TOOLS &&
-                 !(calls && !item->input && is_output(item)))
+        if (is_text && !takes_text(&answer))
+            break; /* it begins an answer of its own */
+        if (is_text) {
+            add_text_of_answer(
+                &answer,
+                sent_content(prompt, end, chat_content(json_object_get(body, "content"))));
+        } else if (is_call(item, body)) {
+            answer.calls = true;
+            answer.waiting = answer.waiting || prompt->outputs[end] != prompt->count;
+        } else if (item->type != ITEM_REASONING && item->type != ITEM_MCP_LIST_TOOLS &&
+                   !(answer.calls && !item->input && is_output(item))) {
             break;
+        }
         if (item->type == ITEM_REASONING && prompt->flags & CONTEXT_REASONING)
             keep_reasoning(message, item, body);
         end++;
     }
-    if (calls)
+    if (answer.calls)
         add_calls(prompt, first, end, message);
     else if (!json_is_null(json_object_get(message, "content")))
         json_array_append(prompt->messages, message);
@@ -491,6 +572,22 @@ static bool is_unfinished(const struct item_row *call)
     return call->status == ITEM_INCOMPLETE && item_type_is_client_call(call->type);
 }
 
+/* A run has made the message for its client, because its last turn had no text (turn/run_model.c). Some
+ * upstreams refuse a message without text. */
+static bool is_empty_answer(const struct item_row *item, const json_t *body)
+{
+    size_t i;
+    json_t *part;
+
+    if (item->input || item->type != ITEM_MESSAGE)
+        return false;
+    json_array_foreach (json_object_get(body, "content"), i, part) {
+        if (*json_get_string(part, "text", "") || *json_get_string(part, "refusal", ""))
+            return false;
+    }
+    return true;
+}
+
 /* `later` was sent in one request with `message`, after it, and is the output of a call before both. */
 static bool answers_before(const struct item_row *later, const struct item_row *message)
 {
@@ -534,7 +631,8 @@ static void read_items(struct prompt *prompt, const struct item_row *const *item
     for (size_t i = 0; i < count; i++) {
         json_t *body = json_parse_own(kept[i]->body);
 
-        if (was_cut(body) || (is_unfinished(kept[i]) && outputs[i] == count)) {
+        if (was_cut(body) || is_empty_answer(kept[i], body) ||
+            (is_unfinished(kept[i]) && outputs[i] == count)) {
             json_decref(body);
             continue;
         }
@@ -696,6 +794,7 @@ static void add_sampling(json_t *request, const struct run_settings *settings)
     add_text(request, "user", settings->user);
     add_text(request, "prompt_cache_key", settings->prompt_cache_key);
     add_text(request, "safety_identifier", settings->safety_identifier);
+    add_text(request, "service_tier", settings->service_tier);
     if (run_settings_want_logprobs(settings))
         json_set_bool(request, "logprobs", true);
     if (verbosity && strcmp(verbosity, "medium") != 0)
@@ -725,7 +824,7 @@ static void add_tools(json_t *request, const struct run_settings *settings,
         upstream_choice = tool_choice_upstream(tools, choice);
     if (upstream_choice)
         json_set(request, "tool_choice", upstream_choice);
-    if (settings->serial_calls)
+    if (settings->one_call)
         json_set_bool(request, "parallel_tool_calls", false);
 }
 

@@ -443,11 +443,6 @@ static void find_partners(struct fitting *fitting)
     }
 }
 
-static bool is_rule(const struct item_row *item)
-{
-    return strcmp(item->role, "system") == 0 || strcmp(item->role, "developer") == 0;
-}
-
 static void find_staying(struct fitting *fitting, const char *run_id)
 {
     bool user_seen = false;
@@ -456,7 +451,7 @@ static void find_staying(struct fitting *fitting, const char *run_id)
     for (size_t i = fitting->count; i-- > 0;) {
         bool users = strcmp(fitting->items[i]->role, "user") == 0;
 
-        fitting->stays[i] |= is_rule(fitting->items[i]) || (users && !user_seen);
+        fitting->stays[i] |= item_row_is_rule(fitting->items[i]) || (users && !user_seen);
         user_seen |= users;
     }
 }

@@ -297,6 +297,7 @@ static const struct {
     {"user",                  "user"},
     {"prompt_cache_key",      "prompt_cache_key"},
     {"safety_identifier",     "safety_identifier"},
+    {"service_tier",          "service_tier"},
     {"parallel_tool_calls",   "parallel_tool_calls"},
 };
 /* clang-format on */

@@ -19,6 +19,7 @@
 #include "core/base/mem.h"
 #include "core/domain/notes.h"
 #include "core/domain/withheld.h"
+#include "core/model/call_name.h"
 #include "core/run/catalog/tool_set.h"
 #include "core/tool/registry.h"
 
@@ -50,19 +51,21 @@ bool past_is_call(enum item_type type, const json_t *body)
     return !item || !item->is_call || item->is_call(body);
 }
 
-/* A call whose item has no name is called by its type, without "_call". */
+/* A call whose item has no name is called by its type, without "_call". A client that keeps its history
+ * itself may have kept a name that this server would have repaired. */
 char *past_call_name(enum item_type type, const json_t *body)
 {
     const struct tool_item *item = item_of(type);
     const char *space = json_get_string(body, "namespace", NULL);
     const char *offered = json_get_string(notes_of(body), "function", NULL);
-    const char *name = offered ? offered : call_text(body, "name");
+    const char *given = offered ? offered : call_text(body, "name");
+    AUTO_FREE char *name = given ? mem_strndup(given, call_name_length(given)) : NULL;
     const char *type_name = item_type_name(type);
 
     if (item && item->name)
         return mem_strdup(item->name(body));
     if (name)
-        return space ? tool_set_spaced_name(space, name) : mem_strdup(name);
+        return space ? tool_set_spaced_name(space, name) : TAKE(name);
     return *type_name ? mem_strndup(type_name, strlen(type_name) - strlen("_call"))
                       : mem_strdup("tool");
 }

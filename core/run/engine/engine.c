@@ -76,7 +76,7 @@ struct engine *engine_new(const struct engine_options *options)
     if (engine->options.notice_seconds <= 0)
         engine->options.notice_seconds = 15;
     if (!engine->options.context_limit)
-        engine->options.context_limit = 2000;
+        engine->options.context_limit = 20000;
     engine->loop_count = options->loops ? options->loops : (unsigned)(cores > 0 ? cores : 1);
     engine->loops = mem_new_array(struct engine_loop, engine->loop_count);
     for (unsigned i = 0; i < engine->loop_count; i++) {
@@ -260,6 +260,7 @@ size_t engine_leases(struct engine *engine, struct engine_lease **ret_leases)
 
 enum message_kind {
     MESSAGE_CANCEL,
+    MESSAGE_DELETED,
     MESSAGE_LEASE_LOST,
     MESSAGE_DECIDED,  /* an approval request of the run has a decision */
     MESSAGE_FOLLOWED, /* at another node */
@@ -277,18 +278,20 @@ struct message {
 };
 
 /* The keeper saw the table of leases some time ago. The run may have returned under another fence
- * since. Or its write is under way, which may be the very one that gives the lease back: then its
- * result decides (write_done() in run_write.c), because it carries the fence. */
+ * since. Or its write is under way, which may be the very one that gives the lease back. Only a write
+ * knows, because it carries the fence. */
 static void lose_lease(struct run *run, int64_t fence)
 {
-    if (run->writing.fence == fence && !run->writing.write)
-        run_abandon(run);
+    if (run->writing.fence == fence)
+        run_check_lease(run);
 }
 
 static void deliver(struct run *run, const struct message *message)
 {
     if (message->kind == MESSAGE_CANCEL)
         run_cancel(run);
+    else if (message->kind == MESSAGE_DELETED)
+        run_check_lease(run);
     else if (message->kind == MESSAGE_LEASE_LOST)
         lose_lease(run, message->fence);
     else if (message->kind == MESSAGE_DECIDED)
@@ -330,6 +333,12 @@ static void send_message(struct message *message)
 void engine_cancel(struct engine *engine, const char *run_id)
 {
     send_message(message_new(engine, run_id, MESSAGE_CANCEL));
+}
+
+void engine_deleted(struct engine *engine, const char *run_id)
+{
+    send_message(message_new(engine, run_id, MESSAGE_DELETED));
+    engine_wake(engine, run_id, WOKEN_MOVED);
 }
 
 bool engine_check_approvals(struct engine *engine, const char *run_id)

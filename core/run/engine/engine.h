@@ -60,9 +60,12 @@ enum err_code engine_admit(struct engine *engine, struct err *err) MUST_CHECK;
  * ended or left this node. The run counts as live from here on. */
 void engine_run(struct engine *engine, struct run_start *start);
 
-/* Cancels a run. The caller has cancelled or deleted its row before, so the order holds wherever the
- * run is. */
+/* Cancels a run. The caller has cancelled its row before, so the order holds wherever the run is. */
 void engine_cancel(struct engine *engine, const char *run_id);
+
+/* The row of a run was deleted. If the run is here it ends, and so do its followers here. Both ask the
+ * store first: nothing happens to a run that has not been deleted. */
+void engine_deleted(struct engine *engine, const char *run_id);
 
 /* Call it after the store has a decision about one of the run's approval requests. A run that is held
  * then reads its decisions from the store; for other runs nothing happens. False: the run is not in
@@ -73,7 +76,7 @@ bool engine_check_approvals(struct engine *engine, const char *run_id);
 enum engine_woken {
     WOKEN_ARRIVED, /* the run has come to its loop here, or this node is draining */
     WOKEN_MORE,    /* its owner, another node, has notified us that its log has grown */
-    WOKEN_MOVED,   /* another node has claimed it */
+    WOKEN_MOVED,   /* another node has claimed it, or it was deleted */
 };
 
 /* Wakes the waiters for one run, or all waiters: a notification of another node came, or may have
@@ -108,9 +111,9 @@ struct engine_holder {
 /* The same for the runs here that are held: they wait for approvals in memory. */
 size_t engine_holding(struct engine *engine, struct engine_holder **ret_holders);
 
-/* Another node owns the run now. It is dropped here: its streams are closed, and nothing more is
- * emitted or written. A run that has returned under another fence, or whose write is under way, is
- * left alone: that write finds out by its own fence. */
+/* The lease is gone: another node owns the run now, or the run was deleted. A write of the run finds out
+ * which. In the first case the run is dropped here: its streams are closed, and nothing more is emitted
+ * or written. A run that has returned under another fence is left alone. */
 void engine_lease_lost(struct engine *engine, const struct engine_lease *lease);
 
 /* Admits no new runs. Resumable runs are released for other nodes before their next turn; a held

@@ -20,6 +20,9 @@
  * ms, then less and less often, up to 1 s; every 5 s once the owner has answered. A
  * notification that arrives while the log is being read makes the follower read once more.
  *
+ * A run that was deleted has neither rows nor a log, whatever node it was on. Its follower makes the
+ * end of the stream by itself, from the row as it was when the stream began.
+ *
  * Its client may leave at any moment. A read under way cannot be taken back, so the follower is
  * freed by whatever comes last: the read, or the message that the client has gone.
  *
@@ -35,6 +38,7 @@
 
 #include "core/base/buf.h"
 #include "core/base/clock.h"
+#include "core/base/json.h"
 #include "core/base/mem.h"
 #include "core/run/engine/waiters.h"
 #include "core/run/turn/run.h"
@@ -55,6 +59,7 @@ struct follower {
     struct engine *engine;
     struct loop *loop;
     const struct face *face;
+    struct run_row row; /* as it was when the stream began */
     unsigned flags;
     int64_t next; /* number of the next frame for the client */
     uint64_t wait_ns;
@@ -136,6 +141,7 @@ static void release(struct follower *follower)
     stop_waiting(follower);
     follower->client->ops->close(follower->client);
     free(follower->read.frames);
+    run_row_clear(&follower->row);
     free(follower);
 }
 
@@ -147,6 +153,29 @@ static void end_stream(struct follower *follower)
     follower->client->ops->events(follower->client, end, strlen(end));
     if (!follower->left)
         release(follower);
+}
+
+/* What the run would have emitted, if it were here and had been deleted. */
+static void emit_deleted(struct follower *follower)
+{
+    const bool thread_deleted = follower->read.thread_deleted;
+    json_auto_t *error =
+        json_build("{s:s, s:s}", "code", "server_error", "message",
+                   thread_deleted ? RUN_CONVERSATION_DELETED : RUN_RESPONSE_DELETED);
+    struct run *run = mem_new(struct run);
+    struct frames frames = {.next = follower->next};
+    bool assistants = follower->row.face == FACE_ASSISTANTS;
+
+    run_row_copy(&run->row, &follower->row);
+    run->row.status = assistants ? RUN_CANCELLED : RUN_FAILED;
+    free(run->row.error);
+    run->row.error = assistants ? NULL : json_text(error);
+    run->row.cancelled_at = assistants ? clock_wall_us() : 0;
+    follower->face->event(run, &(struct run_event){.kind = RUN_EVENT_STATUS}, &frames);
+    pass_on(follower, frames.bytes.data, frames.bytes.length);
+    frames_clear(&frames);
+    run_row_clear(&run->row);
+    free(run);
 }
 
 /* ---- From the run ---- */
@@ -306,8 +335,14 @@ static void read_done(struct loop_task *task)
             release(follower);
         return;
     }
+    if (read->rc == ERR_NOT_FOUND) {
+        emit_deleted(follower);
+        if (!follower->left)
+            end_stream(follower);
+        return;
+    }
     if (read->rc && read->rc != ERR_STORE) {
-        release(follower); /* the run was deleted */
+        release(follower);
         return;
     }
     if (read->rc) {
@@ -364,6 +399,7 @@ void engine_follow(struct engine *engine, const struct follow *follow)
 {
     struct follower *follower = mem_new(struct follower);
     struct log_read *read = &follower->read;
+    const struct run_row *row = follow->run;
 
     follower->sink.ops = &follower_ops;
     follower->sink.from = follow->first_seq;
@@ -371,18 +407,19 @@ void engine_follow(struct engine *engine, const struct follow *follow)
     follower->client->gone = client_gone;
     follower->client->gone_arg = follower;
     follower->engine = engine;
-    follower->loop = engine_loop(engine, follow->run_id);
-    follower->face = follow->face == FACE_ASSISTANTS ? engine_options(engine)->assistants
-                                                     : engine_options(engine)->responses;
+    follower->loop = engine_loop(engine, row->id);
+    follower->face = row->face == FACE_ASSISTANTS ? engine_options(engine)->assistants
+                                                  : engine_options(engine)->responses;
+    run_row_copy(&follower->row, row);
     follower->flags = follow->flags;
     follower->next = follow->first_seq;
     follower->timer.fire = wait_over;
     follower->waiter.woken = woken;
-    (void)snprintf(follower->waiter.run_id, sizeof(follower->waiter.run_id), "%s",
-                   follow->run_id);
+    memcpy(follower->waiter.run_id, row->id, sizeof(row->id));
     read->tenant = tenant_kept(follow->tenant);
-    (void)snprintf(read->thread_id, sizeof(read->thread_id), "%s", follow->thread_id);
-    (void)snprintf(read->run_id, sizeof(read->run_id), "%s", follow->run_id);
+    read->face = row->face;
+    memcpy(read->thread_id, row->thread_id, sizeof(row->thread_id));
+    memcpy(read->run_id, row->id, sizeof(row->id));
     read->loop = follower->loop;
     read->done.run = read_done;
     read->arg = follower;

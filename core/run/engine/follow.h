@@ -27,18 +27,16 @@ enum follow_flags {
 };
 
 struct follow {
-    enum row_face face;
     const struct tenant *tenant; /* borrowed for the call */
-    const char *thread_id;       /* "" for a response */
-    const char *run_id;
-    int64_t first_seq; /* number of the first frame that the client wants */
-    unsigned flags;    /* enum follow_flags */
-    struct sink *sink; /* made for engine_loop(run_id); taken */
+    const struct run_row *run;   /* as the caller has seen it; borrowed for the call */
+    int64_t first_seq;           /* number of the first frame that the client wants */
+    unsigned flags;              /* enum follow_flags */
+    struct sink *sink;           /* made for engine_loop(run->id); taken */
 };
 
-/* Any thread; copies what it needs. The caller has seen that the run exists. If it is deleted
- * meanwhile, the sink is closed without the end of a stream. The sink is also closed so when this node
- * drains: the client joins again elsewhere. */
+/* Any thread; copies what it needs. If the run is deleted meanwhile, the stream ends as that of a thread's
+ * run that was cancelled, or of a response that failed. When this node drains, the sink is closed without
+ * the end of a stream: the client joins again elsewhere. */
 void engine_follow(struct engine *engine, const struct follow *follow);
 
 #endif

@@ -230,7 +230,7 @@ static void close_turn(struct run *run)
         else if (row->turn == run->row.turn && row->type != ITEM_MCP_LIST_TOOLS)
             set_aside(run, row);
     }
-    run_close_step(run, STEP_FAILED);
+    run_close_steps(run, STEP_FAILED);
 }
 
 static void close_open_items(struct run *run)

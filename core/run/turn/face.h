@@ -6,6 +6,7 @@
 
 #include "core/domain/rows.h"
 #include "core/event/frames.h"
+#include "core/event/sink.h"
 
 /*
  * face.h -- how a run is shown: one engine, two renderings.
@@ -67,8 +68,9 @@ struct face {
     /* The run as its API shows it. New reference. */
     json_t *(*object)(const struct run *run);
 
-    /* The HTTP status of an answer with that object. The pointer may be NULL: always 200. */
-    int (*http_status)(const struct run *run);
+    /* The answer for a client that has waited for the end: that object, or an error. The caller takes the
+     * object. The pointer may be NULL: always the object. */
+    void (*answer)(const struct run *run, struct sink_answer *ret_answer);
 
     /* Reads its own frames back after a crash. If `data` is a delta of the item, appends its text. *index
      * starts at -1, and keeps what the face has to remember from frame to frame: the place of a call. For

@@ -11,7 +11,8 @@
  *                         it ends: its last write is committed, its listeners receive the end
  *   run_require_action()  it pauses for its client, whose answer begins another residency
  *   run_release()         the server drains: another node continues it
- *   run_abandon()         it is no longer this node's, because it was deleted or claimed elsewhere
+ *   run_delete()          its row is gone: it ends, and only its listeners learn how
+ *   run_abandon()         it is no longer this node's, because it was claimed elsewhere
  *
  * The status is what clients see and the store keeps. It moves through the table of
  * domain/run_status.c only. `life` is about this residency: a pause and a release end it, too. Two
@@ -23,8 +24,8 @@
  * So a client that sees the end finds it in the store.
  *
  * An end that is not stored has not happened, because nothing has left: the database may refuse its
- * write, or a cancel request may be stored before a pause is. Such an end is taken back, and the run
- * goes another way (run_take_back_end(), run_take_back_pause()).
+ * write, or a cancel request may be stored before a pause is, or the run is deleted. Such an end is
+ * taken back, and the run goes another way (run_take_back_end(), run_take_back_pause(), run_delete()).
  *
  * After a crash another node claims the run, and it arrives there as ARRIVAL_CLAIMED: with the rows
  * and the log that were committed (engine/recover.c).
@@ -40,6 +41,7 @@
 #include "core/base/log.h"
 #include "core/base/mem.h"
 #include "core/run/catalog/tool_settings.h"
+#include "core/run/catalog/unavailable.h"
 
 bool run_is_resumable(const struct run *run)
 {
@@ -121,12 +123,16 @@ static void start(struct run *run)
     emit_status(run);
 }
 
-/* The tools of a response were checked when its request came. An assistant may have tools that this
- * server does not execute: they are accepted and kept, and fail a run that would need them. */
+/* The tools of a response were checked when its request came. Those of an assistant are kept as they are
+ * and checked only here. */
 static bool resolve_tools(struct run *run)
 {
     struct err err;
 
+    if (unavailable_tools_check(run->settings.tools, &err)) {
+        run_fail(run, "invalid_prompt", err.text);
+        return false;
+    }
     if (tool_set_init(&run->tools, run->settings.tools, &run->settings, &err) == ERR_OK) {
         tool_set_load_items(&run->tools, run->history, run->history_count);
         if (tool_set_check_permissions(&run->tools, &err) == ERR_OK) {
@@ -217,7 +223,7 @@ static void cut_short(struct run *run, const char *reason, enum step_status step
     stop_work(run);
     run->end_reason = reason;
     run_close_item(run, ITEM_INCOMPLETE);
-    run_close_step(run, step_status);
+    run_close_steps(run, step_status);
 }
 
 static void store_usage(struct run *run)
@@ -260,6 +266,18 @@ void run_end_turn(struct run *run)
     run->writing.unwritten.row = true;
 }
 
+/* Notes which frames it makes: until they are published, the end may be replaced by another. */
+static void emit_end(struct run *run)
+{
+    const struct frames *frames = &run->publishing.frames;
+    size_t length = frames->bytes.length;
+    unsigned count = frames->count;
+
+    emit_status(run);
+    run->publishing.end_length = frames->bytes.length - length;
+    run->publishing.end_count = frames->count - count;
+}
+
 /* The status event leaves when everything of the run is committed, this end included. */
 static void end(struct run *run, enum run_status_event event)
 {
@@ -267,7 +285,7 @@ static void end(struct run *run, enum run_status_event event)
     run_move(run, event);
     store_usage(run);
     free(TAKE(run->row.required_action));
-    emit_status(run);
+    emit_end(run);
     run->life = RUN_ENDED;
     run->writing.release = true;
 }
@@ -276,7 +294,7 @@ void run_finish(struct run *run)
 {
     stop_work(run);
     run_close_item(run, ITEM_COMPLETED);
-    run_close_step(run, STEP_COMPLETED);
+    run_close_steps(run, STEP_COMPLETED);
     run->row.completed_at = clock_wall_us();
     end(run, RUN_EV_FINISH);
 }
@@ -288,26 +306,35 @@ void run_truncate(struct run *run, const char *reason)
     stop_work(run);
     run->end_reason = strcmp(reason, "content_filter") == 0 ? reason : "max_tokens";
     run_close_item(run, ITEM_INCOMPLETE);
-    run_close_step(run, STEP_COMPLETED);
+    run_close_steps(run, STEP_COMPLETED);
     run->row.incomplete = json_text(details);
     run->row.incomplete_at = clock_wall_us();
     end(run, RUN_EV_TRUNCATE);
 }
 
-void run_fail(struct run *run, const char *code, const char *message)
+void run_fail_as(struct run *run, const struct run_failure *failure)
 {
-    json_auto_t *error = json_build("{s:s, s:s}", "code", code, "message", message);
+    json_auto_t *error =
+        json_build("{s:s, s:s}", "code", failure->code, "message", failure->message);
 
     if (run->life != RUN_ALIVE)
         return;
-    log_info("run %s failed: %s: %s", run->row.id, code, message);
+    log_info("run %s failed: %s: %s", run->row.id, failure->code, failure->message);
     if (!run->chain.failed)
         run->chain.failed = CHAIN_EXECUTION;
     free(run->row.error);
     run->row.error = json_text(error);
+    run->failure = failure->kind;
+    run->retry_after_ns = failure->retry_after_ns;
     cut_short(run, "run_failed", STEP_FAILED);
     run->row.failed_at = clock_wall_us();
     end(run, RUN_EV_FAIL);
+}
+
+void run_fail(struct run *run, const char *code, const char *message)
+{
+    run_fail_as(run,
+                &(struct run_failure){.kind = ERR_UPSTREAM, .code = code, .message = message});
 }
 
 /* If the write of a pause is under way, the run is no longer alive here. The cancel request is in its
@@ -372,7 +399,7 @@ void run_require_action(struct run *run)
     run_move(run, RUN_EV_ASK);
     store_usage(run);
     run->row.required_action = json_text(action);
-    emit_status(run);
+    emit_end(run);
     run->publishing.pause_length =
         run->publishing.frames.bytes.length - run->publishing.frames.frame_start;
     run->life = RUN_ENDED; /* only the residency: a paused run is not kept in memory */
@@ -399,12 +426,8 @@ void run_take_back_pause(struct run *run)
     run->writing.release = false;
 }
 
-bool run_take_back_end(struct run *run)
+static void take_back_end(struct run *run)
 {
-    if (run->life == RUN_ALIVE)
-        return true;
-    if (run->life != RUN_ENDED || run->writing.ready || run->row.status == RUN_CANCELLED)
-        return false;
     run->life = RUN_ALIVE;
     run->writing.release = false;
     run->row.status = run_status_next(run->row.status, RUN_EV_TAKE_BACK);
@@ -412,7 +435,42 @@ bool run_take_back_end(struct run *run)
     run->row.completed_at = run->row.failed_at = run->row.incomplete_at = 0;
     free(TAKE(run->row.required_action));
     free(TAKE(run->row.incomplete));
+}
+
+bool run_take_back_end(struct run *run)
+{
+    if (run->life == RUN_ALIVE)
+        return true;
+    if (run->life != RUN_ENDED || run->writing.ready || run->row.status == RUN_CANCELLED)
+        return false;
+    take_back_end(run);
     return true;
+}
+
+/* It may have ended, or be released for another node, and the deletion was stored first. A run that
+ * was cancelled stays so. */
+static void revive(struct run *run, struct run_write *write)
+{
+    if (run->life == RUN_ALIVE || run->row.status == RUN_CANCELLED)
+        return;
+    if (!run->writing.ready) {
+        run_drop_end(run, write);
+        take_back_end(run);
+    }
+    run->life = RUN_ALIVE;
+    run->writing.release = run->writing.ready = false;
+}
+
+void run_delete(struct run *run, struct run_write *write)
+{
+    revive(run, write);
+    run->deleted = write->thread_deleted ? RUN_CONVERSATION_DELETED : RUN_RESPONSE_DELETED;
+    run_publish_unstored(run, write);
+    run_prepare_end(run);
+    if (run_is_assistants(run))
+        run_cancel(run);
+    else
+        run_fail(run, "server_error", run->deleted);
 }
 
 void run_abandon(struct run *run)

@@ -43,10 +43,22 @@
 
 struct engine_loop;
 
+/* Why a run fails. */
+struct run_failure {
+    /* ERR_LIMIT or ERR_INVALID if the upstream has refused the request for a reason that concerns the
+     * client. All others are not the client's fault. */
+    enum err_code kind;
+    /* Of OpenAI's error objects: server_error, rate_limit_exceeded, context_length_exceeded ... or
+     * RUN_NO_MODEL. */
+    const char *code;
+    const char *message;     /* for the client */
+    uint64_t retry_after_ns; /* as the upstream said; 0: it did not say */
+};
+
 enum run_life {
     RUN_ALIVE,
     RUN_ENDED, /* it has its final status, or pauses, or is released; waits for its last write */
-    RUN_ABANDONED, /* it has another owner, or was deleted: it emits and stores nothing more */
+    RUN_ABANDONED, /* it has another owner: it emits and stores nothing more */
 };
 
 struct run {
@@ -74,8 +86,13 @@ struct run {
     bool ending;        /* it begins only to be ended: no model, no tools */
     bool without_model; /* a response that only keeps its input */
     bool steered;       /* the client has added input: the run ends at its next turn */
+    /* The error for its clients, if it or its thread was deleted; else NULL. */
+    const char *deleted;
     /* What cuts the items that are open at the end: "run_cancelled", "max_tokens" ... Constant. */
     const char *end_reason;
+    /* Of the failure with which it ended: its kind, and how long the client should wait. */
+    enum err_code failure;
+    uint64_t retry_after_ns;
     size_t bytes;               /* of the texts that it came with, for the engine's limit */
     struct run *next;           /* in its bucket of the loop's table */
     struct arrival *successors; /* later residencies that have come already, in order */
@@ -119,12 +136,17 @@ void run_watch_expiry(struct run *run);
 void run_prepare_end(struct run *run);
 
 /* The ends. Each stops the run's work, closes what is open and emits the status, which leaves once it is
- * committed. A run that is not alive ignores the first three. The caller then calls run_pump(). */
+ * committed. A run that is not alive ignores run_cancel(), run_expire() and the failures. The caller
+ * then calls run_pump(). */
 void run_cancel(struct run *run);
+/* Its row was deleted, alone or with its thread. A thread's run is cancelled, a response fails. Nothing of
+ * it is stored any more, so this end is published at once. An end that has not been published is
+ * replaced by this one. `write` came back with the news. */
+void run_delete(struct run *run, struct run_write *write);
 /* Its time is over: a thread's run expires, a response fails. */
 void run_expire(struct run *run);
-/* `code` is of OpenAI's error objects: server_error, rate_limit_exceeded, invalid_prompt ... or
- * RUN_NO_MODEL. `message` is for the client. */
+void run_fail_as(struct run *run, const struct run_failure *failure);
+/* The same with a failure that is not the client's fault. */
 void run_fail(struct run *run, const char *code, const char *message);
 void run_finish(struct run *run);
 /* It ends as incomplete. `reason` goes into incomplete_details: "max_output_tokens", "content_filter",

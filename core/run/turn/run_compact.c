@@ -257,9 +257,11 @@ static void take_done(void *arg, enum model_finish finish, const struct model_us
     run_pump(run);
 }
 
-static void take_failure(void *arg, const struct err *error)
+static void take_failure(void *arg, const struct model_failure *failure)
 {
-    run_model_failed(arg, error);
+    if (failure->usage.known)
+        count_usage(arg, &failure->usage);
+    run_model_failed(arg, failure);
 }
 
 static const struct model_events events = {

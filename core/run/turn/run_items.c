@@ -28,16 +28,24 @@
 
 /* ---- Steps: for the Assistants API ---- */
 
+static bool is_of_calls(const struct step *step)
+{
+    return step && step->row.type == STEP_TOOL_CALLS;
+}
+
 struct step *run_open_step(struct run *run, enum step_type type)
 {
     struct step *step;
 
     if (!run_is_assistants(run))
         return NULL;
-    if (run->items.step && run->items.step->row.type == STEP_TOOL_CALLS &&
-        type == STEP_TOOL_CALLS)
+    if (!is_of_calls(run->items.step))
+        run_close_step(run, STEP_COMPLETED);
+    if (is_of_calls(run->items.step) && type == STEP_TOOL_CALLS)
         return run->items.step;
-    if (run->items.step)
+    if (is_of_calls(run->items.step) && run->turn.model)
+        run->items.waiting = TAKE(run->items.step);
+    else
         run_close_step(run, STEP_COMPLETED);
     step = mem_new(struct step);
     id_make(step->row.id, "step_");
@@ -65,6 +73,7 @@ void run_close_step(struct run *run, enum step_status status)
 
     if (!step)
         return;
+    run->items.step = TAKE(run->items.waiting);
     if (run->turn.usage) {
         free(step->row.usage);
         step->row.usage = TAKE(run->turn.usage);
@@ -81,6 +90,12 @@ void run_close_step(struct run *run, enum step_status status)
     step->open = false;
     run_emit(run, &(struct run_event){.kind = RUN_EVENT_STEP_CLOSED, .step = step});
     run_put_step(run, &step->row);
+}
+
+void run_close_steps(struct run *run, enum step_status status)
+{
+    while (run->items.step)
+        run_close_step(run, status);
 }
 
 /* ---- Items ---- */
@@ -135,7 +150,7 @@ void run_store_open_item(struct run *run)
 
 void run_open_item(struct run *run, struct item *item)
 {
-    struct step *before = run->items.step;
+    const struct step *newest = run->items.steps;
 
     assert(!run->items.open);
     /* The step first: its event comes before the item's, and the row needs its id. */
@@ -146,7 +161,7 @@ void run_open_item(struct run *run, struct item *item)
         memcpy(item->row.step_id, item->step->row.id, ID_SIZE);
         if (item->step->row.type == STEP_TOOL_CALLS)
             item->step_index = item->step->calls++;
-        if (item->step != before)
+        if (run->items.steps != newest)
             run_emit(run, &(struct run_event){
                               .kind = RUN_EVENT_STEP_OPENED, .step = item->step, .item = item});
     }

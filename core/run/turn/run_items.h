@@ -11,7 +11,8 @@
  * run_items.h -- the items and steps that a run makes, while they are made. On the run's loop.
  *
  * At most one item is open at a time, and at most one step. Close the open item before you open another;
- * a step is closed by itself when another one opens. Each function emits what it does, and puts rows for
+ * a step is closed by itself when another one opens. Only the step of calls that the model still makes
+ * waits while a message opens: one turn has one step of calls. Each function emits what it does, and puts rows for
  * the next write. Items and steps belong to the run and are freed with it.
  */
 
@@ -24,12 +25,16 @@ struct run_items {
     struct item *open;  /* or NULL */
     struct step *steps; /* newest first */
     struct step *step;  /* the open one, or NULL */
+    /* Open too: calls of the turn, while the model writes a message among them. NULL: none */
+    struct step *waiting;
 };
 
 /* The open step, if it is of this type and may take more; otherwise a new one. NULL for a response. */
 struct step *run_open_step(struct run *run, enum step_type type);
-/* Nothing happens if no step is open. */
+/* Nothing happens if no step is open. If another one waits, it is the open one again. */
 void run_close_step(struct run *run, enum step_status status);
+/* The run ends: no step is open any more. */
+void run_close_steps(struct run *run, enum step_status status);
 
 /* A new item of that type, not emitted yet: run_open_item() or run_store_silently() comes next. */
 struct item *run_new_item(struct run *run, enum item_type type);

@@ -37,6 +37,8 @@
 #include "core/run/context/context.h"
 #include "core/run/context/context_fit.h"
 
+#define BLANKS " \t\r\n"
+
 /* ---- The answer, piece by piece ---- */
 
 /* Some models send text between the pieces of a call. If the call is the client's, its item is open,
@@ -95,9 +97,21 @@ static void want_reasoning(struct run *run, enum part_kind kind)
         run_open_part(run, kind);
 }
 
+/* Some models write a line break behind each call. No message begins with it: it would say nothing. */
+static bool is_gap(const struct run *run, enum part_kind kind, const char *text, size_t length)
+{
+    if (kind != PART_TEXT || !run->calls.count || is_open(run, ITEM_MESSAGE))
+        return false;
+    for (size_t i = 0; i < length; i++) {
+        if (!strchr(BLANKS, text[i]))
+            return false;
+    }
+    return true;
+}
+
 static void add_text(struct run *run, enum part_kind kind, const char *text, size_t length)
 {
-    if (hold_back(run, kind, text, length))
+    if (hold_back(run, kind, text, length) || is_gap(run, kind, text, length))
         return;
     if (kind == PART_REASONING || kind == PART_SUMMARY)
         want_reasoning(run, kind);
@@ -208,10 +222,19 @@ static void take_item_end(void *arg, const struct model_item *end)
     run_pump(run);
 }
 
+/* The request wants one call a turn, and the turn has it. Not every upstream obeys, so the calls
+ * behind it are dropped, as if the model had not made them. */
+static bool is_surplus(const struct run *run, unsigned call)
+{
+    return run->settings.one_call && call > 0;
+}
+
 static void take_call_begin(void *arg, unsigned call, const char *id, const char *name)
 {
     struct run *run = arg;
 
+    if (is_surplus(run, call))
+        return;
     assert(call == run->calls.count);
     run_begin_call(run, id, name);
     run_pump(run);
@@ -221,19 +244,24 @@ static void take_call_arguments(void *arg, unsigned call, const char *text, size
 {
     struct run *run = arg;
 
+    if (is_surplus(run, call))
+        return;
     run_add_arguments(run, call, text, length);
     run_pump(run);
 }
 
 static void take_call_extra(void *arg, unsigned call, const json_t *extra)
 {
-    run_add_extra(arg, call, extra);
+    if (!is_surplus(arg, call))
+        run_add_extra(arg, call, extra);
 }
 
 static void take_call_end(void *arg, unsigned call)
 {
     struct run *run = arg;
 
+    if (is_surplus(run, call))
+        return;
     run_end_call(run, call);
     add_held_text(run);
     run_pump(run);
@@ -261,12 +289,29 @@ static void settle_step(struct run *run, const struct model_usage *usage)
 /* Whether the message has anything but white space. */
 static bool has_visible_text(const struct item *item)
 {
-    static const char blanks[] = " \t\r\n";
-
     for (unsigned i = 0; i < item->part_count; i++) {
         const struct buf *text = &item->parts[i].text;
 
-        if (text->length && strspn(text->data, blanks) < text->length)
+        if (text->length && strspn(text->data, BLANKS) < text->length)
+            return true;
+    }
+    return false;
+}
+
+static bool is_any(const struct item *item)
+{
+    (void)item;
+    return true;
+}
+
+static bool turn_has_message(const struct run *run, bool (*is_wanted)(const struct item *item))
+{
+    for (size_t i = run->items.count; i-- > 0;) {
+        const struct item *item = run->items.list[i];
+
+        if (item->row.turn != run->row.turn)
+            break;
+        if (item->row.type == ITEM_MESSAGE && is_wanted(item))
             return true;
     }
     return false;
@@ -274,15 +319,22 @@ static bool has_visible_text(const struct item *item)
 
 bool run_has_answered(const struct run *run)
 {
-    for (size_t i = run->items.count; i-- > 0;) {
-        const struct item *item = run->items.list[i];
+    return turn_has_message(run, has_visible_text);
+}
 
-        if (item->row.turn != run->row.turn)
-            break;
-        if (item->row.type == ITEM_MESSAGE && has_visible_text(item))
-            return true;
-    }
-    return false;
+/* The last turn of a thread's run has neither text nor calls: it gets an empty message. Clients read
+ * the newest message of the thread as the answer, and would find an earlier one there. */
+static void complete_last_turn(struct run *run)
+{
+    if (run_is_assistants(run) && !run->calls.count && !turn_has_message(run, is_any))
+        want_message(run, PART_TEXT);
+}
+
+/* The turn is over, and ends the run as incomplete. */
+static void truncate_here(struct run *run, const char *reason)
+{
+    complete_last_turn(run);
+    run_truncate(run, reason);
 }
 
 /* The server executed calls, or the last answer was requested, and the model has written no text. */
@@ -296,7 +348,7 @@ static bool ends_in_silence(const struct run *run)
 static void request_answer(struct run *run)
 {
     if (run->turn.last_answer) {
-        run_truncate(run, "max_output_tokens");
+        truncate_here(run, "max_output_tokens");
         return;
     }
     run->chain.stop = CHAIN_SILENT;
@@ -313,14 +365,23 @@ static void end_whole_turn(struct run *run)
     run_close_item(run, ITEM_COMPLETED);
     if (run->items.step && run->items.step->row.type == STEP_MESSAGE)
         run_close_step(run, STEP_COMPLETED);
-    if (exceeded)
-        run_truncate(run, exceeded);
-    else if (run->calls.count)
+    if (exceeded) {
+        truncate_here(run, exceeded);
+    } else if (run->calls.count) {
         run_dispatch_tools(run);
-    else if (ends_in_silence(run))
+    } else if (ends_in_silence(run)) {
         request_answer(run);
-    else
+    } else {
+        complete_last_turn(run);
         run_finish(run);
+    }
+}
+
+static void count_tokens(struct run *run, const struct model_usage *usage)
+{
+    budget_add(&run->budget, usage);
+    chain_add_turn(&run->chain, run->row.turn, usage);
+    settle_step(run, usage);
 }
 
 static void take_done(void *arg, enum model_finish finish, const struct model_usage *usage)
@@ -329,24 +390,24 @@ static void take_done(void *arg, enum model_finish finish, const struct model_us
 
     run->turn.model = NULL;
     run->turn.compacted = false;
-    budget_add(&run->budget, usage);
-    chain_add_turn(&run->chain, run->row.turn, usage);
-    settle_step(run, usage);
+    count_tokens(run, usage);
     (void)FAULT(
         "run.turn_done"); /* a test may crash here: the answer is complete, not stored */
-    if (finish == MODEL_FINISH_LENGTH) {
-        run_truncate(run, "max_output_tokens");
-    } else if (finish == MODEL_FINISH_CONTENT_FILTER) {
-        run_truncate(run, "content_filter");
-    } else {
+    if (finish == MODEL_FINISH_LENGTH)
+        truncate_here(run, "max_output_tokens");
+    else if (finish == MODEL_FINISH_CONTENT_FILTER)
+        truncate_here(run, "content_filter");
+    else
         end_whole_turn(run);
-    }
     run_pump(run);
 }
 
-/* The code that OpenAI's error objects have for a failure of the model. */
+/* The code that OpenAI's error objects have for a failure of the model. Applications compare it, so the
+ * upstream's own counts if it has one. */
 static const char *error_code(const struct err *error)
 {
+    if (error->word)
+        return error->word;
     switch (error->code) {
     case ERR_LIMIT: return "rate_limit_exceeded";
     case ERR_INVALID: return "invalid_prompt";
@@ -366,26 +427,33 @@ static const char *public_text(const struct err *error)
     }
 }
 
-void run_model_failed(struct run *run, const struct err *error)
+void run_model_failed(struct run *run, const struct model_failure *failure)
 {
+    const struct err *error = &failure->err;
+    struct run_failure shown = {.kind = error->code,
+                                .code = error_code(error),
+                                .message = public_text(error),
+                                .retry_after_ns = failure->retry_after_ns};
+    AUTO_FREE char *no_model = NULL;
+
     run->turn.model = NULL;
     run->chain.failed = run->turn.last_answer ? CHAIN_FINAL_RESPONSE : CHAIN_LLM_RESPONSE;
     log_info("run %s: %s", run->row.id, error->text);
     if (error->reason == REASON_NO_MODEL) {
         /* The same text as for a model that no upstream of the table serves. */
-        AUTO_FREE char *text =
-            mem_printf("The requested model '%s' does not exist.", run->settings.model);
-
-        run_fail(run, RUN_NO_MODEL, text);
-    } else {
-        run_fail(run, error_code(error), public_text(error));
+        no_model = mem_printf("The requested model '%s' does not exist.", run->settings.model);
+        shown.code = RUN_NO_MODEL;
+        shown.message = no_model;
     }
+    run_fail_as(run, &shown);
     run_pump(run);
 }
 
-static void take_failure(void *arg, const struct err *error)
+static void take_failure(void *arg, const struct model_failure *failure)
 {
-    run_model_failed(arg, error);
+    if (failure->usage.known)
+        count_tokens(arg, &failure->usage);
+    run_model_failed(arg, failure);
 }
 
 static const struct model_events events = {

@@ -49,7 +49,7 @@ void run_send(struct run *run, json_t *chat, const struct model_events *events);
 void run_stop_sending(struct run *run);
 
 /* Fails the run with what the client may know of the error. */
-void run_model_failed(struct run *run, const struct err *error);
+void run_model_failed(struct run *run, const struct model_failure *failure);
 /* Cancels the request. No callback comes afterwards. */
 void run_stop_model(struct run *run);
 

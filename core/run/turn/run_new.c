@@ -78,8 +78,10 @@ static void take_steps(struct run *run, struct run_load *load)
         step->open = step->row.status == STEP_IN_PROGRESS;
         step->next = run->items.steps;
         run->items.steps = step;
-        if (step->open)
+        if (step->open) {
+            run->items.waiting = run->items.step;
             run->items.step = step;
+        }
     }
     free(load->steps);
     load->steps = NULL;

@@ -69,7 +69,13 @@
 
 static bool is_stored(const struct run *run)
 {
-    return run->row.flags & RUN_STORED;
+    return run->row.flags & RUN_STORED && !run->deleted;
+}
+
+/* Its frames wait for the write that logs them. */
+static bool is_logged(const struct run *run)
+{
+    return run_is_resumable(run) && !run->deleted;
 }
 
 void run_put_item(struct run *run, const struct item_row *row)
@@ -160,7 +166,7 @@ static bool is_held_back(const struct run *run)
  * with the write that logs them, in write_committed(). */
 static void publish_free_frames(struct run *run)
 {
-    if (run_is_resumable(run) || is_held_back(run) || !run->publishing.frames.count)
+    if (is_logged(run) || is_held_back(run) || !run->publishing.frames.count)
         return;
     publish(run, run->publishing.frames.bytes.data, run->publishing.frames.bytes.length,
             run->publishing.frames.next - (int64_t)run->publishing.frames.count,
@@ -182,7 +188,54 @@ void run_raise_barrier(struct run *run)
         run->writing.barrier = request_write(run);
 }
 
+void run_check_lease(struct run *run)
+{
+    if (run->writing.exists && run->writing.fence && run->life != RUN_ABANDONED)
+        (void)request_write(run);
+}
+
+/* The run emits nothing after its end. So those frames are the last ones, wherever they are. */
+void run_drop_end(struct run *run, struct run_write *write)
+{
+    struct run_publishing *publishing = &run->publishing;
+
+    if (publishing->frames.count) {
+        publishing->frames.count -= publishing->end_count;
+        publishing->frames.bytes.length -= publishing->end_length;
+        publishing->frames.bytes.data[publishing->frames.bytes.length] = '\0';
+    } else {
+        write->log_length -= publishing->end_length;
+        write->log_last -= publishing->end_count;
+    }
+    publishing->frames.next -= publishing->end_count;
+    publishing->end_length = publishing->pause_length = 0;
+    publishing->end_count = 0;
+}
+
+/* The barrier falls: a client that acts on what was behind it finds that the run was deleted. */
+void run_publish_unstored(struct run *run, const struct run_write *write)
+{
+    run->writing.barrier = 0;
+    run->writing.then = NULL;
+    run->writing.urgent = false;
+    unwritten_clear(&run->writing.unwritten);
+    if (write->log_length)
+        publish(run, write->log_bytes, write->log_length, write->log_first, write->log_last);
+    publish_free_frames(run);
+}
+
 /* ---- The end of a residency ---- */
+
+static void answer_waiting(const struct run *run, struct sink *sink)
+{
+    struct sink_answer answer = {.status = 200};
+
+    if (run->face->answer)
+        run->face->answer(run, &answer);
+    else
+        answer.object = run->face->object(run);
+    sink->ops->answer(sink, &answer);
+}
 
 static void dismiss(struct run *run, struct sink *sink)
 {
@@ -203,8 +256,7 @@ static void dismiss(struct run *run, struct sink *sink)
         if (sink->ops->events && end)
             sink->ops->events(sink, end, strlen(end));
         if (sink->ops->answer)
-            sink->ops->answer(sink, run->face->http_status ? run->face->http_status(run) : 200,
-                              run->face->object(run));
+            answer_waiting(run, sink);
         if (sink->ops->context) {
             size_t count = 0;
             AUTO_FREE const struct item_row **items = run_gather_items(run, &count);
@@ -278,6 +330,7 @@ static void start_write(struct run *run)
     (void)FAULT("run.write"); /* a test may crash here: before anything is written */
     write->tenant = tenant_kept(&run->tenant);
     memcpy(write->run_id, run->row.id, ID_SIZE);
+    memcpy(write->thread_id, run->row.thread_id, ID_SIZE);
     write->fence = run->writing.fence;
     write->create = !run->writing.exists;
     write->update = run->writing.unwritten.row && run->writing.exists;
@@ -313,7 +366,7 @@ static void start_write(struct run *run)
 static bool has_unwritten(const struct run *run)
 {
     return !unwritten_is_empty(&run->writing.unwritten) ||
-           (run_is_resumable(run) && run->publishing.frames.count);
+           (is_logged(run) && run->publishing.frames.count);
 }
 
 /* Whether the next write begins now. If it has to wait for the flush timer, starts the timer. A
@@ -442,7 +495,8 @@ static void answer_stored(struct run *run, const struct run_write *write)
             continue;
         }
         *at = sink->next;
-        sink->ops->answer(sink, 200, stored_object(run, write));
+        sink->ops->answer(
+            sink, &(struct sink_answer){.status = 200, .object = stored_object(run, write)});
         sink->ops->close(sink);
     }
 }
@@ -555,8 +609,11 @@ static void write_done(struct loop_task *task)
         continue_run(run, write);
     } else if (write->rc == ERR_INTERNAL) {
         write_refused(run, write);
+    } else if (write->rc == ERR_NOT_FOUND) {
+        run_delete(run, write);
+        run_pump(run);
     } else {
-        /* Another node has the lease, the run was deleted, or the writers have stopped. */
+        /* Another node has the lease, or the writers have stopped. */
         run_abandon(run);
         end_residency(run);
     }

@@ -54,6 +54,9 @@ struct run_publishing {
     size_t peer_count;
     /* Bytes of the last frame, if it announces that the run waits for its client. 0: it does not. */
     size_t pause_length;
+    /* The frames of the run's end, or of its pause: the last ones, when the run is RUN_ENDED. */
+    size_t end_length;
+    unsigned end_count;
     int64_t published; /* number of the first frame that was not published; of resumable runs */
 };
 
@@ -83,6 +86,14 @@ void run_after_commit(struct run *run, void (*then)(struct run *run));
 /* The second is for work that reads from the store what the run has written: it calls at once only if the
  * store has everything already, or will have nothing of this run. */
 void run_after_write(struct run *run, void (*then)(struct run *run));
+
+/* The run may have lost its lease, or have been deleted: the next write begins at once, and finds out. */
+void run_check_lease(struct run *run);
+
+/* For run_delete(). The first drops the frames of an end or a pause, which `write` or the run still has.
+ * The second publishes all others: nothing of the run is stored from here on. */
+void run_drop_end(struct run *run, struct run_write *write);
+void run_publish_unstored(struct run *run, const struct run_write *write);
 
 /* ---- run_peers.c: who follows the run on other nodes ---- */
 

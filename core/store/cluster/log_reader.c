@@ -32,6 +32,7 @@
 #include "core/base/lock.h"
 #include "core/base/mem.h"
 #include "core/store/tables/runs/runs.h"
+#include "core/store/tables/threads/threads.h"
 
 struct log_reader {
     struct store *store;
@@ -43,13 +44,26 @@ struct log_reader {
     bool stopping;
 };
 
+/* A thread that cannot be read now counts as there: only the text for the client depends on it. */
+static bool is_thread_deleted(struct log_reader *reader, const struct log_read *read)
+{
+    struct thread_row thread = {0};
+    enum err_code rc = ERR_OK;
+
+    if (*read->thread_id)
+        rc = store_thread_get(reader->store, &read->tenant, read->thread_id, &thread, NULL);
+    thread_row_clear(&thread);
+    return rc == ERR_NOT_FOUND;
+}
+
 static void read_log(struct log_reader *reader, struct log_read *read)
 {
     struct run_row run = {0};
 
-    read->rc =
-        store_run_get(reader->store, &read->tenant, *read->thread_id ? read->thread_id : NULL,
-                      read->run_id, &run, NULL);
+    read->rc = store_run_get(reader->store, &read->tenant,
+                             read->face == FACE_ASSISTANTS ? read->thread_id : NULL,
+                             read->run_id, &run, NULL);
+    read->thread_deleted = read->rc == ERR_NOT_FOUND && is_thread_deleted(reader, read);
     if (read->rc)
         return;
     read->status = run.status;
@@ -60,7 +74,7 @@ static void read_log(struct log_reader *reader, struct log_read *read)
 
 static bool is_same(const struct log_read *a, const struct log_read *b)
 {
-    return a->first_seq == b->first_seq && a->limit == b->limit &&
+    return a->first_seq == b->first_seq && a->limit == b->limit && a->face == b->face &&
            strcmp(a->run_id, b->run_id) == 0 && strcmp(a->thread_id, b->thread_id) == 0 &&
            strcmp(a->tenant.project, b->tenant.project) == 0;
 }
@@ -104,6 +118,7 @@ static struct log_read *wait_for_reads(struct log_reader *reader)
 static void copy_answer(const struct log_read *from, struct log_read *to)
 {
     to->rc = from->rc;
+    to->thread_deleted = from->thread_deleted;
     if (from->rc)
         return;
     to->status = from->status;

@@ -1,6 +1,7 @@
 #ifndef RUNNEL_CORE_STORE_CLUSTER_LOG_READER_H
 #define RUNNEL_CORE_STORE_CLUSTER_LOG_READER_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -21,15 +22,17 @@
 
 struct log_read {
     /* Filled in by the loop. */
-    struct tenant tenant;         /* the follower's: tenant_kept() */
-    char thread_id[ID_LIMIT + 1]; /* of an Assistants run; "" for a response */
-    char run_id[ID_LIMIT + 1];
+    struct tenant tenant;    /* the follower's: tenant_kept() */
+    enum row_face face;      /* of the run */
+    char thread_id[ID_SIZE]; /* of its thread or conversation; "" if it has none */
+    char run_id[ID_SIZE];
     int64_t first_seq; /* the first frame wanted */
     size_t limit;      /* about so many bytes */
 
     /* Filled in by the reader. */
-    enum err_code rc; /* ERR_NOT_FOUND: the run was deleted */
-    char *frames;     /* owned by the holder of the struct */
+    enum err_code rc;    /* ERR_NOT_FOUND: the run was deleted */
+    bool thread_deleted; /* with that: and so was its thread */
+    char *frames;        /* owned by the holder of the struct */
     size_t length;
     int64_t next;           /* number of the frame after them */
     enum run_status status; /* of the run, read before the frames */

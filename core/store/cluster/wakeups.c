@@ -104,7 +104,7 @@ struct wakeups {
 static const char *const keywords[] = {
     [WAKEUP_HELLO] = "hello",   [WAKEUP_MISSED] = "missed",     [WAKEUP_CLAIM] = "claim",
     [WAKEUP_CANCEL] = "cancel", [WAKEUP_FOLLOW] = "follow",     [WAKEUP_EVENTS] = "events",
-    [WAKEUP_MOVED] = "moved",   [WAKEUP_ANSWERED] = "answered",
+    [WAKEUP_MOVED] = "moved",   [WAKEUP_ANSWERED] = "answered", [WAKEUP_DELETED] = "deleted",
 };
 
 /* The next word of a line. False when it is too long. */

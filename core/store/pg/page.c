@@ -13,11 +13,15 @@
  *
  * A cursor that names nothing in the list is refused before the list is read
  * (page_cursors_check()). Otherwise a misspelt id would give a page from some arbitrary place.
+ * Clients delete what they have read, and then continue behind it. So the id of an object that
+ * is gone is a cursor too, if this server can have made it.
  * The check and the list are two statements without a common transaction: a row that is deleted
  * in between leaves its place in the order of ids, and the page is right all the same.
  */
 
 #include "core/store/pg/page.h"
+
+#include "core/base/ids.h"
 
 struct page_scan page_scan(const struct page *page)
 {
@@ -53,42 +57,45 @@ enum err_code page_cursor_unknown(const char *param, const char *id, struct err 
                       id);
 }
 
-static enum err_code check_cursor(struct store *store, const struct db_statement *exists,
+static enum err_code check_cursor(struct store *store, const struct page_list *list,
                                   const struct tenant *tenant, const char *owner,
                                   const char *param, const char *id, struct err *err)
 {
     AUTO_DB_ROWS *rows = NULL;
     AUTO_DB_ARGS args = {0};
     enum err_code rc;
+    int64_t time;
 
     if (!*id)
         return ERR_OK;
     db_arg_tenant(&args, tenant);
     db_arg_text(&args, owner);
     db_arg_text(&args, id);
-    rc = db_once(store, exists, &args, &rows, err);
+    rc = db_once(store, &list->exists, &args, &rows, err);
     if (rc)
         return rc;
-    return db_count(rows) ? ERR_OK : page_cursor_unknown(param, id, err);
+    if (db_count(rows) || (list->prefix && id_time(id, list->prefix, &time)))
+        return ERR_OK;
+    return page_cursor_unknown(param, id, err);
 }
 
-enum err_code page_cursors_check(struct store *store, const struct db_statement *exists,
+enum err_code page_cursors_check(struct store *store, const struct page_list *list,
                                  const struct tenant *tenant, const char *owner,
                                  const struct page *page, struct err *err)
 {
-    enum err_code rc = check_cursor(store, exists, tenant, owner, "after", page->after, err);
+    enum err_code rc = check_cursor(store, list, tenant, owner, "after", page->after, err);
 
-    return rc ? rc : check_cursor(store, exists, tenant, owner, "before", page->before, err);
+    return rc ? rc : check_cursor(store, list, tenant, owner, "before", page->before, err);
 }
 
 enum err_code page_read(struct store *store, const struct db_statement lists[2],
-                        const struct db_statement *exists, const struct tenant *tenant,
+                        const struct page_list *list, const struct tenant *tenant,
                         const char *owner, const struct page *page, struct page_scan *ret_scan,
                         struct db_rows **ret_rows, struct err *err)
 {
     const struct page_scan scan = page_scan(page);
     AUTO_DB_ARGS args = {0};
-    enum err_code rc = page_cursors_check(store, exists, tenant, owner ? owner : "", page, err);
+    enum err_code rc = page_cursors_check(store, list, tenant, owner ? owner : "", page, err);
 
     if (rc)
         return rc;

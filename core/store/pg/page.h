@@ -32,9 +32,16 @@ struct page_scan page_scan(const struct page *page);
 size_t page_count(const struct page_scan *scan, const struct db_rows *rows, bool *ret_more);
 size_t page_row(const struct page_scan *scan, size_t count, size_t i);
 
-/* Checks that both cursors name something in the list: `exists` selects a row for project $1,
- * owner of the list $2 and id $3. ERR_INVALID otherwise. */
-enum err_code page_cursors_check(struct store *store, const struct db_statement *exists,
+/* A list by id, for its cursors. */
+struct page_list {
+    struct db_statement exists; /* a row for project $1, owner of the list $2 and id $3 */
+    /* Of the ids of objects that can be deleted alone, all made by this server. One that is gone has
+     * its place in the order of ids. NULL: what a cursor names must be there. */
+    const char *prefix;
+};
+
+/* Checks that both cursors name something that is or was in the list. ERR_INVALID otherwise. */
+enum err_code page_cursors_check(struct store *store, const struct page_list *list,
                                  const struct tenant *tenant, const char *owner,
                                  const struct page *page, struct err *err) MUST_CHECK;
 
@@ -42,7 +49,7 @@ enum err_code page_cursors_check(struct store *store, const struct db_statement 
  * list's owner $2, both ends $3 and $4, the limit $5. The list of a whole project has no owner:
  * NULL here, and no parameter. `lists` are the descending and the ascending statement. */
 enum err_code page_read(struct store *store, const struct db_statement lists[2],
-                        const struct db_statement *exists, const struct tenant *tenant,
+                        const struct page_list *list, const struct tenant *tenant,
                         const char *owner, const struct page *page, struct page_scan *ret_scan,
                         struct db_rows **ret_rows, struct err *err) MUST_CHECK;
 

@@ -7,7 +7,7 @@
  *
  * Lists go by age and not by id, unlike all others. Ids made here begin with their time, but
  * imported assistants keep ids from elsewhere. So a cursor, which is an id, is looked up for its
- * time first, and a page lies between two pairs (created_at, id). The id breaks ties of equal
+ * time first (or, if it was deleted, for its mark), and a page lies between two pairs (created_at, id). The id breaks ties of equal
  * times. Without a cursor the bounds are those of the type: one statement then serves every
  * page, and the index assistants_age finds the deepest as fast as the first.
  *
@@ -24,6 +24,7 @@
 #include "core/domain/tenant.h"
 #include "core/store/pg/db.h"
 #include "core/store/pg/page.h"
+#include "core/store/tables/deletion_marks.h"
 
 static enum err_code not_found(const char *id, struct err *err)
 {
@@ -105,6 +106,24 @@ struct place {
     const char *id;
 };
 
+#define LIST "assistants"
+
+/* An assistant that was deleted: by its mark, or by the time in its id. */
+static enum err_code find_gone(struct store *store, const struct tenant *tenant, const char *id,
+                               const char *param, struct place *ret_place, struct err *err)
+{
+    int64_t created_at = 0;
+    bool found;
+    enum err_code rc = deletion_mark_find(store, tenant, LIST, id, &found, &created_at, err);
+
+    if (rc)
+        return rc;
+    if (!found && !id_time(id, "asst_", &created_at))
+        return page_cursor_unknown(param, id, err);
+    *ret_place = (struct place){created_at, id};
+    return ERR_OK;
+}
+
 /* Without a cursor *ret_place stays untouched. */
 static enum err_code find_cursor(struct store *store, const struct tenant *tenant,
                                  const char *id, const char *param, struct place *ret_place,
@@ -122,7 +141,7 @@ static enum err_code find_cursor(struct store *store, const struct tenant *tenan
     if (rc)
         return rc;
     if (db_count(rows) == 0)
-        return page_cursor_unknown(param, id, err);
+        return find_gone(store, tenant, id, param, ret_place, err);
     *ret_place = (struct place){db_int(rows, 0, 0), id};
     return ERR_OK;
 }
@@ -275,7 +294,9 @@ enum err_code store_assistant_delete(struct store *store, const struct tenant *t
                                      const char *id, struct err *err)
 {
     static const struct db_statement delete = {
-        "store_assistant_delete", "DELETE FROM assistants WHERE project_id = $1 AND id = $2"};
+        "store_assistant_delete",
+        "WITH gone AS (DELETE FROM assistants WHERE project_id = $1 AND id = $2"
+        " RETURNING id, created_at AS place) " DELETION_MARKS_INSERT("'" LIST "'", "gone")};
 
     return db_find_by_id(store, &delete, tenant, id, not_found, NULL, err);
 }

@@ -207,9 +207,10 @@ enum err_code store_prompt_list(struct store *store, const struct tenant *tenant
         {"store_prompt_list_desc", PROMPT_LIST("DESC")},
         {"store_prompt_list_asc", PROMPT_LIST("ASC")},
     };
-    static const struct db_statement cursor = {
-        "store_prompt_list_cursor",
-        "SELECT 1 FROM prompts WHERE project_id = $1 AND $2::text = '' AND id = $3"};
+    static const struct page_list cursor = {
+        {"store_prompt_list_cursor",
+         "SELECT 1 FROM prompts WHERE project_id = $1 AND $2::text = '' AND id = $3"},
+        "pmpt_"};
     AUTO_DB_ROWS *rows = NULL;
     struct page_scan scan;
     enum err_code rc = page_read(store, list, &cursor, tenant, NULL, page, &scan, &rows, err);
@@ -233,9 +234,10 @@ enum err_code store_prompt_versions(struct store *store, const struct tenant *te
         {"store_prompt_versions_desc", PROMPT_VERSIONS("DESC")},
         {"store_prompt_versions_asc", PROMPT_VERSIONS("ASC")},
     };
-    static const struct db_statement cursor = {
-        "store_prompt_versions_cursor", "SELECT 1 FROM prompt_versions WHERE project_id = $1"
-                                        " AND prompt_id = $2 AND version::text = $3"};
+    static const struct page_list cursor = {
+        {"store_prompt_versions_cursor", "SELECT 1 FROM prompt_versions WHERE project_id = $1"
+                                         " AND prompt_id = $2 AND version::text = $3"},
+        NULL};
     AUTO_DB_ROWS *rows = NULL;
     struct prompt_row newest;
     struct page_scan scan;

@@ -109,9 +109,10 @@ enum err_code store_skill_list(struct store *store, const struct tenant *tenant,
         {"store_skill_list_desc", SKILL_LIST("DESC")},
         {"store_skill_list_asc", SKILL_LIST("ASC")},
     };
-    static const struct db_statement cursor = {
-        "store_skill_list_cursor",
-        "SELECT 1 FROM skills WHERE project_id = $1 AND $2::text = '' AND id = $3"};
+    static const struct page_list cursor = {
+        {"store_skill_list_cursor",
+         "SELECT 1 FROM skills WHERE project_id = $1 AND $2::text = '' AND id = $3"},
+        "skill_"};
     AUTO_DB_ROWS *rows = NULL;
     struct page_scan scan;
     enum err_code rc = page_read(store, list, &cursor, tenant, NULL, page, &scan, &rows, err);

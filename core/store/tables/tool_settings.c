@@ -134,9 +134,10 @@ enum err_code store_tool_settings_list(struct store *store, const struct tenant 
     };
     /* The owner that page_read() passes is '', so this leaves the project's own row out, like
      * the list. */
-    static const struct db_statement cursor = {"store_tool_settings_list_cursor",
-                                               "SELECT 1 FROM tool_settings WHERE project_id = "
-                                               "$1 AND user_id <> $2::text AND id = $3"};
+    static const struct page_list cursor = {{"store_tool_settings_list_cursor",
+                                             "SELECT 1 FROM tool_settings WHERE project_id = "
+                                             "$1 AND user_id <> $2::text AND id = $3"},
+                                            "toolset_"};
     AUTO_DB_ROWS *rows = NULL;
     struct page_scan scan;
     enum err_code rc = page_read(store, list, &cursor, tenant, NULL, page, &scan, &rows, err);

@@ -157,6 +157,16 @@ static const struct db_statement leases_count = {
     "  u (project_id, run_id, fence, last_seq, has_state)"
     " WHERE l.project_id = u.project_id AND l.run_id = u.run_id AND l.fence = u.fence"};
 
+/* The runs among these that were deleted, and whether their threads were as well. */
+static const struct db_statement deleted_find = {
+    "group_deleted_find",
+    "SELECT u.n, u.thread_id <> '' AND NOT EXISTS (SELECT FROM threads t"
+    "  WHERE t.project_id = u.project_id AND t.id = u.thread_id)"
+    " FROM unnest($1::bigint[], $2::text[], $3::text[], $4::text[])"
+    "  u (n, project_id, run_id, thread_id)"
+    " WHERE NOT EXISTS (SELECT FROM runs r WHERE r.project_id = u.project_id"
+    "  AND r.id = u.run_id AND r.deleted_at IS NULL)"};
+
 /* clang-format on */
 
 /* ---- What a write is ---- */
@@ -510,6 +520,20 @@ static void add_release(struct batch *batch, const struct sending *sending, size
     batch_int(batch, write->log_pause > 0);
 }
 
+/* A run that this write was to create has no row yet that could be missing. */
+static void add_lost(struct batch *batch, const struct sending *sending, size_t n)
+{
+    const struct run_write *write = sending->group->writes[n];
+
+    if (write->rc != ERR_CONFLICT || write->create)
+        return;
+    batch_begin(batch);
+    batch_int(batch, (int64_t)n);
+    batch_tenant(batch, &write->tenant);
+    batch_text(batch, write->run_id);
+    batch_text(batch, write->thread_id);
+}
+
 static void add_drop(struct batch *batch, const struct sending *sending, size_t n)
 {
     const struct run_write *write = sending->group->writes[n];
@@ -646,5 +670,27 @@ enum err_code group_write(const struct group *group, enum group_try try,
     note_outcome(&sending, results);
     for (size_t i = 0; i < sending.queued; i++)
         PQclear(results[i]);
+    return ERR_OK;
+}
+
+enum err_code group_find_deleted(const struct group *group, struct connection *connection,
+                                 uint64_t deadline_ns, struct err *err)
+{
+    struct sending sending = {.group = group, .connection = connection};
+    PGresult *result = NULL;
+    enum err_code rc;
+
+    if (!send_rows(&sending, &deleted_find, add_lost))
+        return ERR_OK;
+    rc = connection_run(connection, deadline_ns, &result, NULL, err);
+    if (rc)
+        return rc;
+    for (int row = 0; row < PQntuples(result); row++) {
+        struct run_write *write = group->writes[strtoul(PQgetvalue(result, row, 0), NULL, 10)];
+
+        write->rc = ERR_NOT_FOUND;
+        write->thread_deleted = is_true(result, row, 1);
+    }
+    PQclear(result);
     return ERR_OK;
 }

@@ -30,4 +30,10 @@ enum err_code group_write(const struct group *group, enum group_try try,
                           struct connection *connection, const char *owner, int64_t lease_us,
                           uint64_t deadline_ns, struct err *err) MUST_CHECK;
 
+/* A lease is gone because another node has it, or because the run was deleted. Of the writes that
+ * came back with ERR_CONFLICT, the latter get ERR_NOT_FOUND. Without such writes nothing happens. What is
+ * deleted stays so, hence this may be repeated, and needs no transaction with the group. */
+enum err_code group_find_deleted(const struct group *group, struct connection *connection,
+                                 uint64_t deadline_ns, struct err *err) MUST_CHECK;
+
 #endif

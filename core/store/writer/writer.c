@@ -23,7 +23,8 @@
  *   the deadline passed         each half by itself: it may have been too much at once
  *   a statement was refused     each write by itself, so that only the run at fault fails
  *
- * A run whose lease is lost is not a failure of the group: its statements change no rows.
+ * A run whose lease is lost is not a failure of the group: its statements change no rows. A
+ * query afterwards finds out whether such a run was deleted.
  *
  * Decided against: a connection for each loop, used asynchronously. Every loop would commit by
  * itself, where now the runs of all loops meet in a few writers. And against reporting success
@@ -401,6 +402,42 @@ static void resolve_all(struct writer *writer, const struct group *group)
     }
 }
 
+/* ---- Deleted runs ---- */
+
+static bool has_conflict(const struct group *group)
+{
+    for (size_t i = 0; i < group->count; i++) {
+        if (group->writes[i]->rc == ERR_CONFLICT && !group->writes[i]->create)
+            return true;
+    }
+    return false;
+}
+
+static enum err_code try_to_find_deleted(struct writer *writer, const struct group *group)
+{
+    uint64_t deadline = clock_mono_ns() + writer->store->deadline_ns;
+    struct err err;
+    enum err_code rc = ensure_connection(writer, deadline, &err);
+
+    if (rc)
+        return rc;
+    rc = group_find_deleted(group, writer->connection, deadline, &err);
+    if (rc && connection_is_broken(writer->connection))
+        note_broken(writer, &(struct outcome){0});
+    return rc;
+}
+
+/* The group is committed. So this is repeated by itself, until the database has answered or the writer
+ * is to stop. */
+static void find_deleted(struct writer *writer, const struct group *group)
+{
+    uint64_t delay = BACKOFF_FIRST_NS;
+
+    while (has_conflict(group) && !writer->gave_up &&
+           try_to_find_deleted(writer, group) == ERR_STORE)
+        writer->gave_up = !back_off(writer, &delay);
+}
+
 /* ---- Until it is done ---- */
 
 /* Repeats until the database has answered one way or the other, or the writer is to stop; or
@@ -418,6 +455,8 @@ static enum err_code persist(struct writer *writer, const struct group *group,
     }
     if (!rc && outcome->next == GROUP_AGAIN)
         resolve_all(writer, group);
+    if (!rc)
+        find_deleted(writer, group);
     return rc;
 }
 

@@ -25,7 +25,8 @@
  * looks for a grant that was made meanwhile (approval_cover.h).
  *
  * Every statement carries the run's fence. The write of a run that another node has taken over
- * changes no rows: it comes back as ERR_CONFLICT and leaves the group unharmed. After an SQL
+ * changes no rows: it comes back as ERR_CONFLICT and leaves the group unharmed. So does the
+ * write of a run that was deleted, as ERR_NOT_FOUND. After an SQL
  * error the group is repeated run by run, and the run at fault comes back with ERR_INTERNAL.
  *
  * While the database is away the writer keeps the group and tries again, with back-off, until
@@ -44,7 +45,8 @@ struct run_write {
     /* Filled in by the loop. The write owns everything that it points to, until it comes back. */
     struct tenant tenant; /* the run's: tenant_kept() */
     char run_id[ID_SIZE];
-    int64_t fence; /* of the lease; 0 with `create` */
+    char thread_id[ID_SIZE]; /* of its thread or conversation; "" if it has none */
+    int64_t fence;           /* of the lease; 0 with `create` */
 
     /* create: the run is new, and its whole row is stored. If its status is not final, it is
      * leased to this node with fence 1. If it is final, there is never a lease.
@@ -92,11 +94,13 @@ struct run_write {
     size_t log_pause;
 
     /* Filled in by the writer.
-     * rc: ERR_OK. ERR_CONFLICT: fenced or deleted; with `create` also: the thread has an active
-     * run already. ERR_INTERNAL. ERR_STORE: the writers were stopped while the database was
-     * away.
+     * rc: ERR_OK. ERR_CONFLICT: fenced; with `create`: the thread has an active run already.
+     * ERR_NOT_FOUND: the run was deleted. ERR_INTERNAL. ERR_STORE: the writers were stopped
+     * while the database was away.
+     * thread_deleted: with ERR_NOT_FOUND, its thread was deleted as well.
      * cancel_requested: the run is to be cancelled, and its row says cancelling. */
     enum err_code rc;
+    bool thread_deleted;
     bool cancel_requested;
 
     struct loop *loop;      /* where `done` is posted */

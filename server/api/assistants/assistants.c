@@ -19,6 +19,7 @@
 #include "server/params/assistants/assistant_body.h"
 #include "server/params/assistants/run_params.h"
 #include "server/params/params.h"
+#include "server/params/skill_params.h"
 #include "server/server.h"
 
 static enum err_code assistant_id(const struct request *request, const char **ret_id,
@@ -35,6 +36,18 @@ static enum err_code answer(struct request *request, struct assistant_row *row)
     return ERR_OK;
 }
 
+/* The form of the body, then the skills that it names: a wrong id is an error of this request and
+ * not of each run. A skill may still be deleted later, and a run looks it up again. */
+static enum err_code check(const struct request *request, struct err *err)
+{
+    const json_t *body = request_json(request);
+    enum err_code rc = assistant_check(body, err);
+
+    return rc ? rc
+              : skill_params_check_exist(request_server(request)->store,
+                                         request_tenant(request), body, err);
+}
+
 enum err_code api_assistant_create(struct request *request, struct err *err)
 {
     const json_t *body = request_json(request);
@@ -45,7 +58,7 @@ enum err_code api_assistant_create(struct request *request, struct err *err)
 
     rc = param_string(body, "", "model", PARAM_REQUIRED, MODEL_NAME_LIMIT, &model, err);
     if (!rc)
-        rc = assistant_check(body, err);
+        rc = check(request, err);
     if (rc)
         return rc;
 
@@ -83,7 +96,7 @@ enum err_code api_assistant_modify(struct request *request, struct err *err)
     enum err_code rc = assistant_id(request, &id, err);
 
     if (!rc)
-        rc = assistant_check(body, err);
+        rc = check(request, err);
     if (rc)
         return rc;
 

@@ -26,6 +26,7 @@
  * All of it runs on HTTP workers, which may block on the store.
  */
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "core/base/clock.h"
@@ -35,6 +36,7 @@
 #include "core/run/catalog/tool_choice.h"
 #include "core/run/catalog/tool_secrets.h"
 #include "core/run/catalog/tool_set.h"
+#include "core/run/catalog/unavailable.h"
 #include "core/run/engine/engine.h"
 #include "core/run/engine/follow.h"
 #include "core/run/engine/recover.h"
@@ -45,6 +47,7 @@
 #include "core/tool/files_view.h"
 #include "server/api/api.h"
 #include "server/api/request_key.h"
+#include "server/api/run_end.h"
 #include "server/complaint.h"
 #include "server/encode/encode.h"
 #include "server/encode/faces.h"
@@ -86,11 +89,12 @@ static enum err_code load_tools(struct request *request, const struct run_settin
     size_t count = 0;
     int64_t position;
     enum err_code rc;
+    bool cut;
 
     if (last && last <= more)
         return ERR_OK;
     rc = store_conversation_context(server->store, request_tenant(request), thread_id, &span,
-                                    &items, &count, &position, err);
+                                    &items, &count, &cut, &position, err);
     if (rc)
         return rc;
     tool_set_load_items(tools, items, count);
@@ -98,8 +102,8 @@ static enum err_code load_tools(struct request *request, const struct run_settin
     return ERR_OK;
 }
 
-/* ERR_INVALID for a tool_choice that no tool of the run matches. A list with tools that this server
- * does not support is not checked here, because the run itself reports them. The thread is read only
+/* ERR_INVALID for a tool_choice that no tool of the run matches. A list that cannot be resolved is not
+ * checked here, because the run itself reports it. The thread is read only
  * if the tools of the request do not match. `thread_id` is NULL for a new thread, which has no
  * tools. */
 static enum err_code check_choice(struct request *request, const struct run_settings *settings,
@@ -175,10 +179,8 @@ static void answer_again(struct request *request, const struct run_load *load)
         return;
     }
     engine_follow(engine, &(struct follow){
-                              .face = FACE_ASSISTANTS,
                               .tenant = request_tenant(request),
-                              .thread_id = run->thread_id,
-                              .run_id = run->id,
+                              .run = run,
                               .first_seq = load->next_seq,
                               .sink = request_stream(request, engine_loop(engine, run->id)),
                           });
@@ -211,6 +213,7 @@ static enum err_code read_settings(struct request *request, const struct thread_
     if (rc)
         return rc;
     run_settings_read(ret_settings, skilled ? TAKE(skilled) : TAKE(snapshot));
+    unavailable_tools_note(ret_settings, clock_mono_ns());
     return tenant->features & TENANT_TOOL_SETTINGS
                ? tool_settings_apply(server->store, tenant, ret_settings, err)
                : ERR_OK;
@@ -388,6 +391,47 @@ static void answer_run(struct request *request, const struct run_row *run)
     request_answer(request, 200, encode_run(run));
 }
 
+/* A run that waits for its client when its time is over has no owner: it is claimed here, and its loop ends
+ * it. */
+static enum err_code expire(struct request *request, const struct run_row *run, struct err *err)
+{
+    struct server *server = request_server(request);
+    struct run_start start = {.arrival = ARRIVAL_CLAIMED};
+    enum err_code rc =
+        store_run_claim_late(server->store, request_tenant(request), run->thread_id, run->id,
+                             engine_context_limit(server->engine), &start.load, err);
+
+    if (rc)
+        return rc;
+    if (start.load.fence &&
+        recover_load(server->store, &assistants_face, &start.load, NULL) == ERR_OK)
+        engine_run(server->engine, &start);
+    else
+        run_load_clear(&start.load);
+    return ERR_OK;
+}
+
+/* For a look at a run whose time is over: the run expires, and then `then` answers. Its owner may be
+ * about to end it in another way, so this look waits for that end and does not foretell it. */
+static enum err_code answer_expired(struct request *request, const struct run_row *run,
+                                    enum err_code (*then)(struct request *request,
+                                                          struct run_row *run, struct err *err),
+                                    struct err *err)
+{
+    enum err_code rc = expire(request, run, err);
+
+    if (!rc)
+        run_end_await(request, run, then);
+    return rc;
+}
+
+static enum err_code show_run(struct request *request, struct run_row *run, struct err *err)
+{
+    (void)err;
+    answer_run(request, run);
+    return ERR_OK;
+}
+
 enum err_code api_run_get(struct request *request, struct err *err)
 {
     CLEANUP(run_row_clear) struct run_row run = {0};
@@ -400,8 +444,9 @@ enum err_code api_run_get(struct request *request, struct err *err)
                        request_param(request, "run"), &run, err);
     if (rc)
         return rc;
-    answer_run(request, &run);
-    return ERR_OK;
+    if (run_row_is_late(&run))
+        return answer_expired(request, &run, show_run, err);
+    return show_run(request, &run, err);
 }
 
 /* For an empty list: ERR_NOT_FOUND if that is so because there is no such thread. */
@@ -414,35 +459,70 @@ static enum err_code check_thread(struct request *request, const char *thread_id
                             &thread, err);
 }
 
-enum err_code api_run_list(struct request *request, struct err *err)
+/* A page of runs, as the request wants it. */
+struct run_page {
+    struct run_row *rows;
+    size_t count;
+    bool more;
+};
+
+static void run_page_clear(struct run_page *page)
+{
+    for (size_t i = 0; i < page->count; i++)
+        run_row_clear(&page->rows[i]);
+    free(page->rows);
+}
+
+static enum err_code load_page(struct request *request, struct run_page *ret_page,
+                               struct err *err)
 {
     char thread_id[ID_LIMIT + 1];
     struct page page;
-    AUTO_FREE struct run_row *runs = NULL;
-    size_t count = 0;
-    bool more = false;
-    json_t *data;
     enum err_code rc;
 
     rc = param_thread_id(request_param(request, "thread"), "thread_id", thread_id, err);
+    if (!rc)
+        rc = param_page(request, &page, err);
+    if (!rc)
+        rc = store_run_list(request_server(request)->store, request_tenant(request), thread_id,
+                            &page, &ret_page->rows, &ret_page->count, &ret_page->more, err);
+    return rc || ret_page->count ? rc : check_thread(request, thread_id, err);
+}
+
+static void show_page(struct request *request, const struct run_page *page)
+{
+    json_t *data = json_array();
+
+    for (size_t i = 0; i < page->count; i++)
+        json_array_append_new(data, encode_run(&page->rows[i]));
+    request_answer(request, 200, encode_list(data, page->more));
+}
+
+/* One of them has expired meanwhile. */
+static enum err_code list_again(struct request *request, struct run_row *run, struct err *err)
+{
+    CLEANUP(run_page_clear) struct run_page page = {0};
+    enum err_code rc = load_page(request, &page, err);
+
+    (void)run;
+    if (!rc)
+        show_page(request, &page);
+    return rc;
+}
+
+/* A thread has one run at most that has not ended. */
+enum err_code api_run_list(struct request *request, struct err *err)
+{
+    CLEANUP(run_page_clear) struct run_page page = {0};
+    enum err_code rc = load_page(request, &page, err);
+
     if (rc)
         return rc;
-    rc = param_page(request, &page, err);
-    if (rc)
-        return rc;
-    rc = store_run_list(request_server(request)->store, request_tenant(request), thread_id,
-                        &page, &runs, &count, &more, err);
-    if (rc)
-        return rc;
-    rc = count ? ERR_OK : check_thread(request, thread_id, err);
-    if (rc)
-        return rc;
-    data = json_array();
-    for (size_t i = 0; i < count; i++) {
-        json_array_append_new(data, encode_run(&runs[i]));
-        run_row_clear(&runs[i]);
+    for (size_t i = 0; i < page.count; i++) {
+        if (run_row_is_late(&page.rows[i]))
+            return answer_expired(request, &page.rows[i], list_again, err);
     }
-    request_answer(request, 200, encode_list(data, more));
+    show_page(request, &page);
     return ERR_OK;
 }
 
@@ -490,10 +570,8 @@ enum err_code api_run_events(struct request *request, struct err *err)
     if (rc)
         return rc;
     engine_follow(engine, &(struct follow){
-                              .face = FACE_ASSISTANTS,
                               .tenant = request_tenant(request),
-                              .thread_id = run.thread_id,
-                              .run_id = run.id,
+                              .run = &run,
                               .first_seq = first,
                               .flags = FOLLOW_NUMBERED | FOLLOW_WAITING,
                               .sink = request_stream(request, engine_loop(engine, run.id)),

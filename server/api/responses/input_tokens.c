@@ -15,6 +15,7 @@
 #include "core/base/mem.h"
 #include "core/model/tokens/tokenizer.h"
 #include "core/run/catalog/tool_set.h"
+#include "core/run/catalog/unavailable.h"
 #include "core/run/context/context.h"
 #include "core/run/context/context_fit.h"
 #include "server/api/api.h"
@@ -94,6 +95,8 @@ enum err_code api_response_input_tokens(struct request *request, struct err *err
         rc = find_upstream(request_server(request)->config, body, &upstream, err);
     if (!rc)
         rc = read_settings(request, &settings, err);
+    if (!rc)
+        rc = unavailable_tools_check(list, err);
     if (!rc)
         rc = tool_set_init(&tools, json_is_array(list) ? list : NULL, &settings, err);
     if (rc)

@@ -43,6 +43,7 @@
 #include "core/model/tokens/tokenizer.h"
 #include "core/run/catalog/tool_choice.h"
 #include "core/run/catalog/tool_secrets.h"
+#include "core/run/catalog/unavailable.h"
 #include "core/run/context/compaction.h"
 #include "core/run/context/context.h"
 #include "core/run/context/context_fit.h"
@@ -54,6 +55,7 @@
 #include "server/params/params.h"
 #include "server/params/responses/prompt_template.h"
 #include "server/params/responses/response_approvals.h"
+#include "server/params/responses/response_calls.h"
 #include "server/params/responses/response_input.h"
 #include "server/params/responses/response_params.h"
 #include "server/params/runnel_params.h"
@@ -130,8 +132,10 @@ static enum err_code check_means(const struct response_create *create,
     const struct config *config = create->server->config;
     json_t *list = json_object_get(create->body, "tools");
     struct tool_set tools = {0};
-    enum err_code rc = tool_set_init(&tools, json_is_array(list) ? list : NULL, settings, err);
+    enum err_code rc = unavailable_tools_check(list, err);
 
+    if (!rc)
+        rc = tool_set_init(&tools, json_is_array(list) ? list : NULL, settings, err);
     if (rc)
         return rc;
     tool_set_load_items(&tools, load->items, load->item_count);
@@ -166,7 +170,7 @@ static bool has_answers(const json_t *input)
  * (conversation_locked) and the client tries again. */
 static enum err_code load_conversation(const struct response_create *create,
                                        struct run_load *load, int64_t *ret_position,
-                                       struct err *err)
+                                       bool *ret_cut, struct err *err)
 {
     struct server *server = create->server;
     const struct load_span span = {.items = engine_context_limit(server->engine)};
@@ -176,29 +180,30 @@ static enum err_code load_conversation(const struct response_create *create,
         rc = store_conversation_idle(server->store, create->tenant, load->run.thread_id, err);
     return rc ? rc
               : store_conversation_context(server->store, create->tenant, load->run.thread_id,
-                                           &span, &load->items, &load->item_count, ret_position,
-                                           err);
+                                           &span, &load->items, &load->item_count, ret_cut,
+                                           ret_position, err);
 }
 
-/* The items before the new input: those of a chain or of a conversation. *ret_position is where the
- * conversation ends. */
+/* The items before the new input: those of a chain or of a conversation. *ret_cut: there were more than
+ * the server reads. *ret_position is where the conversation ends. */
 static enum err_code load_past(const struct response_create *create, struct run_load *load,
-                               int64_t *ret_position, struct err *err)
+                               int64_t *ret_position, bool *ret_cut, struct err *err)
 {
     struct server *server = create->server;
     size_t limit = engine_context_limit(server->engine);
     char thread[ID_SIZE]; /* a chain leaves the conversation it branched from */
 
     if (*load->run.thread_id)
-        return load_conversation(create, load, ret_position, err);
+        return load_conversation(create, load, ret_position, ret_cut, err);
     if (create->past && *load->run.parent_id) {
         load->items = TAKE(*create->past);
         load->item_count = create->past_count;
+        *ret_cut = create->past_cut;
         return ERR_OK;
     }
     if (*load->run.parent_id)
         return store_chain_load(server->store, create->tenant, load->run.parent_id, limit,
-                                &load->items, &load->item_count, thread, err);
+                                &load->items, &load->item_count, ret_cut, thread, err);
     return ERR_OK;
 }
 
@@ -222,20 +227,44 @@ static enum err_code load_input(const struct response_create *create,
     return rc;
 }
 
+static bool has_compaction(const struct item_row *items, size_t count)
+{
+    while (count && !compaction_is_whole(&items[count - 1]))
+        count--;
+    return count;
+}
+
+/* ERR_INVALID for a history that was cut although the request does not allow it. What lies before a
+ * compaction is sent in no case, so it may be missing. */
+static enum err_code check_history(const struct response_create *create,
+                                   const struct run_settings *settings,
+                                   const struct run_load *load, bool cut, struct err *err)
+{
+    if (!cut || settings->truncates || has_compaction(load->items, load->item_count))
+        return ERR_OK;
+    return err_invalid(
+        err, "context_length_exceeded", "input",
+        "Your input has more than %zu items of history, which is this server's "
+        "limit (max_items). Set truncation to 'auto' to leave out the oldest ones.",
+        engine_context_limit(create->server->engine));
+}
+
 /* The whole context: the past, and the new input behind it. */
-static enum err_code load_context(const struct response_create *create, struct run_load *load,
+static enum err_code load_context(const struct response_create *create,
+                                  const struct run_settings *settings, struct run_load *load,
                                   int64_t *ret_position, struct err *err)
 {
     struct item_row *input = NULL;
     size_t count = 0;
-    enum err_code rc = load_past(create, load, ret_position, err);
+    bool cut = false;
+    enum err_code rc = load_past(create, load, ret_position, &cut, err);
 
     if (!rc)
         rc = load_input(create, load, &input, &count, err);
     if (rc)
         return rc;
     response_calls_name(load->items, load->item_count, input, count);
-    rc = response_calls_check(load->items, load->item_count, input, count, err);
+    rc = response_calls_match(load->items, load->item_count, input, &count, err);
     if (rc) {
         item_rows_free(input, count);
         return rc;
@@ -246,7 +275,7 @@ static enum err_code load_context(const struct response_create *create, struct r
     free(input);
     load->item_count += count;
     load->next_position = (int64_t)count;
-    return ERR_OK;
+    return check_history(create, settings, load, cut, err);
 }
 
 /* Whether the row is made here, and not by the run's first write: see the top of this file. A response
@@ -292,7 +321,7 @@ enum err_code response_create_load(const struct response_create *create,
                                    struct err *err)
 {
     make_row(create, settings, &ret_load->run);
-    return load_context(create, ret_load, ret_position, err);
+    return load_context(create, settings, ret_load, ret_position, err);
 }
 
 /* ---- Rewriting the body ---- */
@@ -472,6 +501,7 @@ static enum err_code read_settings(const struct response_create *create,
                                    struct run_settings *ret_settings, struct err *err)
 {
     response_settings(create->body, ret_settings);
+    unavailable_tools_note(ret_settings, clock_mono_ns());
     run_settings_set_compact(ret_settings, create->compact);
     return create->tenant->features & TENANT_TOOL_SETTINGS
                ? tool_settings_apply(create->server->store, create->tenant, ret_settings, err)

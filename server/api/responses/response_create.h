@@ -34,6 +34,7 @@ struct response_create {
                              * are taken (*past becomes NULL) unless an earlier check fails. NULL:
                              * they are loaded from the store */
     size_t past_count;
+    bool past_cut; /* there were more than the server reads */
 };
 
 /* Fills in the row of the run with these settings, and its context: the items before, then those of its

@@ -113,10 +113,8 @@ static enum err_code follow(struct request *request, const struct run_row *run, 
     if (rc)
         return rc;
     engine_follow(engine, &(struct follow){
-                              .face = FACE_RESPONSES,
                               .tenant = request_tenant(request),
-                              .thread_id = "",
-                              .run_id = run->id,
+                              .run = run,
                               .first_seq = first,
                               .sink = request_stream(request, engine_loop(engine, run->id)),
                           });
@@ -212,7 +210,6 @@ enum err_code api_response_delete(struct request *request, struct err *err)
                                    keeper_grace_us(server->config), err);
     if (rc)
         return rc;
-    engine_cancel(server->engine, run.id);
     request_answer(request, 200, encode_deleted(run.id, "response.deleted"));
     return ERR_OK;
 }
@@ -257,6 +254,8 @@ static enum err_code answer_cancelled(struct request *request, struct run_row *r
     return ERR_OK;
 }
 
+/* Also when the response has ended: it may have come to another end before the cancel reached it. Then the
+ * client gets the error for that. */
 static enum err_code answer_uncancellable(struct request *request, struct run_row *run,
                                           struct err *err)
 {
@@ -266,17 +265,6 @@ static enum err_code answer_uncancellable(struct request *request, struct run_ro
         return answer_cancelled(request, run);
     return err_set(err, ERR_CONFLICT, "Cannot cancel a %s response.",
                    run_status_name(run->status));
-}
-
-/* On a worker, when the response has ended. It may have come to another end before the cancel reached it;
- * then the client gets the error for that. */
-static enum err_code answer_ended(struct request *request, void *arg, struct err *err)
-{
-    CLEANUP(run_row_clear) struct run_row run = {0};
-    enum err_code rc = find_response(request, &run, err);
-
-    (void)arg;
-    return rc ? rc : answer_uncancellable(request, &run, err);
 }
 
 /* Notifies the owner of the run, or claims the run and ends it here if it has no owner. ERR_CONFLICT if it
@@ -316,6 +304,6 @@ enum err_code api_response_cancel(struct request *request, struct err *err)
     rc = cancel(request_server(request), request_tenant(request), &run, err);
     if (rc && rc != ERR_CONFLICT)
         return rc;
-    run_end_await(request, &run, answer_ended);
+    run_end_await(request, &run, answer_uncancellable);
     return ERR_OK;
 }

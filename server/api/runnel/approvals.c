@@ -84,17 +84,31 @@ static enum err_code answer(struct request *request, struct approval_row *row)
     return ERR_OK;
 }
 
+/* The filter of a list. Without one it has all statuses. */
+static enum err_code read_status(const struct request *request,
+                                 enum approval_status *ret_status, struct err *err)
+{
+    static const char *const words[] = {"pending", "approved", "rejected", "expired", NULL};
+    const char *word = request_query(request, "status");
+
+    *ret_status = word ? approval_status_parse(word) : APPROVAL_STATUS_NONE;
+    return word && !*ret_status ? param_wrong_word(err, "status", word, words) : ERR_OK;
+}
+
 enum err_code api_approval_list(struct request *request, struct err *err)
 {
     struct approval_row *rows = NULL;
+    enum approval_status status = APPROVAL_STATUS_NONE;
     struct page page;
     size_t count = 0;
     bool more = false;
     enum err_code rc = param_page(request, &page, err);
 
     if (!rc)
-        rc = store_approval_list(request_server(request)->store, request_tenant(request), &page,
-                                 &rows, &count, &more, err);
+        rc = read_status(request, &status, err);
+    if (!rc)
+        rc = store_approval_list(request_server(request)->store, request_tenant(request),
+                                 status, &page, &rows, &count, &more, err);
     if (rc)
         return rc;
     answer_rows(request, rows, count, more, encode_approval);

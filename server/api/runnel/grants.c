@@ -21,14 +21,26 @@
 #include "server/params/params.h"
 #include "server/server.h"
 
+/* A conversation is stored as a thread. A grant that was made there shows the name that its client
+ * knows. `memory` is the caller's, for that name. */
+static const char *shown_scope_id(const struct grant_row *row, char memory[ID_SIZE])
+{
+    if (!row->of_response || !id_has_prefix(row->scope_id, "thread_") ||
+        strcmp(row->scope, "thread") != 0)
+        return row->scope_id;
+    encode_conversation_id(row->scope_id, memory);
+    return memory;
+}
+
 static json_t *encode_grant(const struct grant_row *row)
 {
     json_t *object = encode_new(row->id, "approval_grant", row->created_at);
     bool exact = strcmp(row->match, "exact") == 0;
     bool pattern = strcmp(row->match, "pattern") == 0;
+    char conversation[ID_SIZE];
 
     json_set_string(object, "scope", row->scope);
-    json_set_string(object, "scope_id", row->scope_id);
+    json_set_string(object, "scope_id", shown_scope_id(row, conversation));
     json_set_string(object, "tool", row->tool);
     json_set_string(object, "match", row->match);
     json_set_string(object, "arguments_hash", exact ? row->match_key : NULL);

@@ -15,7 +15,8 @@
  * A slow client must not slow its run down or fill the memory. What the socket does not take waits in
  * `waiting`, within a limit. Beyond it, or when nothing was taken for stream_stall_timeout, the client
  * is cut off. The run continues, and the client may join it again from the log. The limit does not
- * count the largest batch: a client that has just caught up can always receive one.
+ * count the largest batch: a client that has just caught up can always receive one. All slow clients
+ * together have a limit too (backlog.h).
  *
  * The end. The engine closes the sink; when `waiting` is empty, VERDICT_END is set and the connection
  * goes back to the library, which writes the last chunk and reads the next request. VERDICT_CUT makes
@@ -65,6 +66,7 @@ struct stream {
     /* The loop's. */
     struct loop_timer timer;
     uint64_t written_ns; /* when something was last written to the client */
+    size_t counted;      /* bytes of `waiting` in the backlog; in direct mode */
     size_t largest;     /* the largest batch so far: the limit is for what piles up behind it */
     bool ending;        /* close() was called */
     bool ticking;       /* the timer was started */
@@ -106,6 +108,14 @@ static size_t waiting_length(struct stream *stream)
     length = stream->waiting.length;
     lock_release(&stream->lock);
     return length;
+}
+
+/* Counts what waits in direct mode, after it has changed. */
+static void count_waiting(struct stream *stream)
+{
+    backlog_change(stream->suspended.http, &stream->suspended.backlog, stream->counted,
+                   stream->waiting.length);
+    stream->counted = stream->waiting.length;
 }
 
 /* True if `more` bytes would be more than may wait for the client. */
@@ -264,6 +274,7 @@ static void send_direct(struct stream *stream, const char *bytes, size_t length)
             cut_off(stream);
         else
             keep_chunk(stream, bytes, length);
+        count_waiting(stream);
         return;
     }
     (void)too_slow(stream, length);
@@ -272,11 +283,15 @@ static void send_direct(struct stream *stream, const char *bytes, size_t length)
         suspended_lose(&stream->suspended);
     else if (stream->waiting.length)
         follow_waiting(stream);
+    count_waiting(stream);
 }
 
 static void direct_ready(struct stream *stream)
 {
-    if (!flush(stream))
+    bool here = flush(stream);
+
+    count_waiting(stream);
+    if (!here)
         suspended_lose(&stream->suspended);
     else if (stream->ending && !stream->waiting.length)
         finish(stream);
@@ -298,6 +313,8 @@ static void send_portable(struct stream *stream, const char *bytes, size_t lengt
         cut_off(stream);
         return;
     }
+    /* Before the library can take it. */
+    backlog_change(stream->suspended.http, &stream->suspended.backlog, 0, length);
     lock_acquire(&stream->lock);
     buf_add(&stream->waiting, bytes, length);
     lock_release(&stream->lock);
@@ -316,6 +333,7 @@ static size_t take_waiting(struct stream *stream, char *to, size_t room)
         buf_consume(&stream->waiting, count);
     }
     lock_release(&stream->lock);
+    backlog_change(stream->suspended.http, &stream->suspended.backlog, count, 0);
     return count;
 }
 
@@ -378,12 +396,14 @@ static void lost(struct suspended *suspended)
 
     loop_timer_stop(suspended->loop, &stream->timer);
     set_verdict(stream, VERDICT_CUT);
-    if (stream->direct)
-        buf_clear(&stream->waiting);
     /* The library closes the socket only when its worker wakes for another reason, which may take a
      * minute if the worker has idle connections. The client is not to wait for that. */
     if (suspended->state == SUSPENDED_HERE)
         (void)shutdown(suspended->fd, SHUT_RDWR);
+    if (!stream->direct)
+        return;
+    buf_clear(&stream->waiting);
+    count_waiting(stream);
 }
 
 static void destroy(struct suspended *suspended)

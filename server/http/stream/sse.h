@@ -26,7 +26,8 @@
  *
  * Silence is filled with comments. They also reveal a client that vanished. A client that reads
  * too slowly is cut off when more than `stream_buffer` bytes wait for it, or nothing was taken
- * for `stream_stall_timeout`; its run goes on.
+ * for `stream_stall_timeout`, or all such clients together are too much (backlog.h); its run goes
+ * on.
  */
 
 struct MHD_Response;

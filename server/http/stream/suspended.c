@@ -47,6 +47,7 @@ static void remove_live(struct suspended *suspended)
     struct http *http = suspended->http;
 
     lock_acquire(&http->lock);
+    backlog_end(http, &suspended->backlog);
     if (suspended->prev)
         suspended->prev->next = suspended->next;
     else

@@ -6,6 +6,7 @@
 
 #include "core/event/sink.h"
 #include "core/net/loop.h"
+#include "server/http/stream/backlog.h"
 
 /*
  * suspended.h -- a connection on loan from libmicrohttpd to a loop.
@@ -58,6 +59,7 @@ struct suspended {
 
     struct suspended *prev, *next; /* in http->live; guarded by http's lock, as the next: */
     bool cut_posted;
+    struct backlog backlog;
 };
 
 /* Initializes a sink, held by the engine and the library. */

@@ -6,8 +6,8 @@
  * and the worker that resumes makes the text and sends it: to render a long response takes time that a
  * loop does not have.
  *
- * `status` and `object` have no lock. The loop writes them before it gives the connection back, and the
- * worker reads them after the library has resumed it, which orders the two.
+ * `answer` has no lock. The loop writes it before it gives the connection back, and the
+ * worker reads it after the library has resumed it, which orders the two.
  */
 
 #include "server/http/stream/wait.h"
@@ -19,8 +19,8 @@
 
 struct wait {
     struct suspended suspended;
-    int status; /* the loop's until the connection is given back, then the worker's */
-    json_t *object;
+    struct sink_answer
+        answer; /* the loop's until the connection is given back, then the worker's */
 };
 
 static struct wait *wait_of(struct suspended *suspended)
@@ -53,7 +53,7 @@ static void destroy(struct suspended *suspended)
 {
     struct wait *wait = wait_of(suspended);
 
-    json_decref(wait->object);
+    json_decref(wait->answer.object);
     free(wait);
 }
 
@@ -68,16 +68,15 @@ static void sink_events(struct sink *sink, const char *frames, size_t length)
 
 /* Of a lost client the connection is back already, and the worker may be reading: nothing is written
  * then. A second answer is dropped. */
-static void sink_answer(struct sink *sink, int status, json_t *object)
+static void take_answer(struct sink *sink, const struct sink_answer *answer)
 {
     struct wait *wait = wait_of_sink(sink);
 
-    if (wait->suspended.lost || wait->status) {
-        json_decref(object);
+    if (wait->suspended.lost || wait->answer.status) {
+        json_decref(answer->object);
         return;
     }
-    wait->status = status;
-    wait->object = object;
+    wait->answer = *answer;
 }
 
 static void sink_close(struct sink *sink)
@@ -90,7 +89,7 @@ static void sink_close(struct sink *sink)
 
 static const struct sink_ops sink_ops = {
     .events = sink_events,
-    .answer = sink_answer,
+    .answer = take_answer,
     .close = sink_close,
 };
 
@@ -113,11 +112,10 @@ bool wait_begin(struct wait *wait)
     return suspended_begin(&wait->suspended);
 }
 
-int wait_take(struct wait *wait, json_t **ret_object)
+void wait_take(struct wait *wait, struct sink_answer *ret_answer)
 {
-    *ret_object = wait->object;
-    wait->object = NULL;
-    return wait->status;
+    *ret_answer = wait->answer;
+    wait->answer.object = NULL;
 }
 
 void wait_forgotten(struct wait *wait)

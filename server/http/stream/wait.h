@@ -1,7 +1,6 @@
 #ifndef RUNNEL_SERVER_HTTP_STREAM_WAIT_H
 #define RUNNEL_SERVER_HTTP_STREAM_WAIT_H
 
-#include <jansson.h>
 #include <stdbool.h>
 
 #include "core/event/sink.h"
@@ -22,8 +21,8 @@ struct sink *wait_sink(struct wait *wait);
 /* Suspends the request's connection. False when the server stops. */
 bool wait_begin(struct wait *wait);
 
-/* After the connection came back: the status, or 0 without an answer. Takes the object. */
-int wait_take(struct wait *wait, json_t **ret_object);
+/* After the connection came back. The status is 0 without an answer. The object is the caller's. */
+void wait_take(struct wait *wait, struct sink_answer *ret_answer);
 
 /* The library has released the request. */
 void wait_forgotten(struct wait *wait);

@@ -20,7 +20,7 @@
  * to be closed, and reports `gone` once. The struct stays until the last holder has released it, because
  * an owner may have work with a thread. http_stop() waits for that (remove_open).
  *
- * Limits against a slow or hostile client are those of streams and bodies: stream_buffer,
+ * Limits against a slow or hostile client are those of streams and bodies: stream_buffer, stream_buffers,
  * stream_stall_timeout, body_timeout, max_body, max_bodies.
  */
 
@@ -88,6 +88,7 @@ struct websocket {
     struct loop_task attach, drain, cut;
     bool drain_posted, cut_posted; /* guarded by http's lock, as all below */
     unsigned posted;               /* how many of these two are posted and have not run */
+    struct backlog backlog;
     struct websocket *prev, *next; /* in http->websockets */
 };
 
@@ -107,6 +108,7 @@ static void remove_open(struct websocket *ws)
     struct http *http = ws->http;
 
     lock_acquire(&http->lock);
+    backlog_end(http, &ws->backlog);
     if (ws->prev)
         ws->prev->next = ws->next;
     else
@@ -330,6 +332,7 @@ void websocket_flush(struct websocket *ws)
     }
     if (!push(ws))
         return;
+    backlog_change(ws->http, &ws->backlog, ws->unsent, ws_codec_out(ws->codec)->length);
     ws->unsent = ws_codec_out(ws->codec)->length;
     shut_after_close(ws);
     follow_interest(ws);
@@ -631,6 +634,11 @@ void websocket_cut(struct websocket *ws)
     ws->cut_posted = true;
     ws->posted++;
     loop_post(ws->loop, &ws->cut);
+}
+
+struct backlog *websocket_backlog(struct websocket *ws)
+{
+    return &ws->backlog;
 }
 
 struct websocket *websocket_next(const struct websocket *ws)

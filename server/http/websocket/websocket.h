@@ -79,5 +79,6 @@ void websocket_release(struct websocket *websocket);
 void websocket_drain(struct websocket *websocket);
 void websocket_cut(struct websocket *websocket);
 struct websocket *websocket_next(const struct websocket *websocket);
+struct backlog *websocket_backlog(struct websocket *websocket);
 
 #endif

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "core/base/json.h"
+#include "core/run/catalog/tool_set.h"
 #include "server/complaint.h"
 #include "server/params/mcp_tool.h"
 #include "server/params/params.h"
@@ -23,6 +24,21 @@
  *
  * Names of functions are unique within a request, because a call of the model carries nothing else.
  */
+
+/* A required name of a tool. One name is the server's own: a run would take a call of the client's
+ * function for a person's answer. */
+static enum err_code check_name(const json_t *object, const char *path, const char **ret_name,
+                                struct err *err)
+{
+    const struct param_path param = param_key(path, "name");
+    enum err_code rc = param_name(object, path, "name", FUNCTION_NAME_LIMIT, ret_name, err);
+
+    if (rc || strcmp(*ret_name, RUN_APPROVAL_FUNCTION) != 0)
+        return rc;
+    return err_invalid(err, "invalid_value", param.text,
+                       "Invalid '%s': the name '" RUN_APPROVAL_FUNCTION "' is reserved.",
+                       param.text);
+}
 
 /* OpenAI checks the outermost type of any schema, and all of it only if the tool is strict. */
 static enum err_code check_function_schema(const json_t *function, const char *path,
@@ -60,7 +76,7 @@ static enum err_code check_function(const json_t *tool, const char *path, struct
     if (!rc)
         rc = param_string(function, inner.text, "description", PARAM_OPTIONAL, 0, &text, err);
     if (!rc)
-        rc = param_name(function, inner.text, "name", FUNCTION_NAME_LIMIT, &text, err);
+        rc = check_name(function, inner.text, &text, err);
     return rc ? rc : check_function_schema(function, inner.text, text, err);
 }
 
@@ -104,7 +120,7 @@ static enum err_code check_custom(const json_t *tool, const char *path, struct e
     const char *text;
     enum err_code rc;
 
-    rc = param_name(tool, path, "name", FUNCTION_NAME_LIMIT, &text, err);
+    rc = check_name(tool, path, &text, err);
     if (!rc)
         rc = param_string(tool, path, "description", PARAM_OPTIONAL, 0, &text, err);
     return rc;
@@ -112,7 +128,7 @@ static enum err_code check_custom(const json_t *tool, const char *path, struct e
 
 static enum err_code check_mcp(const json_t *tool, const char *path, struct err *err)
 {
-    return mcp_tool_check(tool, path, FUNCTION_NAME_LIMIT, err);
+    return mcp_tool_check(tool, path, err);
 }
 
 /* clang-format off */

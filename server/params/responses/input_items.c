@@ -230,6 +230,7 @@ static const struct input_field listed_fields[] = {
     {"description",  KIND_STRING, OPTIONAL, MCP_DESCRIPTION_LIMIT, "null", NULL, NULL},
     {"input_schema", KIND_ANY,    REQUIRED, 0, NULL, NULL, NULL},
     {"annotations",  KIND_ANY,    OPTIONAL, 0, "null", NULL, NULL},
+    {"runnel",       KIND_ANY,    OPTIONAL, 0, NULL, NULL, NULL},
     {0}};
 static const struct input_field list_tools_fields[] = {
     {"server_label", KIND_STRING, REQUIRED, 0, NULL, NULL, NULL},
@@ -371,6 +372,37 @@ static enum err_code check_image(const json_t *image, const char *path, struct e
     return param_missing(err, param_key(path, "image_url").text);
 }
 
+/* The alphabet of base64, and what may stand at its end. Missing padding is forgiven. */
+static bool is_base64(const char *text)
+{
+    size_t digits =
+        strspn(text, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/");
+    size_t padding = strspn(text + digits, "=");
+
+    return digits && digits % 4 != 1 && !text[digits + padding] &&
+           (!padding || (padding < 3 && (digits + padding) % 4 == 0));
+}
+
+/* The bytes of the file in base64, alone or as a data URL. */
+static enum err_code check_file_data(const json_t *file, const char *path, struct err *err)
+{
+    static const char mark[] = ";base64,";
+    struct param_path param = param_key(path, "file_data");
+    const char *data = json_get_string(file, "file_data", NULL);
+    const char *comma;
+
+    if (!data)
+        return ERR_OK;
+    comma = strncmp(data, "data:", 5) == 0 ? strstr(data, mark) : NULL;
+    if (is_base64(comma ? comma + strlen(mark) : data))
+        return ERR_OK;
+    return err_invalid(
+        err, "invalid_value", param.text,
+        "Invalid '%s'. Expected base64-encoded content, or a base64-encoded data URL "
+        "(e.g. 'data:application/pdf;base64,cGRmIGJ5dGVzIGhlcmU=').",
+        param.text);
+}
+
 static enum err_code check_file(const json_t *file, const char *path, struct err *err)
 {
     static const char *const texts[] = {"file_id", "file_data", "file_url", "filename"};
@@ -380,6 +412,8 @@ static enum err_code check_file(const json_t *file, const char *path, struct err
 
     for (size_t i = 0; !rc && i < COUNT_OF(texts); i++)
         rc = param_string(file, path, texts[i], PARAM_OPTIONAL, 0, &text, err);
+    if (!rc)
+        rc = check_file_data(file, path, err);
     if (rc || !json_absent(json_object_get(file, "file_data")) ||
         !json_absent(json_object_get(file, "file_url")))
         return rc;

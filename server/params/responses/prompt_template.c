@@ -9,6 +9,7 @@
 #include "core/domain/rows.h"
 #include "core/run/catalog/tool_secrets.h"
 #include "core/run/catalog/tool_set.h"
+#include "core/run/catalog/unavailable.h"
 #include "server/complaint.h"
 #include "server/params/params.h"
 #include "server/params/responses/response_input.h"
@@ -174,9 +175,12 @@ static enum err_code parse_messages(const json_t *body, json_t *template, struct
 static enum err_code check_tools(const json_t *template, struct err *err)
 {
     const struct run_settings unset = {0};
+    json_t *list = json_object_get(template, "tools");
     struct tool_set tools = {0};
-    enum err_code rc = tool_set_init(&tools, json_object_get(template, "tools"), &unset, err);
+    enum err_code rc = unavailable_tools_check(list, err);
 
+    if (!rc)
+        rc = tool_set_init(&tools, list, &unset, err);
     tool_set_clear(&tools);
     return rc;
 }

@@ -316,7 +316,8 @@ static bool is_covered(const struct response_approvals *approvals, size_t i)
                         row->definition);
 }
 
-static enum err_code answer_one(struct response_approvals *approvals, size_t i, struct err *err)
+static enum err_code answer_one(const struct run_settings *settings,
+                                struct response_approvals *approvals, size_t i, struct err *err)
 {
     const struct approval_row *row = &approvals->rows[i];
     const json_t *given = answer_to(approvals, i);
@@ -334,6 +335,8 @@ static enum err_code answer_one(struct response_approvals *approvals, size_t i, 
         answer->reason = row->reason;
     } else if (is_covered(approvals, i)) {
         answer->approve = true;
+    } else if (settings->approval.rejects_pending) {
+        answer->reason = "The approval request was not answered.";
     } else {
         return err_set_api(err, ERR_INVALID, NULL, "input",
                            "No approval response found for approval request %.64s.", row->id);
@@ -383,6 +386,7 @@ static enum err_code remember(const struct run_load *load, struct response_appro
 
 /* Requests with an answer come first, because their grants may cover the others. */
 static enum err_code answer_all(const struct run_load *load,
+                                const struct run_settings *settings,
                                 struct response_approvals *approvals, struct err *err)
 {
     enum err_code rc = ERR_OK;
@@ -391,13 +395,13 @@ static enum err_code answer_all(const struct run_load *load,
     for (size_t i = 0; !rc && i < approvals->count; i++) {
         if (!answer_to(approvals, i))
             continue;
-        rc = answer_one(approvals, i, err);
+        rc = answer_one(settings, approvals, i, err);
         if (!rc)
             rc = remember(load, approvals, i, err);
     }
     for (size_t i = 0; !rc && i < approvals->count; i++) {
         if (!answer_to(approvals, i))
-            rc = answer_one(approvals, i, err);
+            rc = answer_one(settings, approvals, i, err);
     }
     return rc;
 }
@@ -539,7 +543,7 @@ enum err_code response_approvals_settle(const struct run_load *load,
                                         const struct run_settings *settings,
                                         struct response_approvals *approvals, struct err *err)
 {
-    enum err_code rc = answer_all(load, approvals, err);
+    enum err_code rc = answer_all(load, settings, approvals, err);
 
     return rc || !approvals->count ? rc : check_offered(settings, approvals, err);
 }

@@ -18,7 +18,8 @@
  *
  *   by an mcp_approval_response in the input,
  *   earlier, by way of /v1/runnel/approvals,
- *   or by a grant with patterns that another of these answers makes.
+ *   or by a grant with patterns that another of these answers makes,
+ *   or as rejected, if the request says so of those that it leaves pending.
  *
  * The answers are stored, and go into the settings of the new run, which executes the approved calls.
  *

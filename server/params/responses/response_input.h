@@ -38,17 +38,4 @@ enum err_code response_items_decode(const json_t *object, const char *key, enum 
                                     struct item_row **ret_items, size_t *ret_count,
                                     struct err *err) MUST_CHECK;
 
-/* An output of the local shell may name its call by the id of the item instead of the call id. Replaces
- * these by call ids, in place. `chain` is the past, also below. */
-void response_calls_name(const struct item_row *chain, size_t chain_count,
-                         struct item_row *input, size_t input_count);
-
-/* Every client call must have one output of the matching type, and every new output a call:
- *   No tool output found for function call call_X.
- *   No tool call found for custom tool call output with call_id call_X.
- * A call that a run of a thread left open when it ended needs no output. */
-enum err_code response_calls_check(const struct item_row *chain, size_t chain_count,
-                                   const struct item_row *input, size_t input_count,
-                                   struct err *err) MUST_CHECK;
-
 #endif

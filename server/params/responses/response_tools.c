@@ -9,7 +9,6 @@
 #include "server/params/strict_schema.h"
 
 #define TOOL_NAME_LIMIT ((size_t)128)
-#define LABEL_LIMIT     ((size_t)256)
 #define TYPE_LIMIT      ((size_t)64)
 
 /*
@@ -173,7 +172,7 @@ static enum err_code check_search(const json_t *tool, const char *path, struct e
 
 static enum err_code check_mcp(const json_t *tool, const char *path, struct err *err)
 {
-    return mcp_tool_check(tool, path, LABEL_LIMIT, err);
+    return mcp_tool_check(tool, path, err);
 }
 
 /* NULL: of these tools only the type is checked. */

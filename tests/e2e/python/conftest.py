@@ -1,5 +1,6 @@
 import atexit
 import functools
+import itertools
 import pathlib
 import shutil
 import tempfile
@@ -147,6 +148,9 @@ def statements(database):
     return statements
 
 
+DIRECTORIES = itertools.count(1)  # of the servers of single tests
+
+
 @pytest.fixture
 def start_server(binary, scratch, upstream, recorder, request, discard, database):
     """start_server(run_expiry=1) -> a server of the test's own, ended with the test. It has a new database,
@@ -156,7 +160,9 @@ def start_server(binary, scratch, upstream, recorder, request, discard, database
     def start(embedded=False, **settings):
         if not embedded:
             settings.setdefault("database_url", database.new())
-        directory = scratch / f"{request.node.name.translate(str.maketrans('[]/', '---'))[:40]}-{len(servers)}"
+        # Cut, because the path of a socket has at most 107 bytes; numbered, because cut names are alike.
+        name = request.node.name.translate(str.maketrans("[]/", "---"))[:40]
+        directory = scratch / f"{name}-{next(DIRECTORIES)}"
         directory.mkdir(mode=0o755)
         settings.setdefault("upstream_url", upstream.url)
         server = Server(binary, directory, recorder=recorder, **settings)

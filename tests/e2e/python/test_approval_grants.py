@@ -146,7 +146,8 @@ def test_a_conversation_is_the_scope_of_its_answers(go, go_on, client, http):
     # A chain that leaves the conversation keeps the grants of that moment.
     remembered(go(before=done))
     listed = http.get(f"{GRANTS}?scope=thread&scope_id={here['conversation']}").json()["data"]
-    assert [one["id"] for one in listed] == [grant]
+    assert [(one["id"], one["scope_id"]) for one in listed] == [(grant, here["conversation"])]
+    assert http.get(f"{GRANTS}/{grant}").json()["scope_id"] == here["conversation"]
     client.conversations.delete(here["conversation"])
     assert http.get(f"{GRANTS}/{grant}").status_code == 404
 

@@ -250,6 +250,31 @@ def test_every_approval_request_must_be_answered(ask, go_on, log):
     assert log.lines() == []
 
 
+@pytest.mark.feature("F45")
+def test_a_request_may_reject_what_it_leaves_unanswered(client, go_on, http, upstream, log):
+    """As a person does who types on instead of answering. Nothing of it is remembered."""
+    asks_for(upstream, *[call("test_count", i + 1, path=log.name, text=f"{i}") for i in range(2)])
+    asked = client.responses.create(model="demo", input="go", tools=[TEST])
+    first, second = questions(asked)
+    typed = {"role": "user", "content": "well?"}
+    refused(lambda: go_on(asked, typed, answer(first)))
+    reject = {"runnel": {"approval": {"pending": "reject"}}}
+    done = go_on(asked, typed, answer(first), extra_body=reject)
+    assert done.status == "completed" and log.lines() == ["call_1"]
+    assert {one.runnel["status"]: one.output for one in calls_of(done)} == {
+        "success": "0", "execution_rejected": None}
+    sent = tool_outputs_in(upstream.chats()[-1])
+    assert sent["call_1"] == "0" and json.loads(sent["call_2"]) == {
+        "status": "rejected", "message": "The approval request was not answered."}
+    shown = [http.get(f"/v1/runnel/approvals/{one.id}").json() for one in (first, second)]
+    assert [(one["status"], one["reason"], one["used_by"]) for one in shown] == [
+        ("approved", None, done.id), ("rejected", "The approval request was not answered.", done.id)]
+    assert http.post(f"/v1/runnel/approvals/{second.id}", json={"approve": True}).status_code == 409
+    assert not http.get(f"/v1/runnel/approval_grants?scope_id={done.id}").json()["data"][1:]
+    error = refused(lambda: go_on(asked, extra_body={"runnel": {"approval": {"pending": "allow"}}}))
+    assert error["param"] == "runnel.approval.pending"
+
+
 def test_an_answer_needs_its_approval_request(ask, go_on, client):
     asked = ask()
     (question,) = questions(asked)

@@ -139,8 +139,17 @@ def test_without_an_approver_it_is_refused(client, upstream, log):
 
 def test_the_name_of_the_approval_function_is_reserved(client):
     function = {"type": "function", "function": {"name": "runnel_approval"}}
-    run = begin(client, [function])
-    assert run.status == "failed" and "reserved" in run.last_error.message
+    custom = {"type": "custom", "name": "runnel_approval"}
+    assistant = client.beta.assistants.create(model="demo")
+    thread = client.beta.threads.create()
+    for make in [lambda tools: client.beta.assistants.create(model="demo", tools=tools),
+                 lambda tools: client.beta.assistants.update(assistant.id, tools=tools),
+                 lambda tools: client.beta.threads.runs.create(
+                     thread.id, assistant_id=assistant.id, tools=tools)]:
+        for tool, param in [(function, "tools[0].function.name"), (custom, "tools[0].name")]:
+            with pytest.raises(openai.BadRequestError, match="'runnel_approval' is reserved") as refused:
+                make([tool])
+            assert refused.value.body["param"] == param
     with pytest.raises(openai.BadRequestError) as refused:
         client.responses.create(model="demo", input="x", tools=[
             {"type": "function", "name": "runnel_approval", "parameters": {}}])
@@ -158,6 +167,29 @@ def test_an_approval_request_is_in_the_list(client, http, upstream, log):
     submit(client, run, {question.id: "true"})
     shown = http.get(path).json()
     assert shown["status"] == "approved" and shown["used_by"] == run.id
+
+
+@pytest.mark.feature("F44")
+def test_the_list_is_filtered_by_status(client, http, upstream, log):
+    """Also while it changes: a client may answer the requests that it pages through."""
+    asks_for(upstream, *[call("test_count", i + 1, path=log.name, text=f"{i}") for i in range(5)])
+    run = begin(client, [TEST])
+    ids = [question.id for question in asked(run)]
+    def of_run(status, after=None):
+        page = http.get(f"/v1/runnel/approvals?order=asc&limit=100&status={status}"
+                        + (f"&after={after}" if after else "")).json()
+        assert {one["status"] for one in page["data"]} <= {status}
+        return [one["id"] for one in page["data"] if one["run_id"] == run.id]
+    assert of_run("pending") == ids and of_run("approved") == of_run("rejected") == []
+    decide(http, ids[0], approve=True)
+    decide(http, ids[1], approve=False)
+    assert (of_run("pending"), of_run("approved"), of_run("rejected")) == (ids[2:], ids[:1], ids[1:2])
+    assert of_run("pending", after=ids[1]) == ids[2:]
+    client.beta.threads.runs.cancel(run.id, thread_id=run.thread_id)
+    assert of_run("expired") == ids[2:] and of_run("pending") == []
+    refused = http.get("/v1/runnel/approvals?status=open")
+    assert refused.status_code == 400 and refused.json()["error"]["param"] == "status"
+    assert refused.json()["error"]["message"].startswith("Invalid value: 'open'. Supported values are: 'pending'")
 
 
 def decide(http, id, **answer):

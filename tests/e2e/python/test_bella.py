@@ -9,6 +9,7 @@ import json
 
 import pytest
 
+from harness.failures import failed_response
 from harness.recorder import parse_events
 from harness.server import eventually
 from harness.tools import GRAMMAR, PARIS, WEATHER, WEATHER_FLAT, WEATHER_RULES, call
@@ -123,11 +124,9 @@ def test_bella_B1_items_of_an_earlier_response_may_be_sent_again(client, upstrea
 
 def test_bella_B2_a_failed_response_says_failed_when_it_is_read_again(client, upstream):
     upstream.answer(fault={"kind": "status", "status": 400})
-    made = client.responses.create(model="demo", input="go")
-    kept = client.responses.retrieve(made.id)
-    for response in (made, kept):
-        assert response.status == "failed" and response.error.code == "invalid_prompt"
-        assert response.completed_at is None
+    error, kept = failed_response(client, input="go")
+    assert error.code == kept.error.code == "invalid_prompt"
+    assert kept.status == "failed" and kept.completed_at is None
 
 
 def test_bella_B7_a_local_shell_call_is_answered_by_its_own_output(client, upstream):

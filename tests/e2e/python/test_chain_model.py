@@ -4,6 +4,7 @@ The seeds are fixed, so that a run of the checks says something about the change
 `tests/e2e/run.sh BUILD_DIR --walk MINUTES` takes fresh ones; RUNNEL_SEED=... repeats a walk.
 """
 
+import dataclasses
 import json
 import os
 import random
@@ -12,7 +13,8 @@ import httpx2
 import pytest
 
 from harness.chain_model import (Conversation, Item, Project, Refused, Response, as_json, chat,
-                                 check_calls, looks_like, open_calls)
+                                 looks_like, match_calls, open_calls)
+from harness.failures import HEADER, kept_failure
 from harness.patience import patience
 from harness.server import eventually
 from harness.tools import GRAMMAR, WEATHER_FLAT
@@ -78,7 +80,7 @@ class Walk:
         return items
 
     def answers(self, received):
-        """Outputs of what waits for one; seldom not all, or one too many."""
+        """Outputs of what waits for one; seldom not all, or one too many, or one again."""
         waiting = open_calls(received)
         items = [self.output(call) for call in waiting.values()]
         items = [item for item, call in zip(items, waiting.values())
@@ -87,6 +89,10 @@ class Walk:
             items.pop(self.random.randrange(len(items)))
         if self.chance(2):
             items.append(self.output(self.call()))
+        known = [item for item in [*received, *items] if item.kind == "output"]
+        if known and self.chance(6):
+            again = self.random.choice(known)
+            items.append(dataclasses.replace(again, text=again.text if self.chance(80) else "no"))
         self.random.shuffle(items)
         return items
 
@@ -198,7 +204,7 @@ class Walk:
         try:
             received = self.project.context(previous and previous.id, conversation and conversation.id)
             new = self.project.resolve(given, received, ("input", self.count, self.who))
-            check_calls(received, new)
+            new = match_calls(received, new)
         except Refused as refused:
             self.upstream.script({"answer": {"text": "Never said."}})
             self.expect_refusal(refused, "POST", "/responses", body)
@@ -235,7 +241,8 @@ class Walk:
         (asked,) = self.upstream.chats()
         assert asked["messages"] == expected
         assert made["status"] == status, made
-        self.name(said, made["output"])
+        if made["output"] is not None:
+            self.name(said, made["output"])
         if body.get("store") is False:
             return
         self.name(new, self.listed(f"/responses/{made['id']}/input_items"))
@@ -245,9 +252,18 @@ class Walk:
         if conversation and status != "failed":
             conversation.items += new + said
 
+    def failure_of(self, answer):
+        """Without a stored response nobody can say what its output was."""
+        if HEADER in answer.headers:
+            return kept_failure(self.clients[self.who], answer)
+        return {"status": "failed", "output": None}
+
     def end_of(self, body):
         if not body.get("stream"):
-            made = self.expect("POST", "/responses", body)
+            answer = self.ask("POST", "/responses", body)
+            if answer.status_code != 200:
+                return self.failure_of(answer)
+            made = answer.json()
             if made["background"]:
                 made = eventually(lambda: self.expect("GET", f"/responses/{made['id']}"),
                                   lambda now: now["status"] not in ("queued", "in_progress"))

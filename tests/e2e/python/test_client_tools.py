@@ -322,7 +322,7 @@ OUTPUTS = {
                    "No tool call found for custom tool call output with call_id call_2."),
     "twice": ([{"type": "function_call_output", "call_id": "call_2", "output": "x"},
                {"type": "function_call_output", "call_id": "call_2", "output": "y"}],
-              "No tool call found for function call output with call_id call_2."),
+              "The function call call_2 was already answered with another output."),
     "one of two": ([{"type": "function_call_output", "call_id": "call_2", "output": "x"}],
                    "No tool output found for shell call call_1."),
 }
@@ -342,14 +342,68 @@ def test_outputs_of_another_type_are_refused(client, upstream, name):
     assert len(upstream.chats()) == asked
 
 
-def test_an_answered_call_is_not_answered_again_later(client, upstream):
+SUN = {"type": "function_call_output", "call_id": "call_1", "output": "sun"}
+
+
+def test_an_output_that_is_sent_again_is_ignored(client, upstream):
+    """Semantic Kernel sends the outputs of all rounds again in each round of a chain."""
     asks(upstream, ("get_weather", {"city": "Oslo"}))
-    output = {"type": "function_call_output", "call_id": "call_1", "output": "sun"}
     first = client.responses.create(model="demo", input="go", tools=[WEATHER_FLAT])
-    second = client.responses.create(model="demo", previous_response_id=first.id, input=[output])
-    with pytest.raises(openai.BadRequestError, match="No tool call found for function call"):
-        client.responses.create(model="demo", previous_response_id=second.id, input=[output])
-    client.responses.create(model="demo", previous_response_id=first.id, input=[output])
+    second = client.responses.create(model="demo", previous_response_id=first.id, input=[SUN])
+    upstream.script({"answer": {"text": "Done."}})
+    later = client.responses.create(
+        model="demo", previous_response_id=second.id,
+        input=[{**SUN, "id": "fc_1", "status": "completed"}, {"role": "user", "content": "Well?"}])
+    assert later.output_text == "Done."
+    assert [item.type for item in client.responses.input_items.list(later.id)] == ["message"]
+    assert [m["role"] for m in upstream.chats()[-1]["messages"]] == [
+        "user", "assistant", "tool", "assistant", "user"]
+    client.responses.create(model="demo", previous_response_id=first.id, input=[SUN])
+
+
+def test_an_output_that_is_sent_twice_at_once_counts_once(client, upstream):
+    asks(upstream, ("get_weather", {"city": "Oslo"}))
+    first = client.responses.create(model="demo", input="go", tools=[WEATHER_FLAT])
+    upstream.script({"answer": {"text": "Done."}})
+    second = client.responses.create(model="demo", previous_response_id=first.id,
+                                     input=[SUN, {"role": "user", "content": "Well?"}, SUN])
+    assert [item.type for item in client.responses.input_items.list(second.id, order="asc")] == [
+        "function_call_output", "message"]
+    assert sent(upstream)[1] == ["sun"]
+
+
+def test_a_history_that_the_client_keeps_may_have_an_output_twice(client, upstream):
+    call = {"type": "function_call", "call_id": "call_1", "name": "get_weather",
+            "arguments": "{}"}
+    client.responses.create(model="demo", tools=[WEATHER_FLAT], input=[
+        {"role": "user", "content": "go"}, call, SUN,
+        {**SUN, "output": [{"type": "input_text", "text": "sun"}]}, call, {**SUN, "output": "rain"}])
+    assert sent(upstream)[1] == ["sun", "rain"]
+
+
+@pytest.mark.parametrize("output", [
+    "rain", [{"type": "input_image", "image_url": PICTURE, "detail": "auto"}]])
+def test_an_answered_call_is_not_answered_otherwise(client, upstream, output):
+    asks(upstream, ("get_weather", {"city": "Oslo"}))
+    first = client.responses.create(model="demo", input="go", tools=[WEATHER_FLAT])
+    second = client.responses.create(model="demo", previous_response_id=first.id, input=[SUN])
+    with pytest.raises(openai.BadRequestError) as caught:
+        client.responses.create(model="demo", previous_response_id=second.id,
+                                input=[{**SUN, "output": output}])
+    assert caught.value.body["message"] == (
+        "The function call call_1 was already answered with another output.")
+    assert caught.value.param == "input"
+
+
+def test_a_patch_that_failed_is_no_repeat_of_one_that_was_applied(client, upstream):
+    asks(upstream, ("apply_patch", {"type": "delete_file", "path": "a"}))
+    done = {"type": "apply_patch_call_output", "call_id": "call_1", "status": "completed"}
+    first = client.responses.create(model="demo", input="go", tools=[PATCH])
+    second = client.responses.create(model="demo", previous_response_id=first.id, input=[done])
+    client.responses.create(model="demo", previous_response_id=second.id, input=[done])
+    with pytest.raises(openai.BadRequestError, match="apply patch call call_1 was already answered"):
+        client.responses.create(model="demo", previous_response_id=second.id,
+                                input=[{**done, "status": "failed"}])
 
 
 # ---- The choice among them ----
@@ -361,7 +415,7 @@ def test_only_allowed_tools_may_be_called(client, upstream):
     asks(upstream, ("shell", {"commands": ["ls"]}), ("get_weather", {"city": "Oslo"}))
     made = client.responses.create(model="demo", input="go", tools=[SHELL, WEATHER_FLAT, BASIC],
                                    tool_choice=ALLOW)
-    assert set(offered(upstream.chats()[0])) == {"shell"}
+    assert {"shell", "get_weather", "datetime"} < set(offered(upstream.chats()[0]))
     assert "tool_choice" not in upstream.chats()[0]
     refused = [item for item in made.output if item.type == "mcp_call"]
     assert [item.name for item in refused] == ["get_weather"] and refused[0].error
@@ -376,7 +430,7 @@ def test_allowed_tools_may_be_required_once(client, upstream):
                                    tool_choice=choice)
     first, second = upstream.chats()
     assert first["tool_choice"] == "required" and "tool_choice" not in second
-    assert set(offered(first)) == set(offered(second)) and "shell" not in offered(second)
+    assert first["tools"] == second["tools"] and {"shell", "datetime"} < set(offered(second))
     assert made.output_text == "Done."
 
 

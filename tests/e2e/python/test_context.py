@@ -6,6 +6,7 @@ import httpx2
 import openai
 import pytest
 
+from harness.failures import failed_response
 from harness.ranks import rank_file
 from harness.server import eventually
 from harness.tools import WEATHER_FLAT, call, then_says
@@ -175,6 +176,76 @@ def test_an_estimate_refuses_nothing(configured):
     assert responses.create(model="demo", input=long("q", 60)).status == "completed"
 
 
+# ---- The limit of items ----
+
+def refused_as_too_many(ask, limit):
+    with pytest.raises(openai.BadRequestError) as caught:
+        ask()
+    assert caught.value.body == {
+        "message": f"Your input has more than {limit} items of history, which is this server's limit "
+                   "(max_items). Set truncation to 'auto' to leave out the oldest ones.",
+        "type": "invalid_request_error", "param": "input", "code": "context_length_exceeded"}
+
+
+@pytest.fixture
+def short(start_server, upstream):
+    """A server whose responses read four items of history."""
+    upstream.script(SUMMARY, ANSWER)
+    return start_server(max_items=4)
+
+
+@pytest.mark.parametrize("store", ["chain", "conversation"])
+def test_too_many_items_are_refused(short, upstream, store):
+    client = short.sdk()
+    last, beside = None, {}
+    if store == "conversation":
+        beside = {"conversation": client.conversations.create().id}
+
+    def ask(text, **body):
+        chain = {} if beside else {"previous_response_id": last and last.id}
+        return client.responses.create(model="demo", input=text, **chain, **beside, **body)
+    last = ask([{"role": "developer", "content": "Rule."}, user("a"), user("b")])
+    last = ask("c")
+    upstream.forget()
+    refused_as_too_many(lambda: ask("d"), 4)
+    refused_as_too_many(lambda: ask("d", background=True), 4)
+    counted = {"previous_response_id": last.id} if not beside else beside
+    refused_as_too_many(lambda: client.responses.input_tokens.count(
+        model="demo", input="d", **counted), 4)
+    assert upstream.chats() == []
+    ask("d", truncation="auto")
+    assert [text for _, text in sent(upstream)] == ["Rule.", "b", "Fine.", "c", "Fine.", "d"]
+
+
+def test_new_input_is_not_history(short, upstream):
+    responses = short.sdk().responses
+    first = responses.create(model="demo", input=[user(letter) for letter in "abc"])
+    responses.create(model="demo", input=[user(letter) for letter in "defghi"],
+                     previous_response_id=first.id)
+    assert [text for _, text in sent(upstream)] == [*"abc", "Fine.", *"defghi"]
+
+
+def test_what_a_compaction_replaces_is_not_history(short, upstream):
+    responses = short.sdk().responses
+    first = responses.create(model="demo", input=[user(letter) for letter in "abc"])
+    second = responses.create(model="demo", previous_response_id=first.id, input=[
+        user("d"), {"type": "compaction_trigger"}])
+    third = responses.create(model="demo", input="e", previous_response_id=second.id)
+    assert third.status == "completed" and sent(upstream)[-1] == ("user", "e")
+
+
+def test_a_run_leaves_out_the_oldest_messages_but_no_rules(short, upstream):
+    client = short.sdk()
+    thread = client.conversations.create(items=[
+        {"type": "message", "role": "developer", "content": "Rule."},
+        *({"type": "message", **user(letter)} for letter in "abcdef")])
+    assistant = client.beta.assistants.create(model="demo")
+    run = client.beta.threads.runs.create_and_poll(
+        thread_id="thread_" + thread.id.removeprefix("conv_"), assistant_id=assistant.id)
+    assert run.status == "completed"
+    assert [text for _, text in sent(upstream)] == ["Rule.", *"cdef"]
+
+
 # ---- Compaction inside a response ----
 
 def test_a_long_context_is_compacted_before_the_turn(responses, upstream):
@@ -281,9 +352,9 @@ def test_without_a_threshold_the_models_limit_counts(configured):
 
 def test_a_model_that_does_not_summarize_fails_the_response(client, upstream):
     upstream.script({"match": {"user": SUMMARY_REQUEST}, "answer": {"text": ""}}, ANSWER)
-    answer = client.responses.create(model="demo", context_management=managed(), input=[
+    error, answer = failed_response(client, context_management=managed(), input=[
         user("Hello"), assistant(long("b", 1200)), user("x")])
-    assert answer.status == "failed"
+    assert error.status_code == 500
     assert answer.error.message == "The model did not summarize the conversation."
 
 

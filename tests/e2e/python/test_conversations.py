@@ -6,6 +6,7 @@ import threading
 import openai
 import pytest
 
+from harness.failures import failed_response
 from harness.server import eventually
 from harness.tools import PARIS, WEATHER, WEATHER_FLAT, WEATHER_RULES
 from test_responses import texts_of
@@ -336,6 +337,21 @@ def test_calls_are_answered_in_the_conversation(conversations, responses, upstre
         ["message", "function_call", "function_call_output", "message"]
 
 
+def test_an_output_that_the_conversation_has_is_not_added_again(conversations, responses, upstream):
+    upstream.script(*WEATHER_RULES)
+    made = conversations.create()
+    responses.create(model="demo", input="Weather?", tools=[WEATHER_FLAT], conversation=made.id)
+    output = {"type": "function_call_output", "call_id": PARIS["id"], "output": "sunny"}
+    for _ in range(2):
+        said = responses.create(model="demo", tools=[WEATHER_FLAT], conversation=made.id,
+                                input=[output])
+        assert said.output_text == "It is sunny."
+    assert [item.type for item in conversations.items.list(made.id, order="asc")] == \
+        ["message", "function_call", "function_call_output", "message", "message"]
+    with pytest.raises(openai.BadRequestError, match="was already answered with another output"):
+        responses.create(model="demo", conversation=made.id, input=[{**output, "output": "rainy"}])
+
+
 def test_an_output_may_be_added_to_the_conversation(conversations, responses, upstream):
     upstream.script(*WEATHER_RULES)
     made = conversations.create()
@@ -374,14 +390,17 @@ def test_an_incomplete_answer_is_kept(conversations, responses, upstream):
 
 
 @pytest.mark.parametrize("background", [False, True])
-def test_a_failed_response_adds_nothing(conversations, responses, upstream, background):
+def test_a_failed_response_adds_nothing(client, conversations, responses, upstream, background):
     made = conversations.create(items=[say("before")])
     upstream.answer(fault={"kind": "status", "status": 400,
                            "body": '{"error":{"message":"no"}}'})
-    response = responses.create(model="demo", input="Hi", conversation=made.id,
-                                background=background)
-    response = eventually(lambda: responses.retrieve(response.id),
-                          lambda now: now.status == "failed")
+    body = {"model": "demo", "input": "Hi", "conversation": made.id}
+    if background:
+        response = responses.create(**body, background=True)
+        response = eventually(lambda: responses.retrieve(response.id),
+                              lambda now: now.status == "failed")
+    else:
+        _, response = failed_response(client, **body)
     assert response.conversation.id == made.id
     assert texts_in(conversations, made.id) == [("user", "before")]
     upstream.answer(text="Fine.")

@@ -4,6 +4,7 @@ both faces; and what goes up that only this dialect has words for."""
 import json
 import subprocess
 
+import openai
 import pytest
 
 from harness.recorder import parse_events
@@ -221,7 +222,7 @@ def native(client):
 def test_the_model_gets_the_request(native, upstream):
     custom = {**GRAMMAR, "format": {"type": "grammar", "syntax": "lark", "definition": "start: X"}}
     native(instructions="Be brief.", temperature=0.5, top_p=0.9, max_output_tokens=100,
-           parallel_tool_calls=False, tools=[WEATHER_FLAT, custom],
+           parallel_tool_calls=False, service_tier="flex", tools=[WEATHER_FLAT, custom],
            tool_choice={"type": "function", "name": "get_weather"},
            reasoning={"effort": "low", "summary": "auto"},
            text={"format": {"type": "json_schema", "name": "x", "strict": True,
@@ -238,7 +239,7 @@ def test_the_model_gets_the_request(native, upstream):
     assert asked["store"] is False and asked["stream"] is True
     assert asked["include"] == ["reasoning.encrypted_content"]
     assert (asked["temperature"], asked["top_p"], asked["max_output_tokens"]) == (0.5, 0.9, 100)
-    assert asked["parallel_tool_calls"] is False
+    assert asked["parallel_tool_calls"] is False and asked["service_tier"] == "flex"
     assert asked["reasoning"] == {"effort": "low", "summary": "auto"}
     assert asked["tools"][0] == {**WEATHER_FLAT, "type": "function"}
     assert asked["tools"][1] == custom
@@ -336,9 +337,11 @@ def test_an_upstreams_refusal_reaches_the_client(native, upstream):
     upstream.answer(fault={"kind": "status", "status": 400, "body": {"error": {
         "message": "Your input exceeds the context window of this model.",
         "type": "invalid_request_error", "param": "input", "code": "context_length_exceeded"}}})
-    made = native()
-    assert made.status == "failed"
-    assert made.error.message == "Your input exceeds the context window of this model."
+    with pytest.raises(openai.BadRequestError) as raised:
+        native()
+    assert raised.value.body == {
+        "message": "Your input exceeds the context window of this model.",
+        "type": "invalid_request_error", "param": "input", "code": "context_length_exceeded"}
 
 
 def test_an_unknown_dialect_is_refused(binary, tmp_path):

@@ -60,6 +60,62 @@ def test_text_between_the_pieces_of_a_call_waits_for_its_end(ask):
     assert message["content"][0]["text"] == "By the way, hello."
 
 
+ROME = {"name": "get_weather", "arguments": '{"city":"Rome"}'}
+
+
+def test_blanks_among_calls_are_not_shown(ask):
+    items = ask([piece(0, **ROME), {"content": "\n"}, piece(1, **ROME), {"content": " \n"},
+                 {"content": "\n"}], [WEATHER_FLAT])
+    assert [item["type"] for item in items] == ["function_call", "function_call"]
+
+
+AMONG = {  # between two calls, behind them, and what of both the model is sent
+    "blanks": (["\n"], [" \n"], None),
+    "words": (["And"], ["Wait."], "And\n\nWait."),
+    "two messages": (["And", {"reasoning_content": "Hm."}, "then"], ["."], "And\n\nthen\n\n."),
+}
+
+
+@pytest.mark.parametrize("name", AMONG)
+def test_calls_with_words_among_them_are_one_turn(raw_server, raw_model, name):
+    """Of a run, and of a history that the client keeps."""
+    between, behind, sent = AMONG[name]
+    pieces = [piece(0, **ROME), *between, piece(1, **ROME), *behind]
+    raw_model.answers[:] = 2 * [[{"content": p} if isinstance(p, str) else p for p in pieces],
+                                [{"content": "Done."}]]
+    raw_model.chats.clear()
+    client = raw_server.sdk()
+    assistant = client.beta.assistants.create(model="demo", tools=[WEATHER])
+    thread = client.beta.threads.create(messages=[{"role": "user", "content": "go"}])
+    run = client.beta.threads.runs.create_and_poll(
+        thread_id=thread.id, assistant_id=assistant.id, poll_interval_ms=20)
+    calls = run.required_action.submit_tool_outputs.tool_calls
+    steps = client.beta.threads.runs.steps.list(run.id, thread_id=thread.id).data
+    (step,) = [step for step in steps if step.type == "tool_calls"]
+    assert step.status == "in_progress"
+    assert [call.id for call in step.step_details.tool_calls] == ["call_0", "call_1"]
+    assert all(s.status == "completed" for s in steps if s is not step)
+    run = client.beta.threads.runs.submit_tool_outputs_and_poll(
+        run_id=run.id, thread_id=thread.id, poll_interval_ms=20,
+        tool_outputs=[{"tool_call_id": call.id, "output": "sun"} for call in calls])
+    assert run.status == "completed"
+    steps = client.beta.threads.runs.steps.list(run.id, thread_id=thread.id).data
+    assert {step.status for step in steps} == {"completed"}
+
+    first = client.responses.create(model="demo", input="go", tools=[WEATHER_FLAT], store=False)
+    history = [{"role": "user", "content": "go"}, *[item.model_dump() for item in first.output]]
+    for call in first.output:
+        if call.type == "function_call":
+            history.append({"type": "function_call_output", "call_id": call.call_id,
+                            "output": "sun"})
+    client.responses.create(model="demo", input=history, tools=[WEATHER_FLAT], store=False)
+    for chat in raw_model.chats[1], raw_model.chats[3]:
+        assert [message["role"] for message in chat["messages"]] == [
+            "user", "assistant", "tool", "tool"]
+        assert len(chat["messages"][1]["tool_calls"]) == 2
+        assert chat["messages"][1]["content"] == sent
+
+
 def test_text_after_a_custom_call_is_a_message(ask):
     kinds = [item["type"] for item in ask([piece(name="run_sql", arguments='{"input":"select 1"}'),
                                            {"content": "There you are."}], [GRAMMAR])]

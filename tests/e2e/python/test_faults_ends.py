@@ -6,6 +6,7 @@ import pytest
 
 from harness import shapes
 from harness.fault_fixtures import ended_well
+from harness.failures import kept_failure
 from harness.faults import FINAL, FaultServer, Log
 from harness.server import eventually
 from harness.shapes import TEST_TOOLS
@@ -215,7 +216,8 @@ def test_a_response_that_takes_too_long_fails(short_server, upstream, database, 
         assert answer.text.index("event: error") < answer.text.index("event: response.failed")
         assert answer.text.endswith("data: [DONE]\n\n")
     else:
-        made = answer.json()
+        made = answer.json() if way == "background" else kept_failure(api, answer, "")
+        assert answer.status_code == (200 if way == "background" else 500)
         if way == "background":
             made = eventually(lambda: api.get(f"/responses/{answer.json()['id']}").json(),
                               lambda response: response["status"] in FINAL)

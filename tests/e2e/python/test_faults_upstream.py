@@ -6,6 +6,7 @@ import json
 import pytest
 
 from harness.fault_fixtures import ended_well
+from harness.failures import kept_failure
 from harness.faults import FINAL, FaultServer, listen, points
 from harness.recorder import parse_events
 from harness.server import eventually, with_native_model
@@ -140,11 +141,8 @@ def response_not_stored(http, model):
 
 def response_waited_for(http, model):
     answer = http.post("/v1/responses", json=response_body(model))
-    if answer.status_code == 400:  # what is an error here, objects have another word for
-        error = answer.json()["error"]
-        assert (error["code"], error["param"]) == ("model_not_found", "model")
-        return "failed", {**error, "code": "invalid_prompt"}
-    return answer.json()["status"], answer.json()["error"]
+    made = answer.json() if answer.status_code == 200 else kept_failure(http, answer)
+    return made["status"], made["error"]
 
 
 def response_in_the_background(http, model):

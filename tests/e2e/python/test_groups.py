@@ -83,16 +83,15 @@ def test_variables_can_be_read_as_soon_as_there_is_a_tool(ask, run):
 
 @pytest.mark.feature("F14")
 def test_readers_follow_the_tool_choice(ask):
-    """With those of the server that may be called; not where one of some has to be."""
+    """Not where one of a server's tools has to be called. Allowed tools change nothing in the list."""
     mine = {"type": "function", "name": "mine", "parameters": {}}
     only = {"type": "allowed_tools", "mode": "auto"}
     basic = {"type": "mcp", "server_label": "basic"}
-    assert all_names(ask(tools=[BASIC, mine], tool_choice={**only, "tools": [basic]})) == [
-        *BASIC_TOOLS, *READERS]
-    assert all_names(ask(tools=[BASIC, mine], tool_choice={
-        **only, "tools": [{"type": "function", "name": "mine"}]})) == ["mine"]
-    assert all_names(ask(tools=[BASIC, mine], tool_choice={
-        **only, "mode": "required", "tools": [basic]})) == BASIC_TOOLS
+    everything = ask(tools=[BASIC, mine])
+    assert all_names(everything) == [*BASIC_TOOLS, "mine", *READERS]
+    for choice in ({**only, "tools": [basic]}, {**only, "tools": [{"type": "function", "name": "mine"}]},
+                   {**only, "mode": "required", "tools": [basic]}):
+        assert ask(tools=[BASIC, mine], tool_choice=choice)["tools"] == everything["tools"]
     assert all_names(ask(tools=[BASIC, mine], tool_choice=basic)) == BASIC_TOOLS
 
 

@@ -7,6 +7,7 @@ import json
 import openai
 import pytest
 
+from harness.failures import failed_response
 from harness.server import eventually
 from harness.tools import WEATHER, WEATHER_FLAT
 
@@ -243,8 +244,9 @@ def test_a_response_whose_model_disappears_keeps_its_items(client, upstream):
         {"answer": {"tool_calls": [{"name": "datetime", "id": "call_1", "arguments": {}}]}})
     tools = [{"type": "mcp", "server_label": "basic", "server_url": "builtin:basic",
               "require_approval": "never"}]
-    response = client.responses.create(model="demo", input="Hi", tools=tools)
-    assert response.status == "failed" and response.error.param == "model"
+    error, response = failed_response(client, input="Hi", tools=tools)
+    assert (error.status_code, error.code, error.param) == (400, "model_not_found", "model")
+    assert response.error.param == "model"
     assert [item.type for item in response.output] == ["mcp_list_tools", "mcp_call"]
     upstream.answer(fault={"kind": "status", "status": 404})
     with pytest.raises(openai.BadRequestError):

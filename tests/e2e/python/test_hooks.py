@@ -6,6 +6,7 @@ import openai
 import pytest
 from openai.types.responses import Response
 
+from harness.failures import failed_response
 from harness.recorder import parse_events
 from harness.server import eventually
 from harness.tools import call, then_says
@@ -79,8 +80,8 @@ def test_a_request_that_cannot_be_masked_is_not_sent(masked, upstream):
     """A search for the end of a long word, from each of its letters: nothing is sent."""
     upstream.answer(text="ok")
     word = "a" * 100000 + " @"
-    response = masked.responses.create(model="demo", input=word)
-    assert response.status == "failed" and response.error.code == "server_error"
+    error, response = failed_response(masked, input=word)
+    assert error.status_code == 500 and response.error.code == "server_error"
     assert response.error.message == "The request could not be prepared for the model."
     with pytest.raises(openai.InternalServerError):
         masked.with_options(max_retries=0).chat.completions.create(
@@ -156,5 +157,5 @@ def test_a_failed_run_names_its_phase(client, http, upstream):
 def test_any_other_failure_is_the_chains(start_server, upstream):
     server = start_server(response_timeout=1)
     then_says(upstream, [call("test_slow", 2, ms=600000, text="never")], text="no")
-    ended = server.sdk().responses.create(model="demo", input="go", tools=[TEST])
-    assert ended.status == "failed" and ended.runnel["error_phase"] == "chain_execution"
+    _, ended = failed_response(server.sdk(), input="go", tools=[TEST])
+    assert ended.runnel["error_phase"] == "chain_execution"

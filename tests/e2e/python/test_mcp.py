@@ -448,11 +448,13 @@ def test_texts_of_a_server_have_limits(client, mcp, upstream):
               (tool("schemaless", schema=[1]), text("x")),
               (tool("name with spaces"), text("x")), (tool("a.dotted/name"), text("x")))
     listed = outputs(ask(client, mcp.entry("stranger")), "mcp_list_tools")[0]
-    assert [t.name for t in listed.tools] == ["long", "shown", "a.dotted/name"]
-    assert len(listed.tools[0].description) == 4096
-    assert listed.tools[1].description == "a[31mbc"
+    kept = {t.name: t for t in listed.tools}
+    assert [name.rsplit("_", 1)[0] for name in kept] == [
+        "long", "hid___den", "", "shown", "name_with_spaces", "a.dotted/name"]
+    assert len(kept["long"].description) == 4096
+    assert kept["shown"].description == "a[31mbc"
     offered = [t["function"]["name"] for t in upstream.chats()[-1]["tools"]]
-    assert offered[2].startswith("stranger__a_dotted_name_")
+    assert offered[5].startswith("stranger__a_dotted_name_")
 
 
 @pytest.mark.feature("F109")
@@ -1195,6 +1197,18 @@ def test_a_group_has_no_resources(client):
                      "runnel": WANTED})
 
 
+@pytest.mark.parametrize("label, code", [("a.b", "invalid_value"), ("a b", "invalid_value"), ("ä", "invalid_value"),
+                                         ("a/b", "invalid_value"), ("x" * 65, "string_above_max_length")], ids=str)
+def test_a_label_is_a_name(lax, mcp, label, code):
+    entry = {**mcp.entry("x"), "server_label": label}
+    for attempt in (lambda: ask(lax, entry),
+                    lambda: lax.beta.assistants.create(model="demo", tools=[entry])):
+        with pytest.raises(openai.BadRequestError) as refused:
+            attempt()
+        assert (refused.value.param, refused.value.code) == ("tools[0].server_label", code)
+    assert lax.beta.assistants.create(model="demo", tools=[{**entry, "server_label": "Aa0_-" + "x" * 59}])
+
+
 def test_tool_names_are_made_fit_for_the_model(client, mcp, upstream):
     """Each call finds the tool that was meant, whatever its name had to become."""
     own = ["a.b/c", "a_b_c", "a:b.c", "x" * 100, "x" * 99 + "y"]
@@ -1206,6 +1220,36 @@ def test_tool_names_are_made_fit_for_the_model(client, mcp, upstream):
     calls_then_says(upstream, *[(name, {}) for name in offered])
     called = outputs(ask(client, mcp.entry("sanitised")), "mcp_call")
     assert sorted((c.name, c.output) for c in called) == sorted((n, f"from {n[-5:]}") for n in own)
+
+
+def test_a_tool_that_a_model_cannot_be_sent_is_renamed(lax, mcp, upstream):
+    """It is listed with both names, called by the server's, and found by policies under either."""
+    own = ["get weather", "天气", "y" * 200, "plain"]
+    mcp.world("renamed", *[(tool(name), text(f"from {name[:5]}")) for name in own])
+    entry = mcp.entry("renamed")
+    listed = outputs(ask(lax, entry), "mcp_list_tools")[0].tools
+    assert [one.model_dump().get("runnel") for one in listed] == [
+        *[{"original_name": name} for name in own[:3]], None]
+    names = [one.name for one in listed]
+    assert names[0].startswith("get_weather_") and all(32 < ord(c) < 127 for c in "".join(names))
+    assert outputs(ask(lax, entry), "mcp_list_tools")[0].tools == listed
+    offered = offered_names(upstream.chats()[-1])
+    calls_then_says(upstream, *[(name, {}) for name in offered[:4]])
+    answered = ask(lax, entry)
+    assert [(c.name, c.output) for c in outputs(answered, "mcp_call")] == [
+        (name, f"from {given[:5]}") for name, given in zip(names, own)]
+    # A client that keeps the history sends the list back.
+    calls_then_says(upstream, (offered[1], {}))
+    kept = [{"role": "user", "content": "go"}, outputs(answered, "mcp_list_tools")[0].model_dump()]
+    again = lax.responses.create(model="demo", store=False, tools=[entry], input=kept)
+    assert outputs(again, "mcp_list_tools") == [] and outputs(again, "mcp_call")[0].output == "from 天气"
+    for name in (own[1], names[1]):
+        only = outputs(ask(lax, {**entry, "allowed_tools": [name]}), "mcp_list_tools")[0].tools
+        assert [one.name for one in only] == names[1:2]
+        calls_then_says(upstream, (offered[1], {}))
+        careful = ask(lax, entry, extra_body={"runnel": {"permissions": {f"renamed/{name}": {
+            "execution": "ask-always"}}}})
+        assert [q.name for q in outputs(careful, "mcp_approval_request")] == names[1:2]
 
 
 # ---- The reference server ----
@@ -1560,3 +1604,40 @@ def test_a_changed_tool_needs_a_new_approval_in_a_run(start_server, tmp_path, mc
         shown = server.http().get(f"/v1/runnel/approvals/{question['id']}").json()
         assert (shown["status"], shown["used_by"]) == ("approved", run["id"])
     assert run["status"] == "completed" and len(bad.messages("tools/call")) == 1
+
+
+# ---- Numbers of any size ----
+
+LARGE = 18446744073709551615
+
+
+def test_a_tool_is_listed_called_and_answers_with_large_numbers(client, mcp, upstream):
+    seen = []
+    schema = {"type": "object", "required": ["id"], "properties": {
+        "id": {"type": "integer", "maximum": LARGE}, "step": {"type": "number", "multipleOf": 0.5}}}
+
+    def found(arguments):
+        seen.append(arguments)
+        return {"content": [], "structuredContent": {"found": arguments["id"]}}
+
+    mcp.world("numbers", (tool("find", "Finds.", schema), found))
+    calls_then_says(upstream, ("numbers__find", {"id": LARGE}))
+    response = ask(client, mcp.entry("numbers"))
+    listed, called = response.output[:2]
+    assert listed.tools[0].input_schema == schema
+    assert seen == [{"id": LARGE}]
+    assert json.loads(called.arguments) == {"id": LARGE}
+    assert json.loads(called.output) == {"found": LARGE}
+    assert str(LARGE) in response.output_text
+    assert upstream.chats()[0]["tools"][0]["function"]["parameters"] == schema
+
+
+def test_a_large_number_is_checked_against_the_schema(client, mcp, upstream):
+    find = tool("find", "Finds.", {"type": "object", "properties": {
+        "id": {"type": "string"}, "small": {"type": "integer", "maximum": 9}}})
+    world = mcp.world("checked", (find, {"content": []}))
+    calls_then_says(upstream, ("checked__find", {"id": LARGE, "small": LARGE}))
+    called, = outputs(ask(client, mcp.entry("checked")), "mcp_call")
+    assert "expected string, received integer" in str(called.error)
+    assert "must be at most 9" in str(called.error)
+    assert world.messages("tools/call") == []

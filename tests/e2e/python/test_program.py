@@ -1,5 +1,7 @@
 """The program itself: its subcommands, exit statuses, keys, and how it goes down."""
 
+import json
+import os
 import signal
 import socket
 import stat
@@ -129,6 +131,17 @@ def test_the_key_is_made_once_and_kept(start_server):
     server.start()
     assert path.read_text().strip() == key
     assert status_with(server, key) == 200
+
+
+def test_a_key_that_the_operator_has_set_is_not_printed(start_server):
+    server = start_server(api_key="sk-a-secret-of-the-operator")
+    said = "\n".join(server.process.output)
+    assert "sk-a-secret" not in said and "key       $RUNNEL_API_KEY" in said
+    (example,) = [line for line in server.process.output if line.startswith("curl ")]
+    assert '"Authorization: Bearer $RUNNEL_API_KEY"' in example
+    shell = subprocess.run(["sh", "-c", example.replace("curl ", "curl -sS ", 1)], text=True, timeout=patience(30),
+                           capture_output=True, env={**os.environ, "RUNNEL_API_KEY": "sk-a-secret-of-the-operator"})
+    assert json.loads(shell.stdout)["status"] == "completed", shell.stdout
 
 
 def test_a_changed_key_says_how_to_revoke_the_former_one(runnel, start_server):

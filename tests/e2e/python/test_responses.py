@@ -7,6 +7,7 @@ import openai
 import pytest
 from pydantic import BaseModel
 
+from harness.failures import failed_response
 from harness.recorder import parse_events
 from harness.server import eventually
 from harness.tools import GRAMMAR, PARIS, WEATHER_FLAT, WEATHER_RULES, call
@@ -416,8 +417,8 @@ def test_a_client_that_leaves_without_a_stream_stops_the_model(server, upstream)
 def test_an_incomplete_call_cannot_be_answered(client, responses, upstream, broken, where):
     made = client.conversations.create().id if where == "conversation" else None
     upstream.answer(tool_calls=[call(city="Llanfairpwllgwyngyll")], **broken)
-    first = responses.create(model="demo", input="weather?", tools=[WEATHER_FLAT],
-                             conversation=made)
+    body = {"model": "demo", "input": "weather?", "tools": [WEATHER_FLAT], "conversation": made}
+    first = failed_response(client, **body)[1] if "fault" in broken else responses.create(**body)
     assert first.status == ("failed" if "fault" in broken else "incomplete")
     assert [(item.type, item.status) for item in first.output] == [("function_call", "incomplete")]
     upstream.answer(text="No matter.")

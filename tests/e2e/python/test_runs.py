@@ -1,6 +1,7 @@
 """Runs of threads: created and polled, streamed, answered, cancelled, failed."""
 
 import json
+import time
 
 import openai
 import pytest
@@ -287,6 +288,21 @@ def test_parallel_calls_are_one_step(runs, thread, client, upstream):
     assert [c.id for c in step.step_details.tool_calls] == ["call_1", "call_2"]
 
 
+def test_a_run_without_parallel_calls_asks_for_one(runs, thread, client, upstream):
+    both = client.beta.assistants.create(model="demo", tools=[WEATHER, TIME])
+    upstream.script({"match": {"tool_results": True}, "answer": {"text": "{{tool_outputs}}"}},
+                    {"answer": {"tool_calls": [PARIS, call("get_time", 2)]}})
+    run = runs.create_and_poll(thread_id=thread.id, assistant_id=both.id,
+                               parallel_tool_calls=False)
+    (asked,) = run.required_action.submit_tool_outputs.tool_calls
+    assert asked.function.name == "get_weather"
+    (step,) = runs.steps.list(run.id, thread_id=thread.id).data
+    assert [c.id for c in step.step_details.tool_calls] == ["call_1"]
+    done = runs.submit_tool_outputs_and_poll(run_id=run.id, thread_id=thread.id,
+                                             tool_outputs=outputs(run))
+    assert done.status == "completed"
+
+
 def test_text_before_a_call_is_a_message_of_its_own(threads, runs, thread, assistant, upstream):
     upstream.script({"match": {"tool_results": True}, "answer": {"text": "Sunny."}},
                     {"answer": {"text": "Let me look.", "tool_calls": [PARIS]}})
@@ -294,6 +310,44 @@ def test_text_before_a_call_is_a_message_of_its_own(threads, runs, thread, assis
     steps = runs.steps.list(run.id, thread_id=thread.id, order="asc").data
     assert [s.type for s in steps] == ["message_creation", "tool_calls"]
     assert last_text(threads, thread) == "Let me look."
+
+
+SILENT = [{"text": ""}, {"reasoning": "hm"}, {"reasoning": "hm", "finish_reason": "length"}]
+
+
+@pytest.mark.parametrize("answer", SILENT)
+def test_an_answer_without_words_is_an_empty_message(raw_stream, threads, runs, thread, assistant,
+                                                     upstream, answer):
+    """Clients read the newest message of the thread as the answer."""
+    upstream.script({"answer": answer})
+    ending = "incomplete" if "finish_reason" in answer else "completed"
+    events = collapsed(raw_stream(f"/v1/threads/{thread.id}/runs", {"assistant_id": assistant.id}))
+    assert events == [*STARTED, *SAID, f"thread.message.{ending}", "thread.run.step.completed",
+                      f"thread.run.{ending}", "done"]
+    (run,) = runs.list(thread.id).data
+    newest = threads.messages.list(thread.id).data[0]
+    assert (newest.role, newest.run_id, newest.status) == ("assistant", run.id, ending)
+    assert [part.text.value for part in newest.content] == [""]
+    (step,) = runs.steps.list(run.id, thread_id=thread.id).data
+    assert step.step_details.message_creation.message_id == newest.id
+
+
+def test_an_empty_message_is_not_sent_to_the_model(threads, runs, thread, assistant, upstream):
+    """Some model servers refuse a message without text."""
+    upstream.script({"answer": {"text": ""}})
+    for _ in range(2):
+        runs.create_and_poll(thread_id=thread.id, assistant_id=assistant.id)
+    assert [m["role"] for m in upstream.chats()[-1]["messages"]] == ["system", "user"]
+
+
+def test_silence_behind_client_calls_is_an_empty_message(threads, runs, thread, assistant, upstream):
+    upstream.script({"match": {"tool_results": True}, "answer": {"text": ""}},
+                    {"answer": {"text": "Let me look.", "tool_calls": [PARIS]}})
+    run = run_to_action(runs, thread, assistant)
+    done = runs.submit_tool_outputs_and_poll(run_id=run.id, thread_id=thread.id,
+                                             tool_outputs=outputs(run))
+    assert done.status == "completed"
+    assert last_text(threads, thread) == ""
 
 
 # ---- what is refused ----
@@ -459,6 +513,29 @@ def test_a_model_that_stays_busy_fails_the_run(runs, thread, assistant, upstream
     run = runs.create_and_poll(thread_id=thread.id, assistant_id=assistant.id, poll_interval_ms=20)
     assert run.status == "failed" and run.last_error.code == "rate_limit_exceeded"
     assert len(upstream.chats()) > 1
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("read_by", ["retrieve", "list"])
+def test_a_run_whose_time_is_over_says_so_when_it_is_read(start_server, upstream, read_by):
+    """The keeper would find it only after minutes."""
+    upstream.script(*WEATHER_RULES)
+    client = start_server(run_expiry=1.5, lease_ttl=3000).sdk()
+    threads = client.beta.threads
+    assistant = client.beta.assistants.create(model="demo", tools=[WEATHER])
+    thread = threads.create(messages=[{"role": "user", "content": "weather"}])
+    run = run_to_action(threads.runs, thread, assistant)
+    while run.status == "requires_action":
+        before = time.time()
+        if read_by == "list":
+            (run,) = threads.runs.list(thread.id).data
+        else:
+            run = threads.runs.retrieve(run.id, thread_id=thread.id)
+        assert run.status == "expired" or before < run.created_at + 2.5
+    assert run.status == "expired" and run.required_action is None
+    (step,) = threads.runs.steps.list(run.id, thread_id=thread.id).data
+    assert step.status == "expired"
+    threads.messages.create(thread.id, role="user", content="again")
 
 
 @pytest.mark.slow

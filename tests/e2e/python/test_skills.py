@@ -540,6 +540,24 @@ def test_duplicate_names_and_skills_of_other_projects_are_refused(http, server, 
 
 
 @pytest.mark.feature("F107")
+def test_an_assistant_names_skills_of_its_project_only(client, http, server, stranger_key, make):
+    """Checked when the assistant is made, and when it is changed."""
+    stranger = openai.OpenAI(base_url=f"{server.url}/v1", api_key=stranger_key, max_retries=0)
+    made = make()
+    for whose, id in ((client, UNKNOWN), (stranger, made)):
+        assistant = whose.beta.assistants.create(model="demo")
+        named = {"runnel": {"skills": [id]}}
+        for attempt in (lambda: whose.beta.assistants.create(model="demo", extra_body=named),
+                        lambda: whose.beta.assistants.update(assistant.id, extra_body=named)):
+            with pytest.raises(openai.BadRequestError) as refused:
+                attempt()
+            assert refused.value.body["message"] == f"Skill with id '{id}' not found."
+            assert refused.value.param == "runnel.skills"
+    twins = {"runnel": {"skills": [made, make(), made]}}  # a run may deny one of them
+    assert client.beta.assistants.create(model="demo", extra_body=twins).runnel == twins["runnel"]
+
+
+@pytest.mark.feature("F107")
 def test_skills_count_as_tokens(http, make):
     body = {"model": "demo", "input": "go"}
     plain = http.post("/v1/responses/input_tokens", json=body).json()["input_tokens"]

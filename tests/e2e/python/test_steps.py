@@ -78,9 +78,12 @@ def test_a_failed_step_has_the_error_of_its_run(http, start, upstream):
     ({"kind": "error", "after": 1, "error": {"message": "Too long.",
                                              "type": "invalid_request_error",
                                              "code": "context_length_exceeded"}},
+     "context_length_exceeded"),
+    ({"kind": "error", "after": 1, "error": {"message": "No.", "type": "invalid_request_error",
+                                             "code": "a_code_of_their_own"}},
      "server_error"),
-], ids=["rate limit", "prompt"])
-def test_error_codes_of_steps_are_valid(http, start, upstream, fault, code):
+], ids=["rate limit", "context", "prompt"])
+def test_steps_have_the_code_of_their_error_if_it_has_one(http, start, upstream, fault, code):
     upstream.answer(text="a b c", fault=fault)
     run = settled(http, start().json(), "failed")
     (step,) = steps_of(http, run)

@@ -99,12 +99,31 @@ def test_calls_run_concurrently_and_are_shown_one_after_another(stream, upstream
     assert sent == ["late", "early", "next"]
 
 
-def test_calls_run_in_order_when_the_request_says_so(stream, upstream):
-    calls_then_says(upstream, ("test_slow", {"ms": 60, "text": "one"}),
-                    ("test_slow", {"ms": 1, "text": "two"}), text="ok")
-    events = stream([TEST], parallel_tool_calls=False)
-    assert [item["output"] for item in items(events, "mcp_call")] == ["one", "two"]
+SERIAL = [("test_slow", {"text": "one"}), ("get_weather", {"city": "Oslo"}),
+          ("test_slow", {"text": "three"})]
+
+
+@pytest.mark.parametrize("first", range(3))
+def test_only_the_first_call_of_a_turn_counts_when_the_request_says_so(stream, client, upstream,
+                                                                       first):
+    """Others are neither shown nor executed nor stored, on the client as on the server."""
+    calls = SERIAL[first:] + SERIAL[:first]
+    calls_then_says(upstream, *calls, text="ok")
+    events = stream([TEST, WEATHER_FLAT], parallel_tool_calls=False)
     assert upstream.chats()[0]["parallel_tool_calls"] is False
+    name = calls[0][0]
+    shown = [item for item in events[-1]["response"]["output"] if item["type"].endswith("_call")]
+    assert [(item["name"], json.loads(item["arguments"])) for item in shown] == [calls[0]]
+    assert [event["item"]["name"] for event in events
+            if event["type"] == "response.output_item.added" and "name" in event["item"]] == [name]
+    if name == "get_weather":
+        client.responses.create(
+            model="demo", previous_response_id=events[-1]["response"]["id"],
+            tools=[TEST, WEATHER_FLAT],
+            input=[{"type": "function_call_output", "call_id": "call_1", "output": "sun"}])
+    messages = upstream.chats()[-1]["messages"]
+    assert [len(m["tool_calls"]) for m in messages if "tool_calls" in m] == [1]
+    assert [m["tool_call_id"] for m in messages if m["role"] == "tool"] == ["call_1"]
 
 
 def test_sixty_four_tools_of_one_run_all_finish(stream, upstream):
@@ -487,12 +506,6 @@ def test_a_final_tool_ends_a_run_with_its_message(thread_run, upstream, client):
     message = client.beta.threads.messages.list(run["thread_id"], limit=1).data[0]
     assert message.role == "assistant" and message.content[0].text.value == "All done."
     assert [n for n, _ in events].count("thread.message.delta") == 2
-
-
-def test_tools_that_cannot_be_executed_fail_the_run_that_needs_them(thread_run, upstream):
-    _, run = thread_run([{"type": "code_interpreter"}])
-    assert run["status"] == "failed"
-    assert "code_interpreter" in run["last_error"]["message"]
 
 
 def test_files_of_the_thread_are_visible_by_tool_type(thread_run, upstream, runs):

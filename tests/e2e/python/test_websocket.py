@@ -234,6 +234,20 @@ def test_without_memory_a_stored_response_can_be_continued(start_server, connect
 
 
 @pytest.mark.parametrize("store", [True, False])
+def test_history_is_not_cut_silently(start_server, connect, upstream, store):
+    ws = connect(start_server(max_items=3))
+    rule = {"role": "developer", "content": "Rule."}
+    first = ws.ask(input=[rule, {"role": "user", "content": "a"}], store=store)
+    second = ws.ask(input="b", previous_response_id=first["id"], store=store)
+    third = ws.ask(input="c", previous_response_id=second["id"], store=store, truncation="auto")
+    said = [text for _, text in texts_of(upstream.chats()[-1])]
+    assert said == ["Rule.", "Hello there, my friend.", "b", "Hello there, my friend.", "c"]
+    ws.create(input="d", previous_response_id=third["id"], store=store)
+    error = ws.error()["error"]
+    assert error["code"] == "context_length_exceeded" and "3 items" in error["message"]
+
+
+@pytest.mark.parametrize("store", [True, False])
 def test_a_client_can_answer_calls(connect, upstream, store):
     upstream.script(*WEATHER_RULES)
     ws = connect()

@@ -304,9 +304,13 @@ static void perform(struct loop_task *task)
     if (sink && play->act == ACT_EVENTS)
         sink->ops->events(sink, play->text, play->length);
     else if (sink && play->act == ACT_ANSWER)
-        sink->ops->answer(sink, 201, json_build("{s:s}", "answer", play->text));
+        sink->ops->answer(
+            sink, &(struct sink_answer){.status = 201,
+                                        .object = json_build("{s:s}", "answer", play->text),
+                                        .headers = {{"x-played", "yes"}},
+                                        .header_count = 1});
     else if (sink && play->act == ACT_GO_ON)
-        sink->ops->answer(sink, REQUEST_CONTINUE, NULL);
+        sink->ops->answer(sink, &(struct sink_answer){.status = REQUEST_CONTINUE});
     if (sink && play->act != ACT_EVENTS)
         forget_sink(sink);
     lock_acquire(&under.lock);

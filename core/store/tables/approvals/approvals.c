@@ -350,25 +350,30 @@ enum err_code store_approval_get(struct store *store, const struct tenant *tenan
     return rc;
 }
 
-#define APPROVAL_LIST(order)                               \
-    "SELECT " APPROVAL_COLUMNS " FROM approvals a"         \
-    " WHERE a.project_id = $1 AND a.id > coalesce($2, '')" \
-    " AND a.id < coalesce($3, '~') ORDER BY a.id " order " LIMIT $4"
+#define APPROVAL_LIST(order)                                             \
+    "SELECT " APPROVAL_COLUMNS " FROM approvals a"                       \
+    " WHERE a.project_id = $1 AND ($2 = '' OR $2 = " APPROVAL_STATUS ")" \
+    " AND a.id > coalesce($3, '') AND a.id < coalesce($4, '~')"          \
+    " ORDER BY a.id " order " LIMIT $5"
 
+/* A cursor may have another status than the list: a client that pages answers meanwhile. */
 enum err_code store_approval_list(struct store *store, const struct tenant *tenant,
-                                  const struct page *page, struct approval_row **ret_rows,
-                                  size_t *ret_count, bool *ret_more, struct err *err)
+                                  enum approval_status status, const struct page *page,
+                                  struct approval_row **ret_rows, size_t *ret_count,
+                                  bool *ret_more, struct err *err)
 {
     static const struct db_statement list[] = {
         {"store_approval_list_desc", APPROVAL_LIST("DESC")},
         {"store_approval_list_asc", APPROVAL_LIST("ASC")},
     };
-    static const struct db_statement cursor = {
-        "store_approval_list_cursor",
-        "SELECT 1 FROM approvals WHERE project_id = $1 AND $2::text = '' AND id = $3"};
+    static const struct page_list cursor = {
+        {"store_approval_list_cursor",
+         "SELECT 1 FROM approvals WHERE project_id = $1 AND $2::text IS NOT NULL AND id = $3"},
+        "mcpr_"};
+    const char *wanted = status ? approval_status_name(status) : "";
     AUTO_DB_ROWS *rows = NULL;
     struct page_scan scan;
-    enum err_code rc = page_read(store, list, &cursor, tenant, NULL, page, &scan, &rows, err);
+    enum err_code rc = page_read(store, list, &cursor, tenant, wanted, page, &scan, &rows, err);
 
     if (!rc)
         page_unroll(&scan, rows, approval_read, ret_rows, ret_count, ret_more);

@@ -75,10 +75,11 @@ enum err_code store_approvals_take(struct store *store, const struct tenant *ten
 enum err_code store_approval_get(struct store *store, const struct tenant *tenant,
                                  const char *id, struct approval_row *ret_row,
                                  struct err *err) MUST_CHECK;
+/* Those with this status; APPROVAL_STATUS_NONE: all. */
 enum err_code store_approval_list(struct store *store, const struct tenant *tenant,
-                                  const struct page *page, struct approval_row **ret_rows,
-                                  size_t *ret_count, bool *ret_more,
-                                  struct err *err) MUST_CHECK;
+                                  enum approval_status status, const struct page *page,
+                                  struct approval_row **ret_rows, size_t *ret_count,
+                                  bool *ret_more, struct err *err) MUST_CHECK;
 
 /* Answers the question of a response without taking it up: the next response does that.
  * Questions of a run of a thread are answered by store_run_decide(). */

@@ -43,6 +43,11 @@
     "g.id, g.scope, g.scope_id, g.tool, g.match, g.match_key, g.type, g.definition, g.approve," \
     " g.said, g.reason, g.approval_id, g.created_at, g.expires_at"
 
+/* With the face of the question that was answered. */
+#define GRANT_SHOWN \
+    GRANT_COLUMNS ", EXISTS (SELECT FROM approvals a WHERE a.project_id = g.project_id" \
+    "  AND a.id = g.approval_id AND starts_with(a.run_id, 'resp_'))"
+
 #define SAME_THING "scope, scope_id, tool, match, match_key, type"
 
 /* DISTINCT ON, because one INSERT may not touch a row twice. false sorts before true: the
@@ -204,13 +209,21 @@ enum err_code store_grants_find(struct store *store, const struct grant_place *p
 
 /* ---- For people ---- */
 
+/* GRANT_SHOWN */
+static void grant_read_shown(const struct db_rows *rows, size_t row,
+                             struct grant_row *ret_grant)
+{
+    grant_read(rows, row, 0, ret_grant);
+    ret_grant->of_response = db_bool(rows, row, 14);
+}
+
 static enum err_code not_found(const char *id, struct err *err)
 {
     return err_set(err, ERR_NOT_FOUND, "Approval grant with id '%.64s' not found.", id);
 }
 
 #define GRANT_LIST(order)                                                               \
-    "SELECT " GRANT_COLUMNS " FROM approval_grants g"                                   \
+    "SELECT " GRANT_SHOWN " FROM approval_grants g"                                     \
     " WHERE g.project_id = $1 AND g.id > coalesce($2, '') AND g.id < coalesce($3, '~')" \
     " AND ($5::text IS NULL OR g.scope = $5) AND ($6::text IS NULL OR g.scope_id = $6)" \
     " AND ($7::text IS NULL OR g.tool = $7)"                                            \
@@ -243,9 +256,10 @@ enum err_code store_grant_list(struct store *store, const struct tenant *tenant,
                                struct grant_row **ret_rows, size_t *ret_count, bool *ret_more,
                                struct err *err)
 {
-    static const struct db_statement cursor = {
-        "store_grant_list_cursor",
-        "SELECT 1 FROM approval_grants WHERE project_id = $1 AND $2::text = '' AND id = $3"};
+    static const struct page_list cursor = {
+        {"store_grant_list_cursor",
+         "SELECT 1 FROM approval_grants WHERE project_id = $1 AND $2::text = '' AND id = $3"},
+        "grant_"};
     struct page_scan scan = page_scan(page);
     AUTO_DB_ROWS *rows = NULL;
     enum err_code rc = page_cursors_check(store, &cursor, tenant, "", page, err);
@@ -258,7 +272,7 @@ enum err_code store_grant_list(struct store *store, const struct tenant *tenant,
     count = page_count(&scan, rows, ret_more);
     *ret_rows = mem_new_array(struct grant_row, count + 1);
     for (size_t i = 0; i < count; i++)
-        grant_read(rows, page_row(&scan, count, i), 0, &(*ret_rows)[i]);
+        grant_read_shown(rows, page_row(&scan, count, i), &(*ret_rows)[i]);
     *ret_count = count;
     return ERR_OK;
 }
@@ -267,13 +281,13 @@ enum err_code store_grant_get(struct store *store, const struct tenant *tenant, 
                               struct grant_row *ret_row, struct err *err)
 {
     static const struct db_statement get = {"store_grant_get",
-                                            "SELECT " GRANT_COLUMNS " FROM approval_grants g"
+                                            "SELECT " GRANT_SHOWN " FROM approval_grants g"
                                             " WHERE g.project_id = $1 AND g.id = $2"};
     AUTO_DB_ROWS *rows = NULL;
     enum err_code rc = db_find_by_id(store, &get, tenant, id, not_found, &rows, err);
 
     if (!rc)
-        grant_read(rows, 0, 0, ret_row);
+        grant_read_shown(rows, 0, ret_row);
     return rc;
 }
 

@@ -16,7 +16,10 @@
  *   a response outside            its own and those of its ancestors, by parent_run_id
  *
  * Limits. A context has a limit of items, and statements read backwards from the newest one. So
- * a thread of a hundred thousand messages costs what is wanted of it.
+ * a thread of a hundred thousand messages costs what is wanted of it. They read one item more than the
+ * limit: it shows that the history is longer, which its client must not learn from a bad answer. The
+ * rules before the limit are then read by a statement of their own. The items of the run itself do not
+ * count. Otherwise a run that is continued after a crash would have less history than it began with.
  *
  * Plans. Where rows are found one after another (up a chain, by a list of ids), a LATERAL
  * subquery with OFFSET 0 stands instead of a join. PostgreSQL does not flatten such a subquery,
@@ -186,6 +189,9 @@ enum err_code store_run_get(struct store *store, const struct tenant *tenant,
 
 /* ---- What belongs to it ---- */
 
+/* Rules before the limit. More than these fit into no model. */
+#define RULE_LIMIT 100000
+
 /* The rows come newest first, because of LIMIT. */
 static struct item_row *read_reversed(const struct db_rows *rows, size_t *ret_count)
 {
@@ -211,17 +217,81 @@ static enum err_code fetch_items(struct db *db, const struct db_statement *state
     return ERR_OK;
 }
 
-static enum err_code load_items(struct db *db, const struct db_statement *statement,
-                                const struct tenant *tenant, const char *id, size_t limit,
-                                struct item_row **ret_items, size_t *ret_count, struct err *err)
+/* How many of the oldest items are beyond the limit. */
+static size_t count_beyond(const struct item_row *items, size_t count, const char *own,
+                           size_t limit)
 {
-    AUTO_DB_ARGS args = {0};
+    size_t history = 0;
 
+    for (size_t i = count; i-- > 0;) {
+        bool counts = !*own || strcmp(items[i].run_id, own) != 0;
+
+        if (counts && ++history > limit)
+            return i + 1;
+    }
+    return 0;
+}
+
+static size_t count_rules(const struct item_row *items, size_t count)
+{
+    size_t rules = 0;
+
+    for (size_t i = 0; i < count; i++)
+        rules += item_row_is_rule(&items[i]);
+    return rules;
+}
+
+/* The rules replace the oldest `cut` items. Takes the rules. */
+static void replace_oldest(struct item_row **items, size_t *count, size_t cut,
+                           struct item_row *rules, size_t rule_count)
+{
+    size_t kept = *count - cut;
+
+    for (size_t i = 0; i < cut; i++)
+        item_row_clear(&(*items)[i]);
+    rules = mem_resize(rules, rule_count + kept + 1, sizeof(*rules));
+    memcpy(rules + rule_count, *items + cut, kept * sizeof(*rules));
+    free(*items);
+    *items = rules;
+    *count = rule_count + kept;
+}
+
+/* The rules before the limit: all but the newest $3. */
+#define IS_RULE    "i.type = 'message' AND i.role IN ('system', 'developer')"
+#define RULE_RANGE " OFFSET $3 LIMIT $4"
+
+/* Of items beyond the limit only the rules stay. `load_rules` reads those of the thread or chain
+ * `id`. Frees the items when it fails. */
+static enum err_code cut_to_limit(struct db *db, const struct db_statement *load_rules,
+                                  const struct tenant *tenant, const char *id, const char *own,
+                                  size_t limit, struct item_row **items, size_t *count,
+                                  bool *ret_cut, struct err *err)
+{
+    size_t cut = count_beyond(*items, *count, own, limit);
+    AUTO_DB_ARGS args = {0};
+    struct item_row *rules;
+    size_t rule_count;
+    enum err_code rc;
+
+    *ret_cut = cut;
+    if (!cut)
+        return ERR_OK;
     db_arg_tenant(&args, tenant);
     db_arg_text(&args, id);
-    db_arg_int(&args, (int64_t)limit);
-    return fetch_items(db, statement, &args, ret_items, ret_count, err);
+    db_arg_int(&args, (int64_t)count_rules(*items + cut, *count - cut));
+    db_arg_int(&args, RULE_LIMIT);
+    rc = fetch_items(db, load_rules, &args, &rules, &rule_count, err);
+    if (rc) {
+        item_rows_free(TAKE(*items), *count);
+        *count = 0;
+        return rc;
+    }
+    replace_oldest(items, count, cut, rules, rule_count);
+    return ERR_OK;
 }
+
+/* The items of a run, which do not count. */
+#define OWN_COUNT(run) "(SELECT count(*) FROM items WHERE project_id = $1 AND run_id = " run ")"
 
 /* The place where the last messages begin is looked up once, and nothing before it is read. So
  * a long thread costs only what is wanted of it. */
@@ -230,37 +300,60 @@ static enum err_code load_items(struct db *db, const struct db_statement *statem
     "  AND m.left_position IS NULL AND m.type = 'message' ORDER BY m.position DESC" \
     "  OFFSET $4::bigint - 1 LIMIT 1)"
 
-enum err_code load_thread_items(struct db *db, const struct tenant *tenant,
-                                const char *thread_id, const struct load_span *span,
-                                struct item_row **ret_items, size_t *ret_count, struct err *err)
+static enum err_code load_newest_of_thread(struct db *db, const struct tenant *tenant,
+                                           const char *thread_id, const char *own,
+                                           const struct load_span *span,
+                                           struct item_row **ret_items, size_t *ret_count,
+                                           struct err *err)
 {
     static const struct db_statement load = {
         "load_thread_items",
         "SELECT " ITEM_COLUMNS " FROM items i WHERE i.project_id = $1 AND i.thread_id = $2"
         " AND i.left_position IS NULL AND i.position >= CASE WHEN $4::bigint > 0"
         "  THEN coalesce(" LAST_MESSAGES_BEGIN ", 0) ELSE 0 END"
-        " ORDER BY i.position DESC, i.id DESC LIMIT $3"};
+        " ORDER BY i.position DESC, i.id DESC LIMIT $3::bigint + 1 + " OWN_COUNT("$5")};
     AUTO_DB_ARGS args = {0};
 
     db_arg_tenant(&args, tenant);
     db_arg_text(&args, thread_id);
     db_arg_int(&args, (int64_t)span->items);
     db_arg_int(&args, (int64_t)span->messages);
+    db_arg_text(&args, own);
     return fetch_items(db, &load, &args, ret_items, ret_count, err);
+}
+
+enum err_code load_thread_items(struct db *db, const struct tenant *tenant,
+                                const char *thread_id, const char *own,
+                                const struct load_span *span, struct item_row **ret_items,
+                                size_t *ret_count, bool *ret_cut, struct err *err)
+{
+    static const struct db_statement rules = {
+        "load_thread_rules",
+        "SELECT " ITEM_COLUMNS " FROM items i WHERE i.project_id = $1 AND i.thread_id = $2"
+        " AND i.left_position IS NULL AND " IS_RULE
+        " ORDER BY i.position DESC, i.id DESC" RULE_RANGE};
+    enum err_code rc =
+        load_newest_of_thread(db, tenant, thread_id, own, span, ret_items, ret_count, err);
+
+    return rc ? rc
+              : cut_to_limit(db, &rules, tenant, thread_id, own, span->items, ret_items,
+                             ret_count, ret_cut, err);
 }
 
 /* The items of a response in a conversation that are not the conversation's yet. */
 static enum err_code load_own_items(struct db *db, const struct tenant *tenant,
-                                    const struct run_row *run, size_t limit,
-                                    struct item_row **ret_items, size_t *ret_count,
-                                    struct err *err)
+                                    const struct run_row *run, struct item_row **ret_items,
+                                    size_t *ret_count, struct err *err)
 {
     static const struct db_statement load = {
         "load_own_items", "SELECT " ITEM_COLUMNS " FROM items i WHERE i.project_id = $1"
                           " AND i.run_id = $2 AND i.thread_id IS NULL"
-                          " ORDER BY i.position DESC, i.id DESC LIMIT $3"};
+                          " ORDER BY i.position DESC, i.id DESC"};
+    AUTO_DB_ARGS args = {0};
 
-    return load_items(db, &load, tenant, run->id, limit, ret_items, ret_count, err);
+    db_arg_tenant(&args, tenant);
+    db_arg_text(&args, run->id);
+    return fetch_items(db, &load, &args, ret_items, ret_count, err);
 }
 
 /* The conversation's items, and behind them those that are still the response's own. */
@@ -269,15 +362,14 @@ static enum err_code load_conversation_items(struct db *db, const struct tenant 
                                              const struct load_span *span,
                                              struct run_load *load, struct err *err)
 {
-    struct load_span before = *span;
     struct item_row *own = NULL;
     size_t own_count = 0;
-    enum err_code rc = load_own_items(db, tenant, run, span->items, &own, &own_count, err);
+    bool cut;
+    enum err_code rc = load_own_items(db, tenant, run, &own, &own_count, err);
 
-    before.items -= own_count;
     if (!rc)
-        rc = load_thread_items(db, tenant, run->thread_id, &before, &load->items,
-                               &load->item_count, err);
+        rc = load_thread_items(db, tenant, run->thread_id, "", span, &load->items,
+                               &load->item_count, &cut, err);
     if (rc) {
         item_rows_free(own, own_count);
         return rc;
@@ -296,38 +388,64 @@ static enum err_code load_conversation_items(struct db *db, const struct tenant 
     "(SELECT min(o.position) FROM items o"         \
     " WHERE o.project_id = $1 AND o.run_id = c.id" \
     " AND o.thread_id = c.thread)"
-#define BEFORE_IT                                                                             \
-    "SELECT * FROM (SELECT * FROM items t WHERE t.project_id = $1 AND t.thread_id = c.thread" \
-    "  AND t.position < " WHERE_IT_BEGAN                                                      \
-    "  AND (t.left_position IS NULL OR t.left_position > " WHERE_IT_BEGAN ")"                 \
-    "  ORDER BY t.position DESC LIMIT $3::bigint) b"
+#define BEFORE_IT                                                              \
+    "SELECT * FROM items i WHERE i.project_id = $1 AND i.thread_id = c.thread" \
+    "  AND i.position < " WHERE_IT_BEGAN                                       \
+    "  AND (i.left_position IS NULL OR i.left_position > " WHERE_IT_BEGAN ")"
 
 /* OFFSET 0 makes each ancestor one access by key. As a join, a plan that was made while the
  * table was small would later read all of it. The items that a cancelled response has made are
- * neither shown nor sent to a model. A response has at least one item, so no chain needs to be
- * followed further than the number of items wanted. */
-enum err_code load_chain_items(struct db *db, const struct tenant *tenant, const char *run_id,
-                               size_t limit, struct item_row **ret_items, size_t *ret_count,
-                               struct err *err)
+ * neither shown nor sent to a model. */
+#define CHAIN_ITEMS(deeper, own, before)                                                     \
+    "WITH RECURSIVE chain (id, parent, thread, status, depth) AS ("                          \
+    "  SELECT r.id, r.parent_run_id, r.thread_id, r.status, 0::bigint FROM runs r"           \
+    "  WHERE r.project_id = $1 AND r.id = $2"                                                \
+    " UNION ALL"                                                                             \
+    "  SELECT p.id, p.parent_run_id, p.thread_id, p.status, c.depth + 1 FROM chain c"        \
+    "  CROSS JOIN LATERAL (SELECT r.id, r.parent_run_id, r.thread_id, r.status FROM runs r"  \
+    "   WHERE r.project_id = $1 AND r.id = c.parent OFFSET 0) p" deeper ")"                  \
+    " SELECT " ITEM_COLUMNS " FROM chain c"                                                  \
+    " CROSS JOIN LATERAL (SELECT * FROM items i WHERE i.project_id = $1 AND i.run_id = c.id" \
+    "   AND (i.input OR c.status <> 'cancelled')" own " UNION ALL " before " OFFSET 0) i"    \
+    " ORDER BY c.depth, i.position DESC, i.id DESC"
+
+/* A response has at least one item, so no chain needs to be followed further than the number of
+ * items wanted. */
+static enum err_code load_newest_of_chain(struct db *db, const struct tenant *tenant,
+                                          const char *run_id, const char *own, size_t limit,
+                                          struct item_row **ret_items, size_t *ret_count,
+                                          struct err *err)
 {
     static const struct db_statement load = {
         "load_chain_items",
-        "WITH RECURSIVE chain (id, parent, thread, status, depth) AS ("
-        "  SELECT r.id, r.parent_run_id, r.thread_id, r.status, 0::bigint FROM runs r"
-        "  WHERE r.project_id = $1 AND r.id = $2"
-        " UNION ALL"
-        "  SELECT p.id, p.parent_run_id, p.thread_id, p.status, c.depth + 1 FROM chain c"
-        "  CROSS JOIN LATERAL (SELECT r.id, r.parent_run_id, r.thread_id, r.status FROM runs r"
-        "   WHERE r.project_id = $1 AND r.id = c.parent OFFSET 0) p"
-        "  WHERE c.depth < $3::bigint)"
-        " SELECT " ITEM_COLUMNS " FROM chain c"
-        " CROSS JOIN LATERAL (SELECT * FROM items i"
-        "  WHERE i.project_id = $1 AND i.run_id = c.id"
-        "   AND (i.input OR c.status <> 'cancelled')"
-        "  UNION ALL " BEFORE_IT " OFFSET 0) i"
-        " ORDER BY c.depth, i.position DESC, i.id DESC LIMIT $3"};
+        CHAIN_ITEMS(
+            " WHERE c.depth <= $3::bigint", "",
+            "SELECT * FROM (" BEFORE_IT
+            " ORDER BY i.position DESC LIMIT $3::bigint + 1) b") " LIMIT $3::bigint + 1 "
+                                                                 "+ " OWN_COUNT("$4")};
+    AUTO_DB_ARGS args = {0};
 
-    return load_items(db, &load, tenant, run_id, limit, ret_items, ret_count, err);
+    db_arg_tenant(&args, tenant);
+    db_arg_text(&args, run_id);
+    db_arg_int(&args, (int64_t)limit);
+    db_arg_text(&args, own);
+    return fetch_items(db, &load, &args, ret_items, ret_count, err);
+}
+
+/* For its rules, a chain is followed to its beginning. */
+enum err_code load_chain_items(struct db *db, const struct tenant *tenant, const char *run_id,
+                               const char *own, size_t limit, struct item_row **ret_items,
+                               size_t *ret_count, bool *ret_cut, struct err *err)
+{
+    static const struct db_statement rules = {
+        "load_chain_rules",
+        CHAIN_ITEMS("", " AND " IS_RULE, BEFORE_IT " AND " IS_RULE) RULE_RANGE};
+    enum err_code rc =
+        load_newest_of_chain(db, tenant, run_id, own, limit, ret_items, ret_count, err);
+
+    return rc ? rc
+              : cut_to_limit(db, &rules, tenant, run_id, own, limit, ret_items, ret_count,
+                             ret_cut, err);
 }
 
 /* Only open ones: the loop closes them or adds to them. Those that have ended are for lists. */
@@ -392,15 +510,16 @@ enum err_code load_rest(struct db *db, const struct tenant *tenant,
 {
     const struct run_row *run = &load->run;
     enum err_code rc;
+    bool cut;
 
     if (run->thread_id[0] && run->face == FACE_RESPONSES)
         rc = load_conversation_items(db, tenant, run, span, load, err);
     else if (run->thread_id[0])
-        rc = load_thread_items(db, tenant, run->thread_id, span, &load->items,
-                               &load->item_count, err);
+        rc = load_thread_items(db, tenant, run->thread_id, run->id, span, &load->items,
+                               &load->item_count, &cut, err);
     else
-        rc = load_chain_items(db, tenant, run->id, span->items, &load->items, &load->item_count,
-                              err);
+        rc = load_chain_items(db, tenant, run->id, run->id, span->items, &load->items,
+                              &load->item_count, &cut, err);
     if (rc)
         return rc;
     load->next_position = position_after(load);

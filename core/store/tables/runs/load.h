@@ -67,14 +67,16 @@ enum err_code load_rest(struct db *db, const struct tenant *tenant,
                         const struct load_span *span, struct run_load *load,
                         struct err *err) MUST_CHECK;
 
-/* The newest items of a thread, or of a chain of responses; oldest first. */
+/* The newest items of a thread, or of the chain of a response; oldest first. The items of the run
+ * `own`, or "", are the newest and do not count. *ret_cut: there are more items than the limit. Of those
+ * only the rules, which are system and developer messages, were loaded. */
 enum err_code load_thread_items(struct db *db, const struct tenant *tenant,
-                                const char *thread_id, const struct load_span *span,
-                                struct item_row **ret_items, size_t *ret_count,
-                                struct err *err) MUST_CHECK;
+                                const char *thread_id, const char *own,
+                                const struct load_span *span, struct item_row **ret_items,
+                                size_t *ret_count, bool *ret_cut, struct err *err) MUST_CHECK;
 enum err_code load_chain_items(struct db *db, const struct tenant *tenant, const char *run_id,
-                               size_t limit, struct item_row **ret_items, size_t *ret_count,
-                               struct err *err) MUST_CHECK;
+                               const char *own, size_t limit, struct item_row **ret_items,
+                               size_t *ret_count, bool *ret_cut, struct err *err) MUST_CHECK;
 
 /* The calls of a run's last turn. */
 enum err_code load_calls(struct db *db, const struct tenant *tenant, const char *run_id,

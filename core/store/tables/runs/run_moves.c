@@ -1,6 +1,6 @@
 /*
  * What clients do to a run that is not final: answering its calls, deciding its questions,
- * cancelling it.
+ * cancelling it, and looking at it when its time is over.
  *
  * Each function locks the lease first and reads the run afterwards. While it holds the row of
  * the lease neither the owner nor another client can move the run: the owner's writes lock the
@@ -222,7 +222,7 @@ static enum err_code check_status(const struct run_row *run, struct err *err)
 {
     bool waiting = run->status == RUN_REQUIRES_ACTION;
     /* Its time is over, although its loop was not notified yet. */
-    bool late = waiting && run->expires_at && run->expires_at <= clock_wall_us();
+    bool late = waiting && run_row_is_late(run);
 
     if (waiting && !late)
         return ERR_OK;
@@ -555,6 +555,46 @@ enum err_code store_run_cancel(struct store *store, const struct tenant *tenant,
     if (rc)
         return rc;
     rc = cancel_in(db, tenant, thread_id, run_id, context_limit, ret_outcome, &load, err);
+    if (rc)
+        run_load_clear(&load);
+    else
+        *ret_load = load;
+    return rc;
+}
+
+/* ---- Expiring ---- */
+
+/* The keeper of some node claims such a run, too, at its next round. The second of the two finds
+ * that it has an owner. */
+static enum err_code claim_late(struct db *db, const struct tenant *tenant,
+                                const char *thread_id, const char *run_id, size_t context_limit,
+                                struct run_load *load, struct err *err)
+{
+    struct lease_row lease;
+    enum err_code rc = lock_and_find(db, tenant, thread_id, run_id, &lease, load, err);
+
+    if (rc || lease.owner[0] || load->run.status != RUN_REQUIRES_ACTION ||
+        !run_row_is_late(&load->run))
+        return rc;
+    rc = take_and_load(db, tenant, context_limit, load, err);
+    if (!rc)
+        rc = commit_move(db, tenant, load, err);
+    if (!rc)
+        store_wake_others(db->store, WAKEUP_MOVED, run_id);
+    return rc;
+}
+
+enum err_code store_run_claim_late(struct store *store, const struct tenant *tenant,
+                                   const char *thread_id, const char *run_id,
+                                   size_t context_limit, struct run_load *ret_load,
+                                   struct err *err)
+{
+    struct run_load load = {0};
+    AUTO_DB *db = NULL;
+    enum err_code rc = db_begin(store, &db, err);
+
+    if (!rc)
+        rc = claim_late(db, tenant, thread_id, run_id, context_limit, &load, err);
     if (rc)
         run_load_clear(&load);
     else

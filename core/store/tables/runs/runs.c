@@ -338,7 +338,7 @@ static enum err_code fail_no_previous(const char *response_id, struct err *err)
 
 enum err_code store_chain_load(struct store *store, const struct tenant *tenant,
                                const char *response_id, size_t context_limit,
-                               struct item_row **ret_items, size_t *ret_count,
+                               struct item_row **ret_items, size_t *ret_count, bool *ret_cut,
                                char ret_thread[ID_SIZE], struct err *err)
 {
     struct run_row run = {0};
@@ -360,7 +360,8 @@ enum err_code store_chain_load(struct store *store, const struct tenant *tenant,
     if (!final)
         return fail_no_previous(response_id, err);
     /* Nothing was changed, so db_end() may roll back. */
-    return load_chain_items(db, tenant, response_id, context_limit, ret_items, ret_count, err);
+    return load_chain_items(db, tenant, response_id, "", context_limit, ret_items, ret_count,
+                            ret_cut, err);
 }
 
 /* ---- Looking ---- */
@@ -388,9 +389,10 @@ enum err_code store_run_items(struct store *store, const struct tenant *tenant,
         {"store_run_items_desc", RUN_ITEMS("DESC")},
         {"store_run_items_asc", RUN_ITEMS("ASC")},
     };
-    static const struct db_statement cursor = {
-        "store_run_items_cursor",
-        "SELECT 1 FROM items WHERE project_id = $1 AND run_id = $2 AND id = $3"};
+    static const struct page_list cursor = {
+        {"store_run_items_cursor",
+         "SELECT 1 FROM items WHERE project_id = $1 AND run_id = $2 AND id = $3"},
+        NULL};
     struct page_scan scan = page_scan(page);
     AUTO_DB_ROWS *rows = NULL;
     AUTO_DB_ARGS args = {0};
@@ -428,9 +430,10 @@ enum err_code store_run_list(struct store *store, const struct tenant *tenant,
         {"store_run_list_desc", RUN_LIST("DESC")},
         {"store_run_list_asc", RUN_LIST("ASC")},
     };
-    static const struct db_statement cursor = {
-        "store_run_list_cursor",
-        "SELECT 1 FROM runs WHERE project_id = $1 AND thread_id = $2 AND id = $3"};
+    static const struct page_list cursor = {
+        {"store_run_list_cursor",
+         "SELECT 1 FROM runs WHERE project_id = $1 AND thread_id = $2 AND id = $3"},
+        NULL};
     AUTO_DB_ROWS *rows = NULL;
     struct page_scan scan;
     enum err_code rc =

@@ -61,7 +61,7 @@ struct run_creation {
     size_t message_count;
     int last_messages; /* only so many of the newest messages are the context; 0: all up to the
                         * limit */
-    size_t context_limit;                  /* items at most */
+    size_t context_limit;                  /* items at most, besides rules */
     const struct idempotency *idempotency; /* or NULL */
     int64_t seen_position; /* of a response: the end of its context. ERR_CONFLICT if the
                             * conversation has grown since */
@@ -84,10 +84,11 @@ enum err_code store_run_create(struct store *store, const struct run_creation *c
  * chain began in a conversation, the items before it come first. ERR_INVALID, code
  * previous_response_not_found, param previous_response_id: "Previous response with id 'X' not
  * found." Also if it is not a stored response, not in this project, or not final. `ret_thread`
- * is its conversation, or "". */
+ * is its conversation, or "". Of a longer chain: the newest `context_limit` items, the rules before
+ * them, and *ret_cut. */
 enum err_code store_chain_load(struct store *store, const struct tenant *tenant,
                                const char *response_id, size_t context_limit,
-                               struct item_row **ret_items, size_t *ret_count,
+                               struct item_row **ret_items, size_t *ret_count, bool *ret_cut,
                                char ret_thread[ID_SIZE], struct err *err) MUST_CHECK;
 
 /* One run. For Assistants `thread_id` must match (ERR_NOT_FOUND "No thread found with id 'X'."
@@ -170,6 +171,14 @@ enum err_code store_run_cancel(struct store *store, const struct tenant *tenant,
                                const char *thread_id, const char *run_id, size_t context_limit,
                                enum cancel_outcome *ret_outcome, struct run_load *ret_load,
                                struct err *err) MUST_CHECK;
+
+/* Claims a run in requires_action whose time is over, for a loop of this node to end. ret_load->run is
+ * always filled in. The rest is only if the run was claimed: otherwise the fence is 0, and it has
+ * ended, or another owner ends it. */
+enum err_code store_run_claim_late(struct store *store, const struct tenant *tenant,
+                                   const char *thread_id, const char *run_id,
+                                   size_t context_limit, struct run_load *ret_load,
+                                   struct err *err) MUST_CHECK;
 
 /* Steps. Each comes with the items that carry its id, oldest first. */
 struct step_load {

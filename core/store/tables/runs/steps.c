@@ -135,9 +135,10 @@ enum err_code store_step_list(struct store *store, const struct tenant *tenant,
                               const struct page *page, struct step_load **ret_steps,
                               size_t *ret_count, bool *ret_more, struct err *err)
 {
-    static const struct db_statement cursor = {
-        "store_step_list_cursor",
-        "SELECT 1 FROM run_steps WHERE project_id = $1 AND run_id = $2 AND id = $3"};
+    static const struct page_list cursor = {
+        {"store_step_list_cursor",
+         "SELECT 1 FROM run_steps WHERE project_id = $1 AND run_id = $2 AND id = $3"},
+        NULL};
     struct step_load *loads;
     AUTO_DB *db = NULL;
     enum err_code rc;

@@ -31,6 +31,7 @@
 #include "core/store/tables/runs/load.h"
 #include "core/store/tables/runs/upserts.h"
 #include "core/store/tables/threads/deleted.h"
+#include "core/store/tables/threads/item_place.h"
 #include "core/store/tables/threads/threads.h"
 
 /* ---- What can be wrong ---- */
@@ -158,21 +159,15 @@ enum err_code store_conversation_append(struct store *store, const struct tenant
 
 /* ---- Looking ---- */
 
-/* The place of a cursor, which check_cursors() has found. One that was deleted since counts as
- * none. */
-#define CURSOR(id) \
-    "(SELECT position FROM items WHERE project_id = $1 AND id = " id " AND thread_id = $2)"
 #define ITEM_LIST(order)                                                                \
     "SELECT " ITEM_COLUMNS " FROM items i WHERE i.project_id = $1 AND i.thread_id = $2" \
-    " AND NOT i.hidden AND i.left_position IS NULL AND i.position > coalesce(" CURSOR(  \
-        "$3") ", -1)"                                                                   \
-              " AND i.position < coalesce(" CURSOR("$4") ", 9223372036854775807)"       \
-                                                         " ORDER BY i.position " order  \
-                                                         " LIMIT $5"
+    " AND NOT i.hidden AND i.left_position IS NULL AND i.position > $3"                 \
+    " AND i.position < $4 ORDER BY i.position " order " LIMIT $5"
 
 static enum err_code select_page(struct store *store, const struct tenant *tenant,
                                  const char *thread_id, const struct page_scan *scan,
-                                 struct db_rows **ret_rows, struct err *err)
+                                 const int64_t bounds[2], struct db_rows **ret_rows,
+                                 struct err *err)
 {
     static const struct db_statement list[] = {
         {"store_conversation_items_desc", ITEM_LIST("DESC")},
@@ -182,22 +177,23 @@ static enum err_code select_page(struct store *store, const struct tenant *tenan
 
     db_arg_tenant(&args, tenant);
     db_arg_text(&args, thread_id);
-    db_arg_id(&args, scan->low);
-    db_arg_id(&args, scan->high);
+    db_arg_int(&args, bounds[0]);
+    db_arg_int(&args, bounds[1]);
     db_arg_int(&args, scan->limit);
     return db_once(store, &list[scan->ascending], &args, ret_rows, err);
 }
 
 /* A missing conversation is reported before a missing item. */
-static enum err_code check_cursors(struct store *store, const struct tenant *tenant,
-                                   const char *thread_id, const struct page *page,
-                                   struct err *err)
+static enum err_code page_bounds(struct store *store, const struct tenant *tenant,
+                                 const char *thread_id, const struct page *page,
+                                 int64_t ret_bounds[2], struct err *err)
 {
-    static const struct db_statement cursor = {
-        "conversation_item_cursor",
-        "SELECT 1 FROM items WHERE project_id = $1 AND thread_id = $2 AND id = $3"
-        " AND left_position IS NULL"};
-    enum err_code rc = page_cursors_check(store, &cursor, tenant, thread_id, page, err);
+    static const struct item_list list = {
+        {"conversation_item_cursor",
+         "SELECT position FROM items WHERE project_id = $1 AND thread_id = $2 AND id = $3"
+         " AND left_position IS NULL"},
+        NULL};
+    enum err_code rc = item_bounds_find(store, tenant, thread_id, &list, page, ret_bounds, err);
 
     if (rc == ERR_INVALID) {
         enum err_code missing = check_exists(store, tenant, thread_id, err);
@@ -214,11 +210,12 @@ enum err_code store_conversation_items(struct store *store, const struct tenant 
 {
     struct page_scan scan = page_scan(page);
     AUTO_DB_ROWS *rows = NULL;
+    int64_t bounds[2];
     enum err_code rc;
 
-    rc = check_cursors(store, tenant, thread_id, page, err);
+    rc = page_bounds(store, tenant, thread_id, page, bounds, err);
     if (!rc)
-        rc = select_page(store, tenant, thread_id, &scan, &rows, err);
+        rc = select_page(store, tenant, thread_id, &scan, bounds, &rows, err);
     if (!rc && db_count(rows) == 0)
         rc = check_exists(store, tenant, thread_id, err);
     if (rc)
@@ -298,7 +295,7 @@ enum err_code store_conversation_idle(struct store *store, const struct tenant *
 enum err_code store_conversation_context(struct store *store, const struct tenant *tenant,
                                          const char *thread_id, const struct load_span *span,
                                          struct item_row **ret_items, size_t *ret_count,
-                                         int64_t *ret_position, struct err *err)
+                                         bool *ret_cut, int64_t *ret_position, struct err *err)
 {
     AUTO_DB *db = NULL;
     enum err_code rc = db_begin(store, &db, err);
@@ -306,7 +303,8 @@ enum err_code store_conversation_context(struct store *store, const struct tenan
     if (!rc)
         rc = find_end(db, tenant, thread_id, ret_position, err);
     if (!rc)
-        rc = load_thread_items(db, tenant, thread_id, span, ret_items, ret_count, err);
+        rc = load_thread_items(db, tenant, thread_id, "", span, ret_items, ret_count, ret_cut,
+                               err);
     return rc;
 }
 

@@ -60,7 +60,8 @@ enum err_code store_conversation_item_delete(struct store *store, const struct t
 enum err_code store_conversation_idle(struct store *store, const struct tenant *tenant,
                                       const char *thread_id, struct err *err) MUST_CHECK;
 
-/* How much of a conversation to load: its newest items. */
+/* How much of a conversation to load: its newest items. Rules, which are system and developer messages,
+ * are loaded also from before these items. */
 struct load_span {
     size_t items;
     size_t messages; /* of a thread: no items before so many of its newest messages; 0: no such
@@ -68,10 +69,11 @@ struct load_span {
 };
 
 /* The context of a response or run that begins now: the newest items, hidden ones too, oldest
- * first. *ret_position is the position of the next item. */
+ * first. *ret_cut: there are more items than the span. *ret_position is the position of the next item. */
 enum err_code store_conversation_context(struct store *store, const struct tenant *tenant,
                                          const char *thread_id, const struct load_span *span,
                                          struct item_row **ret_items, size_t *ret_count,
-                                         int64_t *ret_position, struct err *err) MUST_CHECK;
+                                         bool *ret_cut, int64_t *ret_position,
+                                         struct err *err) MUST_CHECK;
 
 #endif

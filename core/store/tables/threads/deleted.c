@@ -6,7 +6,8 @@
  * Deleting locks the lease first. A response that has not ended cannot end meanwhile, so of the
  * two statements exactly one finds it: mark_run() if it has ended, delete_active() if it has
  * not. An active one has no descendants, as only a response that has ended can be continued, so
- * nothing of it is kept. Its owner notices when its next write finds no lease.
+ * nothing of it is kept. A wake-up says so to its owner and its followers. Without it, the owner
+ * notices when its next write finds no lease.
  *
  * One that has ended keeps its row, its items and its variables, which descendants see. The rest
  * goes at once: steps, calls, questions, grants and events are found only through the response
@@ -119,6 +120,7 @@ static enum err_code delete_active(struct db *db, const struct tenant *tenant,
         return rc;
     if (db_count(rows) == 0)
         return fail_no_run(NULL, run_id, err);
+    db_wake(db, WAKEUP_DELETED, run_id);
     return variables_forget(db, tenant, run_id, err);
 }
 

@@ -7,6 +7,7 @@
 #include "core/base/err.h"
 #include "core/domain/tenant.h"
 #include "core/store/store.h"
+#include "core/store/tables/deletion_marks.h"
 
 /*
  * deleted.h -- objects that are deleted for clients, and kept for responses that were made from
@@ -30,7 +31,7 @@
  */
 
 /* Deletes a response with its calls and its log. ERR_NOT_FOUND "Response with id 'X' not
- * found." If it has not ended, its owner cancels it when its next write finds no row. A request
+ * found." If it has not ended, its owner and its followers are woken (WAKEUP_DELETED). A request
  * that continues it has `grace_us` to store its own response. */
 enum err_code store_response_delete(struct store *store, const struct tenant *tenant,
                                     const char *run_id, int64_t grace_us,
@@ -59,17 +60,26 @@ enum err_code store_responses_purge(struct store *store, size_t limit, int64_t g
 /* Removes those items i of the thread for which `matches` holds, and that are still in it.
  * Returns their number. The thread is locked and no run of it is active. The text of a message
  * that only steps name is erased. */
-#define THREAD_TAKE_OUT(matches)                                                      \
-    "WITH kept AS (UPDATE items i SET left_position = " THREAD_END                    \
-    "  , body = CASE WHEN i.type = 'message' AND NOT " THREAD_HAS_RESPONSES           \
-    "   THEN '{}' ELSE i.body END"                                                    \
-    "  WHERE i.project_id = $1 AND i.thread_id = $2 AND " matches                     \
-    "   AND (" THREAD_HAS_RESPONSES " OR " ITEM_OF_ASSISTANTS ") RETURNING i.id),"    \
-    " gone AS (DELETE FROM items i"                                                   \
-    "  WHERE i.project_id = $1 AND i.thread_id = $2 AND " matches                     \
-    "   AND NOT (" THREAD_HAS_RESPONSES " OR " ITEM_OF_ASSISTANTS ") RETURNING i.id)" \
+#define THREAD_TAKE_OUT(matches) THREAD_TAKE_OUT_AND(matches, "")
+
+/* With another statement behind it, which finds (id, place) of the items in `kept` and `gone`. */
+#define THREAD_TAKE_OUT_AND(matches, more)                                  \
+    "WITH kept AS (UPDATE items i SET left_position = " THREAD_END          \
+    "  , body = CASE WHEN i.type = 'message' AND NOT " THREAD_HAS_RESPONSES \
+    "   THEN '{}' ELSE i.body END"                                          \
+    "  WHERE i.project_id = $1 AND i.thread_id = $2 AND " matches           \
+    "   AND (" THREAD_HAS_RESPONSES " OR " ITEM_OF_ASSISTANTS               \
+    ") RETURNING i.id, i.position AS place),"                               \
+    " gone AS (DELETE FROM items i"                                         \
+    "  WHERE i.project_id = $1 AND i.thread_id = $2 AND " matches           \
+    "   AND NOT (" THREAD_HAS_RESPONSES " OR " ITEM_OF_ASSISTANTS           \
+    ") RETURNING i.id, i.position AS place)" more                           \
     " SELECT (SELECT count(*) FROM kept) + (SELECT count(*) FROM gone)"
 
-#define THREAD_ITEM_DELETE(matches) THREAD_TAKE_OUT("i.id = $3 AND " matches)
+/* Item $3 alone. A client that pages through the thread may name it as a cursor. */
+#define THREAD_ITEM_DELETE(matches)                            \
+    THREAD_TAKE_OUT_AND("i.id = $3 AND " matches,              \
+                        ", marked AS (" DELETION_MARKS_INSERT( \
+                            "$2", "(SELECT * FROM kept UNION ALL SELECT * FROM gone)") ")")
 
 #endif

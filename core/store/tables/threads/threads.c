@@ -35,6 +35,7 @@
 #include "core/store/tables/approvals/grant_sql.h"
 #include "core/store/tables/columns.h"
 #include "core/store/tables/threads/deleted.h"
+#include "core/store/tables/threads/item_place.h"
 #include "core/store/tables/threads/thread_guard.h"
 #include "core/store/tables/threads/variable_sql.h"
 
@@ -205,9 +206,9 @@ enum err_code store_thread_modify(struct store *store, const struct tenant *tena
 }
 
 /* Deletes in the order of locks: the thread, leases, runs, then the rest. A run that is to begin
- * waits for the thread and then finds none. The owner of an active run gives it up when its next
- * write finds no row. Responses that have ended outlive their conversation, and all items that
- * they have read are kept for them. */
+ * waits for the thread and then finds none. The owner of an active run and its followers are woken.
+ * Responses that have ended outlive their conversation, and all items that they have read are kept
+ * for them. */
 enum err_code store_thread_delete(struct store *store, const struct tenant *tenant,
                                   const char *id, struct err *err)
 {
@@ -218,7 +219,8 @@ enum err_code store_thread_delete(struct store *store, const struct tenant *tena
     static const struct db_statement statements[] = {
         {"store_thread_delete", "DELETE FROM threads WHERE project_id = $1 AND id = $2"},
         /* From here on no write of an active run succeeds: its fence is gone. */
-        {"store_thread_delete_leases", "DELETE FROM run_leases WHERE " OF_ITS_RUNS},
+        {"store_thread_delete_leases",
+         "DELETE FROM run_leases WHERE " OF_ITS_RUNS " RETURNING run_id"},
         {"store_thread_delete_steps", "DELETE FROM run_steps WHERE " OF_ITS_RUNS},
         {"store_thread_delete_calls", "DELETE FROM tool_calls WHERE " OF_ITS_RUNS},
         {"store_thread_delete_approvals", "DELETE FROM approvals WHERE " OF_ITS_RUNS},
@@ -249,6 +251,8 @@ enum err_code store_thread_delete(struct store *store, const struct tenant *tena
         rc = db_exec(db, &statements[i], &args, &rows, err);
         if (!rc && i == 0 && db_changed(rows) == 0)
             rc = thread_guard_unknown(id, err);
+        for (size_t n = 0; !rc && n < db_count(rows); n++)
+            db_wake(db, WAKEUP_DELETED, db_text(rows, n, 0));
     }
     if (!rc)
         rc = variables_forget(db, tenant, id, err);
@@ -392,39 +396,24 @@ enum err_code store_message_get(struct store *store, const struct tenant *tenant
     return ERR_OK;
 }
 
-/* The position of a cursor. Without a cursor *ret_position stays untouched. */
-static enum err_code cursor_position(struct store *store, const struct tenant *tenant,
-                                     const char *thread_id, const char *param, const char *id,
-                                     int64_t *ret_position, struct err *err)
-{
-    struct item_row row = {0};
-    enum err_code rc;
-
-    if (!*id)
-        return ERR_OK;
-    rc = store_message_get(store, tenant, thread_id, id, &row, err);
-    if (rc == ERR_NOT_FOUND && !thread_guard_known_once(store, tenant, thread_id, err))
-        return page_cursor_unknown(param, id, err);
-    if (!rc)
-        *ret_position = row.position;
-    item_row_clear(&row);
-    return rc;
-}
-
+/* A missing thread is reported before a missing message. */
 static enum err_code page_bounds(struct store *store, const struct tenant *tenant,
                                  const char *thread_id, const struct page *page,
                                  int64_t ret_bounds[2], struct err *err)
 {
-    int lower = page->ascending ? 0 : 1;
-    enum err_code rc;
+    static const struct item_list list = {
+        {"store_message_list_cursor",
+         "SELECT i.position FROM items i WHERE i.project_id = $1 AND i.thread_id = $2"
+         " AND i.id = $3 AND " THREAD_MESSAGES},
+        "msg_"};
+    enum err_code rc = item_bounds_find(store, tenant, thread_id, &list, page, ret_bounds, err);
 
-    ret_bounds[0] = -1;
-    ret_bounds[1] = INT64_MAX;
-    rc = cursor_position(store, tenant, thread_id, "after", page->after, &ret_bounds[lower],
-                         err);
-    if (!rc)
-        rc = cursor_position(store, tenant, thread_id, "before", page->before,
-                             &ret_bounds[1 - lower], err);
+    if (rc == ERR_INVALID) {
+        struct err missing;
+
+        if (thread_guard_known_once(store, tenant, thread_id, &missing) == ERR_NOT_FOUND)
+            return thread_guard_unknown(thread_id, err);
+    }
     return rc;
 }
 

@@ -23,6 +23,7 @@
 #include "core/base/mem.h"
 #include "core/domain/rows.h"
 #include "server/complaint.h"
+#include "server/http/parse/json_nul.h"
 #include "server/params/params.h"
 #include "server/params/responses/response_input.h"
 
@@ -205,6 +206,8 @@ static enum err_code parse_text(const char *text, size_t length, json_t **ret_bo
     struct err why = {0};
     enum err_code rc = json_parse_strict(text, length, ret_body, &why);
 
+    if (rc == ERR_INVALID && json_nul_check(text, length, err))
+        return rc;
     if (rc == ERR_INVALID)
         return err_set(
             err, rc,

@@ -70,21 +70,33 @@ void past_release(struct ws_memory *memory, struct past *past)
     }
 }
 
-struct item_row *past_items(const struct past *past, size_t limit, size_t *ret_count)
+/* Takes the items from the newest on, or only counts them with NULL. Beyond the limit only rules are
+ * taken. Returns how many there are. */
+static size_t take_newest(const struct past *past, size_t limit, struct item_row *end,
+                          bool *ret_cut)
 {
-    struct item_row *rows;
-    size_t count = 0, at;
+    size_t seen = 0, taken = 0;
 
-    for (const struct past *one = past; one && count < limit; one = one->parent)
-        count += one->count;
-    count = count < limit ? count : limit;
-    rows = mem_new_array(struct item_row, count);
-    at = count;
-    for (const struct past *one = past; at; one = one->parent) {
-        for (size_t i = one->count; i-- > 0 && at;)
-            item_row_copy(&rows[--at], &one->items[i]);
+    for (const struct past *one = past; one; one = one->parent) {
+        for (size_t i = one->count; i-- > 0; seen++) {
+            if (seen >= limit && !item_row_is_rule(&one->items[i]))
+                continue;
+            taken++;
+            if (end)
+                item_row_copy(end - taken, &one->items[i]);
+        }
     }
-    *ret_count = count;
+    *ret_cut = seen > limit;
+    return taken;
+}
+
+struct item_row *past_items(const struct past *past, size_t limit, size_t *ret_count,
+                            bool *ret_cut)
+{
+    size_t count = take_newest(past, limit, NULL, ret_cut);
+    struct item_row *rows = mem_new_array(struct item_row, count + 1);
+
+    *ret_count = take_newest(past, limit, rows + count, ret_cut);
     return rows;
 }
 

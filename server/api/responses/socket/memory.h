@@ -70,8 +70,10 @@ void ws_memory_forget(struct ws_memory *memory, struct ws_response *response);
 struct past *past_hold(struct past *past);
 void past_release(struct ws_memory *memory, struct past *past);
 
-/* Copies of the last `limit` items, oldest first. The caller frees with item_rows_free(). Any thread, as
- * long as the loop holds `past` for it. */
-struct item_row *past_items(const struct past *past, size_t limit, size_t *ret_count);
+/* Copies of the last `limit` items and of all rules before them, oldest first. *ret_cut: there are more
+ * items than the limit. The caller frees with item_rows_free(). Any thread, as long as the loop holds
+ * `past` for it. */
+struct item_row *past_items(const struct past *past, size_t limit, size_t *ret_count,
+                            bool *ret_cut);
 
 #endif

@@ -368,7 +368,8 @@ static enum err_code make_run(struct turn *turn, const struct tenant *tenant, st
     if (rc)
         return rc;
     if (create.past)
-        past = past_items(turn->past, engine_context_limit(server->engine), &create.past_count);
+        past = past_items(turn->past, engine_context_limit(server->engine), &create.past_count,
+                          &create.past_cut);
     rc = response_create_prepare(&create, &turn->start, err);
     if (past)
         item_rows_free(past, create.past_count);

@@ -78,18 +78,33 @@ def kind_of_call(item):
     return "custom tool call" if item.name == "run_sql" else "function call"
 
 
-def check_calls(received, new):
-    waiting = open_calls(received)
+def match_calls(received, new):
+    """The new items without outputs that only repeat what their call was answered with."""
+    waiting, kept = open_calls(received), []
+    answers = {item.call_id: item for item in received if item.kind == "output"}
     for item in new:
         if item.kind == "call":
             waiting[item.call_id] = item
         elif item.kind == "output":
-            call = waiting.pop(item.call_id, None)
+            call = waiting.get(item.call_id)
             if call is None or kind_of_call(call) != kind_of_call(item):
-                raise Refused(400, f"No tool call found for {kind_of_call(item)} output with "
-                                   f"call_id {item.call_id}.", "input")
+                must_be_repeat(item, answers.get(item.call_id))
+                continue
+            del waiting[item.call_id]
+            answers[item.call_id] = item
+        kept.append(item)
     for call_id, call in must_be_answered(waiting).items():
         raise Refused(400, f"No tool output found for {kind_of_call(call)} {call_id}.", "input")
+    return kept
+
+
+def must_be_repeat(output, answer):
+    if answer is None or kind_of_call(answer) != kind_of_call(output):
+        raise Refused(400, f"No tool call found for {kind_of_call(output)} output with "
+                           f"call_id {output.call_id}.", "input")
+    if answer.text != output.text:
+        raise Refused(400, f"The {kind_of_call(output)} {output.call_id} was already answered "
+                           "with another output.", "input")
 
 
 def chat(items, instructions=None):
@@ -119,11 +134,11 @@ def is_unfinished(items, at):
 
 
 def answer_end(items, at):
-    """One answer: at most one text, then calls."""
+    """One answer: one text, then calls, and what is said while they wait for their outputs."""
     end, text, calls = at, False, False
     while end < len(items) and items[end].group == items[at].group:
         item = items[end]
-        if item.speaks() and (text or calls):
+        if item.speaks() and text and not calls:
             break
         if item.kind == "output" or (item.kind == "message" and not item.speaks()):
             break
@@ -138,7 +153,7 @@ def answer_messages(items, at, end):
     calls = [item for item in items[at:end] if item.kind == "call"]
     if not said and not calls:
         return []
-    message = {"role": "assistant", "content": said[0] if said else None}
+    message = {"role": "assistant", "content": "\n\n".join(said) if said else None}
     if calls:
         message["tool_calls"] = [
             {"id": call.call_id, "type": "function",

@@ -9,12 +9,15 @@
 #include "core/base/clock.h"
 #include "core/base/mem.h"
 #include "core/store/tables/assistants.h"
+#include "core/store/tables/deletion_marks.h"
 #include "tests/integration/core/store/opened_store.h"
+#include "tests/support/pg_fixture.h"
 #include "tests/support/tenants.h"
 #include "tests/support/test.h"
 
-#define MINE   TENANT_OF("proj_mine")
-#define THEIRS TENANT_OF("proj_theirs")
+#define MINE    TENANT_OF("proj_mine")
+#define THEIRS  TENANT_OF("proj_theirs")
+#define CLEANED TENANT_OF("proj_cleaned")
 
 static void make(const struct tenant *tenant, char ret_id[ID_SIZE], const char *body)
 {
@@ -24,6 +27,16 @@ static void make(const struct tenant *tenant, char ret_id[ID_SIZE], const char *
     row.body = mem_strdup(body);
     assert_int_equal(store_assistant_create(store, tenant, &row, NULL), ERR_OK);
     memcpy(ret_id, row.id, ID_SIZE);
+    assistant_row_clear(&row);
+}
+
+/* As one is imported: with its own id and age. */
+static void make_as(const struct tenant *tenant, const char *id, int64_t created_at)
+{
+    struct assistant_row row = {.created_at = created_at, .body = mem_strdup("{}")};
+
+    (void)snprintf(row.id, sizeof(row.id), "%s", id);
+    assert_int_equal(store_assistant_create(store, tenant, &row, NULL), ERR_OK);
     assistant_row_clear(&row);
 }
 
@@ -195,10 +208,9 @@ TEST(a_cursor_that_is_not_in_the_list_is_refused)
     size_t count;
     bool more;
     struct err err;
-    char id[ID_SIZE];
 
-    make(MINE, id, "{}");
-    memcpy(page.after, id, ID_SIZE);
+    make_as(MINE, "asst_zMadeElsewhere0123456789", 1);
+    (void)snprintf(page.after, sizeof(page.after), "asst_zMadeElsewhere0123456789");
     assert_int_equal(store_assistant_list(store, THEIRS, &page, &rows, &count, &more, &err),
                      ERR_INVALID);
     assert_string_equal(err.place, "after");
@@ -208,6 +220,84 @@ TEST(a_cursor_that_is_not_in_the_list_is_refused)
                      ERR_INVALID);
     assert_string_equal(err.place, "before");
     assert_null(rows);
+}
+
+/* Deletes what it has read, and continues behind it. */
+static void clean_up(const struct tenant *tenant, bool ascending, size_t expected)
+{
+    struct page page = {.limit = 2, .ascending = ascending};
+    struct assistant_row *rows = NULL;
+    size_t count = 0, seen = 0;
+    bool more = true;
+
+    while (more) {
+        assert_int_equal(store_assistant_list(store, tenant, &page, &rows, &count, &more, NULL),
+                         ERR_OK);
+        for (size_t i = 0; i < count; i++) {
+            assert_int_equal(store_assistant_delete(store, tenant, rows[i].id, NULL), ERR_OK);
+            memcpy(page.after, rows[i].id, ID_SIZE);
+        }
+        seen += count;
+        assistant_rows_free(rows, count);
+    }
+    assert_int_equal(seen, expected);
+}
+
+TEST(a_client_may_delete_while_it_pages)
+{
+    static const char *const imported[] = {"asst_zzzzzzzzzzzzzzzzzzzzzzzz", "asst_0",
+                                           "asst_mmmmmmmmmmmmmmmmmmmmmmmm"};
+    char id[ID_SIZE];
+
+    for (int ascending = 0; ascending < 2; ascending++) {
+        for (size_t i = 0; i < COUNT_OF(imported); i++)
+            make_as(CLEANED, imported[i], 1600000000 + (int64_t)i);
+        for (size_t i = 0; i < 4; i++)
+            make(CLEANED, id, "{}");
+        clean_up(CLEANED, ascending, 7);
+    }
+}
+
+/* After a day only the time in the id is left. */
+TEST(marks_are_forgotten)
+{
+    struct page page = {.limit = 5, .ascending = true};
+    struct assistant_row *rows = NULL;
+    size_t count;
+    bool more;
+    char first[ID_SIZE], gone[ID_SIZE], last[ID_SIZE];
+
+    make(CLEANED, first, "{}");
+    make(CLEANED, gone, "{}");
+    make(CLEANED, last, "{}");
+    make_as(CLEANED, "asst_zElsewhere", 1);
+    assert_int_equal(store_assistant_delete(store, CLEANED, gone, NULL), ERR_OK);
+    assert_int_equal(store_assistant_delete(store, CLEANED, "asst_zElsewhere", NULL), ERR_OK);
+    assert_int_equal(store_deletion_marks_forget(store, NULL), ERR_OK);
+    (void)snprintf(page.after, sizeof(page.after), "asst_zElsewhere");
+    assert_int_equal(store_assistant_list(store, CLEANED, &page, &rows, &count, &more, NULL),
+                     ERR_OK);
+    assert_int_equal(count, 2);
+    assistant_rows_free(rows, count);
+
+    pg_fixture_ask(
+        "UPDATE deletion_marks SET deleted_at = deleted_at - 86401 * 1000000::bigint");
+    assert_int_equal(store_deletion_marks_forget(store, NULL), ERR_OK);
+    assert_int_equal(pg_fixture_count("SELECT count(*) FROM deletion_marks"), 0);
+    assert_int_equal(store_assistant_list(store, CLEANED, &page, &rows, &count, &more, NULL),
+                     ERR_INVALID);
+    memcpy(page.after, gone, ID_SIZE);
+    assert_int_equal(store_assistant_list(store, CLEANED, &page, &rows, &count, &more, NULL),
+                     ERR_OK);
+    assert_int_equal(count, 1);
+    assert_string_equal(rows[0].id, last);
+    assistant_rows_free(rows, count);
+    page.ascending = false;
+    assert_int_equal(store_assistant_list(store, CLEANED, &page, &rows, &count, &more, NULL),
+                     ERR_OK);
+    assert_int_equal(count, 1);
+    assert_string_equal(rows[0].id, first);
+    assistant_rows_free(rows, count);
 }
 
 int main(void)
@@ -222,6 +312,8 @@ int main(void)
         cmocka_unit_test(a_page_may_lie_between_two_rows),
         cmocka_unit_test(an_exactly_full_page_has_no_more),
         cmocka_unit_test(a_cursor_that_is_not_in_the_list_is_refused),
+        cmocka_unit_test(a_client_may_delete_while_it_pages),
+        cmocka_unit_test(marks_are_forgotten),
     };
 
     return cmocka_run_group_tests(tests, open_store, close_store);

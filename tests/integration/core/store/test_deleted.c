@@ -98,10 +98,12 @@ static void expect_chain(const char *id, const char *expected)
 {
     struct item_row *items = NULL;
     char thread[ID_SIZE];
+    bool cut;
     size_t count = 0;
 
-    assert_int_equal(store_chain_load(store, TENANT, id, CONTEXT, &items, &count, thread, NULL),
-                     ERR_OK);
+    assert_int_equal(
+        store_chain_load(store, TENANT, id, CONTEXT, &items, &count, &cut, thread, NULL),
+        ERR_OK);
     expect_items(items, count, expected);
 }
 
@@ -110,11 +112,12 @@ static void expect_context(const char *thread, const char *expected)
 {
     struct item_row *items = NULL;
     int64_t position;
+    bool cut;
     size_t count = 0;
 
     assert_int_equal(store_conversation_context(store, TENANT, thread,
                                                 &(struct load_span){.items = CONTEXT}, &items,
-                                                &count, &position, NULL),
+                                                &count, &cut, &position, NULL),
                      ERR_OK);
     expect_items(items, count, expected);
 }
@@ -163,6 +166,7 @@ TEST(a_deleted_response_is_not_found)
     struct item_row *items;
     struct run_row run;
     struct err err;
+    bool cut;
     size_t count;
 
     respond(NULL, "a", a);
@@ -173,8 +177,9 @@ TEST(a_deleted_response_is_not_found)
     delete (a);
     assert_int_equal(store_response_delete(store, TENANT, a, NO_GRACE, NULL), ERR_NOT_FOUND);
     assert_int_equal(store_run_get(store, TENANT, NULL, a, &run, NULL), ERR_NOT_FOUND);
-    assert_int_equal(store_chain_load(store, TENANT, a, CONTEXT, &items, &count, thread, &err),
-                     ERR_INVALID);
+    assert_int_equal(
+        store_chain_load(store, TENANT, a, CONTEXT, &items, &count, &cut, thread, &err),
+        ERR_INVALID);
     assert_int_equal(err.reason, REASON_UNKNOWN_PARENT);
     assert_int_equal(pg_fixture_count("SELECT count(*) FROM runs WHERE id = '%s'"
                                       " AND coalesce(config, metadata, usage) IS NULL",

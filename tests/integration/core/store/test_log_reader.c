@@ -36,6 +36,7 @@ static void ask(struct log_read *read, const struct run_row *run, int64_t first_
     *read = (struct log_read){
         .first_seq = first_seq, .limit = 1 << 16, .loop = loop, .done.run = came_back};
     read->tenant = tenant_of_project(run->project);
+    read->face = run->face;
     (void)snprintf(read->run_id, sizeof(read->run_id), "%s", run->id);
     log_reader_ask(reader, read);
 }

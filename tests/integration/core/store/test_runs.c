@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/base/buf.h"
 #include "core/base/clock.h"
 #include "core/base/mem.h"
 #include "core/store/tables/runs/runs.h"
@@ -193,13 +194,15 @@ TEST(a_chain_is_read_oldest_first)
 {
     char first[ID_SIZE], second[ID_SIZE], third[ID_SIZE], thread[ID_SIZE] = "x";
     struct item_row *items;
+    bool cut;
     size_t count;
 
     put_response("", "\"1\"", first);
     put_response(first, "\"2\"", second);
     put_response(second, "\"3\"", third);
     assert_int_equal(
-        store_chain_load(store, TENANT, third, CONTEXT, &items, &count, thread, NULL), ERR_OK);
+        store_chain_load(store, TENANT, third, CONTEXT, &items, &count, &cut, thread, NULL),
+        ERR_OK);
     assert_int_equal(count, 6);
     assert_string_equal(thread, "");
     for (size_t i = 0; i < count; i++) {
@@ -211,12 +214,111 @@ TEST(a_chain_is_read_oldest_first)
     item_rows_free(items, count);
 
     /* A limit keeps the newest. */
-    assert_int_equal(store_chain_load(store, TENANT, third, 3, &items, &count, thread, NULL),
-                     ERR_OK);
+    assert_int_equal(
+        store_chain_load(store, TENANT, third, 3, &items, &count, &cut, thread, NULL), ERR_OK);
     assert_int_equal(count, 3);
+    assert_true(cut);
     assert_string_equal(items[0].body, "\"2\"");
     assert_string_equal(items[2].body, "\"3\"");
     item_rows_free(items, count);
+    assert_int_equal(
+        store_chain_load(store, TENANT, third, 6, &items, &count, &cut, thread, NULL), ERR_OK);
+    assert_false(cut);
+    item_rows_free(items, count);
+}
+
+/* Its input is a rule. */
+static void put_rule(const char *parent, const char *body, char ret_id[ID_SIZE])
+{
+    put_response(parent, body, ret_id);
+    assert_int_equal(pg_fixture_count("WITH done AS (UPDATE items SET role = 'developer'"
+                                      " WHERE run_id = '%s' AND input RETURNING 1)"
+                                      " SELECT count(*) FROM done",
+                                      ret_id),
+                     1);
+}
+
+static void expect_newest(const char *id, size_t limit, const char *expected)
+{
+    char thread[ID_SIZE];
+    struct item_row *items;
+    AUTO_BUF seen = {0};
+    size_t count;
+    bool cut;
+
+    assert_int_equal(
+        store_chain_load(store, TENANT, id, limit, &items, &count, &cut, thread, NULL), ERR_OK);
+    for (size_t i = 0; i < count; i++)
+        buf_addf(&seen, "%s%s ", items[i].body, item_row_is_rule(&items[i]) ? "!" : "");
+    buf_addf(&seen, "%s", cut ? "cut" : "whole");
+    assert_string_equal(seen.data, expected);
+    item_rows_free(items, count);
+}
+
+TEST(rules_before_the_limit_stay)
+{
+    char a[ID_SIZE], b[ID_SIZE], c[ID_SIZE], d[ID_SIZE];
+
+    put_rule("", "1", a);
+    put_response(a, "2", b);
+    put_rule(b, "3", c);
+    put_response(c, "4", d);
+    expect_newest(d, 8, "1! 1 2 2 3! 3 4 4 whole");
+    expect_newest(d, 7, "1! 1 2 2 3! 3 4 4 cut");
+    expect_newest(d, 4, "1! 3! 3 4 4 cut");
+    expect_newest(d, 3, "1! 3! 3 4 4 cut");
+    expect_newest(d, 1, "1! 3! 4 cut");
+}
+
+/* A run that goes on has the history it began with, however much it has made. */
+TEST(the_items_of_a_run_do_not_count)
+{
+    struct thread_row thread = {.created_at = 1};
+    struct item_row messages[2], made;
+    struct tool_answer answers[] = {{.call_id = "a", .output = "\"o\""},
+                                    {.call_id = "b", .output = "\"o\""}};
+    struct run_load first = {0}, load = {0};
+    struct run_creation creation;
+    struct run_write *write;
+    struct run_row run;
+    bool repeated;
+
+    id_make(thread.id, "thread_");
+    messages[0] = message(thread.id, "\"one\"");
+    messages[1] = message(thread.id, "\"two\"");
+    run = sample_run(thread.id, RUN_QUEUED);
+    creation = (struct run_creation){.tenant = TENANT,
+                                     .run = &run,
+                                     .thread = &thread,
+                                     .messages = messages,
+                                     .message_count = 2,
+                                     .context_limit = 1};
+    assert_int_equal(store_run_create(store, &creation, &first, NULL), ERR_OK);
+    assert_int_equal(first.item_count, 1);
+    write = sample_write(&first.run, first.fence);
+    for (int i = 0; i < 3; i++) {
+        made = sample_item(&first.run, first.next_position + i, "\"made\"");
+        sample_add_item(write, &made);
+    }
+    assert_int_equal(sample_put(store, write), ERR_OK);
+    sample_ask_client(store, &first);
+    assert_int_equal(store_run_submit(store,
+                                      &(struct submission){.tenant = TENANT,
+                                                           .thread_id = thread.id,
+                                                           .run_id = run.id,
+                                                           .answers = answers,
+                                                           .count = 2,
+                                                           .hash = hash_one,
+                                                           .context_limit = 1},
+                                      &load, &repeated, NULL),
+                     ERR_OK);
+    assert_string_equal(load.items[0].body, "\"two\"");
+    assert_true(load.item_count >= 4);
+    run_load_clear(&first);
+    end_run(&load);
+    item_row_clear(&messages[0]);
+    item_row_clear(&messages[1]);
+    run_row_clear(&run);
 }
 
 TEST(a_chain_begins_with_a_response_that_has_ended)
@@ -226,12 +328,13 @@ TEST(a_chain_begins_with_a_response_that_has_ended)
     char thread[ID_SIZE], expected[128], ended[ID_SIZE];
     struct item_row *items;
     struct err err;
+    bool cut;
     size_t count;
 
     write->create = true;
     assert_int_equal(sample_put(store, write), ERR_OK);
     assert_int_equal(
-        store_chain_load(store, TENANT, run.id, CONTEXT, &items, &count, thread, &err),
+        store_chain_load(store, TENANT, run.id, CONTEXT, &items, &count, &cut, thread, &err),
         ERR_INVALID);
     snprintf(expected, sizeof(expected), "Previous response with id '%s' not found.", run.id);
     assert_string_equal(err.text, expected);
@@ -239,7 +342,7 @@ TEST(a_chain_begins_with_a_response_that_has_ended)
 
     put_response("", "\"1\"", ended);
     assert_int_equal(store_chain_load(store, TENANT_OF("proj_other"), ended, CONTEXT, &items,
-                                      &count, thread, &err),
+                                      &count, &cut, thread, &err),
                      ERR_INVALID);
     run_row_clear(&run);
 }
@@ -672,6 +775,8 @@ int main(void)
         cmocka_unit_test(a_thread_can_be_made_with_its_run),
         cmocka_unit_test(of_runs_that_are_created_at_once_one_is_made),
         cmocka_unit_test(a_chain_is_read_oldest_first),
+        cmocka_unit_test(rules_before_the_limit_stay),
+        cmocka_unit_test(the_items_of_a_run_do_not_count),
         cmocka_unit_test(a_chain_begins_with_a_response_that_has_ended),
         cmocka_unit_test(a_run_is_found_in_its_thread_only),
         cmocka_unit_test(runs_are_listed_in_pages_both_ways),

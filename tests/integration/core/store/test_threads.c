@@ -17,6 +17,7 @@
 #include "core/store/pg/db.h"
 #include "core/store/pg/state.h"
 #include "core/store/tables/runs/runs.h"
+#include "core/store/tables/threads/conversations.h"
 #include "core/store/tables/threads/threads.h"
 #include "tests/integration/core/store/opened_store.h"
 #include "tests/support/pg_fixture.h"
@@ -487,6 +488,71 @@ TEST(pages_of_messages_are_exact)
     }
 }
 
+/* The messages behind the cursor, in this order, as the numbers 0 to 9 of `ids`. */
+static void expect_behind(const char *thread, char ids[][ID_SIZE], const char *cursor,
+                          bool ascending, const char *expected)
+{
+    struct page page = {.limit = 20, .ascending = ascending};
+    struct item_row *rows = NULL;
+    char seen[20] = "";
+    size_t count;
+    bool more;
+
+    memcpy(page.after, cursor, strlen(cursor) + 1);
+    assert_int_equal(
+        store_message_list(store, MINE, thread, NULL, &page, &rows, &count, &more, NULL),
+        ERR_OK);
+    for (size_t i = 0; i < count; i++) {
+        for (char n = 0; n < 10; n++) {
+            if (strcmp(ids[(size_t)n], rows[i].id) == 0)
+                seen[i] = (char)('0' + n);
+        }
+    }
+    assert_string_equal(seen, expected);
+    item_rows_free(rows, count);
+    rows = NULL;
+    assert_int_equal(
+        store_conversation_items(store, MINE, thread, &page, &rows, &count, &more, NULL),
+        ERR_OK);
+    assert_int_equal(count, strlen(expected));
+    item_rows_free(rows, count);
+}
+
+/* 0 and 1 are from elsewhere. A message that is added meanwhile may have the place of one that is gone. */
+TEST(a_deleted_message_keeps_its_place_as_a_cursor)
+{
+    char thread[ID_SIZE], ids[10][ID_SIZE] = {"msg_zzzzzzzzzzzzzzzzzzzzzzzz", "msg_0"};
+
+    make_thread(MINE, thread);
+    for (size_t i = 0; i < 6; i++) {
+        char made[ID_SIZE];
+
+        append(MINE, thread, made);
+        if (i < 2)
+            run_sql("UPDATE items SET id = $2 WHERE project_id = $1 AND id = $3", MINE, ids[i],
+                    made);
+        else
+            memcpy(ids[i], made, ID_SIZE);
+    }
+    assert_int_equal(store_message_delete(store, MINE, thread, ids[1], NULL), ERR_OK);
+    assert_int_equal(store_message_delete(store, MINE, thread, ids[3], NULL), ERR_OK);
+    assert_int_equal(store_message_delete(store, MINE, thread, ids[5], NULL), ERR_OK);
+    append(MINE, thread, ids[6]);
+    for (int marked = 1; marked >= 0; marked--) {
+        expect_behind(thread, ids, ids[3], true, "46");
+        expect_behind(thread, ids, ids[3], false, "20");
+        expect_behind(thread, ids, ids[5], true, "6");
+        expect_behind(thread, ids, ids[5], false, "420");
+        if (marked) {
+            expect_behind(thread, ids, ids[1], true, "246");
+            expect_behind(thread, ids, ids[1], false, "0");
+        }
+        run_sql("DELETE FROM deletion_marks WHERE project_id = $1 AND list = $2"
+                " AND $3::text IS NULL",
+                MINE, thread, NULL);
+    }
+}
+
 TEST(a_cursor_that_is_no_message_of_the_thread_is_refused)
 {
     struct page page = {.limit = 5};
@@ -636,6 +702,7 @@ int main(void)
         cmocka_unit_test(an_active_run_locks_its_thread),
         cmocka_unit_test(appends_from_many_threads_get_every_position_once),
         cmocka_unit_test(pages_of_messages_are_exact),
+        cmocka_unit_test(a_deleted_message_keeps_its_place_as_a_cursor),
         cmocka_unit_test(a_cursor_that_is_no_message_of_the_thread_is_refused),
         cmocka_unit_test(a_list_may_show_one_run_only),
         cmocka_unit_test(a_request_is_carried_out_once_under_its_key),

@@ -122,6 +122,13 @@ TEST(the_rows_of_users_are_listed)
         ERR_OK);
     assert_int_equal(count, 0);
     tool_settings_rows_free(rows, count);
+    /* An id that this server made is a place in time, whatever it named. It shows nothing of p4. */
+    assert_int_equal(
+        store_tool_settings_list(store, TENANT_OF("p5"), &page, &rows, &count, &more, NULL),
+        ERR_OK);
+    assert_int_equal(count, 0);
+    tool_settings_rows_free(rows, count);
+    (void)snprintf(page.after, sizeof(page.after), "toolset_1");
     assert_int_equal(
         store_tool_settings_list(store, TENANT_OF("p5"), &page, &rows, &count, &more, &err),
         ERR_INVALID);

@@ -224,7 +224,7 @@ TEST(a_write_with_an_old_fence_changes_nothing)
     run_row_clear(&run);
 }
 
-TEST(a_deleted_run_is_a_conflict)
+TEST(a_write_of_a_deleted_run_says_so)
 {
     struct run_row run = sample_run("", RUN_IN_PROGRESS);
     struct item_row item = sample_item(&run, 0, "{}");
@@ -235,7 +235,7 @@ TEST(a_deleted_run_is_a_conflict)
     assert_int_equal(store_response_delete(store, TENANT, run.id, 0, NULL), ERR_OK);
     write = sample_write(&run, 1);
     sample_add_item(write, &item);
-    assert_int_equal(sample_put(store, write), ERR_CONFLICT);
+    assert_int_equal(sample_put(store, write), ERR_NOT_FOUND);
     assert_int_equal(items_of(&run), 0);
     run_row_clear(&run);
 }
@@ -886,7 +886,7 @@ int main(void)
         cmocka_unit_test(what_is_written_twice_is_stored_once),
         cmocka_unit_test(the_log_is_read_from_any_number_on),
         cmocka_unit_test(a_write_with_an_old_fence_changes_nothing),
-        cmocka_unit_test(a_deleted_run_is_a_conflict),
+        cmocka_unit_test(a_write_of_a_deleted_run_says_so),
         cmocka_unit_test(a_cancellation_reaches_the_owner_and_is_not_overwritten),
         cmocka_unit_test(the_event_of_a_pause_is_logged_only_if_the_run_pauses),
         cmocka_unit_test(a_completed_turn_makes_up_for_the_deaths_before_it),

@@ -2,7 +2,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/base/clock.h"
 #include "core/base/ids.h"
+#include "core/base/mem.h"
 #include "tests/support/test.h"
 
 #define PER_THREAD 5000
@@ -19,6 +21,42 @@ TEST(an_id_is_its_prefix_and_24_letters_or_digits)
     assert_false(id_has_prefix(id, "run_"));
     assert_int_equal(strlen(id), 5 + ID_BODY);
     assert_int_equal(strspn(id + 5, letters), ID_BODY);
+}
+
+TEST(an_id_has_its_time)
+{
+    char id[ID_SIZE], digits[ID_TIME_SIZE];
+    int64_t before = clock_wall_us(), us = 0;
+
+    id_make(id, "asst_");
+    assert_true(id_time(id, "asst_", &us));
+    assert_in_range(us, before, clock_wall_us() + 100000);
+    assert_true(id_time(id, NULL, &us));
+    id_time_digits(digits, us);
+    assert_memory_equal(id + 5, digits, ID_TIME_SIZE - 1);
+}
+
+TEST(an_id_from_elsewhere_has_no_time)
+{
+    static const char *const ids[] = {"asst_abc123",
+                                      "asst_zzzzzzzzzAAAAAAAAAAAAAAA",
+                                      "asst_000000000AAAAAAAAAAAAAAA",
+                                      "asst_8-3abcdefAAAAAAAAAAAAAAA",
+                                      "asst",
+                                      "",
+                                      "_"};
+    char id[ID_SIZE];
+    int64_t us;
+
+    for (size_t i = 0; i < COUNT_OF(ids); i++) {
+        assert_false(id_time(ids[i], "asst_", &us));
+        assert_false(id_time(ids[i], NULL, &us));
+    }
+    id_make(id, "asst_");
+    assert_false(id_time(id, "msg_", &us));
+    assert_false(id_time(id + 4, NULL, &us));
+    id[strlen(id) - 1] = '\0';
+    assert_false(id_time(id, "asst_", &us));
 }
 
 TEST(ids_sort_by_age)
@@ -81,6 +119,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(an_id_is_its_prefix_and_24_letters_or_digits),
+        cmocka_unit_test(an_id_has_its_time),
+        cmocka_unit_test(an_id_from_elsewhere_has_no_time),
         cmocka_unit_test(ids_sort_by_age),
         cmocka_unit_test(ids_of_several_threads_never_share_a_moment),
         cmocka_unit_test(random_text_uses_all_characters_equally),

@@ -29,7 +29,7 @@ TEST(settings_that_a_request_leaves_out_are_unset)
     assert_string_equal(settings.instructions, "");
     assert_null(settings.temperature);
     assert_null(settings.tools);
-    assert_false(settings.serial_calls);
+    assert_false(settings.one_call);
     assert_true(settings.max_prompt_tokens == RUN_NO_LIMIT);
     assert_true(settings.max_completion_tokens == RUN_NO_LIMIT);
     assert_true(settings.max_calls == RUN_NO_LIMIT);
@@ -71,7 +71,8 @@ TEST(the_object_runnel_is_decoded)
 {
     SETTINGS settings =
         load("{'runnel':{'approval':{'channel':'webhook','hold_timeout_s':9,"
-             "'remember_default':'user'},'history':'compact','message_cache':{'max_chars':300},"
+             "'pending':'reject','remember_default':'user'},'history':'compact','message_cache'"
+             ":{'max_chars':300},"
              "'rounds':{'max':3.0,'max_calls':4},'rules':{'language':'zh'},"
              "'truncation':{'mode':'head','limit':50},'tool_groups':{'g':true},"
              "'skills':[{'name':'s'}],'permissions':{'g/t':{'permissionLevel':'sensitive'}}},"
@@ -80,6 +81,7 @@ TEST(the_object_runnel_is_decoded)
     assert_int_equal(settings.approval.channel, APPROVAL_WEBHOOK);
     assert_int_equal(settings.approval.hold_seconds, 9);
     assert_string_equal(settings.approval.remember, "user");
+    assert_true(settings.approval.rejects_pending);
     assert_int_equal(settings.history, RUN_HISTORY_COMPACT);
     assert_int_equal(settings.message_limit, 300);
     assert_int_equal(settings.max_rounds, 3);

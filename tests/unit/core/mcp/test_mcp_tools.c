@@ -32,8 +32,7 @@ TEST(a_tool_is_shown_as_it_was_listed)
 
 TEST(tools_that_cannot_be_used_are_left_out)
 {
-    json_auto_t *tools = read_page("{\"tools\":[7,{},{\"name\":\"\",\"inputSchema\":{}},{"
-                                   "\"name\":\"a b\",\"inputSchema\":{}},"
+    json_auto_t *tools = read_page("{\"tools\":[7,{},{\"name\":7,\"inputSchema\":{}},"
                                    "{\"name\":\"a\"},{\"name\":\"a\",\"inputSchema\":[]},{"
                                    "\"name\":\"ok\",\"inputSchema\":{}},"
                                    "{\"name\":\"ok\",\"inputSchema\":{\"second\":true}}]}");
@@ -41,6 +40,66 @@ TEST(tools_that_cannot_be_used_are_left_out)
 
     assert_int_equal(json_array_size(tools), 1);
     assert_null(strstr(text, "second"));
+}
+
+/* Each list gives a tool the same name, and different tools different ones. */
+TEST(a_tool_that_cannot_be_called_by_its_name_is_renamed)
+{
+    static const char *const names[] = {"",
+                                        "a b",
+                                        "a_b",
+                                        "a\tb",
+                                        "\xC3\xA4",
+                                        "\xC3\xB6",
+                                        "a\xE2\x80\xAE"
+                                        "b"};
+    json_auto_t *page = json_build("{s:[]}", "tools");
+    json_auto_t *tools = json_array();
+    json_auto_t *again = json_array();
+    json_auto_t *seen = json_object();
+    char longer[2 * MCP_NAME_LIMIT];
+    size_t i;
+    json_t *tool;
+
+    memset(longer, 'x', sizeof(longer) - 1);
+    longer[sizeof(longer) - 1] = '\0';
+    for (i = 0; i < COUNT_OF(names); i++)
+        json_array_append_new(json_object_get(page, "tools"),
+                              json_build("{s:s, s:{}}", "name", names[i], "inputSchema"));
+    json_array_append_new(json_object_get(page, "tools"),
+                          json_build("{s:s, s:{}}", "name", longer, "inputSchema"));
+    assert_int_equal(mcp_tools_add_page(tools, page, NULL), ERR_OK);
+    assert_int_equal(mcp_tools_add_page(again, page, NULL), ERR_OK);
+    assert_true(json_equal(tools, again));
+    assert_int_equal(json_array_size(tools), COUNT_OF(names) + 1);
+    json_array_foreach (tools, i, tool) {
+        const char *given = i < COUNT_OF(names) ? names[i] : longer;
+        const char *name = json_get_string(tool, "name", "");
+        const char *original = mcp_tool_original_name(tool);
+
+        assert_true(mcp_name_is_fit(name));
+        assert_null(json_object_get(seen, name));
+        json_set_bool(seen, name, true);
+        assert_string_equal(original ? original : name, given);
+        assert_true(!original == mcp_name_is_fit(given));
+    }
+}
+
+/* F109: a client may send a list, and the person who approves sees the listed name only. */
+TEST(no_other_tool_hides_behind_a_name)
+{
+    static const char *const forged[] = {
+        "{\"name\":\"read\",\"runnel\":{\"original_name\":\"delete\"}}",
+        "{\"name\":\"read\",\"runnel\":{\"original_name\":\"delete all\"}}",
+        "{\"name\":\"read\",\"runnel\":{\"original_name\":7}}",
+        "{\"name\":\"read\",\"runnel\":7}",
+    };
+
+    for (size_t i = 0; i < COUNT_OF(forged); i++) {
+        json_auto_t *tool = json_parse_own(forged[i]);
+
+        assert_null(mcp_tool_original_name(tool));
+    }
 }
 
 TEST(a_schema_has_a_size_limit)
@@ -183,6 +242,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_tool_is_shown_as_it_was_listed),
         cmocka_unit_test(tools_that_cannot_be_used_are_left_out),
+        cmocka_unit_test(a_tool_that_cannot_be_called_by_its_name_is_renamed),
+        cmocka_unit_test(no_other_tool_hides_behind_a_name),
         cmocka_unit_test(a_schema_has_a_size_limit),
         cmocka_unit_test(a_list_has_a_limit_of_tools),
         cmocka_unit_test(a_list_has_a_size_limit),

@@ -106,6 +106,16 @@ static enum err_code resolve(const char *values, enum variable_type type, const 
 }
 
 /* F23. */
+TEST(test_numbers_of_any_size_stay_beside_references)
+{
+    json_auto_t *values = json_build("{ss}", "a", "x");
+    struct known known = {.values = values, .type = VARIABLE_TOOL_CALL_RESULT};
+    json_auto_t *args = json_parse_own("{\"id\":18446744073709551615,\"v\":\"$VAR_REF{{a}}\"}");
+    json_auto_t *wanted = json_parse_own("{\"id\":18446744073709551615,\"v\":\"x\"}");
+
+    expect_resolved(args, &known, wanted);
+}
+
 TEST(test_slices_count_characters)
 {
     AUTO_FREE char *seen = NULL;
@@ -243,6 +253,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_the_vectors_of_the_design_hold),
+        cmocka_unit_test(test_numbers_of_any_size_stay_beside_references),
         cmocka_unit_test(test_slices_count_characters),
         cmocka_unit_test(test_results_are_never_followed),
         cmocka_unit_test(test_a_reference_cannot_be_joined_from_two_values),

@@ -127,15 +127,21 @@ static const struct model_events events = {
     .call_end = on_end,
 };
 
-static void note_done(struct story *story)
+static void note_usage(struct story *story)
 {
-    static const char *const words[] = {"stop", "length", "tool_calls", "content_filter"};
     const struct model_usage *usage = &story->answer.usage;
 
-    buf_addf(&story->log, "done(%s", words[answer_finish(&story->answer)]);
     if (usage->known)
         buf_addf(&story->log, " in %d cached %d out %d reasoning %d", (int)usage->input,
                  (int)usage->cached, (int)usage->output, (int)usage->reasoning);
+}
+
+static void note_done(struct story *story)
+{
+    static const char *const words[] = {"stop", "length", "tool_calls", "content_filter"};
+
+    buf_addf(&story->log, "done(%s", words[answer_finish(&story->answer)]);
+    note_usage(story);
     buf_add_text(&story->log, ")");
 }
 
@@ -157,6 +163,7 @@ static void note_failed(struct story *story, const struct chat_failure *failure)
              failure->temporary ? " again" : "");
     if (err->word)
         buf_addf(&story->log, " %s", err->word);
+    note_usage(story);
     if (text)
         buf_addf(&story->log, ": %s", text);
     buf_add_text(&story->log, ")");

@@ -69,6 +69,15 @@ TEST(technical_values_are_not_masked)
     masked(MAIL, message, message);
 }
 
+TEST(numbers_are_not_masked)
+{
+    masked("[{\"pattern\": \"[0-9]+|a@b\", \"replacement\": \"x\"}]",
+           "[{\"tool_calls\":[{\"function\":{\"arguments\":"
+           "\"{\\\"id\\\":18446744073709551615,\\\"to\\\":\\\"a@b\\\"}\"}}]}]",
+           "[{\"tool_calls\":[{\"function\":{\"arguments\":"
+           "\"{\\\"id\\\":18446744073709551615,\\\"to\\\":\\\"x\\\"}\"}}]}]");
+}
+
 TEST(masked_arguments_are_still_json)
 {
     /* In arguments also the texts under keys that are technical in a message. */
@@ -137,6 +146,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_text_is_masked),
         cmocka_unit_test(technical_values_are_not_masked),
+        cmocka_unit_test(numbers_are_not_masked),
         cmocka_unit_test(masked_arguments_are_still_json),
         cmocka_unit_test(masks_are_applied_one_after_another),
         cmocka_unit_test(empty_matches_are_ignored),

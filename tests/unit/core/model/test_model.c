@@ -43,6 +43,7 @@ struct fixture {
     unsigned events;
     struct err error;
     struct model_usage usage;
+    uint64_t retry_after_ns;
 };
 
 static void signal_over(struct fixture *fixture)
@@ -109,11 +110,13 @@ static void on_done(void *arg, enum model_finish finish, const struct model_usag
     signal_over(fixture);
 }
 
-static void on_failed(void *arg, const struct err *error)
+static void on_failed(void *arg, const struct model_failure *failure)
 {
     struct fixture *fixture = arg;
 
-    fixture->error = *error;
+    fixture->error = failure->err;
+    fixture->retry_after_ns = failure->retry_after_ns;
+    fixture->usage = failure->usage;
     note(fixture, "failed");
     signal_over(fixture);
 }
@@ -434,6 +437,43 @@ TEST(a_long_retry_after_is_not_waited_for)
     expect_log(fixture, "failed");
     expect_requests(fixture, 1);
     expect_failure(fixture, ERR_LIMIT, "rate_limit_exceeded", "slow down");
+    assert_true(fixture->retry_after_ns == 3600 * NS_PER_SECOND);
+}
+
+static void tokens_of_attempts_that_failed_count(void **state)
+{
+    static const char failed[] =
+        STREAM "data: {\"choices\":[],\"error\":{\"message\":\"busy\",\"code\":503},"
+               "\"usage\":{\"prompt_tokens\":3,\"completion_tokens\":4}}\n\n";
+    static const char counted[] =
+        STREAM TEXT("hi") FINISH "data: {\"choices\":[],\"usage\":{\"prompt_tokens\":5,"
+                                 "\"completion_tokens\":6}}\n\n" DONE;
+    static const struct server_answer answers[] = {{.bytes = failed}, {.bytes = counted}, {0}};
+    struct fixture *fixture = *state;
+
+    serve(fixture, answers);
+    take_turn(fixture);
+    expect_log(fixture, "text(hi) done(0)");
+    assert_true(fixture->usage.known);
+    assert_int_equal(fixture->usage.input, 8);
+    assert_int_equal(fixture->usage.output, 10);
+}
+
+static void a_turn_that_fails_has_used_its_tokens(void **state)
+{
+    static const struct server_answer answers[] = {
+        {.bytes = STREAM "data: {\"choices\":[],\"error\":{\"message\":\"no\",\"code\":400},"
+                         "\"usage\":{\"prompt_tokens\":3,\"completion_tokens\":4}}\n\n"},
+        {0}};
+    struct fixture *fixture = *state;
+
+    serve(fixture, answers);
+    take_turn(fixture);
+    expect_log(fixture, "failed");
+    expect_requests(fixture, 1);
+    assert_true(fixture->usage.known && !fixture->retry_after_ns);
+    assert_int_equal(fixture->usage.input, 3);
+    assert_int_equal(fixture->usage.output, 4);
 }
 
 TEST(no_wait_begins_that_would_exceed_the_deadline)
@@ -749,6 +789,8 @@ int main(void)
         turn_test(a_server_error_is_tried_again),
         turn_test(a_server_that_keeps_failing_is_given_up_after_the_last_retry),
         turn_test(retry_after_is_waited_for),
+        turn_test(tokens_of_attempts_that_failed_count),
+        turn_test(a_turn_that_fails_has_used_its_tokens),
         turn_test(a_long_retry_after_is_not_waited_for),
         turn_test(no_wait_begins_that_would_exceed_the_deadline),
         cmocka_unit_test(errors_that_would_repeat_are_not_retried),

@@ -96,6 +96,23 @@ TEST(events_follow_the_standard_wherever_the_bytes_are_cut)
     }
 }
 
+TEST(an_error_field_is_an_event_for_those_who_read_it)
+{
+    static const char text[] = "data: 1\nerror: bad\nerror:\n\nerror: worse";
+    struct seen seen = {0}, plain = {0};
+    struct sse_parser parser = {.reads_errors = true};
+
+    for (size_t i = 0; i < sizeof(text) - 1; i++)
+        assert_int_equal(sse_parser_feed(&parser, text + i, 1, note, &seen), ERR_OK);
+    assert_int_equal(sse_parser_end(&parser, note, &seen), ERR_OK);
+    assert_string_equal(seen.text.data, "error:bad;:1;error:worse;");
+    assert_int_equal(feed(text, strlen(text), 1, &plain), ERR_OK);
+    assert_string_equal(plain.text.data, ":1;");
+    sse_parser_clear(&parser);
+    buf_clear(&seen.text);
+    buf_clear(&plain.text);
+}
+
 TEST(empty_pieces_change_nothing)
 {
     struct sse_parser parser = {0};
@@ -234,6 +251,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_id_is_that_of_the_last_complete_event),
         cmocka_unit_test(events_follow_the_standard_wherever_the_bytes_are_cut),
+        cmocka_unit_test(an_error_field_is_an_event_for_those_who_read_it),
         cmocka_unit_test(empty_pieces_change_nothing),
         cmocka_unit_test(a_whole_event_is_passed_on_without_copying),
         cmocka_unit_test(a_stop_takes_effect_at_once),

@@ -14,6 +14,8 @@ unit_test(core/run/turn/input_text core_run)
 unit_test(core/run/catalog/tool_set core_run)
 target_link_libraries(test_core_run_catalog_tool_set PRIVATE handlers)
 unit_test(core/run/catalog/tool_settings core_run)
+unit_test(core/run/catalog/unavailable core_run)
+target_link_libraries(test_core_run_catalog_unavailable PRIVATE handlers)
 unit_test(core/run/engine/slots core_run)
 unit_test(core/run/turn/unwritten core_run)
 

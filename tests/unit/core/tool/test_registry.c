@@ -1,37 +1,10 @@
-#include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "core/base/json.h"
 #include "core/base/mem.h"
 #include "core/tool/registry.h"
+#include "tests/support/caught_stderr.h"
 #include "tests/support/test.h"
-
-/* ---- What is logged ---- */
-
-static int real_stderr;
-static FILE *caught;
-
-static void stderr_begin(void)
-{
-    caught = tmpfile();
-    real_stderr = dup(STDERR_FILENO);
-    dup2(fileno(caught), STDERR_FILENO);
-}
-
-/* The caller frees. */
-static char *stderr_end(void)
-{
-    char text[1024];
-    size_t length;
-
-    dup2(real_stderr, STDERR_FILENO);
-    close(real_stderr);
-    rewind(caught);
-    length = fread(text, 1, sizeof(text) - 1, caught);
-    (void)fclose(caught);
-    return mem_strndup(text, length);
-}
 
 /* ---- Tools ---- */
 

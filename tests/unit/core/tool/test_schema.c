@@ -10,21 +10,11 @@
 /* No simple pattern takes so long to match it. */
 #define SLOW "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaab"
 
-static json_t *parse(const char *text)
-{
-    json_error_t error;
-    json_t *value = json_loads(text, JSON_DECODE_ANY, &error);
-
-    if (!value)
-        fail_msg("%s: %s", text, error.text);
-    return value;
-}
-
 /* The issues, "" when it fits. The caller frees. */
 static char *issues_of(const char *schema_text, const char *value_text)
 {
-    json_auto_t *schema = parse(schema_text);
-    json_auto_t *value = parse(value_text);
+    json_auto_t *schema = json_parse_own(schema_text);
+    json_auto_t *value = json_parse_own(value_text);
     struct buf issues = {0};
     bool ok = schema_fits(schema, value, NULL, &issues);
     char *text = buf_take(&issues);
@@ -44,8 +34,8 @@ static void expect(const char *schema, const char *value, const char *issues)
 static void expect_completed(const char *schema_text, const char *value_text,
                              const char *wanted)
 {
-    json_auto_t *schema = parse(schema_text);
-    json_auto_t *value = parse(value_text);
+    json_auto_t *schema = json_parse_own(schema_text);
+    json_auto_t *value = json_parse_own(value_text);
     AUTO_FREE char *text = NULL;
 
     assert_true(schema_complete(schema, value, NULL));
@@ -104,6 +94,23 @@ TEST(test_keywords_of_draft_2020_beyond_draft_7)
 }
 
 /* Every schema, however hostile, is checked safely. */
+TEST(test_numbers_of_any_size_are_checked)
+{
+    expect("{\"type\":\"integer\",\"maximum\":18446744073709551615}", "18446744073709551615",
+           "");
+    expect("{\"type\":\"integer\",\"maximum\":9}", "18446744073709551615",
+           "- must be at most 9");
+    expect("{\"type\":\"string\"}", "18446744073709551615",
+           "- expected string, received integer");
+    expect("{\"type\":\"integer\"}", "0.50", "- expected integer, received number");
+    expect("{\"type\":\"number\",\"minimum\":0.10}", "0.05", "- must be at least 0.10");
+    expect("{\"enum\":[18446744073709551615,1.50]}", "18446744073709551616",
+           "- expected one of [18446744073709551615,1.50], received 18446744073709551616");
+    expect("{\"enum\":[18446744073709551615,1.50]}", "1.5", "");
+    expect("{\"uniqueItems\":true}", "[18446744073709551615,18446744073709551616,1e2]", "");
+    expect("{\"const\":100}", "1e2", "");
+}
+
 TEST(test_a_schema_cannot_hurt)
 {
     AUTO_BUF deep = {0};
@@ -129,14 +136,14 @@ TEST(test_a_schema_cannot_hurt)
 /* Each of its patterns would take seconds: the second one is not tried. */
 TEST(test_after_one_pattern_exceeds_its_limit_no_other_is_tried)
 {
-    json_auto_t *schema = parse("{\"properties\":{"
-                                "\"a\":{\"pattern\":\"^(a|a)*$\"},"
-                                "\"b\":{\"pattern\":\"^(a|a)*$\"},"
-                                "\"c\":{\"pattern\":\"^(a|a)*$\"}}}");
+    json_auto_t *schema = json_parse_own("{\"properties\":{"
+                                         "\"a\":{\"pattern\":\"^(a|a)*$\"},"
+                                         "\"b\":{\"pattern\":\"^(a|a)*$\"},"
+                                         "\"c\":{\"pattern\":\"^(a|a)*$\"}}}");
     AUTO_FREE char *text =
         mem_printf("{\"a\":\"%s\",\"b\":\"%s\",\"c\":\"%s\"}", SLOW, SLOW, SLOW);
-    json_auto_t *value = parse(text);
-    json_auto_t *first = parse("{\"a\":\"" SLOW "\"}");
+    json_auto_t *value = json_parse_own(text);
+    json_auto_t *first = json_parse_own("{\"a\":\"" SLOW "\"}");
     uint64_t began = clock_thread_ns();
     uint64_t alone;
 
@@ -151,9 +158,9 @@ TEST(test_after_one_pattern_exceeds_its_limit_no_other_is_tried)
 TEST(test_one_budget_covers_all_checks)
 {
     struct schema_budget budget = {20 * NS_PER_MS};
-    json_auto_t *slow = parse("{\"pattern\":\"^(a|a)*$\"}");
-    json_auto_t *easy = parse("{\"type\":\"integer\"}");
-    json_auto_t *text = parse("\"" SLOW "\"");
+    json_auto_t *slow = json_parse_own("{\"pattern\":\"^(a|a)*$\"}");
+    json_auto_t *easy = json_parse_own("{\"type\":\"integer\"}");
+    json_auto_t *text = json_parse_own("\"" SLOW "\"");
     json_auto_t *number = json_integer(1);
     struct buf issues = {0};
     uint64_t began = clock_thread_ns();
@@ -172,7 +179,7 @@ TEST(test_one_budget_covers_all_checks)
 TEST(test_the_budget_covers_enums_and_defaults)
 {
     struct schema_budget budget = {10 * NS_PER_MS};
-    json_auto_t *schema = parse("{\"items\":{\"properties\":{}}}");
+    json_auto_t *schema = json_parse_own("{\"items\":{\"properties\":{}}}");
     json_auto_t *words = json_array();
     json_auto_t *array = json_array();
     json_t *own = json_object();
@@ -211,7 +218,7 @@ TEST(test_exponential_schemas_end)
 
 TEST(test_many_elements_are_compared_quickly)
 {
-    json_auto_t *schema = parse("{\"uniqueItems\":true}");
+    json_auto_t *schema = json_parse_own("{\"uniqueItems\":true}");
     json_auto_t *array = json_array();
 
     for (int i = 0; i < 100000; i++)
@@ -223,7 +230,7 @@ TEST(test_many_elements_are_compared_quickly)
 
 TEST(test_issues_are_limited)
 {
-    json_auto_t *schema = parse("{\"items\":{\"type\":\"string\"}}");
+    json_auto_t *schema = json_parse_own("{\"items\":{\"type\":\"string\"}}");
     json_auto_t *array = json_array();
     AUTO_BUF issues = {0};
     size_t lines = 1;
@@ -269,7 +276,8 @@ TEST(test_unknown_keys_are_dropped)
 
 TEST(test_circular_defaults_end)
 {
-    json_auto_t *schema = parse("{\"properties\":{\"next\":{\"default\":{},\"$ref\":\"#\"}}}");
+    json_auto_t *schema =
+        json_parse_own("{\"properties\":{\"next\":{\"default\":{},\"$ref\":\"#\"}}}");
     json_auto_t *value = json_object();
 
     assert_true(schema_complete(schema, value, NULL));
@@ -282,6 +290,7 @@ int main(void)
         cmocka_unit_test(test_issues_name_the_path),
         cmocka_unit_test(test_size_issues_name_the_limit),
         cmocka_unit_test(test_keywords_of_draft_2020_beyond_draft_7),
+        cmocka_unit_test(test_numbers_of_any_size_are_checked),
         cmocka_unit_test(test_a_schema_cannot_hurt),
         cmocka_unit_test(test_after_one_pattern_exceeds_its_limit_no_other_is_tried),
         cmocka_unit_test(test_one_budget_covers_all_checks),

@@ -199,7 +199,7 @@ TEST(a_run_that_ended_has_usage_and_no_deadline)
                   "{'prompt_tokens':123,'completion_tokens':456,'total_tokens':579}");
     expect_member(run, "expires_at", "null");
     expect_member(run, "failed_at", "7");
-    expect_member(run, "last_error", "{'code':'server_error','message':'too much'}");
+    expect_member(run, "last_error", "{'code':'context_length_exceeded','message':'too much'}");
 }
 
 TEST(a_required_action_is_shown_while_it_is_required)

@@ -25,6 +25,50 @@ static enum route_outcome find(const char *method, const char *target)
     return router_find(&table, method, &uri, &match);
 }
 
+/* clang-format off */
+static const struct absent_route absent[] = {
+    {NULL,     "/v1/files"},
+    {NULL,     "/v1/threads"},
+    {NULL,     "/v1/skills/{skill}/versions"},
+    {"DELETE", "/v1/models/{model...}"},
+};
+/* clang-format on */
+
+static bool is_absent(const char *method, const char *target)
+{
+    enum route_outcome outcome = find(method, target);
+
+    return outcome != ROUTE_FOUND &&
+           router_is_absent(absent, sizeof(absent) / sizeof(*absent), outcome, method, &uri);
+}
+
+TEST(a_row_without_a_method_stands_for_all_below)
+{
+    assert_true(is_absent("POST", "/v1/files"));
+    assert_true(is_absent("GET", "/v1/files?limit=1"));
+    assert_true(is_absent("OPTIONS", "/v1/files/a/b/c"));
+    assert_true(is_absent("GET", "/v1/skills/s/versions/1/content"));
+    assert_false(is_absent("POST", "/v1/filesystem"));
+    assert_false(is_absent("GET", "/v1"));
+    assert_false(is_absent("GET", "/v1/skills/s"));
+    assert_false(is_absent("GET", "/v1/skills//versions"));
+}
+
+TEST(a_route_comes_before_what_is_absent)
+{
+    assert_false(is_absent("GET", "/v1/threads"));
+    assert_false(is_absent("PATCH", "/v1/threads")); /* another method of a served path */
+    assert_true(is_absent("GET", "/v1/threads/t/more"));
+}
+
+TEST(a_row_with_a_method_is_for_that_method)
+{
+    assert_true(is_absent("DELETE", "/v1/models/m"));
+    assert_true(is_absent("DELETE", "/v1/models/org/m"));
+    assert_false(is_absent("PATCH", "/v1/models/m"));
+    assert_false(is_absent("HEAD", "/v1/models/m"));
+}
+
 TEST(parameters_are_found_by_name)
 {
     assert_int_equal(find("GET", "/v1/threads/thread_1/runs/run%202"), ROUTE_FOUND);
@@ -82,6 +126,9 @@ int main(void)
         cmocka_unit_test(the_rest_takes_slashes),
         cmocka_unit_test(an_unknown_path_differs_from_an_unknown_method),
         cmocka_unit_test(head_is_answered_by_get),
+        cmocka_unit_test(a_row_without_a_method_stands_for_all_below),
+        cmocka_unit_test(a_route_comes_before_what_is_absent),
+        cmocka_unit_test(a_row_with_a_method_is_for_that_method),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

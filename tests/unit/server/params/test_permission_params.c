@@ -114,7 +114,7 @@ TEST(require_approval_of_an_mcp_entry_is_checked)
                        "builtin:g", "require_approval", require);
         struct err err = {0};
 
-        assert_int_equal(mcp_tool_check(entry, "tools[0]", 64, &err), ERR_INVALID);
+        assert_int_equal(mcp_tool_check(entry, "tools[0]", &err), ERR_INVALID);
         assert_string_equal(err.place, "tools[0].require_approval");
     }
 }

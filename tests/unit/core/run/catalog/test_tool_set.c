@@ -126,20 +126,15 @@ TEST(tool_set_allowed_tools_of_an_entry_narrow_the_group)
     tool_set_clear(&set);
 }
 
-TEST(tool_set_refuses_tools_that_nobody_executes)
+TEST(tool_set_refuses_entries_that_it_cannot_resolve)
 {
     static const struct {
         const char *tools;
         const char *param;
     } cases[] = {
-        {"[{\"type\":\"web_search\"}]", "tools[0].type"},
-        {"[{\"type\":\"image_generation\"}]", "tools[0].type"},
-        {"[{\"type\":\"shell\",\"environment\":{\"type\":\"container_auto\"}}]",
-         "tools[0].environment.type"},
         {"[{\"type\":\"namespace\",\"name\":\"n\",\"tools\":[{\"type\":\"function\","
          "\"name\":\"f\"}]},{\"type\":\"function\",\"name\":\"n__f\"}]",
          "tools[1]"},
-        {"[{\"type\":\"function\",\"name\":\"a\"},{\"type\":\"bogus\"}]", "tools[1].type"},
         {"[{}]", "tools[0].type"},
         {"[{\"type\":\"function\"}]", "tools[0].name"},
         {"[{\"type\":\"mcp\",\"server_label\":\"l\",\"server_url\":\"builtin:none\"}]",
@@ -222,23 +217,44 @@ TEST(tool_set_bella_B5_every_tool_choice_reaches_the_model)
     tool_set_clear(&set);
 }
 
-TEST(tool_set_allowed_tools_of_the_choice_are_enforced)
+#define ALLOW(mode, tools) \
+    "{\"type\":\"allowed_tools\",\"mode\":\"" mode "\",\"tools\":[" tools "]}"
+
+/* The list begins each prompt, and a prompt cache hits only if it stays the same. */
+TEST(tool_choice_allowed_tools_leave_the_list_as_it_is)
 {
+    static const char *const choices[] = {
+        ALLOW("auto", "{\"type\":\"function\",\"name\":\"f\"}"),
+        ALLOW("required", "{\"type\":\"function\",\"name\":\"f\"}"),
+        ALLOW("auto", "{\"type\":\"mcp\",\"server_label\":\"l\"}"),
+    };
     struct tool_set set;
-    json_auto_t *choice =
-        json_loads("{\"type\":\"allowed_tools\",\"mode\":\"required\",\"tools\":["
-                   "{\"type\":\"function\",\"name\":\"f\"}]}",
-                   0, NULL);
-    json_auto_t *offered = NULL;
-    json_auto_t *upstream = NULL;
+    json_auto_t *whole = NULL;
 
     assert_int_equal(init(&set, "[{\"type\":\"function\",\"name\":\"f\"}, " GROUP "}]", NULL),
                      0);
-    offered = tool_set_offer(&set, choice);
-    upstream = tool_choice_upstream(&set, choice);
-    assert_int_equal(json_array_size(offered), 1);
-    assert_string_equal(json_string_value(upstream), "required");
+    whole = tool_set_offer(&set, NULL);
+    for (size_t i = 0; i < COUNT_OF(choices); i++) {
+        json_auto_t *choice = json_loads(choices[i], 0, NULL);
+        json_auto_t *offered = tool_set_offer(&set, choice);
+
+        assert_true(json_equal(offered, whole));
+        assert_int_equal(tool_choice_offers(&set, choice, tool_set_find(&set, "f")), i < 2);
+        assert_int_equal(tool_choice_offers(&set, choice, tool_set_find(&set, "one")), i == 2);
+    }
     tool_set_clear(&set);
+}
+
+/* The names of the functions that may be called, in one string. */
+static void assert_callable(const struct tool_set *set, const char *choice, const char *names)
+{
+    json_auto_t *given = json_loads(choice, 0, NULL);
+    AUTO_BUF got = {0};
+
+    for (size_t i = 0; i < set->count; i++)
+        if (tool_choice_offers(set, given, &set->uses[i]))
+            buf_addf(&got, "%s ", set->uses[i].name);
+    assert_string_equal(got.data, names);
 }
 
 /* The names of the functions that are offered, in one string. */
@@ -272,18 +288,18 @@ TEST(tool_choice_allows_tools_of_every_kind)
     assert_int_equal(init(&set, several, NULL), 0);
     assert_offered(&set, NULL, "f shell one two crm__f crm__c ");
     assert_offered(&set, "\"none\"", "f shell one two crm__f crm__c ");
-    assert_offered(&set,
-                   "{\"type\":\"allowed_tools\",\"mode\":\"auto\",\"tools\":["
-                   "{\"type\":\"shell\"},{\"type\":\"mcp\",\"server_label\":\"l\"}]}",
-                   "shell one two ");
-    assert_offered(&set,
-                   "{\"type\":\"allowed_tools\",\"mode\":\"auto\",\"tools\":["
-                   "{\"type\":\"namespace\",\"name\":\"crm\"}]}",
-                   "crm__f crm__c ");
-    assert_offered(&set,
-                   "{\"type\":\"allowed_tools\",\"mode\":\"auto\",\"tools\":["
-                   "{\"type\":\"mcp\",\"server_label\":\"l\",\"name\":\"two\"}]}",
-                   "two ");
+    assert_callable(
+        &set, ALLOW("auto", "{\"type\":\"shell\"},{\"type\":\"mcp\",\"server_label\":\"l\"}"),
+        "shell one two ");
+    assert_callable(&set, ALLOW("auto", "{\"type\":\"namespace\",\"name\":\"crm\"}"),
+                    "crm__f crm__c ");
+    assert_callable(&set,
+                    ALLOW("auto", "{\"type\":\"mcp\",\"server_label\":\"l\",\"name\":\"two\"}"),
+                    "two ");
+    assert_choice(&set, ALLOW("required", "{\"type\":\"mcp\",\"server_label\":\"l\"}"),
+                  "\"required\"");
+    assert_choice(&set, ALLOW("required", "{\"type\":\"shell\"}"),
+                  "{\"type\":\"function\",\"function\":{\"name\":\"shell\"}}");
     assert_offered(&set, "{\"type\":\"mcp\",\"server_label\":\"l\"}", "one two ");
     assert_choice(&set, "{\"type\":\"mcp\",\"server_label\":\"l\"}", "\"required\"");
     assert_choice(&set, "{\"type\":\"shell\"}",
@@ -678,10 +694,10 @@ int main(void)
         cmocka_unit_test(tool_set_knows_who_executes_a_tool),
         cmocka_unit_test(tool_set_takes_functions_of_both_apis),
         cmocka_unit_test(tool_set_allowed_tools_of_an_entry_narrow_the_group),
-        cmocka_unit_test(tool_set_refuses_tools_that_nobody_executes),
+        cmocka_unit_test(tool_set_refuses_entries_that_it_cannot_resolve),
         cmocka_unit_test(permissions_name_existing_tools),
         cmocka_unit_test(tool_set_bella_B5_every_tool_choice_reaches_the_model),
-        cmocka_unit_test(tool_set_allowed_tools_of_the_choice_are_enforced),
+        cmocka_unit_test(tool_choice_allowed_tools_leave_the_list_as_it_is),
         cmocka_unit_test(tool_choice_allows_tools_of_every_kind),
         cmocka_unit_test(tool_choice_none_means_that_nothing_may_be_called),
         cmocka_unit_test(tool_choice_of_a_missing_tool_is_refused),

@@ -62,6 +62,95 @@ TEST(context_text_is_sent_as_plain_strings)
                                  "{\"role\":\"system\",\"content\":\"be brief\"}]");
 }
 
+#define CALL(id)    \
+    "{\"id\":\"" id \
+    "\",\"type\":\"function\",\"function\":{\"name\":\"f\",\"arguments\":\"{}\"}}"
+#define ANSWERED(id) "{\"role\":\"tool\",\"tool_call_id\":\"" id "\",\"content\":\"ok\"}"
+
+#define NEVER                                                                 \
+    "\"{\\\"status\\\":\\\"incomplete\\\",\\\"message\\\":\\\"This call has " \
+    "no output: it was not executed.\\\"}\""
+
+static struct item_row *add_call(const char *id)
+{
+    return add("function_call", id, "{\"name\":\"f\",\"arguments\":\"{}\"}");
+}
+
+static void add_answer_to(const char *id)
+{
+    (void)add("function_call_output", id, "{\"output\":\"ok\"}");
+}
+
+/* Some models write between and behind their calls. Behind the outputs it would be another turn. */
+TEST(context_words_among_the_calls_of_a_turn_go_with_them)
+{
+    add_message("user", "hi");
+    made(add_message("assistant", "I look."), 0, 0);
+    made(add_call("a"), 0, 1000);
+    made(add_message("assistant", "And"), 0, 1);
+    made(add_message("assistant", " \\n"), 0, 2);
+    made(add_call("b"), 0, 1001);
+    made(add_message("assistant", "Wait."), 0, 3);
+    add_answer_to("a");
+    add_answer_to("b");
+    made(add_message("assistant", "Done."), 1, 0);
+    assert_messages(NULL,
+                    "[{\"role\":\"user\",\"content\":\"hi\"},"
+                    "{\"role\":\"assistant\",\"content\":\"I look.\\n\\nAnd\\n\\nWait.\","
+                    "\"tool_calls\":[" CALL("a") "," CALL("b") "]}," ANSWERED("a") "," ANSWERED(
+                        "b") ",{\"role\":\"assistant\",\"content\":\"Done.\"}]");
+}
+
+TEST(context_a_blank_behind_a_call_adds_nothing)
+{
+    made(add_call("a"), 0, 1000);
+    made(add_message("assistant", "\\n"), 0, 0);
+    add_answer_to("a");
+    assert_messages(NULL, "[{\"role\":\"assistant\",\"content\":null,"
+                          "\"tool_calls\":[" CALL("a") "]}," ANSWERED("a") "]");
+}
+
+/* Of what a client sends it is not known where a turn ends. Before the outputs of its calls it cannot. */
+TEST(context_words_before_the_outputs_of_sent_calls_go_with_them)
+{
+    (void)add_call("a");
+    add_message("assistant", "And");
+    (void)add_call("b");
+    add_message("assistant", "Wait.");
+    add_answer_to("b");
+    add_answer_to("a");
+    add_message("assistant", "Done.");
+    (void)add_call("c"); /* without an output */
+    add_message("assistant", "Bye.");
+    assert_messages(NULL,
+                    "[{\"role\":\"assistant\",\"content\":\"And\\n\\nWait.\","
+                    "\"tool_calls\":[" CALL("a") "," CALL("b") "]}," ANSWERED("a") "," ANSWERED(
+                        "b") ",{\"role\":\"assistant\",\"content\":\"Done.\",\"tool_calls\":"
+                             "[" CALL("c") "]},"
+                                           "{\"role\":\"tool\",\"tool_call_id\":\"c\","
+                                           "\"content\":" NEVER "},"
+                                           "{\"role\":\"assistant\",\"content\":\"Bye.\"}]");
+}
+
+/* Of a turn without calls they may be two messages of the upstream. */
+TEST(context_two_messages_of_a_turn_without_calls_stay_two)
+{
+    made(add_message("assistant", "One."), 0, 0);
+    made(add_message("assistant", "Two."), 0, 1);
+    assert_messages(NULL, "[{\"role\":\"assistant\",\"content\":\"One.\"},"
+                          "{\"role\":\"assistant\",\"content\":\"Two.\"}]");
+}
+
+/* The message that a run makes for its client when it ends without words. */
+TEST(context_an_empty_answer_is_left_out)
+{
+    add_message("user", "hi");
+    made(add_message("assistant", ""), 0, 0);
+    add_message("user", "hello?");
+    assert_messages(NULL, "[{\"role\":\"user\",\"content\":\"hi\"},"
+                          "{\"role\":\"user\",\"content\":\"hello?\"}]");
+}
+
 TEST(context_images_make_a_list_of_parts)
 {
     add("message", "",
@@ -436,6 +525,11 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         context_test(context_text_is_sent_as_plain_strings),
+        context_test(context_words_among_the_calls_of_a_turn_go_with_them),
+        context_test(context_a_blank_behind_a_call_adds_nothing),
+        context_test(context_words_before_the_outputs_of_sent_calls_go_with_them),
+        context_test(context_two_messages_of_a_turn_without_calls_stay_two),
+        context_test(context_an_empty_answer_is_left_out),
         context_test(context_images_make_a_list_of_parts),
         context_test(context_pictures_from_tools_are_sent_with_the_next_message),
         context_test(context_every_client_call_becomes_a_function_again),

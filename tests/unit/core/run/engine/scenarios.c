@@ -62,7 +62,7 @@ static const struct piece mixed_ask[]   = {CALL("f", "call_1", "f1", ""), CALL("
 #define FUNCTION       "{\"type\":\"function\",\"name\":\"f\",\"parameters\":{\"type\":\"object\"}}"
 #define THREADS_FUNCTION "{\"type\":\"function\",\"function\":{\"name\":\"f\"}}"
 #define WITH(tools)    "{\"model\":\"m\",\"tools\":[" tools "]}"
-#define IN_TURN(tools) "{\"model\":\"m\",\"parallel_tool_calls\":false,\"tools\":[" tools "]}"
+#define ONE_CALL_A_TURN(tools) "{\"model\":\"m\",\"parallel_tool_calls\":false,\"tools\":[" tools "]}"
 #define LIMITED(tools) "{\"model\":\"m\",\"max_tool_calls\":1,\"tools\":[" tools "]}"
 #define HOLD(tools)    "{\"model\":\"m\",\"tools\":[" tools "],\"runnel\":{\"approval\":{\"channel\":\"hold\"}}}"
 
@@ -92,8 +92,8 @@ const struct scenario *const foreground_scenarios[] = {
                              .effects = {{"k1", "kept"}}},
     &(const struct scenario){.name = "tools", RESPONSE, .config = WITH(GROUP("once") "," GROUP("repeat")),
                              ANSWERS(three_calls), .effects = {{"k1", "once"}, {"k2", "repeat"}, {"k3", "once"}}},
-    &(const struct scenario){.name = "in_turn", RESPONSE, .config = IN_TURN(GROUP("once")), ANSWERS(two_calls),
-                             .effects = {{"k1", "once"}, {"k2", "once"}}},
+    &(const struct scenario){.name = "first_only", RESPONSE, .config = ONE_CALL_A_TURN(GROUP("once")), ANSWERS(two_calls),
+                             .effects = {{"k1", "once"}}},
     &(const struct scenario){.name = "hidden", RESPONSE, .config = WITH(GROUP("once") "," GROUP("hidden")),
                              ANSWERS(hidden_call), .effects = {{"k1", "hidden"}, {"k2", "once"}}},
     &(const struct scenario){.name = "failing", RESPONSE, .config = WITH(GROUP("failing")), ANSWERS(bad_call),
@@ -162,8 +162,8 @@ const struct scenario *const background_scenarios[] = {
                              .effects = {{"k1", "repeat"}}},
     &(const struct scenario){.name = "back_tools", UNWATCHED, .config = WITH(GROUP("once") "," GROUP("repeat")),
                              ANSWERS(three_calls), .effects = {{"k1", "once"}, {"k2", "repeat"}, {"k3", "once"}}},
-    &(const struct scenario){.name = "back_in_turn", BACKGROUND, .config = IN_TURN(GROUP("once")), ANSWERS(two_calls),
-                             .effects = {{"k1", "once"}, {"k2", "once"}}},
+    &(const struct scenario){.name = "back_first_only", BACKGROUND, .config = ONE_CALL_A_TURN(GROUP("once")), ANSWERS(two_calls),
+                             .effects = {{"k1", "once"}}},
     &(const struct scenario){.name = "back_hidden", BACKGROUND, .config = WITH(GROUP("once") "," GROUP("hidden")),
                              ANSWERS(hidden_call), .effects = {{"k1", "hidden"}, {"k2", "once"}}},
     &(const struct scenario){.name = "back_failing", BACKGROUND, .config = WITH(GROUP("failing")), ANSWERS(bad_call),

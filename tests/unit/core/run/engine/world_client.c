@@ -250,14 +250,11 @@ static struct stream *follow(struct client *client, struct node *node, int64_t f
     struct stream *stream = stream_new(client, node, STREAM_EVENTS, first);
 
     stream->numbered = true;
-    engine_follow(node->engine,
-                  &(struct follow){.face = world->scenario->face,
-                                   .tenant = &world_tenant,
-                                   .thread_id = is_of_thread() ? client->thread_id : "",
-                                   .run_id = client->run_id,
-                                   .first_seq = first,
-                                   .flags = FOLLOW_NUMBERED | FOLLOW_WAITING,
-                                   .sink = &stream->sink});
+    engine_follow(node->engine, &(struct follow){.tenant = &world_tenant,
+                                                 .run = &its_record(client)->row,
+                                                 .first_seq = first,
+                                                 .flags = FOLLOW_NUMBERED | FOLLOW_WAITING,
+                                                 .sink = &stream->sink});
     return stream;
 }
 

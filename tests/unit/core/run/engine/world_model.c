@@ -214,7 +214,8 @@ void model_turn_cancel(struct model_turn *turn)
 
 bool model_break(void)
 {
-    const struct err error = {.code = ERR_UPSTREAM, .text = "the model broke down"};
+    const struct model_failure failure = {
+        .err = {.code = ERR_UPSTREAM, .text = "the model broke down"}};
 
     for (size_t i = 0; i < world->actors.count; i++) {
         struct actor *actor = world->actors.list[i];
@@ -224,7 +225,7 @@ bool model_break(void)
             continue;
         turn->busy = turn->over = true;
         actor_leave(actor);
-        turn->events->failed(turn->arg, &error);
+        turn->events->failed(turn->arg, &failure);
         let_go(turn);
         return true;
     }

@@ -848,6 +848,7 @@ static void receive(struct actor *actor)
     case WAKEUP_FOLLOW: engine_followed_at(engine, hint->run_id, hint->from); break;
     case WAKEUP_EVENTS: engine_wake(engine, hint->run_id, WOKEN_MORE); break;
     case WAKEUP_MOVED: engine_wake(engine, hint->run_id, WOKEN_MOVED); break;
+    case WAKEUP_DELETED: engine_deleted(engine, hint->run_id); break;
     case WAKEUP_ANSWERED: (void)engine_check_approvals(engine, hint->run_id); break;
     }
     actor_leave(actor);

@@ -203,17 +203,18 @@ static void take_events(struct sink *sink, const char *frames, size_t length)
     check_stored(stream);
 }
 
-static void take_answer(struct sink *sink, int status, json_t *object)
+static void take_answer(struct sink *sink, const struct sink_answer *answer)
 {
     struct stream *stream = stream_of(sink);
 
     world_expect(!stream->closed, "an answer comes behind the end");
     stream->answers++;
     if (!stream_is_cut(stream)) {
-        world_note("      answer %d: %s", status, json_get_string(object, "status", ""));
+        world_note("      answer %d: %s", answer->status,
+                   json_get_string(answer->object, "status", ""));
         check_stored(stream);
     }
-    json_decref(object);
+    json_decref(answer->object);
 }
 
 static void take_close(struct sink *sink)

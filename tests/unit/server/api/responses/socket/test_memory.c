@@ -25,7 +25,7 @@ static int tear_down(void **state)
     return 0;
 }
 
-/* A response of one item, whose body has `size` bytes. */
+/* A response of one item, whose body has `size` bytes. That of "rule" is a rule. */
 static struct ws_response *keep(const char *run_id, struct past *parent, size_t size)
 {
     struct item_row row = {.body = mem_zeroed(size + 1, 1)};
@@ -33,6 +33,8 @@ static struct ws_response *keep(const char *run_id, struct past *parent, size_t 
     struct ws_response *response;
 
     memset(row.body, 'x', size);
+    if (strcmp(run_id, "rule") == 0)
+        memcpy(row.role, "developer", sizeof("developer"));
     memcpy(row.run_id, run_id, strlen(run_id) + 1);
     memcpy(row.id, run_id, strlen(run_id) + 1);
     response = ws_memory_keep(memory, run_id, parent, items, 1);
@@ -43,13 +45,28 @@ static struct ws_response *keep(const char *run_id, struct past *parent, size_t 
 static void assert_items(const struct past *past, size_t limit, const char *ids)
 {
     size_t count = 0;
-    struct item_row *rows = past_items(past, limit, &count);
+    bool cut;
+    struct item_row *rows = past_items(past, limit, &count, &cut);
     AUTO_BUF seen = {0};
 
     for (size_t i = 0; i < count; i++)
         buf_addf(&seen, "%s ", rows[i].id);
     assert_string_equal(seen.data, ids);
     item_rows_free(rows, count);
+}
+
+TEST(a_chain_beyond_the_limit_is_called_cut)
+{
+    struct ws_response *a = keep("rule", NULL, 1), *b = keep("b", a->past, 1);
+    size_t count;
+    bool cut;
+
+    (void)keep("c", b->past, 1);
+    assert_items(ws_memory_find(memory, "c")->past, 1, "rule c ");
+    item_rows_free(past_items(b->past, 2, &count, &cut), 2);
+    assert_false(cut);
+    item_rows_free(past_items(b->past, 1, &count, &cut), 2);
+    assert_true(cut);
 }
 
 TEST(a_chain_is_read_from_its_beginning)
@@ -104,6 +121,8 @@ TEST(a_waiting_response_is_not_forgotten)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(a_chain_beyond_the_limit_is_called_cut, set_up,
+                                        tear_down),
         cmocka_unit_test_setup_teardown(a_chain_is_read_from_its_beginning, set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_response_that_others_continue_is_kept, set_up,
                                         tear_down),

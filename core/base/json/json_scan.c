@@ -6,7 +6,7 @@
  * be refused anyway) but is never too low.
  */
 
-#include "core/base/json_scan.h"
+#include "core/base/json/json_scan.h"
 
 #include <stdbool.h>
 #include <stdint.h>

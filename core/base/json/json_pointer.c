@@ -8,7 +8,7 @@
  * to a URL that a stranger has chosen, in the middle of a check.
  */
 
-#include "core/base/json_pointer.h"
+#include "core/base/json/json_pointer.h"
 
 #include <stdlib.h>
 #include <string.h>
