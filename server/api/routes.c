@@ -26,7 +26,13 @@ const struct route routes[] = {
 
     {"GET",    "/v1/models",                                          api_model_list,         "listModels",             0},
     {"GET",    "/v1/models/{model...}",                               api_model_get,          "retrieveModel",          0},
-    {"POST",   "/v1/chat/completions",                                api_chat_completions,   "createChatCompletion",   ROUTE_KEEP_BODY},
+    {"POST",   "/v1/chat/completions",                                api_pass_through,       "createChatCompletion",   ROUTE_KEEP_BODY},
+    {"POST",   "/v1/completions",                                     api_pass_through,       "createCompletion",       ROUTE_KEEP_BODY},
+    {"POST",   "/v1/embeddings",                                      api_pass_through,       "createEmbedding",        ROUTE_KEEP_BODY},
+    {"POST",   "/v1/moderations",                                     api_pass_through,       "createModeration",       ROUTE_KEEP_BODY},
+    {"POST",   "/v1/rerank",                                          api_pass_through,       "createRerank",           ROUTE_KEEP_BODY},
+    {"POST",   "/v1/images/generations",                              api_pass_through,       "createImage",            ROUTE_KEEP_BODY},
+    {"POST",   "/v1/audio/speech",                                    api_pass_through,       "createSpeech",           ROUTE_KEEP_BODY},
 
     {"GET",    "/v1/assistants",                                      api_assistant_list,     "listAssistants",         0},
     {"POST",   "/v1/assistants",                                      api_assistant_create,   "createAssistant",        0},

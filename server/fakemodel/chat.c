@@ -212,12 +212,6 @@ static json_t *make_whole(struct reply *reply, const struct prompt *prompt)
                       json_build("[o]", choice), "usage", reply->usage);
 }
 
-static json_t *whole_error(struct reply *reply, json_t *error)
-{
-    (void)reply;
-    return json_build("{so}", "error", error);
-}
-
 /* ---- a stream ---- */
 
 /* Takes the choices. If the request asked for usage (stream_options.include_usage), every chunk has the
@@ -289,7 +283,7 @@ const struct reply_shape reply_chat = {
     .ends_with_done = true,
     .make_pieces = make_pieces,
     .whole = make_whole,
-    .whole_error = whole_error,
+    .whole_error = reply_whole_error,
     .begin = begin,
     .piece = add_piece,
     .finish = finish,

@@ -25,18 +25,13 @@ static void add_piece(struct reply *reply, struct buf *out, json_t *piece)
     reply_add_data(reply, out, NULL, json_string_value(piece));
 }
 
-static void add_nothing(struct reply *reply, struct buf *out)
-{
-    (void)reply, (void)out;
-}
-
 const struct reply_shape reply_events = {
     .id_prefix = "chatcmpl-",
     .ends_with_done = true,
     .make_pieces = make_pieces,
-    .begin = add_nothing,
+    .begin = reply_add_nothing,
     .piece = add_piece,
-    .finish = add_nothing,
-    .usage = add_nothing,
+    .finish = reply_add_nothing,
+    .usage = reply_add_nothing,
     .error = reply_add_error,
 };

@@ -15,6 +15,7 @@
 #include <string.h>
 
 #include "core/base/buf.h"
+#include "core/base/compiler.h"
 #include "core/base/json.h"
 #include "core/base/mem.h"
 
@@ -123,13 +124,50 @@ static json_t *messages_of_input(const json_t *body)
     return messages;
 }
 
+/* ---- requests without messages ---- */
+
+static void add_user_text(json_t *messages, json_t *text)
+{
+    json_array_append_new(messages, json_build("{ss sO}", "role", "user", "content", text));
+}
+
+/* The member may be one text, or a list of them. Tokens have no text. */
+static json_t *messages_of_texts(const json_t *body)
+{
+    static const char *const keys[] = {"prompt", "input", "query"};
+    json_t *messages = json_array();
+
+    for (size_t k = 0; k < COUNT_OF(keys); k++) {
+        json_t *value = json_object_get(body, keys[k]);
+        json_t *text;
+        size_t i;
+
+        if (json_is_string(value))
+            add_user_text(messages, value);
+        json_array_foreach (value, i, text)
+            if (json_is_string(text))
+                add_user_text(messages, text);
+    }
+    return messages;
+}
+
 static json_t *messages_of(enum prompt_dialect dialect, const json_t *body)
 {
     json_t *messages = json_object_get(body, "messages");
 
     if (dialect == PROMPT_RESPONSES)
         return messages_of_input(body);
+    if (dialect != PROMPT_CHAT)
+        return messages_of_texts(body);
     return messages ? json_incref(messages) : json_array();
+}
+
+/* A form has texts only, and speech has a word of its own for a stream. */
+static bool wants_stream(const json_t *body)
+{
+    return json_get_bool(body, "stream", false) ||
+           !strcmp(json_get_string(body, "stream", ""), "true") ||
+           !strcmp(json_get_string(body, "stream_format", ""), "sse");
 }
 
 /* ---- tools ---- */
@@ -197,7 +235,7 @@ void prompt_init(struct prompt *prompt, enum prompt_dialect dialect, const json_
         .headers = headers,
         .messages = messages,
         .model = json_get_string(body, "model", ""),
-        .stream = json_get_bool(body, "stream", false),
+        .stream = wants_stream(body),
         .wants_usage =
             dialect == PROMPT_RESPONSES || json_get_bool(options, "include_usage", false),
         .wants_logprobs = json_get_bool(body, "logprobs", false),

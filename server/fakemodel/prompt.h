@@ -8,18 +8,21 @@
 /*
  * fakemodel/prompt.h -- a request, as rules and templates see it.
  *
- * A request is in one of two dialects, with the same meaning. Here the input items of a Responses
+ * A request is in one of several dialects, with the same meaning. Here the input items of a Responses
  * request become the messages that they would be in Chat Completions, so rules and templates need
- * not know the dialect.
+ * not know the dialect. The texts of a request that has no messages become messages of the user.
  */
 
 enum prompt_dialect {
     PROMPT_CHAT,
     PROMPT_RESPONSES,
+    PROMPT_COMPLETION, /* /v1/completions */
+    PROMPT_OTHER,      /* embeddings, images and so on: see samples.c */
 };
 
 struct prompt {
     enum prompt_dialect dialect;
+    const char *path;      /* borrowed; set by the caller */
     const json_t *body;    /* borrowed, and so are the pointers below that lead into it */
     const json_t *headers; /* borrowed; lower-case name -> value */
     json_t *messages;      /* owned */
@@ -35,7 +38,7 @@ struct prompt {
     bool wants_usage;
     bool wants_logprobs;  /* Chat Completions only */
     unsigned long number; /* of the request */
-    char *user;           /* owned: its text parts, joined */
+    char *user;           /* owned: the text parts of the last user message, joined */
     char *system;         /* owned */
 };
 

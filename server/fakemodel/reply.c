@@ -98,7 +98,7 @@ static void make_whole(struct reply *reply, const struct prompt *prompt)
 
     if (fault->kind == FAULT_ERROR)
         set_body(reply, reply->shape->whole_error(reply, error_value(fault)));
-    else
+    else if (!reply->shape->whole_bytes || !reply->shape->whole_bytes(reply, prompt))
         set_body(reply, reply->shape->whole(reply, prompt));
     if (fault->kind == FAULT_GARBAGE) {
         buf_reset(&reply->body);
@@ -204,7 +204,13 @@ static const struct reply_shape *shape_of(const struct script_answer *answer,
 {
     if (answer->events.count)
         return &reply_events;
-    return prompt->dialect == PROMPT_RESPONSES ? &reply_responses : &reply_chat;
+    switch (prompt->dialect) {
+    case PROMPT_RESPONSES: return &reply_responses;
+    case PROMPT_COMPLETION: return &reply_completion;
+    case PROMPT_OTHER: return &reply_sample;
+    case PROMPT_CHAT: break;
+    }
+    return &reply_chat;
 }
 
 struct reply *reply_new(const struct script_answer *answer, const struct prompt *prompt)
@@ -329,6 +335,17 @@ void reply_add_event(const struct reply *reply, struct buf *out, const char *nam
 
     reply_add_data(reply, out, name, text);
     json_decref(value);
+}
+
+void reply_add_nothing(struct reply *reply, struct buf *out)
+{
+    (void)reply, (void)out;
+}
+
+json_t *reply_whole_error(struct reply *reply, json_t *error)
+{
+    (void)reply;
+    return json_build("{so}", "error", error);
 }
 
 void reply_add_error(struct reply *reply, struct buf *out, json_t *error)

@@ -14,8 +14,9 @@
 /*
  * fakemodel/reply_internal.h -- a reply, for the files that give it its form.
  *
- * fakemodel/reply.c walks over the pieces and injects faults. fakemodel/chat.c, fakemodel/responses.c
- * and fakemodel/events.c are the shapes: they know what a piece looks like.
+ * fakemodel/reply.c walks over the pieces and injects faults. fakemodel/chat.c, fakemodel/responses.c,
+ * fakemodel/completion.c, fakemodel/samples.c and fakemodel/events.c are the shapes: they know what a
+ * piece looks like.
  */
 
 #define REPLY_TEXT_LIMIT ((size_t)16 << 20) /* bytes of text in a whole answer with `repeat` */
@@ -77,6 +78,9 @@ struct reply_shape {
      * streams only. */
     json_t *(*whole)(struct reply *reply, const struct prompt *prompt);
     json_t *(*whole_error)(struct reply *reply, json_t *error);
+    /* Fills reply->body and content_type with a whole answer that is not JSON. False: it is. NULL: it
+     * always is. */
+    bool (*whole_bytes)(struct reply *reply, const struct prompt *prompt);
     /* The stages of a stream, in this order; error (taken) replaces the rest. */
     void (*begin)(struct reply *reply, struct buf *out);
     void (*piece)(struct reply *reply, struct buf *out, json_t *piece);
@@ -87,11 +91,18 @@ struct reply_shape {
 
 extern const struct reply_shape reply_chat;
 extern const struct reply_shape reply_responses;
+extern const struct reply_shape reply_completion;
+extern const struct reply_shape reply_sample;
 extern const struct reply_shape reply_events;
 
 /* Adds an event, with the script's `dialect` of server-sent events. `name` may be NULL. Takes the value. */
 void reply_add_event(const struct reply *reply, struct buf *out, const char *name,
                      json_t *value);
+
+/* For stages of a stream that have no bytes. */
+void reply_add_nothing(struct reply *reply, struct buf *out);
+/* An answer that is {"error": ...}. Takes the error. */
+json_t *reply_whole_error(struct reply *reply, json_t *error);
 
 /* {"error": ...}, as Chat Completions reports an error within a stream. Takes the error. */
 void reply_add_error(struct reply *reply, struct buf *out, json_t *error);

@@ -32,19 +32,27 @@ static bool text_fits(const struct script_text *wanted, const char *text)
     return wanted->test == TEST_NONE || word_fits(&wanted->words, wanted->test, text);
 }
 
-static bool model_fits(const struct script_words *models, const char *model)
+static bool pattern_fits(const struct script_words *patterns, const char *name)
 {
-    for (size_t i = 0; i < models->count; i++) {
-        size_t length = strlen(models->items[i]);
+    for (size_t i = 0; i < patterns->count; i++) {
+        size_t length = strlen(patterns->items[i]);
 
-        if (length && models->items[i][length - 1] == '*') {
-            if (!strncmp(model, models->items[i], length - 1))
+        if (length && patterns->items[i][length - 1] == '*') {
+            if (!strncmp(name, patterns->items[i], length - 1))
                 return true;
-        } else if (!strcmp(model, models->items[i])) {
+        } else if (!strcmp(name, patterns->items[i])) {
             return true;
         }
     }
-    return !models->items;
+    return !patterns->items;
+}
+
+/* A rule for everything else means the words of a model, not embeddings or pictures. */
+static bool path_fits(const struct script_words *paths, const struct prompt *prompt)
+{
+    if (!paths->items)
+        return prompt->dialect != PROMPT_OTHER;
+    return prompt->path && pattern_fits(paths, prompt->path);
 }
 
 static bool choice_fits(const struct script_words *choices, const char *choice)
@@ -93,7 +101,8 @@ static bool rule_fits(const struct script_match *match, const struct prompt *pro
 {
     return text_fits(&match->user, prompt->user) && text_fits(&match->system, prompt->system) &&
            tool_output_fits(&match->tool_output, prompt) &&
-           model_fits(&match->models, prompt->model) && any_tool_fits(&match->tools, prompt) &&
+           pattern_fits(&match->models, prompt->model) && path_fits(&match->paths, prompt) &&
+           any_tool_fits(&match->tools, prompt) &&
            choice_fits(&match->tool_choice, prompt->tool_choice) &&
            choice_fits(&match->response_format, prompt->format) &&
            answer_fits(match->offers_tools, prompt->tool != NULL) &&

@@ -622,6 +622,7 @@ static const struct key match_keys[] = {
     {"system",       read_text,    AT(script_match, system),       NULL},
     {"tool_output",  read_text,    AT(script_match, tool_output),  NULL},
     {"model",        read_words,   AT(script_match, models),       NULL},
+    {"path",         read_words,   AT(script_match, paths),        NULL},
     {"tools",        read_word,    AT(script_match, offers_tools), answered},
     {"tool",         read_words,   AT(script_match, tools),        NULL},
     {"tool_choice",  read_words,   AT(script_match, tool_choice),  NULL},

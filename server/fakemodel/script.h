@@ -30,6 +30,7 @@
  *   system: TEXT                 # system and developer messages, joined by newlines
  *   tool_output: TEXT            # the last tool message
  *   model: gpt-*                 # one or a list; a last * stands for any rest
+ *   path: /v1/embeddings         # likewise
  *   tools: true                  # whether tools are offered
  *   tool: get_weather            # one of these is offered
  *   tool_choice: required        # auto, none, required, function; auto when absent
@@ -42,6 +43,10 @@
  * The same script answers POST /v1/chat/completions and POST /v1/responses. In the latter, the input is
  * matched as the messages that it would be, calls of a custom tool take `input` from their arguments,
  * and keys without a counterpart (reasoning_field, send_*, usage_in, arguments_as) have no effect.
+ *
+ * POST /v1/completions is answered by the same rules, with the text of the answer. Other endpoints
+ * (samples.c) have answers of their own. Only rules that name their `path` concern them, for
+ * `events`, delays and faults: {kind: status, status: 200, body: ...} sends any body.
  *
  * answer -- strings may hold {{last_user}}, {{system}}, {{tool_output}}, {{tool_outputs}},
  * {{model}}, {{tool_name}} (the tool that tool_choice names, else the first), {{request}} (its
@@ -136,6 +141,7 @@ struct script_match {
     struct script_text system;
     struct script_text tool_output;
     struct script_words models;
+    struct script_words paths;
     struct script_words tools;
     struct script_words tool_choice;
     struct script_words response_format;

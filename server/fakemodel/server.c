@@ -398,25 +398,38 @@ static struct script_rule *pick_rule(struct exchange *exchange, const struct pro
     return rule;
 }
 
+/* Endpoints that are not words of a model have answers without a rule. */
 static enum MHD_Result answer_prompt(struct exchange *exchange, const struct prompt *prompt)
 {
     const struct script_rule *rule = pick_rule(exchange, prompt);
 
-    exchange->reply =
-        rule ? reply_new(&rule->answer, prompt)
-             : reply_new_error(400, "no_rule_fits", "No rule of the script fits this request.");
+    if (rule)
+        exchange->reply = reply_new(&rule->answer, prompt);
+    else if (prompt->dialect == PROMPT_OTHER)
+        exchange->reply = reply_new(&exchange->script->script->defaults, prompt);
+    else
+        exchange->reply =
+            reply_new_error(400, "no_rule_fits", "No rule of the script fits this request.");
     return send_reply(exchange);
 }
 
-/* The endpoints of a model, and the member in which each has its messages. */
+/* The endpoints of a model, and the member with messages or text that each must have. */
+/* clang-format off */
 static const struct endpoint {
     const char *path;
     enum prompt_dialect dialect;
     const char *words;
 } endpoints[] = {
-    {"/v1/chat/completions", PROMPT_CHAT, "messages"},
-    {"/v1/responses", PROMPT_RESPONSES, "input"},
+    {"/v1/chat/completions",   PROMPT_CHAT,       "messages"},
+    {"/v1/responses",          PROMPT_RESPONSES,  "input"},
+    {"/v1/completions",        PROMPT_COMPLETION, "prompt"},
+    {"/v1/embeddings",         PROMPT_OTHER,      "input"},
+    {"/v1/moderations",        PROMPT_OTHER,      "input"},
+    {"/v1/rerank",             PROMPT_OTHER,      "query"},
+    {"/v1/images/generations", PROMPT_OTHER,      "prompt"},
+    {"/v1/audio/speech",       PROMPT_OTHER,      "input"},
 };
+/* clang-format on */
 
 static const struct endpoint *find_endpoint(const char *path)
 {
@@ -430,8 +443,7 @@ static bool has_words(const struct endpoint *endpoint, const json_t *body)
 {
     const json_t *words = json_object_get(body, endpoint->words);
 
-    return json_is_array(words) ||
-           (endpoint->dialect == PROMPT_RESPONSES && json_is_string(words));
+    return json_is_array(words) || (endpoint->dialect != PROMPT_CHAT && json_is_string(words));
 }
 
 static enum MHD_Result serve_prompt(struct exchange *exchange, const struct endpoint *endpoint,
@@ -447,12 +459,13 @@ static enum MHD_Result serve_prompt(struct exchange *exchange, const struct endp
     if (!json_is_object(body))
         return send_error(exchange, 400, NULL,
                           "We could not parse the JSON body of your request.");
-    if (!json_is_string(json_object_get(body, "model")))
+    if (endpoint->dialect != PROMPT_OTHER && !json_is_string(json_object_get(body, "model")))
         return send_error(exchange, 400, "missing_required_parameter",
                           "Missing required parameter: 'model'.");
     if (!has_words(endpoint, body))
         return send_error(exchange, 400, "missing_required_parameter", missing);
     prompt_init(&prompt, endpoint->dialect, body, headers, number);
+    prompt.path = endpoint->path;
     result = answer_prompt(exchange, &prompt);
     prompt_clear(&prompt);
     return result;

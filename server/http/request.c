@@ -166,6 +166,11 @@ const char *request_authorization(struct request *request)
     return request->authorization;
 }
 
+const char *request_path(const struct request *request)
+{
+    return request->address->match.route->path;
+}
+
 json_t *request_json(const struct request *request)
 {
     return request->json;
@@ -343,6 +348,20 @@ struct sink *request_stream(struct request *request, struct loop *loop)
     assert(!request->status && !request->stream && !request->wait);
     request->stream = sse_stream_new(request, loop);
     return sse_stream_sink(request->stream);
+}
+
+struct sink *request_stream_bytes(struct request *request, struct loop *loop, const char *type,
+                                  size_t limit)
+{
+    struct sink *sink = request_stream(request, loop);
+
+    sse_stream_make_plain(request->stream, type, limit);
+    return sink;
+}
+
+void request_break_stream(struct sink *sink)
+{
+    sse_stream_break(sink);
 }
 
 struct websocket *request_upgrade(struct request *request, struct loop *loop,

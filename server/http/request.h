@@ -49,6 +49,9 @@ const char *request_id(const struct request *request);
 const char *request_method(const struct request *request);
 const char *request_target(const struct request *request);
 
+/* The path of its route: "/v1/threads/{thread}". */
+const char *request_path(const struct request *request);
+
 /* A parameter of the path, such as "thread" in /v1/threads/{thread}. Never NULL. */
 const char *request_param(const struct request *request, const char *name);
 
@@ -97,6 +100,14 @@ void request_answer_bytes(struct request *request, int status, const char *conte
 
 /* Makes the answer a stream of events, written by `loop`. See server/http/stream/sse.h. */
 struct sink *request_stream(struct request *request, struct loop *loop);
+
+/* Makes the answer a stream of plain bytes of this type, which is copied. `limit` bytes may wait for a
+ * slow client. */
+struct sink *request_stream_bytes(struct request *request, struct loop *loop, const char *type,
+                                  size_t limit);
+/* On the loop: cuts the stream off, so that its client sees that the end is missing. The caller closes
+ * the sink. */
+void request_break_stream(struct sink *sink);
 
 /* Makes the connection a WebSocket on `loop`; see server/http/websocket/websocket.h. `accept`
  * is the value of Sec-WebSocket-Accept. Takes `owner`. Returns the socket, for the owner. */

@@ -59,6 +59,8 @@ struct stream {
     struct suspended suspended;
     bool direct;
     bool headers_only;
+    char *type;          /* of plain bytes; NULL: events */
+    size_t limit;        /* bytes that may wait for the client */
     _Atomic int verdict; /* enum verdict; written by the loop */
 
     /* The loop's. */
@@ -123,7 +125,7 @@ static bool too_slow(struct stream *stream, size_t more)
 
     if (more > stream->largest)
         stream->largest = more;
-    return length && length + more > stream->suspended.http->stream_buffer + stream->largest;
+    return length && length + more > stream->limit + stream->largest;
 }
 
 static void cut_off(struct stream *stream)
@@ -166,6 +168,8 @@ static void tick(struct loop_timer *timer)
     } else {
         stream->written_ns = now;
         start_timer(stream, now + interval_ns(stream));
+        if (stream->type)
+            return;
         if (stream->direct)
             send_direct(stream, PING, strlen(PING));
         else
@@ -392,6 +396,10 @@ static void lost(struct suspended *suspended)
 
     loop_timer_stop(suspended->loop, &stream->timer);
     set_verdict(stream, VERDICT_CUT);
+    /* The library closes the socket only when its worker wakes for another reason, which may take a
+     * minute if the worker has idle connections. The client is not to wait for that. */
+    if (suspended->state == SUSPENDED_HERE)
+        (void)shutdown(suspended->fd, SHUT_RDWR);
     if (!stream->direct)
         return;
     buf_clear(&stream->waiting);
@@ -405,6 +413,7 @@ static void destroy(struct suspended *suspended)
     loop_timer_stop(suspended->loop, &stream->timer);
     buf_clear(&stream->waiting);
     lock_destroy(&stream->lock);
+    free(stream->type);
     free(stream);
 }
 
@@ -451,10 +460,22 @@ struct stream *sse_stream_new(struct request *request, struct loop *loop)
     stream->direct = request->http->options.direct_stream && !stream->headers_only &&
                      strcmp(request->version, "HTTP/1.1") == 0;
     stream->timer.fire = tick;
+    stream->limit = request->http->stream_buffer;
     lock_init(&stream->lock, LOCK_STREAM);
     suspended_init(&stream->suspended, &suspended_ops, &sink_ops, request->http,
                    request->connection, loop);
     return stream;
+}
+
+void sse_stream_make_plain(struct stream *stream, const char *type, size_t limit)
+{
+    stream->type = mem_strdup(type);
+    stream->limit = limit;
+}
+
+void sse_stream_break(struct sink *sink)
+{
+    suspended_lose(&stream_of_sink(sink)->suspended);
 }
 
 struct sink *sse_stream_sink(struct stream *stream)
@@ -487,7 +508,9 @@ struct MHD_Response *sse_stream_response(struct stream *stream, bool last)
     /* Without this the library sends no chunks on a connection that will be closed. */
     if (stream->direct)
         (void)MHD_add_response_header(response, "Transfer-Encoding", "chunked");
-    (void)MHD_add_response_header(response, "Content-Type", "text/event-stream; charset=utf-8");
+    (void)MHD_add_response_header(response, "Content-Type",
+                                  stream->type ? stream->type
+                                               : "text/event-stream; charset=utf-8");
     (void)MHD_add_response_header(response, "Cache-Control", "no-cache");
     (void)MHD_add_response_header(response, "X-Accel-Buffering", "no");
     if (stream->headers_only)

@@ -8,7 +8,7 @@
 #include "core/net/loop.h"
 
 /*
- * sse.h -- an answer that is a stream of events.
+ * sse.h -- an answer that is a stream of events, or of plain bytes, such as sound.
  *
  * libmicrohttpd starts the response (status, headers) and asks for the first piece of its body
  * once they are sent. At that moment the connection is suspended and given to the loop. From
@@ -37,6 +37,12 @@ struct stream;
 /* Makes the stream of a request. */
 struct stream *sse_stream_new(struct request *request, struct loop *loop);
 struct sink *sse_stream_sink(struct stream *stream);
+
+/* Before the response is made: the stream has plain bytes of this type (copied), and silence is not
+ * filled. `limit` bytes may wait for the client. */
+void sse_stream_make_plain(struct stream *stream, const char *type, size_t limit);
+/* On the loop: cuts the client off. The sink is still to be closed. */
+void sse_stream_break(struct sink *sink);
 
 /* The response whose body the stream provides; the caller adds headers and queues it. It holds
  * the stream until it is destroyed. `last`: the connection ends with it, and the header says

@@ -391,4 +391,18 @@ describe("chat.completions and models", () => {
     assert.equal((await stream.finalChatCompletion()).choices[0].message.content, hello);
     assert.deepEqual((await client.models.list()).data.map((model) => model.id), ["demo"]);
   });
+  it("have embeddings, pictures and sound beside them", async () => {
+    const { data } = await client.embeddings.create({ model: "demo", input: ["one", "two"], dimensions: 8 });
+    assert.deepEqual(data.map((item) => item.embedding.length), [8, 8]);
+    const types = [];
+    for await (const event of await client.images.generate({ model: "demo", prompt: "a cat", stream: true }))
+      types.push(event.type);
+    assert.deepEqual(types, ["image_generation.completed"]);
+    const sound = await client.audio.speech.create({ model: "demo", voice: "alloy", input: "Hi" });
+    assert.equal((await sound.text()).slice(0, 4), "RIFF");
+    const pieces = [];
+    for await (const piece of await client.completions.create({ model: "demo", prompt: "Hi", stream: true }))
+      pieces.push(piece.choices[0].text);
+    assert.equal(pieces.join(""), hello);
+  });
 });

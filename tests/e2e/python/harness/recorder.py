@@ -148,6 +148,8 @@ class Recorder:
             self.complain(request, f"status {response.status_code} is not in the contract")
             return None
         content = self.contract.resolve(answer).get("content", {})
+        if f"{kind.split('/')[0]}/*" in content:
+            kind = f"{kind.split('/')[0]}/*"
         if kind not in content:
             self.complain(request, f"content type '{kind}' is not in the contract")
             return None

@@ -163,10 +163,10 @@ static void streams(const char *answer_text, const char *expected)
 
 TEST(unknown_keys_are_refused_with_path_and_line)
 {
-    refused(
-        "rules:\n- match:\n    usr: x\n",
-        "rules[0].match.usr: unknown key; there are user, system, tool_output, model, tools, "
-        "tool, tool_choice, response_format, tool_results, stream, headers (line 3)");
+    refused("rules:\n- match:\n    usr: x\n",
+            "rules[0].match.usr: unknown key; there are user, system, tool_output, model, "
+            "path, tools, "
+            "tool, tool_choice, response_format, tool_results, stream, headers (line 3)");
     refused("rulez: []",
             "rulez: unknown key; there are models, api_key, defaults, rules (line 1)");
 }
