@@ -45,14 +45,9 @@ TEST(tools_that_cannot_be_used_are_left_out)
 /* Each list gives a tool the same name, and different tools different ones. */
 TEST(a_tool_that_cannot_be_called_by_its_name_is_renamed)
 {
-    static const char *const names[] = {"",
-                                        "a b",
-                                        "a_b",
-                                        "a\tb",
-                                        "\xC3\xA4",
-                                        "\xC3\xB6",
-                                        "a\xE2\x80\xAE"
-                                        "b"};
+    static const char *const names[] = {
+        "", "a b", "a_b", "a\tb", "\xC3\xA4", "\xC3\xB6", "a\xE2\x80\xAEz",
+    };
     json_auto_t *page = json_build("{s:[]}", "tools");
     json_auto_t *tools = json_array();
     json_auto_t *again = json_array();
