@@ -90,7 +90,7 @@ bool mcp_name_is_fit(const char *name)
  * looks alike then. The caller frees. */
 static char *fit_name(const char *name)
 {
-    AUTO_FREE char *visible = mem_strndup(name, MCP_NAME_LIMIT - HASH_SUFFIX);
+    AUTO_FREE char *visible = mem_strndup(name, strnlen(name, MCP_NAME_LIMIT - HASH_SUFFIX));
 
     for (char *at = visible; *at; at++) {
         if ((unsigned char)*at <= 0x20 || (unsigned char)*at >= 0x7F)
