@@ -77,12 +77,17 @@ static bool is_number(const char *word, size_t length)
 
 /* ---- Reading ---- */
 
+/* The text may end with the word, and no NUL follows. */
+static bool begins_with(const char *word, size_t length, const char *start)
+{
+    return length >= strlen(start) && memcmp(word, start, strlen(start)) == 0;
+}
+
 /* 1.0 and 0.25, but not 0.10 or 0.00001, which jansson writes in other ways. */
 static bool is_short_real(const char *word, size_t length, size_t digits)
 {
-    const char *unsigned_word = word + (*word == '-');
-
-    return digits <= SAFE_REAL_DIGITS && strncmp(unsigned_word, "0.000", 5) != 0 &&
+    return digits <= SAFE_REAL_DIGITS && !begins_with(word, length, "0.000") &&
+           !begins_with(word, length, "-0.000") &&
            (word[length - 1] != '0' || word[length - 2] == '.');
 }
 
@@ -99,7 +104,7 @@ static bool is_safe(const char *word, size_t length)
     }
     if (points)
         return length > 2 && is_short_real(word, length, digits);
-    return digits <= SAFE_INTEGER_DIGITS && strncmp(word, "-0", 2) != 0;
+    return digits <= SAFE_INTEGER_DIGITS && !begins_with(word, length, "-0");
 }
 
 static bool is_changed(const char *word, size_t length)
