@@ -295,9 +295,10 @@ static enum err_code cut_to_limit(struct db *db, const struct db_statement *load
 
 /* The place where the last messages begin is looked up once, and nothing before it is read. So
  * a long thread costs only what is wanted of it. */
-#define LAST_MESSAGES_BEGIN                                                         \
-    "(SELECT m.position FROM items m WHERE m.project_id = $1 AND m.thread_id = $2"  \
-    "  AND m.left_position IS NULL AND m.type = 'message' ORDER BY m.position DESC" \
+#define LAST_MESSAGES_BEGIN                                                        \
+    "(SELECT m.position FROM items m WHERE m.project_id = $1 AND m.thread_id = $2" \
+    "  AND m.left_position IS NULL AND m.type = 'message' AND NOT m.hidden"        \
+    "  ORDER BY m.position DESC"                                                   \
     "  OFFSET $4::bigint - 1 LIMIT 1)"
 
 static enum err_code load_newest_of_thread(struct db *db, const struct tenant *tenant,
