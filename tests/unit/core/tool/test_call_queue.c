@@ -17,8 +17,7 @@ static struct tool_call *call_of(const char *project, const char *run)
     return call;
 }
 
-static void put(struct call_queue *queue, const char *project, const char *run,
-                unsigned count)
+static void put(struct call_queue *queue, const char *project, const char *run, unsigned count)
 {
     while (count--)
         assert_true(call_queue_put(queue, call_of(project, run)));
