@@ -29,9 +29,9 @@
  * One thread at a time; the caller has a lock. Calls belong to the queue while they wait.
  */
 
-#define CALL_QUEUE_LIMIT      4096            /* calls of a project that may wait */
+#define CALL_QUEUE_LIMIT      4096             /* calls of a project that may wait */
 #define CALL_QUEUE_QUANTUM_NS (20 * NS_PER_MS) /* of worker time, for each turn */
-#define CALL_QUEUE_DEBT_NS    NS_PER_SECOND   /* the most that a project may owe */
+#define CALL_QUEUE_DEBT_NS    NS_PER_SECOND    /* the most that a project may owe */
 #define CALL_QUEUE_BUCKETS    256
 
 struct tool_call;
@@ -40,7 +40,7 @@ struct call_share;
 
 /* Starts as zeros. */
 struct call_queue {
-    struct call_share *first, *last; /* the circle, first to be served first */
+    struct call_share *first, *last;               /* the circle, first to be served first */
     struct call_share *shares[CALL_QUEUE_BUCKETS]; /* by project */
     struct call_lane *lanes[CALL_QUEUE_BUCKETS];   /* by run */
 };

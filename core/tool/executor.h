@@ -62,6 +62,8 @@ struct tool_call_spec {
     const json_t *skills;  /* array: skill.h */
     /* Without scope and memory: no variables. Memory is held; the store outlives the executor */
     struct variable_access variables;
+    struct regex_budget
+        *searches; /* of the run, for tool_call_searches(); held; NULL: no limit */
     bool resolved; /* the arguments had references */
     /* Run plan() only; the permission it asks for comes as the stage "planned" */
     bool planning;

@@ -97,6 +97,7 @@ static const struct setting settings[] = {
     {"upstream_idle_timeout",       KIND_SECONDS, AT(upstream_idle_timeout),       "60",   0.01, DAY, NULL, NULL, "longest silence within an answer"},
     {"upstream_total_timeout",      KIND_SECONDS, AT(upstream_total_timeout),      "1800", 0.01, DAY, NULL, NULL, "until the answer must be complete"},
     {"tool_timeout",     KIND_SECONDS, AT(tool_timeout),     "300", 0.01, DAY, NULL, NULL, "wall clock of one server-side tool call"},
+    {"run_regex_time",   KIND_SECONDS, AT(run_regex_time),   "10", 0.01, DAY, NULL, NULL, "processor time of all regular expressions that the tools of one run search with; one call has 2 s of it at most"},
 
     {"http_workers",     KIND_COUNT, AT(http_workers),  "8",     1, 256, NULL, NULL, "threads that read requests"},
     {"run_loops",        KIND_COUNT, AT(run_loops),     "cores", 1, 256, NULL, NULL, "event loops that carry runs and streams"},
