@@ -15,7 +15,8 @@
  * line can be checked against it. Whatever has no known shape is ignored.
  */
 
-/* The content of a part of type "thinking": a text, or a list of parts with one text each. */
+/* Reasoning within the content: a text, or a list of parts with one text each. Mistral has it in a part of
+ * type "thinking" under that name, Databricks in one of type "reasoning" as its `summary`. */
 static enum err_code read_thinking(struct answer *answer, const json_t *thinking)
 {
     answer_piece_fn *reasoning = answer->sink.events->reasoning;
@@ -25,6 +26,13 @@ static enum err_code read_thinking(struct answer *answer, const json_t *thinking
         rc = answer_pass_string(answer, reasoning,
                                 json_object_get(json_array_get(thinking, i), "text"));
     return rc;
+}
+
+static enum err_code read_reasoning_part(struct answer *answer, const json_t *part)
+{
+    enum err_code rc = read_thinking(answer, json_object_get(part, "text"));
+
+    return rc ? rc : read_thinking(answer, json_object_get(part, "summary"));
 }
 
 /* One part of a content that is a list. Parts without text add nothing. */
@@ -40,7 +48,7 @@ static enum err_code read_part(struct answer *answer, const json_t *part)
     if (strcmp(type, "thinking") == 0)
         return read_thinking(answer, json_object_get(part, "thinking"));
     if (strcmp(type, "reasoning") == 0)
-        return answer_pass_string(answer, events->reasoning, json_object_get(part, "text"));
+        return read_reasoning_part(answer, part);
     return answer_pass_string(answer, events->text, json_object_get(part, "text"));
 }
 

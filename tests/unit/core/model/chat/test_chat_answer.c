@@ -79,6 +79,10 @@ static const struct script scripts[] = {
      DELTA("'content':[{'type':'thinking','thinking':[{'type':'text','text':'hm'},{'type':'text','text':'m'}]},"
            "{'type':'text','text':'a'},{'type':'refusal','refusal':'no'},{'type':'reference','ids':[1]},'b']") STOP,
      "reasoning(hm) reasoning(m) text(a) refusal(no) text(b) " END},
+    {"reasoning in a part with summaries", SSE, /* Claude at Databricks */
+     DELTA("'content':[{'type':'reasoning','summary':[{'type':'summary_text','text':'hm','signature':''}]}]")
+     DELTA("'content':[{'type':'reasoning','summary':[{'type':'summary_text','text':'','signature':'Eq'}]}]") TEXT("a") STOP,
+     "reasoning(hm) text(a) " END},
     {"probabilities", SSE,
      CHOICE("'delta':{'content':'ab'},'logprobs':{'content':[{'token':'a','logprob':-1,'bytes':[97],'x':1,"
             "'top_logprobs':[{'token':'a','logprob':-1,'bytes':[97]}]},{'token':'b','logprob':-2,'bytes':null}]}") STOP,
