@@ -21,6 +21,7 @@
 #include "core/run/context/compaction.h"
 #include "core/store/tables/threads/threads.h"
 #include "server/api/api.h"
+#include "server/api/input_files.h"
 #include "server/encode/encode.h"
 #include "server/params/params.h"
 #include "server/params/responses/response_input.h"
@@ -110,8 +111,11 @@ enum err_code api_conversation_create(struct request *request, struct err *err)
     struct thread_row row;
     json_t *metadata = NULL;
     size_t count = 0;
-    enum err_code rc = param_unknown(body, "", known, err);
+    enum err_code rc;
 
+    if (input_files_wait(request, "items", api_conversation_create))
+        return ERR_OK;
+    rc = param_unknown(body, "", known, err);
     if (!rc)
         rc = param_metadata(body, &metadata, err);
     if (!rc)
@@ -197,8 +201,11 @@ enum err_code api_conversation_item_create(struct request *request, struct err *
     struct item_row *items = NULL;
     struct place place;
     size_t count = 0;
-    enum err_code rc = conversation_place(request, &place, err);
+    enum err_code rc;
 
+    if (input_files_wait(request, "items", api_conversation_item_create))
+        return ERR_OK;
+    rc = conversation_place(request, &place, err);
     if (!rc)
         rc = param_unknown(body, "", known, err);
     if (!rc)
