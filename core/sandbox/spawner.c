@@ -102,8 +102,7 @@ static NO_RETURN void child_main(const struct compute_task *task, const int *fds
 
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     setpgid(0, 0);
-    if (clearenv() != 0 || !set_streams(fds) ||
-        confine_self(task->purpose, &err) != ERR_OK)
+    if (clearenv() != 0 || !set_streams(fds) || confine_self(task->purpose, &err) != ERR_OK)
         _exit(COMPUTE_NOT_CONFINED);
     _exit(task->run());
 }
