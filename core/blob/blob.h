@@ -87,7 +87,7 @@ enum err_code blob_read_at(struct blob_read *read, uint64_t at, void *ret_bytes,
                            size_t *ret_got, struct err *err) MUST_CHECK;
 void blob_read_free(struct blob_read *read); /* NULL is fine */
 
-/* Removes a blob that nobody holds, now. ERR_NOT_FOUND also if somebody does. */
+/* Removes a blob that nobody holds, now. ERR_NOT_FOUND also if a row does. */
 enum err_code blob_remove(struct blobs *blobs, const struct tenant *tenant, const char *id,
                           struct err *err) MUST_CHECK;
 

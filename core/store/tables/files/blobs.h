@@ -42,7 +42,7 @@ enum err_code store_blob_written(struct store *store, const struct tenant *tenan
 enum err_code store_blob_get(struct store *store, const struct tenant *tenant, const char *id,
                              struct blob_row *ret_row, struct err *err) MUST_CHECK;
 
-/* From now on nobody can hold it. ERR_NOT_FOUND also if somebody does. */
+/* From now on no row can hold it. ERR_NOT_FOUND also if one does. */
 enum err_code store_blob_doom(struct store *store, const struct tenant *tenant, const char *id,
                               struct blob_row *ret_row, struct err *err) MUST_CHECK;
 /* Its bytes are removed: so is its row. */

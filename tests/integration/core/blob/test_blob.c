@@ -24,7 +24,7 @@
 #define THEIRS  TENANT_OF("proj_others")
 #define HOUR_US ((int64_t)BLOB_GRACE_SECONDS * 1000000)
 
-static char dir[64];
+static char dir[] = "/tmp/runnel-blobs-XXXXXX";
 static struct blobs *blobs[2]; /* by place */
 static const enum blob_place places[] = {BLOB_DIR, BLOB_DATABASE};
 
@@ -41,7 +41,6 @@ static struct blobs *opened(const char *path, enum blob_place place)
 
 static int set_up(void **state)
 {
-    strcpy(dir, "/tmp/runnel-blobs-XXXXXX");
     if (open_store(state) || !mkdtemp(dir))
         return -1;
     for (size_t i = 0; i < COUNT_OF(places); i++)
