@@ -242,6 +242,7 @@ void item_hide_notes(json_t *object)
     json_object_del(notes, "upstream");
     json_object_del(notes, "upstream_id");
     json_object_del(notes, "encrypted_content");
+    json_object_del(notes, "reasoning");
     json_object_del(notes, "extra_content");
     if (!json_object_size(notes))
         json_object_del(object, "runnel");
@@ -295,6 +296,13 @@ void item_close(struct item *item, enum item_status status)
     json_decref(body);
     item->open = false;
     item->part_open = false;
+}
+
+bool item_row_is_cut(const struct item_row *row)
+{
+    json_auto_t *body = json_parse_own(row->body);
+
+    return notes_say_cut(body);
 }
 
 void item_row_copy(struct item_row *ret_copy, const struct item_row *row)

@@ -93,7 +93,7 @@ json_t *item_body(const struct item *item);
 json_t *item_object(const struct item *item);
 
 /* Removes from an item's JSON the notes that clients must not see: that a crash cut it, why it is not
- * complete, its id at the upstream that made it, and what that upstream wants back with it. */
+ * complete, which upstream made it, its id there, and what that upstream wants back with it. */
 void item_hide_notes(json_t *object);
 
 /* Adds the log probabilities of its next tokens, an array. Borrowed. */
@@ -104,6 +104,9 @@ json_t *part_object(const struct part *part);
 
 /* Closes it: status, completed_at and row.body are set. */
 void item_close(struct item *item, enum item_status status);
+
+/* Whether the item was cut (core/domain/notes.h). Parses the body. */
+bool item_row_is_cut(const struct item_row *row);
 
 /* Deep copies of rows. The body of an item that is still open is "{}". The caller clears the copy. */
 void item_row_copy(struct item_row *ret_copy, const struct item_row *row);

@@ -98,7 +98,7 @@ struct item_row {
     char assistant_id[ID_SIZE];
     int64_t position; /* order within its thread, or within its run when it has no thread */
     bool input;       /* came with the request; false: made by the run */
-    bool hidden;      /* of a hidden tool: never listed or streamed */
+    bool hidden;      /* never listed: of a hidden tool, or cut and replaced */
     int turn;         /* of the run; -1 for input */
     int model_index;  /* order in which the model wrote the items of that turn */
     enum item_status status;
