@@ -74,9 +74,8 @@ struct http {
 /* libmicrohttpd's connection, from accept to close. */
 struct http_connection {
     struct http *http;
-    struct request *request;  /* that is under way, or NULL */
-    const char *content_type; /* of mhd_set_content_type(), or NULL */
-    struct framing framing;   /* over everything that the library has read */
+    struct request *request; /* that is under way, or NULL */
+    struct framing framing;  /* over everything that the library has read */
     struct deadline deadline;
     int fd;
     struct http_peer *peer; /* NULL: not counted */

@@ -215,7 +215,7 @@ static bool is_form(const struct request *request)
 
 static enum err_code parse_form(struct request *request, struct err *err)
 {
-    enum err_code rc = form_parse(request->connection, request_header(request, "content-type"),
+    enum err_code rc = form_parse(request_header(request, "content-type"),
                                   request->body.data ? request->body.data : "",
                                   request->body.length, &request->form, err);
 
