@@ -31,6 +31,7 @@ static const struct {
     [ERR_CONFLICT]     = {400, "invalid_request_error"}, /* as OpenAI has it */
     [ERR_TAKEN]        = {409, "invalid_request_error"},
     [ERR_TOO_LARGE]    = {413, "invalid_request_error"},
+    [ERR_FULL]         = {507, "server_error"},
     [ERR_LIMIT]        = {429, "requests"},
     [ERR_CANCELLED]    = {499, "invalid_request_error"},
     [ERR_TIMEOUT]      = {504, "server_error"},

@@ -38,6 +38,7 @@ enum err_code {
     ERR_CONFLICT,     /* the object exists, but its state does not allow the operation */
     ERR_TAKEN,        /* another caller was first, and did something else */
     ERR_TOO_LARGE,    /* larger than a named limit */
+    ERR_FULL,         /* the disk has no room for it */
     ERR_LIMIT,        /* too much at once; try again later */
     ERR_CANCELLED,    /* the caller no longer wants it */
     ERR_TIMEOUT,      /* it took longer than the caller allowed */
