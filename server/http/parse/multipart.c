@@ -97,7 +97,7 @@ static enum err_code found_delimiter(struct multipart *reader, struct err *err)
     return in_part && reader->taker->end ? reader->taker->end(reader->arg, err) : ERR_OK;
 }
 
-/* Goes on with a delimiter that an earlier piece has begun. Returns through *ret_used how many bytes were a part
+/* Continues a delimiter that an earlier piece has begun. Returns through *ret_used how many bytes were a part
  * of it; 0 if they were not, and then what looked like one is data. */
 static enum err_code go_on_matching(struct multipart *reader, const char *bytes, size_t size,
                                     size_t *ret_used, struct err *err)
@@ -253,5 +253,5 @@ enum err_code multipart_end(const struct multipart *reader, struct err *err)
 {
     if (reader->state == OVER)
         return ERR_OK;
-    return multipart_refuse(err, "expected multipart/form-data that ends with its boundary");
+    return multipart_refuse(err, MULTIPART_EXPECTED);
 }

@@ -66,5 +66,6 @@ enum err_code multipart_end(const struct multipart *reader, struct err *err) MUS
 
 /* "We could not parse the form of your request: ...", for what is wrong with a form. ERR_INVALID. */
 enum err_code multipart_refuse(struct err *err, const char *what);
+#define MULTIPART_EXPECTED "expected multipart/form-data that ends with its boundary"
 
 #endif

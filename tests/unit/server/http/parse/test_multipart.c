@@ -1,5 +1,5 @@
 /*
- * What a reader hands out is written down as text, and compared: for the bytes in one piece, for every
+ * What a reader hands out is written as text, and compared: for the bytes in one piece, for every
  * cut into two, for every cut into three of short forms, and byte by byte.
  */
 
@@ -14,43 +14,43 @@
 #define FIELD(name) "Content-Disposition: form-data; name=\"" name "\"\r\n\r\n"
 
 /* "<name" or "<name|filename", the data, ">" */
-struct heard {
+struct noted {
     struct buf text;
     size_t fail_at; /* calls until one fails; 0: none */
 };
 
-static enum err_code count_call(struct heard *heard, struct err *err)
+static enum err_code count_call(struct noted *noted, struct err *err)
 {
-    return heard->fail_at && !--heard->fail_at ? err_set(err, ERR_STORE, "full") : ERR_OK;
+    return noted->fail_at && !--noted->fail_at ? err_set(err, ERR_STORE, "full") : ERR_OK;
 }
 
-static enum err_code hear_begin(void *arg, struct part_head *head, struct err *err)
+static enum err_code note_begin(void *arg, struct part_head *head, struct err *err)
 {
-    struct heard *heard = arg;
+    struct noted *noted = arg;
 
-    buf_addf(&heard->text, "<%s%s%s:", head->name, head->filename ? "|" : "",
+    buf_addf(&noted->text, "<%s%s%s:", head->name, head->filename ? "|" : "",
              head->filename ? head->filename : "");
-    return count_call(heard, err);
+    return count_call(noted, err);
 }
 
-static enum err_code hear_data(void *arg, const char *bytes, size_t size, struct err *err)
+static enum err_code note_data(void *arg, const char *bytes, size_t size, struct err *err)
 {
-    struct heard *heard = arg;
+    struct noted *noted = arg;
 
     assert_true(size > 0);
-    buf_add(&heard->text, bytes, size);
-    return count_call(heard, err);
+    buf_add(&noted->text, bytes, size);
+    return count_call(noted, err);
 }
 
-static enum err_code hear_end(void *arg, struct err *err)
+static enum err_code note_end(void *arg, struct err *err)
 {
-    struct heard *heard = arg;
+    struct noted *noted = arg;
 
-    buf_add_text(&heard->text, ">");
-    return count_call(heard, err);
+    buf_add_text(&noted->text, ">");
+    return count_call(noted, err);
 }
 
-static const struct multipart_taker taker = {hear_begin, hear_data, hear_end};
+static const struct multipart_taker taker = {note_begin, note_data, note_end};
 
 /* Each piece has memory of its own, so that reading beyond it is noticed. */
 static enum err_code take_piece(struct multipart *reader, const char *bytes, size_t size,
@@ -64,8 +64,8 @@ static enum err_code take_piece(struct multipart *reader, const char *bytes, siz
 /* Cut in front of `first` and of `second`. The error, if there is one, is written behind the parts. */
 static char *read_cut(const char *body, size_t size, size_t first, size_t second)
 {
-    struct heard heard = {0};
-    struct multipart *reader = multipart_new("b-1", &taker, &heard);
+    struct noted noted = {0};
+    struct multipart *reader = multipart_new("b-1", &taker, &noted);
     struct err err = {0};
     enum err_code rc = take_piece(reader, body, first, &err);
 
@@ -76,15 +76,15 @@ static char *read_cut(const char *body, size_t size, size_t first, size_t second
     if (!rc)
         rc = multipart_end(reader, &err);
     if (rc)
-        buf_addf(&heard.text, "!%s", err.text);
+        buf_addf(&noted.text, "!%s", err.text);
     multipart_free(reader);
-    return buf_take(&heard.text);
+    return buf_take(&noted.text);
 }
 
 static char *read_bytes(const char *body, size_t size)
 {
-    struct heard heard = {0};
-    struct multipart *reader = multipart_new("b-1", &taker, &heard);
+    struct noted noted = {0};
+    struct multipart *reader = multipart_new("b-1", &taker, &noted);
     struct err err = {0};
     enum err_code rc = ERR_OK;
 
@@ -93,9 +93,9 @@ static char *read_bytes(const char *body, size_t size)
     if (!rc)
         rc = multipart_end(reader, &err);
     if (rc)
-        buf_addf(&heard.text, "!%s", err.text);
+        buf_addf(&noted.text, "!%s", err.text);
     multipart_free(reader);
-    return buf_take(&heard.text);
+    return buf_take(&noted.text);
 }
 
 static void expect_bytes(const char *body, size_t size, const char *expected)
@@ -105,9 +105,9 @@ static void expect_bytes(const char *body, size_t size, const char *expected)
     assert_string_equal(single, expected);
     for (size_t first = 0; first <= size; first++) {
         for (size_t second = first; second <= size; second += size > 300 ? size / 7 + 1 : 1) {
-            AUTO_FREE char *heard = read_cut(body, size, first, second);
+            AUTO_FREE char *noted = read_cut(body, size, first, second);
 
-            assert_string_equal(heard, expected);
+            assert_string_equal(noted, expected);
         }
     }
 }
@@ -117,10 +117,10 @@ static void expect(const char *body, const char *expected)
     expect_bytes(body, strlen(body), expected);
 }
 
-static void expect_refused(const char *body, const char *heard, const char *why)
+static void expect_refused(const char *body, const char *noted, const char *why)
 {
     AUTO_FREE char *expected =
-        mem_printf("%s!We could not parse the form of your request: %s.", heard, why);
+        mem_printf("%s!We could not parse the form of your request: %s.", noted, why);
 
     expect(body, expected);
 }
@@ -187,15 +187,15 @@ TEST(a_head_that_is_wrong_is_refused)
 TEST(data_has_any_bytes)
 {
     static const char body[] = "--b-1\r\n" FIELD("a") "x\0y\xFF\r\n\0\r\n--b-1--\r\n";
-    struct heard heard = {0};
-    struct multipart *reader = multipart_new("b-1", &taker, &heard);
+    struct noted noted = {0};
+    struct multipart *reader = multipart_new("b-1", &taker, &noted);
     struct err err = {0};
 
     assert_int_equal(multipart_take(reader, body, sizeof(body) - 1, &err), ERR_OK);
     assert_int_equal(multipart_end(reader, &err), ERR_OK);
-    assert_int_equal(heard.text.length, strlen("<a:x") + 6 + strlen(">"));
-    assert_memory_equal(heard.text.data, "<a:x\0y\xFF\r\n\0>", heard.text.length);
-    buf_clear(&heard.text);
+    assert_int_equal(noted.text.length, strlen("<a:x") + 6 + strlen(">"));
+    assert_memory_equal(noted.text.data, "<a:x\0y\xFF\r\n\0>", noted.text.length);
+    buf_clear(&noted.text);
     multipart_free(reader);
 }
 
@@ -229,14 +229,14 @@ TEST(a_head_is_limited_to_the_byte)
 TEST(parts_are_limited)
 {
     AUTO_BUF body = {0};
-    AUTO_FREE char *heard = NULL;
+    AUTO_FREE char *noted = NULL;
     AUTO_FREE char *over = NULL;
 
     buf_add_text(&body, "--b-1");
     for (size_t i = 0; i < MULTIPART_PART_LIMIT; i++)
         buf_add_text(&body, "\r\n" FIELD("a") "\r\n--b-1");
-    heard = read_cut(body.data, body.length, 0, 0);
-    assert_null(strstr(heard, "512 parts"));
+    noted = read_cut(body.data, body.length, 0, 0);
+    assert_null(strstr(noted, "512 parts"));
     buf_add_text(&body, "\r\n" FIELD("a") "\r\n--b-1--");
     over = read_cut(body.data, body.length, 0, 0);
     assert_non_null(strstr(over, "!The form of your request has more than 512 parts."));
@@ -246,19 +246,19 @@ TEST(an_error_of_the_taker_ends_the_reading)
 {
     static const char body[] =
         "--b-1\r\n" FIELD("a") "one\r\n--b-1\r\n" FIELD("b") "two\r\n--b-1--\r\n";
-    static const char *const heard_until[] = {"<a:",        "<a:one",        "<a:one>",
+    static const char *const noted_until[] = {"<a:",        "<a:one",        "<a:one>",
                                               "<a:one><b:", "<a:one><b:two", "<a:one><b:two>"};
 
-    for (size_t i = 0; i < COUNT_OF(heard_until); i++) {
-        struct heard heard = {.fail_at = i + 1};
-        struct multipart *reader = multipart_new("b-1", &taker, &heard);
+    for (size_t i = 0; i < COUNT_OF(noted_until); i++) {
+        struct noted noted = {.fail_at = i + 1};
+        struct multipart *reader = multipart_new("b-1", &taker, &noted);
         struct err err = {0};
 
         assert_int_equal(multipart_take(reader, body, strlen(body), &err), ERR_STORE);
         assert_string_equal(err.text, "full");
-        assert_string_equal(heard.text.data, heard_until[i]);
+        assert_string_equal(noted.text.data, noted_until[i]);
         assert_int_equal(multipart_end(reader, &err), ERR_INVALID);
-        buf_clear(&heard.text);
+        buf_clear(&noted.text);
         multipart_free(reader);
     }
 }
