@@ -25,7 +25,7 @@ struct header_param {
 /* Where the parameters begin: behind "multipart/form-data" and the blanks that follow. */
 const char *header_params(const char *value);
 
-/* The next parameter at *at, which moves behind it. False: there is none; then *at is at the end of the
+/* The next parameter at *at, which moves behind it. False: no more; then *at is at the end of the
  * text, or at what is no parameter. */
 bool header_param_next(const char **at, struct header_param *ret_param);
 

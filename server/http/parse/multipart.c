@@ -241,7 +241,7 @@ enum err_code multipart_take(struct multipart *reader, const char *bytes, size_t
         case AFTER_CR: rc = take_boundary_line(reader, *bytes, err); break;
         case HEAD: rc = take_head(reader, bytes, size, &used, err); break;
         case OVER: rc = take_end(*bytes, err); break;
-        case BROKEN: assert(!"taken after an error"); break;
+        case BROKEN: assert(false); break; /* taken after an error */
         }
     }
     if (rc)
