@@ -62,6 +62,8 @@ static const struct {
     [REASON_USED]                = {"approval_already_used",       "approval_request_id"},
     [REASON_BUSY]                = {"rate_limit_exceeded",         NULL},
     [REASON_NO_MODEL]            = {"model_not_found",             NULL},
+    [REASON_STORAGE_FULL]        = {"storage_full",                NULL},
+    [REASON_ELSEWHERE]           = {"file_elsewhere",              NULL},
 };
 /* clang-format on */
 

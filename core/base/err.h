@@ -71,6 +71,8 @@ enum err_reason {
     REASON_USED,                /* another response has continued with the answer */
     REASON_BUSY,                /* too much at once, here or upstream */
     REASON_NO_MODEL,            /* the upstream does not have this model */
+    REASON_STORAGE_FULL,        /* a disk, or the database's, has no room */
+    REASON_ELSEWHERE,           /* the bytes lie on another node's disk */
     REASON_COUNT
 };
 
