@@ -233,6 +233,25 @@ struct assistant_row {
     int64_t created_at;
 };
 
+/* Where the bytes of a blob lie. */
+enum blob_place {
+    BLOB_DIR,      /* a directory of one node, or one that several nodes share */
+    BLOB_DATABASE, /* pages in PostgreSQL */
+};
+const char *blob_place_name(enum blob_place place);
+enum blob_place blob_place_parse(const char *name);
+
+#define BLOB_HASH_SIZE 32 /* SHA-256 */
+
+/* Bytes under an id. It has no pointers, so nothing has to be cleared. */
+struct blob_row {
+    char id[ID_SIZE]; /* blob_... */
+    enum blob_place place;
+    char home[ID_SIZE]; /* which directory, dir_...; "" for the database */
+    uint64_t bytes;
+    uint8_t sha256[BLOB_HASH_SIZE];
+};
+
 void run_row_clear(struct run_row *row);
 void run_row_copy(struct run_row *ret_copy, const struct run_row *row);
 /* Its time is over, and it has not ended: it waits for its client, or its owner is about to end it. */
