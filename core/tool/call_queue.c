@@ -41,23 +41,24 @@ struct call_share {
 
 /* ---- Shares ---- */
 
-static struct call_share **share_place(struct call_queue *queue, const char *project)
+/* By the name of the project, because a share lives longer than the tenant of a call. */
+static struct call_share **share_place(struct call_queue *queue, const char *name)
 {
-    struct call_share **at = &queue->shares[hash_text(project) % CALL_QUEUE_BUCKETS];
+    struct call_share **at = &queue->shares[hash_text(name) % CALL_QUEUE_BUCKETS];
 
-    while (*at && strcmp((*at)->project, project) != 0)
+    while (*at && strcmp((*at)->project, name) != 0)
         at = &(*at)->next_in_bucket;
     return at;
 }
 
-static struct call_share *share_of(struct call_queue *queue, const char *project)
+static struct call_share *share_of(struct call_queue *queue, const struct tenant *tenant)
 {
-    struct call_share **at = share_place(queue, project);
+    struct call_share **at = share_place(queue, tenant->project);
 
     if (*at)
         return *at;
     *at = mem_new(struct call_share);
-    (*at)->project = mem_strdup(project);
+    (*at)->project = mem_strdup(tenant->project);
     return *at;
 }
 
@@ -168,7 +169,7 @@ bool call_queue_is_empty(const struct call_queue *queue)
 
 bool call_queue_put(struct call_queue *queue, struct tool_call *call)
 {
-    struct call_share *share = share_of(queue, call->tenant.project);
+    struct call_share *share = share_of(queue, &call->tenant);
     struct call_lane *lane;
 
     if (share->waiting >= CALL_QUEUE_LIMIT)
@@ -200,7 +201,7 @@ struct tool_call *call_queue_take(struct call_queue *queue)
 void call_queue_charge(struct call_queue *queue, const struct tool_call *call, uint64_t ns)
 {
     const int64_t least = -(int64_t)CALL_QUEUE_DEBT_NS;
-    struct call_share *share = share_of(queue, call->tenant.project);
+    struct call_share *share = share_of(queue, &call->tenant);
 
     assert(share->working);
     share->credit_ns -= ns < CALL_QUEUE_DEBT_NS ? (int64_t)ns : (int64_t)CALL_QUEUE_DEBT_NS;

@@ -499,7 +499,7 @@ bool run_steer(struct run *run, const char *steer_id)
 
 /* ---- Listeners ---- */
 
-/* A follower is there for somebody who can do without the run. */
+/* A follower serves clients that can do without the run. */
 static bool has_client(const struct run *run)
 {
     for (const struct sink *sink = run->publishing.sinks; sink; sink = sink->next) {
