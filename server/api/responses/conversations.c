@@ -21,6 +21,7 @@
 #include "core/run/context/compaction.h"
 #include "core/store/tables/threads/threads.h"
 #include "server/api/api.h"
+#include "server/api/request_key.h"
 #include "server/encode/encode.h"
 #include "server/params/params.h"
 #include "server/params/responses/response_input.h"
@@ -107,11 +108,14 @@ enum err_code api_conversation_create(struct request *request, struct err *err)
     static const char *const known[] = {"metadata", "items", NULL};
     const json_t *body = request_json(request);
     struct item_row *items = NULL;
+    struct idempotency idempotency;
     struct thread_row row;
     json_t *metadata = NULL;
     size_t count = 0;
-    enum err_code rc = param_unknown(body, "", known, err);
+    enum err_code rc = request_key(request, &idempotency, err);
 
+    if (!rc)
+        rc = param_unknown(body, "", known, err);
     if (!rc)
         rc = param_metadata(body, &metadata, err);
     if (!rc)
@@ -120,7 +124,7 @@ enum err_code api_conversation_create(struct request *request, struct err *err)
         return rc;
     init_row(&row, metadata);
     rc = store_conversation_create(request_server(request)->store, request_tenant(request),
-                                   &row, items, count, err);
+                                   &idempotency, &row, items, count, err);
     item_rows_free(items, count);
     if (rc) {
         thread_row_clear(&row);
@@ -195,10 +199,13 @@ enum err_code api_conversation_item_create(struct request *request, struct err *
     static const char *const known[] = {"items", NULL};
     const json_t *body = request_json(request);
     struct item_row *items = NULL;
+    struct idempotency idempotency;
     struct place place;
     size_t count = 0;
     enum err_code rc = conversation_place(request, &place, err);
 
+    if (!rc)
+        rc = request_key(request, &idempotency, err);
     if (!rc)
         rc = param_unknown(body, "", known, err);
     if (!rc)
@@ -209,8 +216,8 @@ enum err_code api_conversation_item_create(struct request *request, struct err *
         return rc;
     rc = count ? ERR_OK : param_empty_array(err, "items");
     if (!rc)
-        rc = store_conversation_append(place.store, place.tenant, place.thread, items, count,
-                                       err);
+        rc = store_conversation_append(place.store, place.tenant, &idempotency, place.thread,
+                                       items, &count, err);
     if (rc) {
         item_rows_free(items, count);
         return rc;
