@@ -19,6 +19,7 @@
 
 #include "core/base/json.h"
 #include "core/base/mem.h"
+#include "core/base/regex.h"
 #include "core/memory/variable_memory.h"
 #include "core/run/catalog/tool_settings.h"
 #include "core/run/context/past_calls.h"
@@ -218,6 +219,7 @@ void run_free(struct run *run)
     run_settings_clear(&run->settings);
     json_decref(run->context);
     json_decref(run->calls.files);
+    regex_budget_release(run->calls.searches);
     json_decref(run->turn.logprobs);
     variable_memory_release(run->variables);
     message_cache_release(run->messages);
