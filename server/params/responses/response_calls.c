@@ -32,7 +32,8 @@ struct matching {
     const struct item_row *chain;
     size_t chain_count;
     struct item_row *input;
-    const bool *followed; /* by input item: another output with its id comes, before the next call with it */
+    const bool *
+        followed; /* by input item: another output with its id comes, before the next call with it */
     size_t kept;   /* the input items so far that are no repeats, at the beginning of `input` */
     json_t *calls; /* the open ones */
     json_t *answers; /* {call id: place of its last output, in the chain and the kept input} */
