@@ -56,8 +56,13 @@ static void flush_fired(struct loop_timer *timer)
     run_pump(run);
 }
 
-/* Items that the run made in earlier residencies belong to its output, too: the next one is numbered
- * behind them. */
+/* Items that were cut are hidden now, but clients have seen them. */
+static bool was_shown(const struct item_row *item)
+{
+    return !item->hidden || item_row_is_cut(item);
+}
+
+/* The next item is numbered behind all that the run has shown in earlier residencies. */
 static int count_shown(const struct run *run)
 {
     int shown = 0;
@@ -65,7 +70,7 @@ static int count_shown(const struct run *run)
     for (size_t i = 0; i < run->history_count; i++) {
         const struct item_row *item = &run->history[i];
 
-        shown += run_has_made(run, item) && !item->hidden;
+        shown += run_has_made(run, item) && was_shown(item);
     }
     return shown;
 }
@@ -78,7 +83,7 @@ static unsigned count_calls(const struct run *run, const char *step_id)
     for (size_t i = 0; i < run->history_count; i++) {
         const struct item_row *item = &run->history[i];
 
-        count += strcmp(item->step_id, step_id) == 0 && !item->hidden &&
+        count += strcmp(item->step_id, step_id) == 0 && was_shown(item) &&
                  !item_type_is_output(item->type);
     }
     return count;

@@ -28,6 +28,7 @@
 #include "core/run/context/past_reasoning.h"
 #include "core/store/tables/threads/threads.h"
 #include "server/api/api.h"
+#include "server/api/input_files.h"
 #include "server/api/request_key.h"
 #include "server/api/run_end.h"
 #include "server/encode/encode.h"
@@ -127,8 +128,11 @@ enum err_code api_conversation_create(struct request *request, struct err *err)
     struct thread_row row;
     json_t *metadata = NULL;
     size_t count = 0;
-    enum err_code rc = request_key(request, &idempotency, err);
+    enum err_code rc;
 
+    if (input_files_wait(request, "items", api_conversation_create))
+        return ERR_OK;
+    rc = request_key(request, &idempotency, err);
     if (!rc)
         rc = param_unknown(body, "", known, err);
     if (!rc)
@@ -294,9 +298,13 @@ static enum err_code append_later(struct request *request, struct addition *addi
 enum err_code api_conversation_item_create(struct request *request, struct err *err)
 {
     static const char *const known[] = {"items", NULL};
-    struct addition *addition = mem_new(struct addition);
-    enum err_code rc = conversation_place(request, &addition->place, err);
+    struct addition *addition;
+    enum err_code rc;
 
+    if (input_files_wait(request, "items", api_conversation_item_create))
+        return ERR_OK;
+    addition = mem_new(struct addition);
+    rc = conversation_place(request, &addition->place, err);
     if (!rc)
         rc = addition_key(request, addition, err);
     if (!rc)

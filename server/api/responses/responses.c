@@ -32,6 +32,7 @@
 #include "core/store/tables/runs/runs.h"
 #include "core/store/tables/threads/deleted.h"
 #include "server/api/api.h"
+#include "server/api/input_files.h"
 #include "server/api/request_key.h"
 #include "server/api/responses/response_create.h"
 #include "server/api/responses/response_read.h"
@@ -103,8 +104,11 @@ enum err_code api_response_create(struct request *request, struct err *err)
     };
     struct run_start start = {0};
     char failed[ID_SIZE];
-    enum err_code rc = read_key(request, &key, err);
+    enum err_code rc;
 
+    if (input_files_wait(request, "input", api_response_create))
+        return ERR_OK;
+    rc = read_key(request, &key, err);
     if (!rc)
         rc = response_create_prepare(&create, &start, err);
     if (!rc && response_gives_way(&repeated)) {
