@@ -1,9 +1,8 @@
-// openai 7: its stream helpers refuse whatever is not exactly as OpenAI sends it.
+// openai 7: its stream helpers refuse whatever is not exactly as OpenAI sends it. And openai 6, which npm installs on
+// Node 20, where OPENAI_SDK names it.
 
 import assert from "node:assert/strict";
 import { beforeEach, describe, it } from "node:test";
-
-import OpenAI from "openai";
 
 import {
   answerWith, collapsed, options, script, user, weatherCall, weatherFlat, weatherRules,
@@ -11,6 +10,7 @@ import {
 } from "./support.mjs";
 import { everyOperation } from "./assistants.mjs";
 
+const { default: OpenAI } = await import(process.env.OPENAI_SDK ?? "openai");
 const client = new OpenAI(options);
 const { assistants, threads } = client.beta;
 const hello = "Hello there, my friend.";
