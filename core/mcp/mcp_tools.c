@@ -27,6 +27,7 @@
 #include "core/base/json.h"
 #include "core/base/mem.h"
 #include "core/domain/notes.h"
+#include "core/mcp/mcp_header.h"
 
 #define HASH_SUFFIX ((size_t)9) /* "_" and eight digits */
 
@@ -190,7 +191,7 @@ static json_t *read_tool(const json_t *given)
     AUTO_FREE char *fit = NULL;
     json_t *tool;
 
-    if (!name || !mcp_schema_is_fit(schema))
+    if (!name || !mcp_schema_is_fit(schema) || !mcp_marks_are_fit(schema))
         return NULL;
     fit = mcp_name_is_fit(name) ? mem_strdup(name) : fit_name(name);
     tool = json_build("{s:s, s:s, s:O, s:o}", "name", fit, "description", description,
