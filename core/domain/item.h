@@ -93,7 +93,7 @@ json_t *item_body(const struct item *item);
 json_t *item_object(const struct item *item);
 
 /* Removes from an item's JSON the notes that clients must not see: that a crash cut it, why it is not
- * complete, its id at the upstream that made it, and what that upstream wants back with it. */
+ * complete, which upstream made it, its id there, and what that upstream wants back with it. */
 void item_hide_notes(json_t *object);
 
 /* Adds the log probabilities of its next tokens, an array. Borrowed. */

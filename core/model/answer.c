@@ -121,6 +121,32 @@ enum err_code answer_pass_annotation(struct answer *answer, const json_t *annota
     return sink->stopped ? ERR_CANCELLED : ERR_OK;
 }
 
+enum err_code answer_pass_reasoning_member(struct answer *answer, const char *member)
+{
+    struct chat_sink *sink = &answer->sink;
+
+    if (answer->reasoning_member && strcmp(answer->reasoning_member, member) == 0)
+        return ERR_OK;
+    answer->reasoning_member = member;
+    sink->events->reasoning_member(sink->arg, member);
+    return sink->stopped ? ERR_CANCELLED : ERR_OK;
+}
+
+enum err_code answer_pass_reasoning_detail(struct answer *answer, const json_t *detail)
+{
+    struct chat_sink *sink = &answer->sink;
+    enum err_code rc;
+
+    if (!detail)
+        return ERR_OK;
+    rc = answer_settle(answer);
+    if (rc)
+        return rc;
+    sink->announced = true;
+    sink->events->reasoning_detail(sink->arg, detail);
+    return sink->stopped ? ERR_CANCELLED : ERR_OK;
+}
+
 /* A negative count is no count. */
 static int64_t token_count(const json_t *object, const char *key)
 {

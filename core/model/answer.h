@@ -8,6 +8,7 @@
 #include "core/base/buf.h"
 #include "core/base/err.h"
 #include "core/model/chat/chat_calls.h"
+#include "core/model/chat/chat_details.h"
 #include "core/model/chat/chat_error.h"
 #include "core/model/chat/chat_sink.h"
 #include "core/model/model.h"
@@ -47,7 +48,9 @@ struct answer {
     union {
         struct chat_calls calls;
         struct responses_items items;
-    } state; /* the dialect's */
+    } state;                      /* the dialect's */
+    struct chat_details details;  /* of the reasoning, in Chat Completions */
+    const char *reasoning_member; /* the last one that was emitted; constant; or NULL */
     struct model_usage usage;
     enum model_finish finish;
     uint16_t split;               /* first half of a split character: see chat_split_char.h */
@@ -113,6 +116,10 @@ enum err_code answer_settle(struct answer *answer);
 enum err_code answer_pass_string(struct answer *answer, answer_piece_fn *piece,
                                  const json_t *value);
 enum err_code answer_pass_annotation(struct answer *answer, const json_t *annotation);
+/* Both are for reasoning that goes back. Nothing happens for the member that was emitted last, and for a
+ * detail that is NULL. The member is constant. */
+enum err_code answer_pass_reasoning_member(struct answer *answer, const char *member);
+enum err_code answer_pass_reasoning_detail(struct answer *answer, const json_t *detail);
 /* `tokens` as the server wrote them; nothing happens without any. */
 enum err_code answer_pass_logprobs(struct answer *answer, const json_t *tokens);
 /* Reads an upstream's usage. `input` and `output` are the names of its two counts, and the beginnings

@@ -216,7 +216,7 @@ static bool is_technical(const char *key)
     static const char *const keys[] = {
         "role",   "type",     "id",          "call_id", "tool_call_id",      "name",
         "url",    "data",     "file_data",   "file_id", "encrypted_content", "detail",
-        "format", "upstream", "upstream_id", "status",
+        "format", "upstream", "upstream_id", "status",  "signature",
     };
 
     for (size_t i = 0; i < COUNT_OF(keys); i++) {

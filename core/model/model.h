@@ -22,8 +22,8 @@
  *   calls      deltas without index or id; ids repeated in every delta; whole arguments in one chunk;
  *              arguments as an object; an empty object before the arguments; the older function_call;
  *              extra_content that must come back with a call (Gemini's thought signatures)
- *   reasoning  in `reasoning`, `reasoning_content` or `reasoning_details`. Reasoning that a server leaves
- *              within the text (<think>) is text.
+ *   reasoning  in `reasoning`, `reasoning_content` or `reasoning_details`, some of which must come back.
+ *              Reasoning that a server leaves within the text (<think>) is text.
  *   text       `refusal`; characters cut in two
  *   stream     CRLF and multi-line events; no [DONE]; unusual values of finish_reason; errors inside the
  *              stream; no usage, or usage in a chunk of its own; JSON instead of a stream
@@ -57,9 +57,17 @@ enum model_dialect {
     MODEL_DIALECT_RESPONSES, /* POST /responses */
 };
 
+/* With which of its answers an upstream gets its reasoning back. */
+enum model_reasoning {
+    MODEL_REASONING_AUTO, /* where makers of models demand or advise it: context.h */
+    MODEL_REASONING_ALWAYS,
+    MODEL_REASONING_NEVER,
+};
+
 struct model_upstream {
     const char *name;
     enum model_dialect dialect;
+    enum model_reasoning reasoning;
     const char *url;           /* ends in /v1, no slash after it */
     const char *api_key;       /* NULL for none */
     const char *const *models; /* patterns: "*", "gpt-*", exact names; ends with NULL */
@@ -129,6 +137,12 @@ struct model_item {
 struct model_events {
     void (*text)(void *arg, const char *text, size_t length);
     void (*reasoning)(void *arg, const char *text, size_t length);
+    /* For reasoning that goes back to the upstream, in Chat Completions. The first: the reasoning that comes
+     * next is in this member of the message ("reasoning_content", "reasoning"). The second: a whole
+     * entry of `reasoning_details`, which may have the text of the reasoning again, or be opaque. Entries
+     * come in their order, and any time before the turn ends. Borrowed. */
+    void (*reasoning_member)(void *arg, const char *member);
+    void (*reasoning_detail)(void *arg, const json_t *detail);
     void (*refusal)(void *arg, const char *text, size_t length);
     void (*summary)(void *arg, const char *text, size_t length); /* of the reasoning */
 

@@ -468,6 +468,23 @@ static json_t *upstream_list(struct config *config)
     return list;
 }
 
+static bool reasoning_parse(const char *word, enum model_reasoning *ret_reasoning)
+{
+    static const char *const words[] = {
+        [MODEL_REASONING_AUTO] = "auto",
+        [MODEL_REASONING_ALWAYS] = "always",
+        [MODEL_REASONING_NEVER] = "never",
+    };
+
+    for (size_t i = 0; i < COUNT_OF(words); i++) {
+        if (strcmp(words[i], word) == 0) {
+            *ret_reasoning = (enum model_reasoning)i;
+            return true;
+        }
+    }
+    return false;
+}
+
 /* `upstream` points into the entry. Its patterns are a NULL-terminated run of one array for all upstreams, whose
  * next free place is *pattern. */
 static void fill_upstream(struct config *config, struct model_upstream *upstream, json_t *entry,
@@ -481,6 +498,7 @@ static void fill_upstream(struct config *config, struct model_upstream *upstream
     upstream->api_key = json_get_string(entry, "api_key", NULL);
     if (strcmp(json_get_string(entry, "dialect", "chat"), "responses") == 0)
         upstream->dialect = MODEL_DIALECT_RESPONSES;
+    (void)reasoning_parse(json_get_string(entry, "reasoning", "auto"), &upstream->reasoning);
     upstream->context_tokens = strtoll(json_get_string(entry, "context_tokens", "0"), NULL, 10);
     upstream->tokenizer_file = json_get_string(entry, "tokenizer", NULL);
     upstream->tokenizer_split = json_get_string(entry, "tokenizer_split", NULL);
@@ -582,6 +600,20 @@ static enum err_code check_dialects(struct config *config, struct err *err)
         if (strcmp(dialect, "chat") != 0 && strcmp(dialect, "responses") != 0)
             return err_set(err, ERR_INVALID,
                            "upstreams[%zu].dialect: expected chat or responses", i);
+    }
+    return ERR_OK;
+}
+
+static enum err_code check_reasoning(struct config *config, struct err *err)
+{
+    size_t i;
+    json_t *entry;
+    enum model_reasoning ignored;
+
+    json_array_foreach (upstream_list(config), i, entry) {
+        if (!reasoning_parse(json_get_string(entry, "reasoning", "auto"), &ignored))
+            return err_set(err, ERR_INVALID,
+                           "upstreams[%zu].reasoning: expected auto, always or never", i);
     }
     return ERR_OK;
 }
@@ -721,6 +753,8 @@ static enum err_code check(struct config *config, struct err *err)
         rc = check_key("upstream_api_key", config->upstream_api_key, err);
     if (!rc)
         rc = check_dialects(config, err);
+    if (!rc)
+        rc = check_reasoning(config, err);
     if (!rc)
         rc = check_context_tokens(config, err);
     if (!rc)

@@ -39,6 +39,18 @@ static void on_reasoning(void *arg, const char *text, size_t length)
     collect(&((struct collected *)arg)->reasoning, text, length);
 }
 
+static void on_reasoning_member(void *arg, const char *member)
+{
+    collect(&((struct collected *)arg)->reasoning, member, strlen(member));
+}
+
+static void on_reasoning_detail(void *arg, const json_t *detail)
+{
+    AUTO_FREE char *text = json_text(detail);
+
+    collect(&((struct collected *)arg)->reasoning, text, strlen(text));
+}
+
 static void on_refusal(void *arg, const char *text, size_t length)
 {
     collect(&((struct collected *)arg)->refusal, text, length);
@@ -120,6 +132,8 @@ static void on_item_end(void *arg, const struct model_item *item)
 static const struct model_events events = {
     .text = on_text,
     .reasoning = on_reasoning,
+    .reasoning_member = on_reasoning_member,
+    .reasoning_detail = on_reasoning_detail,
     .refusal = on_refusal,
     .summary = on_summary,
     .annotation = on_annotation,

@@ -15,7 +15,8 @@
  * line can be checked against it. Whatever has no known shape is ignored.
  */
 
-/* The content of a part of type "thinking": a text, or a list of parts with one text each. */
+/* Reasoning within the content: a text, or a list of parts with one text each. Mistral has it in a part of
+ * type "thinking" under that name, Databricks in one of type "reasoning" as its `summary`. */
 static enum err_code read_thinking(struct answer *answer, const json_t *thinking)
 {
     answer_piece_fn *reasoning = answer->sink.events->reasoning;
@@ -25,6 +26,13 @@ static enum err_code read_thinking(struct answer *answer, const json_t *thinking
         rc = answer_pass_string(answer, reasoning,
                                 json_object_get(json_array_get(thinking, i), "text"));
     return rc;
+}
+
+static enum err_code read_reasoning_part(struct answer *answer, const json_t *part)
+{
+    enum err_code rc = read_thinking(answer, json_object_get(part, "text"));
+
+    return rc ? rc : read_thinking(answer, json_object_get(part, "summary"));
 }
 
 /* One part of a content that is a list. Parts without text add nothing. */
@@ -40,7 +48,7 @@ static enum err_code read_part(struct answer *answer, const json_t *part)
     if (strcmp(type, "thinking") == 0)
         return read_thinking(answer, json_object_get(part, "thinking"));
     if (strcmp(type, "reasoning") == 0)
-        return answer_pass_string(answer, events->reasoning, json_object_get(part, "text"));
+        return read_reasoning_part(answer, part);
     return answer_pass_string(answer, events->text, json_object_get(part, "text"));
 }
 
@@ -74,18 +82,56 @@ static enum err_code read_reasoning_details(struct answer *answer, const json_t 
     return rc;
 }
 
+/* A stream has fragments of entries; an answer that is not streamed has the entries. */
+static enum err_code keep_detail(struct answer *answer, const json_t *element)
+{
+    enum err_code rc = answer_count(answer, json_dumpb(element, NULL, 0, JSON_COMPACT));
+    json_auto_t *ended = NULL;
+
+    if (rc)
+        return rc;
+    if (answer->format == ANSWER_FORMAT_JSON)
+        return answer_pass_reasoning_detail(answer, json_is_object(element) ? element : NULL);
+    ended = chat_details_take(&answer->details, element);
+    return answer_pass_reasoning_detail(answer, ended);
+}
+
+static enum err_code keep_details(struct answer *answer, const json_t *list)
+{
+    enum err_code rc = ERR_OK;
+
+    for (size_t i = 0; !rc && i < json_array_size(list); i++)
+        rc = keep_detail(answer, json_array_get(list, i));
+    return rc;
+}
+
+/* Something other than reasoning follows. */
+static enum err_code end_details(struct answer *answer)
+{
+    json_auto_t *ended = chat_details_end(&answer->details);
+
+    return answer_pass_reasoning_detail(answer, ended);
+}
+
 /* Three names for the same text. A server that sends several of them sends the same text in each. */
 static enum err_code read_reasoning(struct answer *answer, const json_t *message)
 {
     static const char *const names[] = {"reasoning_content", "reasoning"};
+    const json_t *details = json_object_get(message, "reasoning_details");
+    enum err_code rc;
 
     for (size_t i = 0; i < COUNT_OF(names); i++) {
         const json_t *text = json_object_get(message, names[i]);
 
-        if (json_string_length(text))
-            return answer_pass_string(answer, answer->sink.events->reasoning, text);
+        if (!json_string_length(text))
+            continue;
+        rc = answer_pass_reasoning_member(answer, names[i]);
+        if (!rc)
+            rc = answer_pass_string(answer, answer->sink.events->reasoning, text);
+        return rc ? rc : keep_details(answer, details);
     }
-    return read_reasoning_details(answer, json_object_get(message, "reasoning_details"));
+    rc = read_reasoning_details(answer, details);
+    return rc ? rc : keep_details(answer, details);
 }
 
 /* Turns {"type": T, T: {...}} into the form of the Responses API, {"type": T, ...}. */
@@ -136,12 +182,28 @@ static enum err_code read_calls(struct answer *answer, const json_t *message)
     return rc;
 }
 
+/* There is more than reasoning. */
+static bool goes_on(const json_t *message)
+{
+    static const char *const members[] = {"content", "refusal", "tool_calls", "function_call"};
+
+    for (size_t i = 0; i < COUNT_OF(members); i++) {
+        const json_t *value = json_object_get(message, members[i]);
+
+        if (json_string_length(value) || json_array_size(value) || json_object_size(value))
+            return true;
+    }
+    return false;
+}
+
 /* A delta, or the message of an answer that is not streamed: they have the same members. */
 static enum err_code read_message(struct answer *answer, const json_t *message)
 {
     enum err_code rc;
 
     rc = read_reasoning(answer, message);
+    if (!rc && goes_on(message))
+        rc = end_details(answer);
     if (!rc)
         rc = read_content(answer, json_object_get(message, "content"));
     if (!rc)
@@ -323,15 +385,18 @@ static bool scan(struct answer *answer, const char *data, size_t length, enum er
     const char *text;
     size_t text_length;
 
-    if (!chat_chunk_scan(data, length, &answer->scratch, &text, &text_length))
+    if (answer->details.open ||
+        !chat_chunk_scan(data, length, &answer->scratch, &text, &text_length))
         return false;
     *ret_rc = answer_pass(answer, answer->sink.events->text, text, text_length);
     return true;
 }
 
-static enum err_code end_calls(struct answer *answer)
+static enum err_code end(struct answer *answer)
 {
-    return chat_calls_end(&answer->state.calls, &answer->sink, answer->failure);
+    enum err_code rc = end_details(answer);
+
+    return rc ? rc : chat_calls_end(&answer->state.calls, &answer->sink, answer->failure);
 }
 
 static unsigned count_calls(const struct answer *answer)
@@ -339,8 +404,9 @@ static unsigned count_calls(const struct answer *answer)
     return answer->state.calls.count;
 }
 
-static void clear_calls(struct answer *answer)
+static void clear(struct answer *answer)
 {
+    chat_details_clear(&answer->details);
     chat_calls_clear(&answer->state.calls);
 }
 
@@ -349,8 +415,8 @@ const struct answer_dialect chat_answer = {
     .event = read_chunk,
     .whole = read_whole,
     .usage = read_usage,
-    .end = end_calls,
+    .end = end,
     .calls = count_calls,
-    .clear = clear_calls,
+    .clear = clear,
     .ends_with_done = true,
 };

@@ -42,6 +42,7 @@
 #include "core/run/context/compaction.h"
 #include "core/run/context/long_messages.h"
 #include "core/run/context/past_calls.h"
+#include "core/run/context/past_reasoning.h"
 
 static bool is_output(const struct item_row *item)
 {
@@ -175,6 +176,8 @@ struct prompt {
     unsigned flags;
     const char *upstream; /* that gets the request; NULL: unknown */
     struct long_message_rule rule;
+    size_t looked;      /* items before this one were looked at for calls */
+    bool calls_between; /* the last of them, up to the user's message before it, have some */
 };
 
 /* A text of the conversation as it is sent: cut by the rule, or with the marks of logs made harmless. The
@@ -417,6 +420,43 @@ static bool takes_text(const struct answer *answer)
            (!answer->calls && json_is_null(json_object_get(answer->message, "content")));
 }
 
+static bool is_users(const struct item_row *item)
+{
+    return item->type == ITEM_MESSAGE && strcmp(item->role, "user") == 0;
+}
+
+/* The model made calls among the items from `first` to the user's next message. Each item is looked at once,
+ * because answers are built in their order. */
+static bool has_calls_between(struct prompt *prompt, size_t first)
+{
+    if (first < prompt->looked)
+        return prompt->calls_between;
+    prompt->calls_between = false;
+    for (prompt->looked = first;
+         prompt->looked < prompt->count && !is_users(prompt->items[prompt->looked]);
+         prompt->looked++) {
+        if (is_call(prompt->items[prompt->looked],
+                    json_array_get(prompt->bodies, prompt->looked)))
+            prompt->calls_between = true;
+    }
+    return prompt->calls_between;
+}
+
+static void give_back_reasoning(struct prompt *prompt, size_t first, size_t end,
+                                json_t *message)
+{
+    unsigned all = prompt->flags & CONTEXT_GIVE_BACK_ALL;
+    enum past_reasoning_part part;
+
+    if (!prompt->upstream || !(prompt->flags & (CONTEXT_GIVE_BACK | CONTEXT_GIVE_BACK_ALL)))
+        return;
+    part =
+        all || has_calls_between(prompt, first) ? PAST_REASONING_ALL : PAST_REASONING_DETAILS;
+    for (size_t i = first; i < end; i++)
+        past_reasoning_give_back(message, prompt->items[i], json_array_get(prompt->bodies, i),
+                                 prompt->upstream, part);
+}
+
 /* One answer of the model: text, calls, or both. Returns the index after it. */
 static size_t add_answer(struct prompt *prompt, size_t first)
 {
@@ -448,6 +488,7 @@ static size_t add_answer(struct prompt *prompt, size_t first)
             keep_reasoning(message, item, body);
         end++;
     }
+    give_back_reasoning(prompt, first, end, message);
     if (answer.calls)
         add_calls(prompt, first, end, message);
     else if (!json_is_null(json_object_get(message, "content")))
@@ -491,11 +532,6 @@ static bool is_divide(const struct item_row *item)
 {
     return item->type == ITEM_COMPACTION ||
            (item->type == ITEM_MESSAGE && strcmp(item->role, "assistant") != 0);
-}
-
-static bool is_users(const struct item_row *item)
-{
-    return item->type == ITEM_MESSAGE && strcmp(item->role, "user") == 0;
 }
 
 /* A client may have sent it in one request with the user's message. */
@@ -686,6 +722,8 @@ static json_t *make_messages(const char *instructions, const struct item_row *co
         add_message(&prompt, "system", json_string_nocheck(instructions));
     read_items(&prompt, items, count, kept);
     add_all(&prompt, flags & CONTEXT_COMPACT ? context_past(kept, prompt.count) : 0);
+    if (flags & CONTEXT_FILL_REASONING || past_reasoning_is_content(prompt.messages))
+        past_reasoning_fill(prompt.messages);
     free(prompt.outputs);
     return prompt.messages;
 }

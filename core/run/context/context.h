@@ -31,6 +31,15 @@ enum context_flags {
         1 << 1,                 /* a forced tool_choice was obeyed already: auto from now on */
     CONTEXT_REASONING = 1 << 2, /* messages have `reasoning_items`, for context_responses.h */
     CONTEXT_COMPACT = 1 << 3,   /* finished turns in compact form */
+    /* Reasoning goes back to the upstream that made it (past_reasoning.h): with all answers between two
+     * messages of the user among which the model made calls, as DeepSeek demands. Elsewhere it goes back
+     * only as `reasoning_details`, which OpenRouter wants to have with every answer. Makers of older
+     * models refuse it there, and nobody needs it. */
+    CONTEXT_GIVE_BACK = 1 << 4,
+    CONTEXT_GIVE_BACK_ALL = 1 << 5, /* with every answer */
+    /* Calls without reasoning get an empty one. It is so without this flag, too, as soon as the upstream
+     * has sent `reasoning_content`. */
+    CONTEXT_FILL_REASONING = 1 << 6,
 };
 
 /* The request body: model, messages, tools, and the sampling parameters of the settings. `flags` are of enum

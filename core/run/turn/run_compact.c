@@ -210,6 +210,12 @@ static void ignore_item_end(void *arg, const struct model_item *item)
     (void)item;
 }
 
+static void ignore_reasoning_member(void *arg, const char *member)
+{
+    (void)arg;
+    (void)member;
+}
+
 static void ignore_call_begin(void *arg, unsigned call, const char *id, const char *name)
 {
     (void)arg;
@@ -267,6 +273,8 @@ static void take_failure(void *arg, const struct model_failure *failure)
 static const struct model_events events = {
     .text = take_text,
     .reasoning = ignore_text,
+    .reasoning_member = ignore_reasoning_member,
+    .reasoning_detail = ignore_annotation,
     .refusal = ignore_text,
     .summary = ignore_text,
     .annotation = ignore_annotation,
@@ -298,7 +306,8 @@ static json_t *build_request(struct run *run, const struct run_settings *setting
     context_fit(&context, items, &count);
     request =
         context_request(run->row.id, settings, &run->tools, items, count,
-                        CONTEXT_LAST_ANSWER | CONTEXT_CHOICE_SPENT, run->turn.upstream->name);
+                        CONTEXT_LAST_ANSWER | CONTEXT_CHOICE_SPENT | run_reasoning_flags(run),
+                        run->turn.upstream->name);
     compaction_add_prompt(request);
     return request;
 }

@@ -238,6 +238,8 @@ void run_close_item(struct run *run, enum item_status status)
     if (!item)
         return;
     run_close_part(run);
+    if (item->row.type == ITEM_REASONING && status == ITEM_COMPLETED)
+        run_finish_reasoning(run);
     if (status == ITEM_INCOMPLETE && run->end_reason)
         item_note(item, "incomplete_reason", run->end_reason);
     item_close(item, status);

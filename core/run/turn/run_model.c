@@ -36,6 +36,7 @@
 #include "core/base/mem.h"
 #include "core/run/context/context.h"
 #include "core/run/context/context_fit.h"
+#include "core/run/context/past_reasoning.h"
 
 #define BLANKS " \t\r\n"
 
@@ -128,6 +129,7 @@ static void add_held_text(struct run *run)
 
         add_text(run, run->turn.held[i].kind, text->data, text->length);
     }
+    run_add_held_details(run);
     run_forget_held(run);
 }
 
@@ -159,6 +161,19 @@ static void take_refusal(void *arg, const char *text, size_t length)
 static void take_reasoning(void *arg, const char *text, size_t length)
 {
     add_text(arg, PART_REASONING, text, length);
+    run_pump(arg);
+}
+
+static void take_reasoning_member(void *arg, const char *member)
+{
+    struct run *run = arg;
+
+    run->turn.reasoning_member = member;
+}
+
+static void take_reasoning_detail(void *arg, const json_t *detail)
+{
+    run_take_reasoning_detail(arg, detail);
     run_pump(arg);
 }
 
@@ -451,14 +466,24 @@ void run_model_failed(struct run *run, const struct model_failure *failure)
 
 static void take_failure(void *arg, const struct model_failure *failure)
 {
+    struct run *run = arg;
+
     if (failure->usage.known)
-        count_tokens(arg, &failure->usage);
-    run_model_failed(arg, failure);
+        count_tokens(run, &failure->usage);
+    if (!run_reasoning_refused(run, &failure->err)) {
+        run_model_failed(run, failure);
+        return;
+    }
+    run->turn.model = NULL;
+    run_begin_turn(run);
+    run_pump(run);
 }
 
 static const struct model_events events = {
     .text = take_text,
     .reasoning = take_reasoning,
+    .reasoning_member = take_reasoning_member,
+    .reasoning_detail = take_reasoning_detail,
     .refusal = take_refusal,
     .summary = take_summary,
     .annotation = take_annotation,
@@ -528,12 +553,12 @@ static json_t *build_request(struct run *run, const struct run_settings *setting
         flags |= CONTEXT_LAST_ANSWER;
     if (run->turn.choice_spent)
         flags |= CONTEXT_CHOICE_SPENT;
-    if (run->turn.upstream->dialect == MODEL_DIALECT_RESPONSES)
-        flags |= CONTEXT_REASONING;
+    flags |= run_reasoning_flags(run);
     if (context.compact)
         flags |= CONTEXT_COMPACT;
     chat = context_request(run->row.id, settings, &run->tools, items, count, flags,
                            run->turn.upstream->name);
+    run->turn.gave_back = past_reasoning_is_in(json_object_get(chat, "messages"));
     if (run->turn.last_answer)
         json_array_append_new(json_object_get(chat, "messages"),
                               chain_final_prompt(&run->chain));
@@ -576,6 +601,7 @@ void run_begin_turn(struct run *run)
     run_clear_calls(run);
     run->turn.next_model_index = 0;
     json_decref(TAKE(run->turn.logprobs));
+    run->turn.reasoning_member = NULL;
     run->turn.upstream = upstream;
     if (run_must_compact(run)) {
         run_compact(run);
@@ -597,6 +623,7 @@ void run_forget_held(struct run *run)
         buf_clear(&run->turn.held[i].text);
     free(TAKE(run->turn.held));
     run->turn.held_count = 0;
+    json_decref(TAKE(run->turn.held_details));
 }
 
 void run_stop_model(struct run *run)

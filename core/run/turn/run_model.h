@@ -9,6 +9,7 @@
 #include "core/model/model.h"
 #include "core/run/context/context.h"
 #include "core/run/context/context_fit.h"
+#include "core/run/turn/run_reasoning.h"
 
 /*
  * run_model.h -- a turn of the model: its request, its answer, and the compaction of a context that has
@@ -25,6 +26,12 @@ struct run_turn {
         *upstream;     /* of this turn, or of the last one; NULL: no turn yet */
     struct part *held; /* text that came in the middle of a client's call: emitted after it */
     size_t held_count;
+    json_t
+        *held_details; /* of the reasoning, which came in the middle of such a call; or NULL */
+    const char *
+        reasoning_member; /* in which the reasoning came; constant; NULL: none that has a name */
+    enum run_giving_back giving_back;
+    bool gave_back;       /* the request has reasoning that was given back */
     json_t *logprobs;     /* of the text that comes next, or NULL */
     int next_model_index; /* of the next item, in the model's order */
     bool choice_spent;    /* a tool_choice that forces a call was obeyed: now it is auto */
@@ -55,7 +62,7 @@ void run_stop_model(struct run *run);
 
 /* The model has written text for the user in this turn. */
 bool run_has_answered(const struct run *run);
-/* Frees the text that waits for the end of a call. */
+/* Frees the text and the details that wait for the end of a call. */
 void run_forget_held(struct run *run);
 
 /* ---- run_compact.c ---- */

@@ -19,6 +19,7 @@
 #include "core/base/json.h"
 #include "core/base/mem.h"
 #include "core/run/context/compaction.h"
+#include "core/run/context/past_reasoning.h"
 #include "core/store/tables/threads/threads.h"
 #include "server/api/api.h"
 #include "server/encode/encode.h"
@@ -83,6 +84,8 @@ static enum err_code decode_items(struct request *request, enum param_need need,
     item_references_clear(&references);
     if (rc)
         return rc;
+    past_reasoning_open(&request_server(request)->seal, request_tenant(request), *ret_items,
+                        *ret_count);
     rc = compaction_open(&request_server(request)->seal, request_tenant(request), *ret_items,
                          *ret_count, err);
     if (rc)

@@ -47,6 +47,7 @@
 #include "core/run/context/compaction.h"
 #include "core/run/context/context.h"
 #include "core/run/context/context_fit.h"
+#include "core/run/context/past_reasoning.h"
 #include "core/store/tables/approvals/approvals.h"
 #include "core/store/tables/prompts.h"
 #include "core/store/tables/runs/runs.h"
@@ -221,6 +222,7 @@ static enum err_code load_input(const struct response_create *create,
     item_references_clear(&references);
     if (rc)
         return rc;
+    past_reasoning_open(&create->server->seal, create->tenant, *ret_items, *ret_count);
     rc = compaction_open(&create->server->seal, create->tenant, *ret_items, *ret_count, err);
     if (rc)
         item_rows_free(*ret_items, *ret_count);

@@ -38,6 +38,18 @@ static void on_reasoning(void *arg, const char *text, size_t length)
     note(arg, "reasoning", text, length);
 }
 
+static void on_reasoning_member(void *arg, const char *member)
+{
+    note(arg, "as", member, strlen(member));
+}
+
+static void on_reasoning_detail(void *arg, const json_t *detail)
+{
+    AUTO_FREE char *text = json_text(detail);
+
+    note(arg, "detail", text, strlen(text));
+}
+
 static void on_refusal(void *arg, const char *text, size_t length)
 {
     note(arg, "refusal", text, length);
@@ -115,6 +127,8 @@ static void on_item_end(void *arg, const struct model_item *item)
 static const struct model_events events = {
     .text = on_text,
     .reasoning = on_reasoning,
+    .reasoning_member = on_reasoning_member,
+    .reasoning_detail = on_reasoning_detail,
     .refusal = on_refusal,
     .summary = on_summary,
     .annotation = on_annotation,

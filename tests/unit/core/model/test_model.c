@@ -81,6 +81,18 @@ static void on_reasoning(void *arg, const char *text, size_t length)
     note(arg, "reasoning(%.*s)", (int)length, text);
 }
 
+static void on_reasoning_member(void *arg, const char *member)
+{
+    note(arg, "as(%s)", member);
+}
+
+static void on_reasoning_detail(void *arg, const json_t *detail)
+{
+    AUTO_FREE char *text = json_text(detail);
+
+    note(arg, "detail(%s)", text);
+}
+
 static void on_refusal(void *arg, const char *text, size_t length)
 {
     note(arg, "refusal(%.*s)", (int)length, text);
@@ -153,6 +165,8 @@ static void on_item_end(void *arg, const struct model_item *item)
 static const struct model_events events = {
     .text = on_text,
     .reasoning = on_reasoning,
+    .reasoning_member = on_reasoning_member,
+    .reasoning_detail = on_reasoning_detail,
     .refusal = on_refusal,
     .summary = on_reasoning,
     .annotation = on_annotation,
@@ -672,10 +686,11 @@ TEST(the_total_deadline_holds_for_all_attempts)
             CALL(                                                                              \
                 "\"index\":1,\"id\":\"b\",\"function\":{\"name\":\"g\",\"arguments\":\"{}\"}") \
                 FINISH DONE
-#define EVERY_EVENT                                                                   \
-    "reasoning(hm) text(hi) refusal(no) begin(0 a f) args(0 {}) end(0) begin(1 b g) " \
+#define EVERY_EVENT                                                                            \
+    "as(reasoning) reasoning(hm) text(hi) refusal(no) begin(0 a f) args(0 {}) end(0) begin(1 " \
+    "b g) "                                                                                    \
     "args(1 {}) end(1) done(2)"
-#define EVERY_EVENT_COUNT 10
+#define EVERY_EVENT_COUNT 11
 
 TEST(every_callback_may_cancel_the_turn)
 {

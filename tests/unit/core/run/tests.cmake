@@ -19,7 +19,7 @@ target_link_libraries(test_core_run_catalog_unavailable PRIVATE handlers)
 unit_test(core/run/engine/slots core_run)
 unit_test(core/run/turn/unwritten core_run)
 
-foreach(file budget context context_fit long_messages context_costs)
+foreach(file budget context context_fit long_messages context_costs past_reasoning)
     unit_test(core/run/context/${file} core_run)
     target_sources(test_core_run_context_${file} PRIVATE ${CMAKE_CURRENT_LIST_DIR}/context/history.c)
 endforeach()

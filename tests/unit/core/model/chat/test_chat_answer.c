@@ -79,6 +79,10 @@ static const struct script scripts[] = {
      DELTA("'content':[{'type':'thinking','thinking':[{'type':'text','text':'hm'},{'type':'text','text':'m'}]},"
            "{'type':'text','text':'a'},{'type':'refusal','refusal':'no'},{'type':'reference','ids':[1]},'b']") STOP,
      "reasoning(hm) reasoning(m) text(a) refusal(no) text(b) " END},
+    {"reasoning in a part with summaries", SSE, /* Claude at Databricks */
+     DELTA("'content':[{'type':'reasoning','summary':[{'type':'summary_text','text':'hm','signature':''}]}]")
+     DELTA("'content':[{'type':'reasoning','summary':[{'type':'summary_text','text':'','signature':'Eq'}]}]") TEXT("a") STOP,
+     "reasoning(hm) text(a) " END},
     {"probabilities", SSE,
      CHOICE("'delta':{'content':'ab'},'logprobs':{'content':[{'token':'a','logprob':-1,'bytes':[97],'x':1,"
             "'top_logprobs':[{'token':'a','logprob':-1,'bytes':[97]}]},{'token':'b','logprob':-2,'bytes':null}]}") STOP,
@@ -91,17 +95,40 @@ static const struct script scripts[] = {
     {"escapes", SSE, TEXT("a\\n\\ud83d\\ude00b") STOP, "text(a\n\xF0\x9F\x98\x80" "b) " END},
 
     /* --- reasoning and refusal --- */
-    {"reasoning_content", SSE, DELTA("'reasoning_content':'hm','content':null") TEXT("x") STOP, "reasoning(hm) text(x) " END},
-    {"reasoning", SSE, DELTA("'reasoning':'hm','content':''") TEXT("x") STOP, "reasoning(hm) text(x) " END},
-    {"both names for one text", SSE, DELTA("'reasoning':'hm','reasoning_content':'hm'") STOP, "reasoning(hm) " END},
-    {"an empty name and a full one", SSE, DELTA("'reasoning_content':'','reasoning':'hm'") STOP, "reasoning(hm) " END},
+    {"reasoning_content", SSE, DELTA("'reasoning_content':'hm','content':null") TEXT("x") STOP, "as(reasoning_content) reasoning(hm) text(x) " END},
+    {"reasoning", SSE, DELTA("'reasoning':'hm','content':''") DELTA("'reasoning':'m'") TEXT("x") STOP, "as(reasoning) reasoning(hm) reasoning(m) text(x) " END},
+    {"both names for one text", SSE, DELTA("'reasoning':'hm','reasoning_content':'hm'") STOP, "as(reasoning_content) reasoning(hm) " END},
+    {"an empty name and a full one", SSE, DELTA("'reasoning_content':'','reasoning':'hm'") STOP, "as(reasoning) reasoning(hm) " END},
     {"reasoning in details, too", SSE,
-     DELTA("'reasoning':'hm','reasoning_details':[{'type':'reasoning.text','text':'hm','index':0}]") STOP, "reasoning(hm) " END},
+     DELTA("'reasoning':'hm','reasoning_details':[{'type':'reasoning.text','text':'hm','index':0}]") STOP,
+     "as(reasoning) reasoning(hm) detail({'type':'reasoning.text','text':'hm','index':0}) " END},
     {"reasoning in details only", SSE,
      DELTA("'content':'','reasoning':null,'reasoning_details':[{'type':'reasoning.summary','summary':'h'},{'type':'reasoning.text','text':'m','signature':'s'},"
-           "{'type':'reasoning.encrypted','data':'gAAA'},7]") STOP, "reasoning(h) reasoning(m) " END},
+           "{'type':'reasoning.encrypted','data':'gAAA'},7]") STOP,
+     "reasoning(h) reasoning(m) detail({'type':'reasoning.summary','summary':'h'}) detail({'type':'reasoning.text','text':'m','signature':'s'}) "
+     "detail({'type':'reasoning.encrypted','data':'gAAA'}) " END},
+    {"an entry of details in fragments", SSE, /* Anthropic by way of OpenRouter */
+     DELTA("'content':'','reasoning_details':[{'type':'reasoning.text','text':'Let','format':'f','index':0,'signature':null}]")
+     DELTA("'reasoning_details':[{'type':'reasoning.text','text':' me','format':'f','index':0}]")
+     DELTA("'reasoning_details':[{'type':'reasoning.text','signature':'Et8','format':'f','index':0}]")
+     DELTA("'reasoning_details':[{'type':'reasoning.text','text':'Next','format':'f','index':1}]") TEXT("x") TEXT("y") STOP,
+     "reasoning(Let) reasoning( me) reasoning(Next) detail({'type':'reasoning.text','text':'Let me','format':'f','index':0,'signature':'Et8'}) "
+     "detail({'type':'reasoning.text','text':'Next','format':'f','index':1}) text(x) text(y) " END},
+    {"details sealed for calls", SSE, /* Gemini 3 by way of OpenRouter */
+     DELTA("'reasoning_details':[{'type':'reasoning.encrypted','data':'A','id':'c1','index':0},{'type':'reasoning.encrypted','data':'B','id':'c2','index':0}],"
+           "'tool_calls':[{'index':0,'id':'c1','function':{'name':'f','arguments':'{}'}}]") FINISH("tool_calls"),
+     "detail({'type':'reasoning.encrypted','data':'A','id':'c1','index':0}) detail({'type':'reasoning.encrypted','data':'B','id':'c2','index':0}) "
+     "begin(0 c1 f) args(0 {}) end(0) " CALLS_END},
+    {"details behind a call", SSE,
+     DELTA("'tool_calls':[{'index':0,'id':'c1','function':{'name':'f','arguments':'{}'}}]")
+     DELTA("'reasoning_details':[{'type':'reasoning.encrypted','data':'A'}]") FINISH("tool_calls"),
+     "begin(0 c1 f) detail({'type':'reasoning.encrypted','data':'A'}) args(0 {}) end(0) " CALLS_END},
+    {"whole entries stay as they are", JSON,
+     "{'choices':[{'message':{'content':'x','reasoning':'ab','reasoning_details':[{'type':'reasoning.text','text':'a'},{'type':'reasoning.text','text':'b'}]},"
+     "'finish_reason':'stop'}]}",
+     "as(reasoning) reasoning(ab) detail({'type':'reasoning.text','text':'a'}) detail({'type':'reasoning.text','text':'b'}) text(x) " END},
     {"thoughts in the text are text", SSE, TEXT("<think>hm</think>") TEXT("x") STOP, "text(<think>hm</think>) text(x) " END},
-    {"reasoning beside text", SSE, DELTA("'content':'x','reasoning':'hm'") STOP, "reasoning(hm) text(x) " END},
+    {"reasoning beside text", SSE, DELTA("'content':'x','reasoning':'hm'") STOP, "as(reasoning) reasoning(hm) text(x) " END},
     {"refusal", SSE, DELTA("'refusal':'I can'") DELTA("'refusal':'not'") STOP, "refusal(I can) refusal(not) " END},
 
     {"citations", SSE, TEXT("x") DELTA("'annotations':[{'type':'url_citation','url_citation':{'url':'u','title':'t','start_index':0,'end_index':1,'content':'c'}}]") STOP,
@@ -419,10 +446,10 @@ static const struct script scripts[] = {
      "logprobs([{'token':'" NONE "','logprob':-1,'bytes':[240,159],'top_logprobs':[]}]) "
      "logprobs([{'token':'" NONE "','logprob':-1,'bytes':[152,128],'top_logprobs':[]}]) text(" SMILE ") " END},
     {"reasoning cut in two", SSE, DELTA("'reasoning':'\\ud83d'") DELTA("'reasoning':'\\ude00'") TEXT("x") STOP,
-     "reasoning(" SMILE ") text(x) " END},
+     "as(reasoning) reasoning(" SMILE ") text(x) " END},
     {"a refusal cut in two", SSE, DELTA("'refusal':'\\ud83d'") DELTA("'refusal':'\\ude00'") STOP, "refusal(" SMILE ") " END},
     {"halves of different texts", SSE, DELTA("'reasoning':'\\ud83d'") TEXT("\\ude00") STOP,
-     "reasoning(" NONE ") text(" NONE ") " END},
+     "as(reasoning) reasoning(" NONE ") text(" NONE ") " END},
     {"halves on both sides of a call", SSE,
      TEXT("\\ud83d") CALL("'index':0,'id':'c1','function':{'name':'f','arguments':'{ }'}") TEXT("\\ude00") STOP,
      "text(" NONE ") begin(0 c1 f) args(0 { }) text(" NONE ") end(0) " CALLS_END},
@@ -447,7 +474,7 @@ static const struct script scripts[] = {
     {"JSON", JSON,
      "{'id':'x','choices':[{'index':0,'message':{'role':'assistant','content':'hello','reasoning_content':'hm'},"
      "'finish_reason':'stop'}],'usage':{'prompt_tokens':7,'completion_tokens':5}}",
-     "reasoning(hm) text(hello) done(stop in 7 cached 0 out 5 reasoning 0)"},
+     "as(reasoning_content) reasoning(hm) text(hello) done(stop in 7 cached 0 out 5 reasoning 0)"},
     {"JSON called a stream", SSE, "\xEF\xBB\xBF\n {'choices':[{'message':{'content':'hello'},'finish_reason':'length'}]}",
      "text(hello) done(length)"},
     {"JSON with parts and refusal", JSON,
@@ -500,6 +527,16 @@ static void count_text(void *arg, const char *text, size_t length)
     ((struct counter *)arg)->bytes += length;
 }
 
+static void count_member(void *arg, const char *member)
+{
+    (void)arg, (void)member;
+}
+
+static void count_detail(void *arg, const json_t *detail)
+{
+    ((struct counter *)arg)->bytes += json_dumpb(detail, NULL, 0, JSON_COMPACT);
+}
+
 static void count_begin(void *arg, unsigned call, const char *id, const char *name)
 {
     (void)call, (void)id, (void)name;
@@ -526,6 +563,8 @@ static void ignore_end(void *arg, unsigned call)
 static const struct model_events counting = {
     .text = count_text,
     .reasoning = count_text,
+    .reasoning_member = count_member,
+    .reasoning_detail = count_detail,
     .refusal = count_text,
     .call_begin = count_begin,
     .call_arguments = count_arguments,
@@ -563,6 +602,8 @@ TEST(an_answer_is_at_most_the_turn_limit)
     static const char *const ends[][2] = {
         {"data: {'choices':[{'delta':{'content':'", "'}}]}\n\n"},
         {"data: {'choices':[{'delta':{'reasoning':'", "'}}]}\n\n"},
+        {"data: {'choices':[{'delta':{'reasoning_details':[{'type':'reasoning.encrypted','data':'", "'}]}}]}\n\n"},
+        {"data: {'choices':[{'delta':{'reasoning_details':[{'type':'reasoning.text','format':'", "'}]}}]}\n\n"},
         {"data: {'choices':[{'delta':{'tool_calls':[{'index':0,'function':{'name':'f','arguments':'", "'}}]}}]}\n\n"},
         /* the second of two calls waits in memory for the first */
         {"data: {'choices':[{'delta':{'tool_calls':[{'index':0,'function':{'name':'f'}},"
