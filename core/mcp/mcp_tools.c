@@ -131,13 +131,14 @@ bool mcp_schema_is_fit(const json_t *schema)
     return strlen(text) <= MCP_SCHEMA_LIMIT;
 }
 
-/* The annotations that MCP defines, with their types: booleans, and a title. */
+/* The annotations that MCP defines, with their types: booleans, and a title, which newer servers have beside
+ * the annotations. */
 static json_t *annotations_of(const json_t *tool)
 {
     static const char *const hints[] = {"readOnlyHint", "destructiveHint", "idempotentHint",
                                         "openWorldHint"};
     const json_t *given = json_object_get(tool, "annotations");
-    const char *title = json_get_string(given, "title", NULL);
+    const char *title = json_get_string(tool, "title", json_get_string(given, "title", NULL));
     json_t *kept = json_object();
 
     for (size_t i = 0; i < COUNT_OF(hints); i++) {

@@ -777,6 +777,21 @@ def test_progress_of_a_call_is_live_metadata(stream, mcp, upstream, transport):
     assert done["runnel"]["metadata"] == {"progress": 1, "total": 4}
 
 
+@pytest.mark.feature("F104")
+@pytest.mark.parametrize("about, title", [
+    ({"title": "Reads\u200b books", "annotations": {"title": "Older"}}, "Reads books"),
+    ({"annotations": {"title": "Older"}}, "Older"), ({}, "reads")], ids=str)
+def test_progress_without_words_has_the_title_of_its_tool(stream, mcp, upstream, about, title):
+    """Its server gives a title, beside the annotations or, as older ones do, in them; else it is the name."""
+    def work(handler, message):
+        handler.events(progress(message, progress=1),
+                       {"jsonrpc": "2.0", "id": message["id"], "result": text("read")})
+    mcp.world("titled", (tool("reads", "", TEXT_ARGUMENT, **about), None)).on("tools/call", work)
+    calls_then_says(upstream, ("titled__reads", {"text": "x"}))
+    (done,) = items(stream([mcp.entry("titled")]), "mcp_call")
+    assert done["runnel"]["metadata"] == {"progress": 1} and done["runnel"]["title"] == title
+
+
 # ---- Servers of the operator ----
 
 LIBRARY = {"type": "mcp", "server_label": "library"}
