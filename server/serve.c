@@ -329,6 +329,7 @@ static enum err_code start_engine(struct serving *serving, struct err *err)
         .webhook_count = config->webhooks.count,
         .notice_seconds = config->sse_ping_interval,
         .tool_timeout_seconds = config->tool_timeout,
+        .regex_seconds = config->run_regex_time,
         .byte_limit = config->max_run_bytes,
         .slots = {.node = config->max_runs, .queue = config->max_waiting_runs},
         .tenant_limits = config_tenant_limits(config),

@@ -298,6 +298,13 @@ void item_close(struct item *item, enum item_status status)
     item->part_open = false;
 }
 
+bool item_row_is_cut(const struct item_row *row)
+{
+    json_auto_t *body = json_parse_own(row->body);
+
+    return notes_say_cut(body);
+}
+
 void item_row_copy(struct item_row *ret_copy, const struct item_row *row)
 {
     *ret_copy = *row;

@@ -105,6 +105,9 @@ json_t *part_object(const struct part *part);
 /* Closes it: status, completed_at and row.body are set. */
 void item_close(struct item *item, enum item_status status);
 
+/* Whether the item was cut (core/domain/notes.h). Parses the body. */
+bool item_row_is_cut(const struct item_row *row);
+
 /* Deep copies of rows. The body of an item that is still open is "{}". The caller clears the copy. */
 void item_row_copy(struct item_row *ret_copy, const struct item_row *row);
 void step_row_copy(struct step_row *ret_copy, const struct step_row *row);

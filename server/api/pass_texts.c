@@ -6,9 +6,12 @@
 #include "core/base/json.h"
 #include "server/complaint.h"
 
+/* The member of a chat, whose messages are messages already. It is the first of all. */
+#define CHAT "messages"
+
 /* The members that hold texts, in all the APIs that are passed through. */
 static const char *const members[] = {
-    "input", "prompt", "suffix", "instructions", "query", "documents",
+    CHAT, "input", "prompt", "suffix", "instructions", "query", "documents",
 };
 
 static void add_message(json_t *messages, json_t *content)
@@ -42,19 +45,28 @@ static enum err_code add_texts(json_t *messages, const char *member, const json_
     return rc;
 }
 
+/* They leave the body. Their number stays there, for pass_texts_put(). */
+static void take_chat(json_t *body, json_t *messages)
+{
+    json_t *chat = json_object_get(body, CHAT);
+
+    json_array_extend(messages, chat);
+    json_set_int(body, CHAT, (json_int_t)json_array_size(chat));
+}
+
+/* All members count, whatever the path: an upstream may read one that OpenAI's does not have there. */
 enum err_code pass_texts_take(json_t *body, json_t **ret_messages, struct err *err)
 {
     json_auto_t *messages = json_array();
 
-    if (json_object_get(body, "messages")) {
-        *ret_messages = json_incref(json_object_get(body, "messages"));
-        json_set(body, "messages", json_null());
-        return ERR_OK;
-    }
     for (size_t i = 0; i < COUNT_OF(members); i++) {
-        enum err_code rc =
-            add_texts(messages, members[i], json_object_get(body, members[i]), err);
+        const json_t *value = json_object_get(body, members[i]);
+        enum err_code rc = ERR_OK;
 
+        if (i == 0 && json_is_array(value))
+            take_chat(body, messages);
+        else
+            rc = add_texts(messages, members[i], value, err);
         if (rc)
             return rc;
     }
@@ -80,6 +92,19 @@ static json_t *next_text(struct put *put, const json_t *value)
     return json_null();
 }
 
+static json_t *next_messages(struct put *put, size_t count)
+{
+    json_t *list = json_array();
+
+    for (size_t i = 0; i < count; i++) {
+        json_t *message = json_array_get(put->messages, put->at++);
+
+        put->failed = put->failed || !message;
+        json_array_append(list, message);
+    }
+    return list;
+}
+
 /* The value with its texts from the messages. New reference. */
 static json_t *with_texts(struct put *put, json_t *value)
 {
@@ -101,14 +126,12 @@ enum err_code pass_texts_put(json_t *body, json_t *messages, struct err *err)
 {
     struct put put = {.messages = messages};
 
-    if (json_object_get(body, "messages")) {
-        json_object_set(body, "messages", messages);
-        return ERR_OK;
-    }
     for (size_t i = 0; i < COUNT_OF(members); i++) {
         json_t *value = json_object_get(body, members[i]);
 
-        if (value)
+        if (json_is_integer(value))
+            json_set(body, members[i], next_messages(&put, (size_t)json_integer_value(value)));
+        else if (value)
             json_set(body, members[i], with_texts(&put, value));
     }
     if (put.failed || put.at != json_array_size(messages))

@@ -87,6 +87,7 @@ struct pass {
     bool failed;
     struct err why;
     struct buf body; /* the whole answer, or the part of a stream that was not passed on yet */
+    size_t searched; /* so many bytes of it have no end of an event */
     bool request_is_done;
 };
 
@@ -130,11 +131,12 @@ static void client_gone(struct sink *sink, void *arg)
 /* ---- The stream ---- */
 
 /* The number of bytes up to the end of the last whole event. An event ends with an empty line, whose
- * line ends may be LF, CR or CR LF (HTML Living Standard, "Server-sent events"). */
-static size_t whole_events(const struct buf *body)
+ * line ends may be LF, CR or CR LF (HTML Living Standard, "Server-sent events"). What was searched before is
+ * not searched again: an event with a picture comes in hundreds of pieces. */
+static size_t whole_events(const struct pass *pass)
 {
-    for (size_t i = body->length; i > 1; i--) {
-        const char *end = body->data + i;
+    for (size_t i = pass->body.length; i > pass->searched && i > 1; i--) {
+        const char *end = pass->body.data + i;
 
         if (memcmp(end - 2, "\n\n", 2) == 0 || memcmp(end - 2, "\r\r", 2) == 0 ||
             (i > 3 && memcmp(end - 4, "\r\n\r\n", 4) == 0))
@@ -145,27 +147,30 @@ static size_t whole_events(const struct buf *body)
 
 static size_t sendable(const struct pass *pass)
 {
-    return pass->form == PASS_EVENTS ? whole_events(&pass->body) : pass->body.length;
+    return pass->form == PASS_EVENTS ? whole_events(pass) : pass->body.length;
 }
 
-static void pass_on(struct pass *pass, size_t length)
+/* Passes on what can be sent. */
+static void pass_on(struct pass *pass)
 {
-    if (!length)
-        return;
-    pass->sink->ops->events(pass->sink, pass->body.data, length);
-    buf_consume(&pass->body, length);
+    size_t length = sendable(pass);
+
+    if (length) {
+        pass->sink->ops->events(pass->sink, pass->body.data, length);
+        buf_consume(&pass->body, length);
+    }
+    pass->searched = pass->body.length;
 }
 
 /* An event with the member `error` is how OpenAI reports an error within a stream. Its SDKs raise
- * an exception for it. */
-static void add_error_event(struct pass *pass)
+ * an exception for it. An event that has come in part is dropped: they would fail to parse it first. */
+static void set_error_event(struct pass *pass)
 {
     json_auto_t *error =
         json_build("{s:{s:s, s:s, s:n, s:n}}", "error", "message", pass->why.text, "type",
                    err_api_type(pass->why.code), "param", "code");
 
-    if (pass->body.length)
-        buf_add_text(&pass->body, "\n\n");
+    buf_reset(&pass->body);
     buf_add_text(&pass->body, "data: ");
     json_add_text(&pass->body, error);
     buf_add_text(&pass->body, "\n\n");
@@ -174,8 +179,9 @@ static void add_error_event(struct pass *pass)
 static void end_stream(struct pass *pass)
 {
     if (pass->failed && pass->form == PASS_EVENTS)
-        add_error_event(pass);
-    pass_on(pass, pass->body.length);
+        set_error_event(pass);
+    if (pass->body.length)
+        pass->sink->ops->events(pass->sink, pass->body.data, pass->body.length);
     if (pass->failed && pass->form == PASS_BYTES)
         request_break_stream(pass->sink);
     close_sink(pass);
@@ -191,7 +197,7 @@ static void stream_ready(struct loop_task *task)
     pass->sink->gone = client_gone;
     pass->sink->gone_arg = pass;
     pass->request_is_done = true;
-    pass_on(pass, sendable(pass));
+    pass_on(pass);
     if (!pass->call)
         end_stream(pass);
     free_if_over(pass);
@@ -329,7 +335,7 @@ static void on_data(void *arg, const char *bytes, size_t size)
     }
     buf_add(&pass->body, bytes, size);
     if (pass->form && pass->sink)
-        pass_on(pass, sendable(pass));
+        pass_on(pass);
 }
 
 static void on_done(void *arg, enum err_code rc, const struct err *error)

@@ -38,6 +38,11 @@ struct awaited {
 struct awaiting {
     struct sink sink;
     struct sink *request;
+    struct loop *loop;
+    uint64_t patience_ns;   /* 0: no end */
+    struct loop_task begin; /* starts the timer, which only the loop may do */
+    struct loop_timer patience;
+    bool begun, closed; /* it is freed when both are true */
 };
 
 static void continue_request(struct sink *sink)
@@ -45,7 +50,10 @@ static void continue_request(struct sink *sink)
     struct awaiting *awaiting = CONTAINER_OF(sink, struct awaiting, sink);
     struct sink *request = awaiting->request;
 
-    free(awaiting);
+    loop_timer_stop(awaiting->loop, &awaiting->patience);
+    awaiting->closed = true;
+    if (awaiting->begun)
+        free(awaiting);
     request->ops->answer(request, &(struct sink_answer){.status = REQUEST_CONTINUE});
     request->ops->close(request);
 }
@@ -62,12 +70,33 @@ static const struct sink_ops awaiting_ops = {.events = ignore_events,
                                              .close = continue_request};
 
 /* Makes the follower close its sink, which releases the rest. */
+static void stop_following(struct awaiting *awaiting)
+{
+    loop_timer_stop(awaiting->loop, &awaiting->patience);
+    awaiting->sink.gone(&awaiting->sink, awaiting->sink.gone_arg);
+}
+
 static void client_gone(struct sink *request, void *arg)
 {
-    struct awaiting *awaiting = arg;
-
     (void)request;
-    awaiting->sink.gone(&awaiting->sink, awaiting->sink.gone_arg);
+    stop_following(arg);
+}
+
+static void out_of_patience(struct loop_timer *timer)
+{
+    stop_following(CONTAINER_OF(timer, struct awaiting, patience));
+}
+
+static void begin(struct loop_task *task)
+{
+    struct awaiting *awaiting = CONTAINER_OF(task, struct awaiting, begin);
+
+    awaiting->begun = true;
+    if (awaiting->closed)
+        free(awaiting);
+    else if (awaiting->patience_ns)
+        loop_timer_start(awaiting->loop, &awaiting->patience,
+                         loop_now(awaiting->loop) + awaiting->patience_ns);
 }
 
 static enum err_code fail_deleted(struct request *request, const struct awaited *awaited,
@@ -99,23 +128,18 @@ static enum err_code answer(struct request *request, void *arg, struct err *err)
     return rc ? rc : awaited->then(request, &run, err);
 }
 
-void run_end_await(struct request *request, const struct run_row *run,
-                   enum err_code (*then)(struct request *request, struct run_row *run,
-                                         struct err *err))
+static void await(struct request *request, const struct run_row *run, uint64_t patience_ns,
+                  const struct request_later *later)
 {
     struct engine *engine = request_server(request)->engine;
     struct awaiting *awaiting = mem_new(struct awaiting);
-    struct awaited *awaited = mem_new(struct awaited);
-
-    memcpy(awaited->run_id, run->id, sizeof(run->id));
-    memcpy(awaited->thread_id, run->thread_id, sizeof(run->thread_id));
-    awaited->face = run->face;
-    awaited->then = then;
 
     awaiting->sink.ops = &awaiting_ops;
-    awaiting->request = request_wait_then(
-        request, engine_loop(engine, run->id),
-        &(struct request_later){.resume = answer, .drop = free, .arg = awaited});
+    awaiting->loop = engine_loop(engine, run->id);
+    awaiting->patience_ns = patience_ns;
+    awaiting->begin.run = begin;
+    awaiting->patience.fire = out_of_patience;
+    awaiting->request = request_wait_then(request, awaiting->loop, later);
     awaiting->request->gone = client_gone;
     awaiting->request->gone_arg = awaiting;
     engine_follow(engine, &(struct follow){.tenant = request_tenant(request),
@@ -123,4 +147,25 @@ void run_end_await(struct request *request, const struct run_row *run,
                                            .first_seq = BEHIND_ALL_FRAMES,
                                            .flags = FOLLOW_WAITING,
                                            .sink = &awaiting->sink});
+    loop_post(awaiting->loop, &awaiting->begin);
+}
+
+void run_end_await(struct request *request, const struct run_row *run,
+                   enum err_code (*then)(struct request *request, struct run_row *run,
+                                         struct err *err))
+{
+    struct awaited *awaited = mem_new(struct awaited);
+
+    memcpy(awaited->run_id, run->id, sizeof(run->id));
+    memcpy(awaited->thread_id, run->thread_id, sizeof(run->thread_id));
+    awaited->face = run->face;
+    awaited->then = then;
+    await(request, run, 0,
+          &(struct request_later){.resume = answer, .drop = free, .arg = awaited});
+}
+
+void run_end_await_shortly(struct request *request, const struct run_row *run,
+                           uint64_t patience_ns, const struct request_later *later)
+{
+    await(request, run, patience_ns, later);
 }

@@ -97,6 +97,7 @@ static const struct setting settings[] = {
     {"upstream_idle_timeout",       KIND_SECONDS, AT(upstream_idle_timeout),       "60",   0.01, DAY, NULL, NULL, "longest silence within an answer"},
     {"upstream_total_timeout",      KIND_SECONDS, AT(upstream_total_timeout),      "1800", 0.01, DAY, NULL, NULL, "until the answer must be complete"},
     {"tool_timeout",     KIND_SECONDS, AT(tool_timeout),     "300", 0.01, DAY, NULL, NULL, "wall clock of one server-side tool call"},
+    {"run_regex_time",   KIND_SECONDS, AT(run_regex_time),   "10", 0.01, DAY, NULL, NULL, "processor time of all regular expressions that the tools of one run search with; one call has 2 s of it at most"},
 
     {"http_workers",     KIND_COUNT, AT(http_workers),  "8",     1, 256, NULL, NULL, "threads that read requests"},
     {"run_loops",        KIND_COUNT, AT(run_loops),     "cores", 1, 256, NULL, NULL, "event loops that carry runs and streams"},
@@ -114,7 +115,7 @@ static const struct setting settings[] = {
     {"websocket_workers", KIND_COUNT, AT(websocket_workers), "4", 1, 256, NULL, NULL, "threads that read what comes over WebSockets"},
     {"event_retention",  KIND_SECONDS, AT(event_retention), "86400", 1, 3650 * DAY, NULL, NULL, "log of a resumable run after its end"},
     {"lease_ttl",        KIND_SECONDS, AT(lease_ttl),       "15", 0.5, 3600, NULL, NULL, "until the runs of a node that fell silent are taken over"},
-    {"drain_timeout",    KIND_SECONDS, AT(drain_timeout),   "10", 0, 3600, NULL, NULL, "on SIGTERM: how long streams may go on"},
+    {"drain_timeout",    KIND_SECONDS, AT(drain_timeout),   "25", 0, 3600, NULL, NULL, "on SIGTERM: how long streams and turns of the model may go on"},
 
     {"max_body",         KIND_BYTES, AT(max_body),   "10485760", 1024, 1024 * MIB, NULL, NULL, "bytes of a request body"},
     {"max_header",       KIND_BYTES, AT(max_header), "12288", 512, 12288, NULL, NULL, "bytes of request line and headers"},

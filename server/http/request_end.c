@@ -85,10 +85,14 @@ static enum MHD_Result call_endpoint(struct request *request)
     struct err err = {0};
     enum err_code rc = ERR_OK;
 
-    if (request_wants_body(request) && !(route->flags & ROUTE_RAW_BODY))
-        rc = request_parse_body(request, &err);
-    if (!rc)
-        rc = route->endpoint(request, &err);
+    if (request->taker.end) {
+        rc = request->taker.end(request, request->taker.arg, &err);
+    } else {
+        if (request_wants_body(request) && !(route->flags & ROUTE_RAW_BODY))
+            rc = request_parse_body(request, &err);
+        if (!rc)
+            rc = route->endpoint(request, &err);
+    }
     assert(!rc || (!request->stream && !request->wait && !request->websocket));
     if (!rc && request->wait)
         return begin_waiting(request);

@@ -11,9 +11,13 @@
  * because reading blocks (recover_load()). A client that follows the run sees the item end, and
  * its numbers go on without a gap.
  *
- * The model is sent only what is whole. Items that were cut, and all items of a turn that had
- * not ended, are marked and left out, and the turn is requested anew. Calls that the model had
- * already made are not requested again: they go on from their rows (calls/restore.c).
+ * The result has only what is whole. A turn that had not ended is requested anew, and its new
+ * answer takes the place of the old one. So all items of the old one, and every item that was
+ * cut, are marked and hidden: they are in the log, and in no output, list or request to the
+ * model. Their places in the stream are not used again (count_shown() in turn/run_new.c). Calls
+ * that the model had already made are not requested again: they go on from their rows
+ * (calls/restore.c). A run that is taken up only to end is shown as far as it came, like any other
+ * that is cancelled or expires.
  *
  * A run may be what brings servers down. Each death of an owner is counted, and after
  * ATTEMPT_LIMIT the run fails instead. A turn that ends sets the count back (group_commit.c).
@@ -89,15 +93,6 @@ static enum err_code read_log(struct store *store, const struct run_row *run,
     return rc;
 }
 
-/* Marks a body as left out of what the model is sent. */
-static json_t *mark_cut(json_t *body)
-{
-    json_t *notes = notes_make(body);
-
-    json_set_bool(notes, "cut", true);
-    return notes;
-}
-
 /* The field of a call that is streamed piece by piece. */
 static const char *streamed_field(const json_t *body)
 {
@@ -145,7 +140,8 @@ static char *cut_body(const struct item_row *item, const struct excerpt *excerpt
                  json_build("[{s:s, s:s}]", "type", "reasoning_text", "text", text));
     else if (field)
         json_set_string(body, field, text);
-    json_set_string(mark_cut(body), "incomplete_reason", "run_failed");
+    notes_mark_cut(body);
+    json_set_string(notes_of(body), "incomplete_reason", "run_failed");
     return json_text(body);
 }
 
@@ -184,20 +180,13 @@ static struct step *step_of(struct run *run, const struct item_row *row)
     return NULL;
 }
 
-static bool was_cut(const struct item_row *row)
-{
-    json_auto_t *body = json_parse_own(row->body);
-
-    return json_get_bool(notes_of(body), "cut", false);
-}
-
 /* Emits the end of an item that the dead owner opened, with the text that recover_load() gave it.
  * run->items does not know the item, so the event is made by hand. */
-static void close_cut_item(struct run *run, struct item_row *row)
+static void close_item(struct run *run, struct item_row *row)
 {
     struct item past;
 
-    row->status = was_cut(row) ? ITEM_INCOMPLETE : ITEM_COMPLETED;
+    row->status = item_row_is_cut(row) ? ITEM_INCOMPLETE : ITEM_COMPLETED;
     if (row->status == ITEM_COMPLETED)
         row->completed_at = clock_wall_us();
     past = (struct item){.row = *row, .open = false};
@@ -207,39 +196,47 @@ static void close_cut_item(struct run *run, struct item_row *row)
     run_put_item(run, row);
 }
 
-/* A whole item of a turn that did not end: the model is not sent it, because it makes the turn anew. */
-static void set_aside(struct run *run, struct item_row *row)
-{
-    json_auto_t *body = json_parse_own(row->body);
-
-    mark_cut(body);
-    free(row->body);
-    row->body = json_text(body);
-    run_put_item(run, row);
-}
-
-static void close_turn(struct run *run)
-{
-    for (size_t i = 0; i < run->history_count; i++) {
-        struct item_row *row = &run->history[i];
-
-        if (!run_has_made(run, row))
-            continue;
-        if (row->status == ITEM_IN_PROGRESS)
-            close_cut_item(run, row);
-        else if (row->turn == run->row.turn && row->type != ITEM_MCP_LIST_TOOLS)
-            set_aside(run, row);
-    }
-    run_close_steps(run, STEP_FAILED);
-}
-
 static void close_open_items(struct run *run)
 {
     for (size_t i = 0; i < run->history_count; i++) {
         struct item_row *row = &run->history[i];
 
         if (run_has_made(run, row) && row->status == ITEM_IN_PROGRESS)
-            close_cut_item(run, row);
+            close_item(run, row);
+    }
+}
+
+static void hide(struct run *run, struct item_row *row)
+{
+    row->hidden = true;
+    run_put_item(run, row);
+}
+
+/* What was cut is no part of the result: the run makes it again. */
+static void hide_cut_items(struct run *run)
+{
+    for (size_t i = 0; i < run->history_count; i++) {
+        struct item_row *row = &run->history[i];
+
+        if (run_has_made(run, row) && !row->hidden && item_row_is_cut(row))
+            hide(run, row);
+    }
+}
+
+/* Whole items of a turn that did not end: its new answer has others in their place. */
+static void mark_turn(struct run *run)
+{
+    for (size_t i = 0; i < run->history_count; i++) {
+        struct item_row *row = &run->history[i];
+        json_auto_t *body = NULL;
+
+        if (!run_has_made(run, row) || row->turn != run->row.turn || row->hidden ||
+            row->type == ITEM_MCP_LIST_TOOLS)
+            continue;
+        body = json_parse_own(row->body);
+        notes_mark_cut(body);
+        free(row->body);
+        row->body = json_text(body);
     }
 }
 
@@ -267,23 +264,25 @@ void run_recover(struct run *run, const struct call_row *calls, size_t call_coun
      * part of it is complete, and only the calls are left to do. */
     bool has_calls = call_count && calls[0].turn == run->row.turn;
 
-    if (run->ending || run->row.status == RUN_CANCELLING || run_is_poison(run)) {
+    if (run->ending || run->row.status == RUN_CANCELLING) {
         close_open_items(run);
         return;
     }
-    if (has_calls && client_has_answered(calls, call_count)) {
-        close_open_items(run);
+    close_open_items(run);
+    if (!has_calls && !run_is_poison(run))
+        mark_turn(run);
+    hide_cut_items(run);
+    if (run_is_poison(run))
+        return;
+    if (!has_calls) {
+        run_close_steps(run, STEP_FAILED);
+        run_list_tools(run);
+    } else if (client_has_answered(calls, call_count)) {
         run_take_answers(run, calls, call_count);
         run_list_tools(run);
-        return;
-    }
-    if (has_calls) {
-        close_open_items(run);
+    } else {
         run_resume_calls(run, calls, call_count);
-        return;
     }
-    close_turn(run);
-    run_list_tools(run);
 }
 
 /* ---- When the database does not take a write ---- */
@@ -300,7 +299,7 @@ static void blank(struct item_row *row)
         json_set(body, "output", json_null());
     if (field)
         json_set_string(body, field, "");
-    mark_cut(body);
+    notes_mark_cut(body);
     free(row->body);
     row->body = json_text(body);
     row->status = ITEM_INCOMPLETE;

@@ -409,6 +409,7 @@ void run_require_action(struct run *run)
 void run_release(struct run *run)
 {
     stop_work(run);
+    store_usage(run);
     run->life = RUN_ENDED;
     run->writing.release = run->writing.ready = true;
     run->writing.unwritten.row = true;
@@ -498,6 +499,16 @@ bool run_steer(struct run *run, const char *steer_id)
 
 /* ---- Listeners ---- */
 
+/* A follower is there for somebody who can do without the run. */
+static bool has_client(const struct run *run)
+{
+    for (const struct sink *sink = run->publishing.sinks; sink; sink = sink->next) {
+        if (!sink->ops->paused)
+            return true;
+    }
+    return false;
+}
+
 void run_listener_gone(struct run *run, struct sink *sink)
 {
     struct sink **at = &run->publishing.sinks;
@@ -508,6 +519,6 @@ void run_listener_gone(struct run *run, struct sink *sink)
         return;
     *at = sink->next;
     sink->ops->close(sink);
-    if (!run->publishing.sinks && !run_is_resumable(run) && run->life == RUN_ALIVE)
+    if (!has_client(run) && !run_is_resumable(run) && run->life == RUN_ALIVE)
         run_cancel(run);
 }

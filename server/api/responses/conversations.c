@@ -10,11 +10,16 @@
  * item is unsealed here, so that one which another project sealed is refused at once and not by a
  * later response.
  *
- * While a response or a run of the conversation is active, items are neither added nor deleted: 409,
- * conversation_locked, checked by the store under the lock of the row.
+ * While a response or a run of the conversation is active, items are neither added nor deleted:
+ * conversation_locked, checked by the store under the lock of the row. Applications add items right behind a
+ * response, often before it has ended. So that request waits a moment, and is refused with a status after which
+ * SDKs try again. A deletion is refused at once.
  */
 
 #include "core/store/tables/threads/conversations.h"
+
+#include <stdlib.h>
+
 #include "core/base/clock.h"
 #include "core/base/json.h"
 #include "core/base/mem.h"
@@ -22,6 +27,7 @@
 #include "core/run/context/past_reasoning.h"
 #include "core/store/tables/threads/threads.h"
 #include "server/api/api.h"
+#include "server/api/run_end.h"
 #include "server/encode/encode.h"
 #include "server/params/params.h"
 #include "server/params/responses/response_input.h"
@@ -30,6 +36,9 @@
 
 /* Items that one request may add: OpenAI's limit. */
 #define CONVERSATION_ITEMS_LIMIT ((size_t)20)
+
+/* So long do new items wait for the end of a run. */
+#define LOCK_PATIENCE_NS (3 * NS_PER_SECOND)
 
 /* The conversation and the item in the path of a request. `item` is borrowed from the request. */
 struct place {
@@ -88,8 +97,10 @@ static enum err_code decode_items(struct request *request, enum param_need need,
                         *ret_count);
     rc = compaction_open(&request_server(request)->seal, request_tenant(request), *ret_items,
                          *ret_count, err);
-    if (rc)
-        item_rows_free(*ret_items, *ret_count);
+    if (rc) {
+        item_rows_free(TAKE(*ret_items), *ret_count);
+        *ret_count = 0;
+    }
     return rc;
 }
 
@@ -193,32 +204,93 @@ static enum err_code answer_list(struct request *request, struct item_row *items
     return ERR_OK;
 }
 
+/* Items that a request adds, and where. */
+struct addition {
+    struct place place;
+    struct item_row *items;
+    size_t count;
+};
+
+static void addition_free(void *arg)
+{
+    struct addition *addition = arg;
+
+    item_rows_free(addition->items, addition->count);
+    free(addition);
+}
+
+/* Answers if it succeeds, and takes the addition then. */
+static enum err_code append(struct request *request, struct addition *addition, struct err *err)
+{
+    const struct place *place = &addition->place;
+    enum err_code rc = store_conversation_append(place->store, place->tenant, place->thread,
+                                                 addition->items, addition->count, err);
+
+    if (rc)
+        return rc;
+    answer_rows(request, addition->items, addition->count, false, encode_item);
+    addition_free(addition);
+    return ERR_OK;
+}
+
+static bool is_locked(enum err_code rc, const struct err *err)
+{
+    return rc == ERR_CONFLICT && err->reason == REASON_CONVERSATION_LOCKED;
+}
+
+/* The run has ended, or the time is over: then with a status that makes SDKs try again by themselves. */
+static enum err_code append_again(struct request *request, void *arg, struct err *err)
+{
+    struct addition *addition = arg;
+    enum err_code rc = append(request, addition, err);
+
+    if (!rc)
+        return ERR_OK;
+    addition_free(addition);
+    if (!is_locked(rc, err))
+        return rc;
+    request_set_header(request, "x-should-retry", "true");
+    err->code = ERR_TAKEN;
+    return ERR_TAKEN;
+}
+
+/* Takes the addition. A run that waits for its client does not end by itself. */
+static enum err_code append_later(struct request *request, struct addition *addition,
+                                  struct err *err)
+{
+    const struct place *place = &addition->place;
+    CLEANUP(run_row_clear) struct run_row run = {0};
+
+    if (store_conversation_run(place->store, place->tenant, place->thread, &run, NULL) ||
+        run.status == RUN_REQUIRES_ACTION)
+        return append_again(request, addition, err);
+    run_end_await_shortly(request, &run, LOCK_PATIENCE_NS,
+                          &(struct request_later){
+                              .resume = append_again, .drop = addition_free, .arg = addition});
+    return ERR_OK;
+}
+
 enum err_code api_conversation_item_create(struct request *request, struct err *err)
 {
     static const char *const known[] = {"items", NULL};
-    const json_t *body = request_json(request);
-    struct item_row *items = NULL;
-    struct place place;
-    size_t count = 0;
-    enum err_code rc = conversation_place(request, &place, err);
+    struct addition *addition = mem_new(struct addition);
+    enum err_code rc = conversation_place(request, &addition->place, err);
 
     if (!rc)
-        rc = param_unknown(body, "", known, err);
+        rc = param_unknown(request_json(request), "", known, err);
     if (!rc)
         rc = param_item_include(request, err);
     if (!rc)
-        rc = decode_items(request, PARAM_REQUIRED, &items, &count, err);
-    if (rc)
-        return rc;
-    rc = count ? ERR_OK : param_empty_array(err, "items");
+        rc = decode_items(request, PARAM_REQUIRED, &addition->items, &addition->count, err);
+    if (!rc && !addition->count)
+        rc = param_empty_array(err, "items");
     if (!rc)
-        rc = store_conversation_append(place.store, place.tenant, place.thread, items, count,
-                                       err);
-    if (rc) {
-        item_rows_free(items, count);
-        return rc;
-    }
-    return answer_list(request, items, count, false);
+        rc = append(request, addition, err);
+    if (is_locked(rc, err))
+        return append_later(request, addition, err);
+    if (rc)
+        addition_free(addition);
+    return rc;
 }
 
 enum err_code api_conversation_item_list(struct request *request, struct err *err)

@@ -479,9 +479,8 @@ def test_a_conversation_has_one_running_response(conversations, responses, threa
         assert problem.body == {"message": LOCKED, "type": "invalid_request_error",
                                 "param": None, "code": "conversation_locked"}
     (item,) = conversations.items.list(made.id)
-    for change in (lambda: conversations.items.create(made.id, items=[say("Me, too")]),
-                   lambda: conversations.items.delete(item.id, conversation_id=made.id)):
-        assert refused(change).code == "conversation_locked"
+    assert refused(lambda: conversations.items.delete(item.id, conversation_id=made.id)
+                   ).code == "conversation_locked"
     thread = same_letters(made.id)
     assert refused(lambda: threads.runs.create(thread, assistant_id=assistant.id)).body[
         "message"] == f"Thread {thread} already has an active run {running}."
@@ -494,6 +493,65 @@ def test_a_conversation_has_one_running_response(conversations, responses, threa
     assert last.type == "response.completed"
     assert len(texts_in(conversations, made.id)) == 3
     assert responses.create(model="demo", input="Now", conversation=made.id).status == "completed"
+
+
+def refused_add(client, conversation):
+    with pytest.raises(openai.ConflictError) as caught:
+        client.with_options(max_retries=0).conversations.items.create(conversation, items=[say("x")])
+    assert caught.value.body == {"message": LOCKED, "type": "invalid_request_error", "param": None,
+                                 "code": "conversation_locked"}
+    assert caught.value.response.headers["x-should-retry"] == "true"
+
+
+STUCK = {"text": "a b c", "split": "word", "piece_delay_ms": 3600000}
+
+
+def adding(client, conversation):
+    """items.create in a thread; what it became."""
+    made = []
+    thread = threading.Thread(target=lambda: made.append(
+        client.with_options(max_retries=0).conversations.items.create(conversation, items=[say("Me, too")])))
+    thread.start()
+    return thread, made
+
+
+def test_new_items_wait_for_the_end_of_the_response(client, conversations, responses, upstream):
+    """The answer takes two seconds, and is in the conversation before what was added meanwhile."""
+    made = conversations.create()
+    upstream.answer(text="a b c", split="word", piece_delay_ms=700)
+    stream = responses.create(model="demo", input="Hi", conversation=made.id, stream=True)
+    next(stream)
+    thread, added = adding(client, made.id)
+    assert list(stream)[-1].type == "response.completed"
+    thread.join()
+    assert added and texts_in(conversations, made.id) == [
+        ("user", "Hi"), ("assistant", "a b c"), ("user", "Me, too")]
+
+
+def test_new_items_do_not_wait_for_ever(client, conversations, responses, upstream):
+    made = conversations.create()
+    upstream.answer(**STUCK)
+    with responses.create(model="demo", input="Hi", conversation=made.id, stream=True) as stream:
+        next(stream)
+        refused_add(client, made.id)
+    assert client.with_options(max_retries=5).conversations.items.create(made.id, items=[say("x")]).data
+
+
+@pytest.mark.parametrize("how", ["leaves", "deletes"])
+def test_who_waits_with_new_items_keeps_no_response_alive(client, http, conversations, responses, upstream, how):
+    made = conversations.create()
+    upstream.answer(**STUCK)
+    stream = responses.create(model="demo", input="Hi", conversation=made.id, stream=True,
+                              background=how == "deletes")
+    response = next(stream).response.id
+    thread, added = adding(client, made.id)
+    eventually(lambda: "runnel_http_suspended 2\n" in http.get("/metrics").text)
+    if how == "leaves":
+        stream.close()
+    else:
+        responses.delete(response)
+    thread.join()
+    assert added and texts_in(conversations, made.id) == [("user", "Me, too")]
 
 
 @pytest.mark.threads
@@ -543,8 +601,7 @@ def test_a_run_locks_the_conversation(conversations, responses, threads, client,
     assert run.status == "requires_action"
     assert refused(lambda: responses.create(model="demo", input="Hi", conversation=thread.id)
                    ).code == "conversation_locked"
-    assert refused(lambda: conversations.items.create(thread.id, items=[say("x")])
-                   ).code == "conversation_locked"
+    refused_add(client, thread.id)  # at once, for the run waits for this client
     threads.runs.submit_tool_outputs_and_poll(run_id=run.id, thread_id=thread.id, tool_outputs=[
         {"tool_call_id": PARIS["id"], "output": "sunny"}])
     assert responses.create(model="demo", input="Hi", conversation=thread.id).status == "completed"

@@ -1,12 +1,15 @@
 """What is passed through to the upstream of its model: embeddings, moderations, completions and so on."""
 
 import base64
+import http.server
 import json
+import threading
 
 import httpx2
 import openai
 import pytest
 
+from harness.process import free_port
 from harness.server import eventually
 
 SAID = "ada@example.org knows secret-42"
@@ -170,6 +173,62 @@ def test_a_stream_that_breaks_off_ends_with_an_error(http, upstream, path):
     assert first == "data: {}" and json.loads(last[6:])["error"]["type"] == "server_error"
 
 
+class RawStream:
+    """An upstream that answers with the bytes of a test, and promises so many bytes."""
+
+    def __init__(self):
+        self.body = self.promised = None
+        stream = self
+
+        class Handler(http.server.BaseHTTPRequestHandler):
+            protocol_version = "HTTP/1.1"
+
+            def do_POST(self):
+                self.rfile.read(int(self.headers["content-length"]))
+                self.send_response(200)
+                self.send_header("content-type", "text/event-stream")
+                self.send_header("content-length", str(stream.promised))
+                self.end_headers()
+                self.wfile.write(stream.body)
+                self.close_connection = True
+
+            def log_message(self, *_):
+                pass
+
+        self.server = http.server.ThreadingHTTPServer(("127.0.0.1", free_port()), Handler)
+        self.url = f"http://127.0.0.1:{self.server.server_port}/v1"
+        threading.Thread(target=self.server.serve_forever, daemon=True).start()
+
+
+@pytest.fixture
+def model():
+    model = RawStream()
+    yield model
+    model.server.shutdown()
+    model.server.server_close()
+
+
+def test_an_event_that_came_in_part_is_dropped_before_the_error(start_server, model):
+    """An SDK would raise a JSON error for it, and never see that the upstream has failed."""
+    model.body, model.promised = b'data: {"first": 1}\n\ndata: {"second": ', 1000
+    client = start_server(upstream_url=model.url).sdk(strict=False)
+    pieces = client.completions.create(model="demo", prompt="Hi", stream=True)
+    assert next(pieces).first == 1
+    with pytest.raises(openai.APIError, match="ended too early|broke off|closed") as failed:
+        next(pieces)
+    assert failed.value.type == "server_error"
+
+
+@pytest.mark.timeout(60)
+def test_a_large_event_takes_no_longer_than_its_bytes(start_server, model):
+    """It comes in two thousand pieces. To look for its end in all of them each time takes minutes."""
+    picture = b"data: {\"b64_json\": \"" + b"x" * (32 << 20) + b"\"}\n\n"
+    model.body, model.promised = picture, len(picture)
+    http = start_server(upstream_url=model.url).http()
+    body = http.post("/v1/images/generations", json={"model": "demo", "prompt": "a cat", "stream": True}).content
+    assert body == picture
+
+
 def test_sound_arrives_before_the_upstream_has_ended(http, upstream):
     fails(upstream, "/v1/audio/speech", kind="stall", after=0)
     with http.stream("POST", "/v1/audio/speech", json={"model": "demo", "voice": "a", "input": "Hi"}) as answer:
@@ -275,6 +334,18 @@ def test_texts_are_masked(masked, upstream, path, member, value, sent):
     assert answer.status_code == 200, answer.text
     (request,) = received(upstream, path)
     assert request["body"][member] == sent and request["body"]["user"] == "a@b"
+
+
+def test_no_member_of_a_request_is_a_way_around_the_masks(masked, upstream):
+    message = {"role": "user", "content": SAID}
+    for path, body, sent in (
+            ("/v1/embeddings", {"input": SAID, "messages": [message, message]},
+             {"input": MASKED, "messages": [{**message, "content": MASKED}] * 2}),
+            ("/v1/completions", {"prompt": SAID, "messages": []}, {"prompt": MASKED, "messages": []}),
+            ("/v1/rerank", {"query": SAID, "documents": [], "messages": SAID},
+             {"query": MASKED, "documents": [], "messages": MASKED})):
+        assert masked.post(path, json={"model": "demo", **body}).status_code == 200
+        assert received(upstream, path)[-1]["body"] == {"model": "demo", **sent}
 
 
 def test_tokens_cannot_be_masked_and_are_not_sent(masked, upstream):

@@ -24,14 +24,17 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "core/base/ids.h"
 #include "core/base/mem.h"
 #include "core/domain/tenant.h"
 #include "core/store/pg/page.h"
 #include "core/store/tables/columns.h"
 #include "core/store/tables/runs/load.h"
+#include "core/store/tables/runs/runs.h"
 #include "core/store/tables/runs/upserts.h"
 #include "core/store/tables/threads/deleted.h"
 #include "core/store/tables/threads/item_place.h"
+#include "core/store/tables/threads/thread_guard.h"
 #include "core/store/tables/threads/threads.h"
 
 /* ---- What can be wrong ---- */
@@ -275,15 +278,37 @@ static enum err_code find_end(struct db *db, const struct tenant *tenant, const 
     return rc;
 }
 
+static enum err_code find_active(struct store *store, const struct tenant *tenant,
+                                 const char *thread_id, struct db_rows **ret_rows,
+                                 struct err *err)
+{
+    static const struct db_statement find = {"store_conversation_active", THREAD_ACTIVE_RUN};
+
+    return db_once_by_id(store, &find, tenant, thread_id, ret_rows, err);
+}
+
+enum err_code store_conversation_run(struct store *store, const struct tenant *tenant,
+                                     const char *thread_id, struct run_row *ret_run,
+                                     struct err *err)
+{
+    AUTO_DB_ROWS *rows = NULL;
+    const char *id;
+    enum err_code rc = find_active(store, tenant, thread_id, &rows, err);
+
+    if (rc)
+        return rc;
+    if (!db_count(rows))
+        return err_set(err, ERR_NOT_FOUND, "No run of %s is active.", thread_id);
+    id = db_text(rows, 0, 0);
+    return store_run_get(store, tenant, id_has_prefix(id, "run_") ? thread_id : NULL, id,
+                         ret_run, err);
+}
+
 enum err_code store_conversation_idle(struct store *store, const struct tenant *tenant,
                                       const char *thread_id, struct err *err)
 {
-    static const struct db_statement find = {
-        "store_conversation_idle",
-        "SELECT FROM runs WHERE project_id = $1 AND thread_id = $2"
-        " AND status IN ('queued', 'in_progress', 'requires_action', 'cancelling')"};
     AUTO_DB_ROWS *rows = NULL;
-    enum err_code rc = db_once_by_id(store, &find, tenant, thread_id, &rows, err);
+    enum err_code rc = find_active(store, tenant, thread_id, &rows, err);
 
     if (!rc && db_count(rows))
         return conversation_error(ERR_CONFLICT, thread_id, err);
