@@ -37,6 +37,9 @@ endpoint_fn api_conversation_create, api_conversation_get; /* responses/conversa
 endpoint_fn api_conversation_modify, api_conversation_delete;
 endpoint_fn api_conversation_item_list, api_conversation_item_create;
 endpoint_fn api_conversation_item_get, api_conversation_item_delete;
+endpoint_fn api_file_create;                                 /* files/file_create.c */
+endpoint_fn api_file_list, api_file_get, api_file_delete;    /* files/files.c */
+endpoint_fn api_file_content;                                /* files/file_content.c */
 endpoint_fn api_tool_list;                                   /* runnel/tools.c */
 endpoint_fn api_skill_create, api_skill_list, api_skill_get; /* responses/skills.c */
 endpoint_fn api_skill_content, api_skill_delete;

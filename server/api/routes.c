@@ -80,6 +80,12 @@ const struct route routes[] = {
     {"POST",   "/v1/responses/{response}/cancel",                     api_response_cancel,    "cancelResponse",         ROUTE_BODY_OPTIONAL},
     {"GET",    "/v1/responses/{response}/input_items",                api_response_inputs,    "listInputItems",         0},
 
+    {"GET",    "/v1/files",                                           api_file_list,          "listFiles",              0},
+    {"POST",   "/v1/files",                                           api_file_create,        "createFile",             ROUTE_STREAMED},
+    {"GET",    "/v1/files/{file}",                                    api_file_get,           "retrieveFile",           0},
+    {"DELETE", "/v1/files/{file}",                                    api_file_delete,        "deleteFile",             0},
+    {"GET",    "/v1/files/{file}/content",                            api_file_content,       "downloadFile",           0},
+
     {"GET",    "/v1/skills",                                          api_skill_list,         "listSkills",             0},
     {"POST",   "/v1/skills",                                          api_skill_create,       "createSkill",            ROUTE_FORM},
     {"GET",    "/v1/skills/{skill}",                                  api_skill_get,          "getSkill",               0},

@@ -71,6 +71,7 @@ struct setting {
 
 static const char *const unknown_words[] = {"ignore", "reject", NULL};
 static const char *const unavailable_words[] = {"skip", "reject", NULL};
+static const char *const storage_words[] = {"auto", "dir", "database", NULL};
 static const char *const history_words[] = {"native", "compact", NULL};
 static const char *const log_words[] = {"debug", "info", "warn", "error", "off", NULL};
 
@@ -89,6 +90,11 @@ static const struct setting settings[] = {
     {"upstream_api_key", KIND_TEXT, AT(upstream_api_key), NULL, 0, 0, NULL, "none", "its key"},
     {"api_key",          KIND_TEXT, AT(api_key),      NULL, 0, 0, NULL, "made once, kept in `data_dir/api_key`", "key of the default project, any text without blanks; stored hashed"},
     {"no_auth",          KIND_SWITCH, AT(no_auth),    "false", 0, 0, NULL, NULL, "no keys at all; only on a loopback address"},
+
+    {"file_storage",     KIND_WORD, AT(file_storage), "auto", 0, 0, storage_words, NULL, "where the bytes of new files lie: `dir`, `database`, or `auto`: `dir` with a private cluster, else `database`"},
+    {"files_dir",        KIND_TEXT, AT(files_dir), NULL, 0, 0, NULL, "`data_dir/files`", "the directory for `dir`; several servers may share one"},
+    {"max_file",         KIND_BYTES, AT(max_file), "536870912", 1024, 1048576 * MIB, NULL, NULL, "bytes of an uploaded file; beyond, 413"},
+    {"max_project_bytes", KIND_BYTES, AT(max_project_bytes), "0", 0, 1073741824 * MIB, NULL, NULL, "bytes of all files of a project; beyond, 400; 0 for no limit"},
 
     {"run_expiry",       KIND_SECONDS, AT(run_expiry),       "600",  1, 30 * DAY, NULL, NULL, "until an unfinished Assistants run expires"},
     {"response_timeout", KIND_SECONDS, AT(response_timeout), "3600", 1, 30 * DAY, NULL, NULL, "until a running response ends `failed`"},
