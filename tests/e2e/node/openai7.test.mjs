@@ -1,9 +1,10 @@
 // openai 7: its stream helpers refuse whatever is not exactly as OpenAI sends it.
 
 import assert from "node:assert/strict";
+import { Readable } from "node:stream";
 import { beforeEach, describe, it } from "node:test";
 
-import OpenAI from "openai";
+import OpenAI, { toFile } from "openai";
 
 import {
   answerWith, collapsed, options, script, user, weatherCall, weatherFlat, weatherRules,
@@ -400,6 +401,15 @@ describe("chat.completions and models", () => {
     assert.deepEqual(types, ["image_generation.completed"]);
     const sound = await client.audio.speech.create({ model: "demo", voice: "alloy", input: "Hi" });
     assert.equal((await sound.text()).slice(0, 4), "RIFF");
+    const written = await client.audio.transcriptions.create({ model: "demo", file: await toFile(Buffer.from("RIFF"), "a.wav") });
+    assert.equal(written.text, "A recording of 4 bytes: a.wav");
+    const words = [];
+    const recording = await toFile(Readable.from([Buffer.alloc(100000), Buffer.alloc(3)]), "报告 \"a\".wav");
+    for await (const event of await client.audio.transcriptions.create({ model: "demo", file: recording, stream: true }))
+      if (event.type === "transcript.text.delta") words.push(event.delta);
+    assert.equal(words.join(""), "A recording of 100003 bytes: 报告 \"a\".wav");
+    const changed = await client.images.edit({ model: "demo", image: [await toFile(Buffer.from("PNG"), "a.png")], prompt: "a hat" });
+    assert.equal(changed.data.length, 1);
     const pieces = [];
     for await (const piece of await client.completions.create({ model: "demo", prompt: "Hi", stream: true }))
       pieces.push(piece.choices[0].text);
