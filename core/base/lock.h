@@ -31,10 +31,12 @@ enum lock_rank {
     LOCK_TOOL_CHANNEL, /* core/tool/channel.c: one turn's tool output */
     LOCK_VARIABLES, /* core/memory/variable_memory.c: the variables of a response that is not stored */
     LOCK_VARIABLE_SHARES, /* the same file: which projects have any */
+    LOCK_SANDBOX,         /* core/sandbox/compute.c: which spawner is the current one */
     LOCK_STORE_QUEUE,     /* core/store/writer/writer.c: writes waiting for a writer */
     LOCK_STORE_POOL,      /* core/store: connections, state of the database */
     LOCK_LOOP_INBOX,      /* core/net/loop.c: messages to a loop */
     LOCK_SCRIPT,          /* the scripted upstream's state */
+    LOCK_MCP_KNOWN,       /* core/mcp/mcp_known.c: what servers are known to speak */
     LOCK_LOG,             /* core/base/log.c: one line at a time */
     LOCK_FAULT,           /* core/base/fault.c: what is armed */
     LOCK_RANK_COUNT

@@ -129,6 +129,17 @@ json_t *part_object(const struct part *part)
     return NULL;
 }
 
+enum part_kind part_kind_of(const json_t *object)
+{
+    const char *type = json_get_string(object, "type", "");
+
+    if (strcmp(type, "refusal") == 0)
+        return PART_REFUSAL;
+    if (strcmp(type, "reasoning_text") == 0)
+        return PART_REASONING;
+    return strcmp(type, "summary_text") == 0 ? PART_SUMMARY : PART_TEXT;
+}
+
 static json_t *parts_array(const struct item *item)
 {
     json_t *parts = json_array();

@@ -148,6 +148,16 @@ static void set_service_tier(json_t *object, const json_t *config, const struct 
     json_set_string(object, "service_tier", tier);
 }
 
+/* A client that names a response to compare with asks why its prompt was not in the cache. No upstream says. */
+static void set_cache_diagnostics(json_t *object, const json_t *config)
+{
+    const json_t *options = json_object_get(config, "prompt_cache_options");
+
+    if (!json_absent(json_object_get(options, "comparison_response_id")))
+        json_set(object, "prompt_cache_diagnostics",
+                 json_build("{s:s}", "type", "unavailable"));
+}
+
 static void set_response_config(json_t *object, const json_t *config)
 {
     /* clang-format off */
@@ -177,8 +187,10 @@ static void set_response_config(json_t *object, const json_t *config)
     json_set(object, "text", response_text(config));
     json_set(object, "tools", response_tools(json_object_get(config, "tools")));
     field_hide_secrets(object);
+    field_copy_present(object, config, "access_programs");
     field_copy_present(object, config, "prompt");
     field_copy_present(object, config, "prompt_cache_options");
+    set_cache_diagnostics(object, config);
     field_set_unavailable(object, config);
 }
 
@@ -275,11 +287,25 @@ static void set_item_message(json_t *object, const struct item_row *row, const j
     field_copy_present(object, body, "phase");
 }
 
+/* The text that was read from a file is for the model. */
+static void hide_part_notes(json_t *body)
+{
+    static const char *const lists[] = {"content", "output"};
+    size_t i;
+    json_t *part;
+
+    for (size_t list = 0; list < COUNT_OF(lists); list++) {
+        json_array_foreach (json_object_get(body, lists[list]), i, part)
+            json_object_del(part, "runnel");
+    }
+}
+
 json_t *encode_item(const struct item_row *row)
 {
     json_auto_t *body = json_parse_own(row->body);
     json_t *object = json_build("{s:s, s:s}", "id", row->id, "type", item_row_type_name(row));
 
+    hide_part_notes(body);
     set_item_status(object, row);
     if (row->type == ITEM_MESSAGE) {
         set_item_message(object, row, body);

@@ -103,21 +103,21 @@ static const struct {
 };
 /* clang-format on */
 
-static const struct failure *failure_of(const struct run *run)
+static const struct failure *failure_of(enum err_code kind)
 {
     size_t i = 0;
 
-    while (i + 1 < COUNT_OF(failures) && failures[i].kind != run->failure)
+    while (i + 1 < COUNT_OF(failures) && failures[i].kind != kind)
         i++;
     return &failures[i];
 }
 
 /* The error as it is in an envelope: {"message", "type", "param", "code"}. */
-static json_t *failure_object(const struct run *run)
+static json_t *failure_object(const struct run_row *row, enum err_code kind)
 {
-    json_auto_t *error = encode_response_error(&run->row);
+    json_auto_t *error = encode_response_error(row);
     const char *code = json_get_string(error, "code", "server_error");
-    const char *type = failure_of(run)->type;
+    const char *type = failure_of(kind)->type;
     const char *param = NULL;
 
     for (size_t i = 0; i < COUNT_OF(named_failures); i++) {
@@ -135,7 +135,7 @@ static json_t *failure_object(const struct run *run)
  * other, so both are there. */
 static void error_frame(const struct run *run, struct frames *frames)
 {
-    json_t *object = failure_object(run);
+    json_t *object = failure_object(&run->row, run->failure);
 
     frame(frames, "error",
           json_build("{s:O, s:O, s:O, s:o}", "code", json_object_get(object, "code"), "message",
@@ -521,11 +521,33 @@ static void add_retry_after(struct sink_answer *answer, uint64_t wait_ns)
 
 /* SDKs send a request again after 429 and 500. That cannot help without a quota, and would do a second time
  * what a tool has begun to do. */
-static bool is_worth_a_retry(const struct run *run)
+static void fill_failure(const struct run_row *row, enum err_code kind, unsigned calls,
+                         struct sink_answer *ret_answer)
 {
-    json_auto_t *error = encode_response_error(&run->row);
+    json_t *error = failure_object(row, kind);
 
-    return !run->chain.all_calls && strcmp(json_get_string(error, "code", ""), NO_QUOTA) != 0;
+    ret_answer->status = failure_of(kind)->http_status;
+    ret_answer->object = json_build("{s:o}", "error", error);
+    if (calls || strcmp(json_get_string(error, "code", ""), NO_QUOTA) == 0)
+        add_header(ret_answer, "x-should-retry", "false");
+    if (row->flags & RUN_STORED)
+        add_header(ret_answer, "runnel-response-id", row->id);
+}
+
+/* The kind is not stored. The codes are those that core/run/turn/run_model.c gives to failures. */
+static enum err_code kind_of(const struct run_row *row)
+{
+    json_auto_t *error = encode_response_error(row);
+    const char *code = json_get_string(error, "code", "server_error");
+
+    if (strcmp(code, "rate_limit_exceeded") == 0 || strcmp(code, NO_QUOTA) == 0)
+        return ERR_LIMIT;
+    return strcmp(code, "server_error") == 0 ? ERR_UPSTREAM : ERR_INVALID;
+}
+
+void responses_failure(const struct run_row *row, struct sink_answer *ret_answer)
+{
+    fill_failure(row, kind_of(row), chain_calls_of(row->usage), ret_answer);
 }
 
 /* A failed response is an error for the client that waits for it. If it is stored, others can read it, and a
@@ -543,26 +565,31 @@ static void responses_answer(const struct run *run, struct sink_answer *ret_answ
         ret_answer->object = responses_object(run);
         return;
     }
-    ret_answer->status = failure_of(run)->http_status;
-    ret_answer->object = json_build("{s:o}", "error", failure_object(run));
     if (run->retry_after_ns)
         add_retry_after(ret_answer, run->retry_after_ns);
-    if (!is_worth_a_retry(run))
-        add_header(ret_answer, "x-should-retry", "false");
-    if (run->row.flags & RUN_STORED)
-        add_header(ret_answer, "runnel-response-id", run->row.id);
+    fill_failure(&run->row, run->failure, run->chain.all_calls, ret_answer);
 }
 
-/* All deltas of an item have its id. A summary of reasoning is recognised by its index, and *index set to 0. */
-static void add_delta(const json_t *data, const struct item_row *item, json_int_t *index,
-                      struct buf *text)
+/* All events of an item have its id. Two of them have a part, when it opens and when it closes. */
+static void read_back(const json_t *data, struct item *item, json_int_t *index)
 {
-    if (strcmp(json_get_string(data, "item_id", ""), item->id) != 0)
+    const json_t *part = json_object_get(data, "part");
+    const json_t *annotation = json_object_get(data, "annotation");
+    const char *delta = json_get_string(data, "delta", NULL);
+
+    (void)index;
+    if (strcmp(json_get_string(data, "item_id", ""), item->row.id) != 0)
         return;
-    if (json_object_get(data, "summary_index"))
-        *index = 0;
-    if (json_is_string(json_object_get(data, "delta")))
-        buf_add_text(text, json_get_string(data, "delta", ""));
+    if (part && item->part_open)
+        item->part_open = false;
+    else if (part)
+        item_add_part(item, part_kind_of(part));
+    else if (delta && item->part_open)
+        buf_add_text(&item->parts[item->part_count - 1].text, delta);
+    else if (delta)
+        buf_add_text(&item->arguments, delta);
+    else if (annotation && item->part_open)
+        item_annotate(item, json_deep_copy(annotation));
 }
 
 const struct face responses_face = {
@@ -570,5 +597,5 @@ const struct face responses_face = {
     .stream_end = "data: [DONE]\n\n",
     .object = responses_object,
     .answer = responses_answer,
-    .add_delta = add_delta,
+    .read_back = read_back,
 };

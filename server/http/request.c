@@ -178,6 +178,17 @@ json_t *request_json(const struct request *request)
     return request->json;
 }
 
+json_t *request_take_json(struct request *request)
+{
+    return TAKE(request->json);
+}
+
+void request_put_json(struct request *request, json_t *json)
+{
+    assert(!request->json);
+    request->json = json;
+}
+
 const struct form *request_form(const struct request *request)
 {
     return request->form;

@@ -82,6 +82,12 @@ const char *request_authorization(struct request *request);
  * endpoint that keeps a part of it takes a reference and does not change it. */
 json_t *request_json(const struct request *request);
 
+/* Hands the body over to the caller: for an endpoint that waits and needs it afterwards. */
+json_t *request_take_json(struct request *request);
+
+/* Gives such a body back, before the endpoint is called again. Takes it. */
+void request_put_json(struct request *request, json_t *json);
+
 /* The body of a route with ROUTE_FORM, if it is a form; NULL if it is JSON. */
 struct form;
 const struct form *request_form(const struct request *request);
@@ -163,7 +169,7 @@ struct sink *request_wait(struct request *request, struct loop *loop);
 
 /* For an endpoint that knows only later what kind of answer it will give. As request_wait().
  * When the sink is answered with status REQUEST_CONTINUE and no object, `resume` is called on a
- * worker, like an endpoint, and answers in any way but waiting again. If that never happens,
+ * worker, like an endpoint, and answers in any way, also by waiting again. If that never happens,
  * because the client has left or the request was answered otherwise, `drop` is called instead,
  * on any thread. */
 #define REQUEST_CONTINUE 100

@@ -73,11 +73,16 @@ static json_t *image_part(const json_t *part)
     return json_build("{s:s, s:o}", "type", "image_url", "image_url", image);
 }
 
+/* A file that was read when it came is sent as its text: server/api/input_files.h. */
 static json_t *file_part(const json_t *part)
 {
-    json_t *file = json_object();
+    const char *text = json_get_string(notes_of(part), "text", NULL);
+    json_t *file;
     static const char *const keys[] = {"file_id", "filename", "file_data", "file_url"};
 
+    if (text)
+        return text_part(text);
+    file = json_object();
     for (size_t i = 0; i < COUNT_OF(keys); i++) {
         json_t *value = json_object_get(part, keys[i]);
 

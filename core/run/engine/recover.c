@@ -7,7 +7,7 @@
  * the log piece by piece. So the log may say more than the rows.
  *
  * What clients were sent stays true. An item that was open is closed with exactly the text that
- * a client can have received. That text is read from the log before the loop has the run,
+ * a client can have received, its open part first. That text is read from the log before the loop has the run,
  * because reading blocks (recover_load()). A client that follows the run sees the item end, and
  * its numbers go on without a gap.
  *
@@ -52,12 +52,14 @@
 
 /* ---- Before the loop has it: what clients were sent, from the log ---- */
 
-/* The text of one item, put together from the events of the log. */
+/* A note for the way to the loop: in which list of the body the last part is open. */
+#define OPEN_PART "open_part"
+
+/* One item, put together from the events of the log. */
 struct excerpt {
     const struct face *face;
-    const struct item_row *item;
-    json_int_t index; /* see add_delta() in face.h */
-    struct buf text;
+    struct item *item;
+    json_int_t index; /* see read_back() in face.h */
 };
 
 static bool add_event(void *arg, const char *name, const char *data, size_t length)
@@ -67,7 +69,7 @@ static bool add_event(void *arg, const char *name, const char *data, size_t leng
 
     (void)name;
     if (json_parse(data, length, &event, NULL) == ERR_OK)
-        excerpt->face->add_delta(event, excerpt->item, &excerpt->index, &excerpt->text);
+        excerpt->face->read_back(event, excerpt->item, &excerpt->index);
     return true;
 }
 
@@ -107,42 +109,60 @@ static const char *streamed_field(const json_t *body)
 
 /* The log has of the item only parts that had ended, and those are stored in its row: nothing is missing
  * but its end. */
-static bool is_whole(const json_t *body, const struct excerpt *excerpt)
+static bool is_whole(const json_t *body, const struct item *seen)
 {
     AUTO_BUF stored = {0};
+    AUTO_BUF logged = {0};
     size_t i;
     json_t *part;
 
     json_array_foreach (json_object_get(body, "content"), i, part)
         buf_add_text(&stored, json_get_string(part, "text", ""));
-    return stored.length && stored.length == excerpt->text.length &&
-           memcmp(stored.data, excerpt->text.data, stored.length) == 0;
+    for (unsigned k = 0; k < seen->part_count; k++)
+        buf_add(&logged, seen->parts[k].text.data, seen->parts[k].text.length);
+    return stored.length && stored.length == logged.length &&
+           memcmp(stored.data, logged.data, stored.length) == 0;
 }
 
-/* The body of an item that was cut: its shape, as stored when it opened, and the text of the log. */
-static char *cut_body(const struct item_row *item, const struct excerpt *excerpt)
+static bool has_parts(const struct item *item)
 {
-    const char *text = excerpt->text.data ? excerpt->text.data : "";
-    json_auto_t *body = json_parse_own(item->body);
+    return item->row.type == ITEM_MESSAGE || item->row.type == ITEM_REASONING;
+}
+
+/* The body of an item that was cut: its shape, as stored when it opened, and what the log has of it. */
+static char *cut_body(const char *opened, struct item *seen)
+{
+    json_auto_t *body = json_parse_own(opened);
+    json_auto_t *made = NULL;
     const char *field = streamed_field(body);
 
-    if (is_whole(body, excerpt))
-        return mem_strdup(item->body);
-    if (item->type == ITEM_MESSAGE)
-        json_set(body, "content",
-                 json_build("[{s:s, s:s, s:[], s:[]}]", "type", "output_text", "text", text,
-                            "annotations", "logprobs"));
-    else if (item->type == ITEM_REASONING && excerpt->index >= 0)
-        json_set(body, "summary",
-                 json_build("[{s:s, s:s}]", "type", "summary_text", "text", text));
-    else if (item->type == ITEM_REASONING)
-        json_set(body, "content",
-                 json_build("[{s:s, s:s}]", "type", "reasoning_text", "text", text));
-    else if (field)
-        json_set_string(body, field, text);
+    if (is_whole(body, seen))
+        return mem_strdup(opened);
     notes_mark_cut(body);
     json_set_string(notes_of(body), "incomplete_reason", "run_failed");
+    if (seen->part_open)
+        json_set_string(notes_of(body), OPEN_PART,
+                        seen->parts[seen->part_count - 1].kind == PART_SUMMARY ? "summary"
+                                                                               : "content");
+    else if (seen->row.type == ITEM_MESSAGE && !seen->part_count)
+        item_add_part(seen, PART_TEXT); /* nobody has seen it, but a message has one */
+    if (has_parts(seen)) {
+        made = item_body(seen);
+        json_object_update(body, made);
+    } else if (field) {
+        json_set_string(body, field, seen->arguments.data ? seen->arguments.data : "");
+    }
     return json_text(body);
+}
+
+/* The item with nothing but its row, and no body. item_free() */
+static struct item *new_excerpt(const struct item_row *row)
+{
+    struct item *item = mem_new(struct item);
+
+    item->row = *row;
+    item->row.body = item->row.metadata = NULL;
+    return item;
 }
 
 enum err_code recover_load(struct store *store, const struct face *face, struct run_load *load,
@@ -150,19 +170,20 @@ enum err_code recover_load(struct store *store, const struct face *face, struct 
 {
     for (size_t i = 0; i < load->item_count; i++) {
         struct item_row *item = &load->items[i];
-        struct excerpt excerpt = {.face = face, .item = item, .index = -1};
+        struct excerpt excerpt = {.face = face, .index = -1};
         enum err_code rc;
 
         if (item->status != ITEM_IN_PROGRESS || strcmp(item->run_id, load->run.id) != 0)
             continue;
+        excerpt.item = new_excerpt(item);
         rc = read_log(store, &load->run, &excerpt, err);
         if (!rc) {
-            char *body = cut_body(item, &excerpt);
+            char *body = cut_body(item->body, excerpt.item);
 
             free(item->body);
             item->body = body;
         }
-        buf_clear(&excerpt.text);
+        item_free(excerpt.item);
         if (rc)
             return rc;
     }
@@ -180,18 +201,45 @@ static struct step *step_of(struct run *run, const struct item_row *row)
     return NULL;
 }
 
+/* The part that was open, if any: it ends before its item. The note about it goes. */
+static void close_part(struct run *run, struct item *past, json_t *body)
+{
+    const char *list = json_get_string(notes_of(body), OPEN_PART, "");
+    const json_t *parts = json_object_get(body, list);
+    const json_t *last = json_array_get(parts, json_array_size(parts) - 1);
+    struct part part = {.kind = part_kind_of(last),
+                        .annotations = json_object_get(last, "annotations")};
+
+    if (!last)
+        return;
+    part.index = (unsigned)json_array_size(parts) - 1;
+    buf_add_text(&part.text,
+                 json_get_string(last, part.kind == PART_REFUSAL ? "refusal" : "text", ""));
+    past->parts = &part;
+    past->part_count = 1;
+    run_emit(run, &(struct run_event){.kind = RUN_EVENT_PART_CLOSED, .item = past});
+    past->parts = NULL;
+    past->part_count = 0;
+    buf_clear(&part.text);
+    json_object_del(notes_of(body), OPEN_PART);
+}
+
 /* Emits the end of an item that the dead owner opened, with the text that recover_load() gave it.
- * run->items does not know the item, so the event is made by hand. */
+ * run->items does not know the item, so the events are made by hand. */
 static void close_item(struct run *run, struct item_row *row)
 {
+    json_auto_t *body = json_parse_own(row->body);
     struct item past;
 
-    row->status = item_row_is_cut(row) ? ITEM_INCOMPLETE : ITEM_COMPLETED;
+    row->status = notes_say_cut(body) ? ITEM_INCOMPLETE : ITEM_COMPLETED;
     if (row->status == ITEM_COMPLETED)
         row->completed_at = clock_wall_us();
     past = (struct item){.row = *row, .open = false};
     past.step = step_of(run, row);
     past.output_index = run->items.shown - 1;
+    close_part(run, &past, body);
+    free(row->body);
+    past.row.body = row->body = json_text(body);
     run_emit(run, &(struct run_event){.kind = RUN_EVENT_ITEM_CLOSED, .item = &past});
     run_put_item(run, row);
 }

@@ -86,6 +86,10 @@ def check_log(log, whole):
     added, done = items(log, "added"), items(log, "done")
     assert [(at, item["id"]) for at, item in added] == [(at, item["id"]) for at, item in done]
     assert [at for at, _ in added] == list(range(len(added)))
+    for event in ("content_part", "reasoning_summary_part"):
+        opened, closed = ([(data["item_id"], data["part"]["type"]) for name, data in log.events
+                           if name == f"response.{event}.{end}"] for end in ("added", "done"))
+        assert opened == closed
     assert log.is_numbered() and log.names()[-1] == "response.completed"
     output = log.events[-1][1]["response"]["output"]
     assert [text(item) for item in output if item["type"] == "message"] == [whole]
@@ -112,6 +116,8 @@ def test_a_response_has_only_the_whole_answer(way, nodes, upstream, database):
     assert [(item["type"], item.get("status")) for item in closed] == [
         ("reasoning", None), ("message", "incomplete")]
     assert text(closed[1]) == "One two "
+    ends = [name for name, data in log.events if data.get("item_id", data.get("item", {}).get("id")) == gone[1]][-3:]
+    assert ends == ["response.output_text.done", "response.content_part.done", "response.output_item.done"]
     frames = [frame for frame in log.text.split("\n\n") if frame]
     assert reader.frames() == frames
     creator.ended()
@@ -127,6 +133,30 @@ def test_a_response_has_only_the_whole_answer(way, nodes, upstream, database):
             "model": "demo", "input": [{"type": "item_reference", "id": item}]})
         assert refused.status_code == 404, refused.text
     shapes.check_database(database, second.settings["database_url"], made)
+
+
+PARTS = {
+    "refusal": {"refusal": ["I ", "can ", "not."]},
+    "reasoning_text": {"reasoning": ["I ", "can ", "think."], "text": "Well."},
+}
+
+
+@pytest.mark.parametrize("kind", PARTS)
+def test_a_part_of_each_kind_is_closed_as_it_was(nodes, upstream, database, kind):
+    second = nodes[1]
+    upstream.script({"times": 1, "answer": {**PARTS[kind], "fault": {"kind": "stall", "after": 2}}},
+                    {"answer": {"text": WHOLE}})
+    made = background(nodes[0])
+    cut("killed", nodes, database, made, f"response.{kind}.delta")
+    assert settle(second, f"/responses/{made}", *FINAL)["status"] == "completed"
+    log = log_of(database, second, made)
+    [gone] = check_log(log, WHOLE)
+    events = [(name, data) for name, data in log.events if data.get("item_id") == gone]
+    assert [name for name, _ in events][-2:] == [f"response.{kind}.done", "response.content_part.done"]
+    part = events[-1][1]["part"]
+    assert part["type"] == kind and part.get("refusal", part.get("text")) == "I can "
+    [item] = [item for _, item in items(log, "done") if item["id"] == gone]
+    assert item["content"] == [part]
 
 
 def test_a_conversation_has_only_the_whole_answer(way, nodes, upstream, database):

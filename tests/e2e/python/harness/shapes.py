@@ -407,6 +407,8 @@ class Background(ResponsesRun):
         closed = [data["item"]["id"] for name, data in log.events
                   if name == "response.output_item.done"]
         assert opened == closed and len(set(opened)) == len(opened)
+        opened_parts, closed_parts = (names.count(f"response.content_part.{end}") for end in ("added", "done"))
+        assert opened_parts == closed_parts
         final = [item["id"] for item in log.events[-1][1]["response"]["output"]]
         assert final == [item["id"] for item in self.run["output"]]
         assert final == [item for item in opened if item in final]
