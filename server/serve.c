@@ -325,6 +325,7 @@ static enum err_code start_engine(struct serving *serving, struct err *err)
         .upstream_count = config->upstream_count,
         .loops = config->run_loops,
         .response_timeout_seconds = config->response_timeout,
+        .idempotency_grace_seconds = config->idempotency_grace,
         .round_limit = config->max_rounds,
         .call_limit = config->max_calls,
         .history = (enum run_history)config->history,

@@ -56,7 +56,7 @@ enum err_code request_key(const struct request *request, struct idempotency *ret
     const char *key = request_header(request, "Idempotency-Key");
     enum err_code rc;
 
-    ret_idempotency->key = "";
+    *ret_idempotency = (struct idempotency){.key = ""};
     if (!key)
         return ERR_OK;
     rc = check_key(key, err);

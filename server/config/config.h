@@ -57,6 +57,7 @@ struct config {
     double sse_ping_interval;
     double stream_stall_timeout;
     double event_retention;
+    double idempotency_grace;
     double lease_ttl;
     double drain_timeout;
     double store_timeout;

@@ -1,9 +1,8 @@
-// openai 7: its stream helpers refuse whatever is not exactly as OpenAI sends it.
+// openai 7: its stream helpers refuse whatever is not exactly as OpenAI sends it. And openai 6, which npm installs on
+// Node 20, where OPENAI_SDK names it.
 
 import assert from "node:assert/strict";
 import { beforeEach, describe, it } from "node:test";
-
-import OpenAI from "openai";
 
 import {
   answerWith, collapsed, options, script, user, weatherCall, weatherFlat, weatherRules,
@@ -11,6 +10,8 @@ import {
 } from "./support.mjs";
 import { everyOperation } from "./assistants.mjs";
 
+const { default: OpenAI } = await import(process.env.OPENAI_SDK ?? "openai");
+const isOld = process.env.OPENAI_SDK === "openai6";
 const client = new OpenAI(options);
 const { assistants, threads } = client.beta;
 const hello = "Hello there, my friend.";
@@ -91,7 +92,8 @@ describe("responses.stream()", () => {
     assert.equal(second.response.output_text, "It is sunny, sunny.");
   });
 
-  it("reads the commands of a shell, and continues with what they printed", async () => {
+  // The helper of openai 6 throws at OpenAI's own events of a shell's commands.
+  it("reads the commands of a shell, and continues with what they printed", { skip: isOld }, async () => {
     await script(
       { match: { tool_results: true }, answer: { text: "Two files." } },
       { answer: { tool_calls: [{ name: "shell", id: "call_1",

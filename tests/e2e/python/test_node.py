@@ -27,3 +27,8 @@ def run_node(server, sdk, **environment):
                                  "harmless", "variables", "skills", "frameworks"])
 def test_the_tests_of_node_pass(server, sdk):
     run_node(server, sdk)
+
+
+@pytest.mark.timeout(180)
+def test_the_tests_of_openai_7_pass_with_openai_6(server):
+    run_node(server, "openai7", OPENAI_SDK="openai6")
