@@ -15,6 +15,7 @@
 endpoint_fn api_health, api_ready, api_metrics; /* api/health.c */
 endpoint_fn api_model_list, api_model_get;      /* api/models.c */
 endpoint_fn api_pass_through;                   /* api/pass_through.c */
+endpoint_fn api_pass_form;                      /* api/pass_form.c */
 endpoint_fn api_assistant_list, api_assistant_create,
     api_assistant_get; /* assistants/assistants.c */
 endpoint_fn api_assistant_modify, api_assistant_delete;

@@ -32,6 +32,10 @@ const struct route routes[] = {
     {"POST",   "/v1/moderations",                                     api_pass_through,       "createModeration",       ROUTE_KEEP_BODY},
     {"POST",   "/v1/rerank",                                          api_pass_through,       "createRerank",           ROUTE_KEEP_BODY},
     {"POST",   "/v1/images/generations",                              api_pass_through,       "createImage",            ROUTE_KEEP_BODY},
+    {"POST",   "/v1/images/edits",                                    api_pass_form,          "createImageEdit",        ROUTE_STREAMED},
+    {"POST",   "/v1/images/variations",                               api_pass_form,          "createImageVariation",   ROUTE_STREAMED},
+    {"POST",   "/v1/audio/transcriptions",                            api_pass_form,          "createTranscription",    ROUTE_STREAMED},
+    {"POST",   "/v1/audio/translations",                              api_pass_form,          "createTranslation",      ROUTE_STREAMED},
     {"POST",   "/v1/audio/speech",                                    api_pass_through,       "createSpeech",           ROUTE_KEEP_BODY},
 
     {"GET",    "/v1/assistants",                                      api_assistant_list,     "listAssistants",         0},

@@ -77,7 +77,7 @@ struct config {
     unsigned max_runs, max_runs_per_project, max_held_per_project, max_waiting_runs;
     unsigned max_rounds, max_calls, max_items;
     size_t max_file, max_project_bytes; /* 0: no limit */
-    size_t max_body, max_bodies, max_run_bytes, max_header, stream_buffer,
+    size_t max_body, max_form, max_bodies, max_run_bytes, max_header, stream_buffer,
         stream_buffers; /* bytes */
     unsigned websocket_lanes, websocket_workers;
     size_t websocket_memory; /* bytes */

@@ -514,7 +514,7 @@ bool run_steer(struct run *run, const char *steer_id)
 
 /* ---- Listeners ---- */
 
-/* A follower is there for somebody who can do without the run. */
+/* A follower is no client of this node alone: it can read the log instead. */
 static bool has_client(const struct run *run)
 {
     for (const struct sink *sink = run->publishing.sinks; sink; sink = sink->next) {

@@ -61,7 +61,7 @@ enum err_code store_conversation_item_delete(struct store *store, const struct t
                                              struct thread_row *ret_row,
                                              struct err *err) MUST_CHECK;
 
-/* The run or response that locks the conversation. ERR_NOT_FOUND: there is none, or it has just ended. */
+/* The run or response that locks the conversation. ERR_NOT_FOUND: no such run, or it has just ended. */
 enum err_code store_conversation_run(struct store *store, const struct tenant *tenant,
                                      const char *thread_id, struct run_row *ret_run,
                                      struct err *err) MUST_CHECK;
