@@ -13,12 +13,14 @@
 #include "core/base/lock.h"
 #include "core/base/log.h"
 #include "core/base/mem.h"
+#include "core/blob/blob.h"
 #include "core/run/engine/engine.h"
 #include "core/run/engine/recover.h"
 #include "core/store/cluster/leases.h"
 #include "core/store/cluster/wakeups.h"
 #include "core/store/store.h"
 #include "core/store/tables/approvals/approval_holds.h"
+#include "core/store/tables/files/files.h"
 #include "core/store/tables/runs/runs.h"
 #include "core/store/tables/threads/deleted.h"
 #include "server/database.h"
@@ -27,6 +29,7 @@
 
 #define CLAIM_LIMIT ((size_t)8)         /* runs of one claim */
 #define REVIVE_NS   (5 * NS_PER_SECOND) /* between two attempts to start a private database */
+#define SWEEP_LIMIT ((size_t)20)        /* files, or blobs of up to hundreds of MiB */
 #define PURGE_LIMIT ((size_t)100)       /* deleted responses of one statement */
 
 /*
@@ -66,7 +69,7 @@ struct duty {
 };
 
 /* Wake-ups make the first two due at once; the others have no names. */
-enum { DUTY_RENEW, DUTY_CLAIM, DUTY_COUNT = 6 };
+enum { DUTY_RENEW, DUTY_CLAIM, DUTY_COUNT = 7 };
 
 struct keeper {
     struct server *server;
@@ -379,6 +382,29 @@ static void maintain_events(struct keeper *keeper)
         complain("the event log was not maintained", &err);
 }
 
+static void sweep_files(struct keeper *keeper)
+{
+    const struct server *server = keeper->server;
+    size_t expired = SWEEP_LIMIT, swept = SWEEP_LIMIT;
+    struct err err;
+
+    while (expired == SWEEP_LIMIT) {
+        renew_if_due(keeper);
+        if (store_files_expire(server->store, SWEEP_LIMIT, &expired, &err)) {
+            complain("expired files were not deleted", &err);
+            return;
+        }
+    }
+    while (swept == SWEEP_LIMIT) {
+        renew_if_due(keeper);
+        if (blobs_sweep(server->blobs, BLOB_GRACE_SECONDS * US_PER_SECOND, SWEEP_LIMIT, &swept,
+                        &err)) {
+            complain("bytes of deleted files were not removed", &err);
+            return;
+        }
+    }
+}
+
 /* ---- The thread ---- */
 
 static void revive_database(struct keeper *keeper)
@@ -526,6 +552,7 @@ enum err_code keeper_start(struct server *server, struct database *database,
         {.perform = end_stalled, .every_seconds = lease},
         {.perform = fail_foreground, .every_seconds = lease},
         {.perform = maintain_events, .every_seconds = 3600},
+        {.perform = sweep_files, .every_seconds = 60},
         {.perform = purge_responses, .every_seconds = server->config->response_timeout / 4},
     };
 

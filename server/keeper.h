@@ -11,6 +11,7 @@
  *   leases       renews those of the runs on this node
  *   recovery     takes over runs whose owner died, and runs that have expired
  *   responses    closes foreground responses whose node died, and removes deleted ones for good
+ *   files        deletes those that have expired, and the bytes of those that are deleted
  *   event log    makes and drops partitions
  *   database     while it is away: the only thread that tries to reach it; starts a private one again
  *

@@ -42,6 +42,7 @@
 #include "core/base/clock.h"
 #include "core/base/log.h"
 #include "core/base/mem.h"
+#include "core/blob/blob.h"
 #include "core/document/document.h"
 #include "core/net/http_client.h"
 #include "core/net/listen.h"
@@ -275,6 +276,27 @@ static enum err_code ensure_key(struct serving *serving, struct err *err)
     return mention_former_key(store, latest_key(rows, count), count, err);
 }
 
+static enum blob_place place_of_files(const struct config *config)
+{
+    if (config->file_storage == FILE_STORAGE_AUTO)
+        return strcmp(config->database_url, "embedded") == 0 ? BLOB_DIR : BLOB_DATABASE;
+    return config->file_storage == FILE_STORAGE_DIR ? BLOB_DIR : BLOB_DATABASE;
+}
+
+static enum err_code open_blobs(struct serving *serving, struct err *err)
+{
+    const struct config *config = serving->config;
+    AUTO_FREE char *dir = config->files_dir ? mem_strdup(config->files_dir)
+                                            : mem_printf("%s/files", config->data_dir);
+    const struct blobs_options options = {
+        .store = serving->server.store,
+        .dir = dir,
+        .place = place_of_files(config),
+    };
+
+    return blobs_open(&options, &serving->server.blobs, err);
+}
+
 /* Without an upstream the scripted model answers, in this process, so that the first request after an installation
  * works. */
 static enum err_code start_demo(struct serving *serving, struct err *err)
@@ -325,6 +347,7 @@ static enum err_code start_engine(struct serving *serving, struct err *err)
         .upstream_count = config->upstream_count,
         .loops = config->run_loops,
         .response_timeout_seconds = config->response_timeout,
+        .idempotency_grace_seconds = config->idempotency_grace,
         .round_limit = config->max_rounds,
         .call_limit = config->max_calls,
         .history = (enum run_history)config->history,
@@ -401,9 +424,9 @@ static enum err_code start_keeper(struct serving *serving, struct err *err)
 }
 
 static step_fn *const steps[] = {
-    lock_data_dir, find_identity, find_key,      open_socket,    start_database,
-    start_writers, ensure_key,    start_demo,    start_executor, start_masking,
-    start_engine,  start_workers, start_readers, start_keeper,   start_http,
+    lock_data_dir, find_identity, find_key,     open_socket,    start_database, start_writers,
+    ensure_key,    open_blobs,    start_demo,   start_executor, start_masking,  start_engine,
+    start_workers, start_readers, start_keeper, start_http,
 };
 
 static enum err_code go_up(struct serving *serving, struct err *err)
@@ -459,6 +482,7 @@ static void go_down(struct serving *serving)
     if (server->executor)
         tool_executor_free(server->executor);
     upstream_server_stop(serving->demo);
+    blobs_free(server->blobs);
     if (server->store)
         store_thread_end(server->store);
     database_close(&serving->database);

@@ -15,6 +15,7 @@
  * them. `draining` is the exception.
  */
 
+struct blobs;
 struct engine;
 struct http;
 struct masking;
@@ -26,6 +27,7 @@ struct ws_budget;
 struct server {
     const struct config *config;
     struct store *store;
+    struct blobs *blobs; /* bytes of files */
     struct engine *engine;
     struct tool_executor *executor;
     struct masking *masking; /* NULL without masks */

@@ -72,6 +72,7 @@ enum err_reason {
     REASON_BUSY,                /* too much at once, here or upstream */
     REASON_NO_MODEL,            /* the upstream does not have this model */
     REASON_STORAGE_FULL,        /* a disk, or the database's, has no room */
+    REASON_STORAGE_QUOTA,       /* the project's files have as many bytes as they may */
     REASON_ELSEWHERE,           /* the bytes lie on another node's disk */
     REASON_COUNT
 };

@@ -279,3 +279,17 @@ void call_rows_free(struct call_row *rows, size_t count)
         call_row_clear(&rows[i]);
     free(rows);
 }
+
+void file_row_clear(struct file_row *row)
+{
+    free(row->filename);
+    free(row->purpose);
+    *row = (struct file_row){0};
+}
+
+void file_rows_free(struct file_row *rows, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        file_row_clear(&rows[i]);
+    free(rows);
+}

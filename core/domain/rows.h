@@ -252,6 +252,17 @@ struct blob_row {
     uint8_t sha256[BLOB_HASH_SIZE];
 };
 
+/* An upload under its name. */
+struct file_row {
+    char id[ID_LIMIT + 1]; /* file-... */
+    char blob_id[ID_SIZE];
+    char *filename; /* data of a client: shown, and never part of a path */
+    char *purpose;
+    uint64_t bytes;
+    int64_t created_at;
+    int64_t expires_at;
+};
+
 void run_row_clear(struct run_row *row);
 void run_row_copy(struct run_row *ret_copy, const struct run_row *row);
 /* Its time is over, and it has not ended: it waits for its client, or its owner is about to end it. */
@@ -269,6 +280,8 @@ void grant_row_clear(struct grant_row *row);
 void grant_rows_free(struct grant_row *rows, size_t count);
 void thread_row_clear(struct thread_row *row);
 void assistant_row_clear(struct assistant_row *row);
+void file_row_clear(struct file_row *row);
+void file_rows_free(struct file_row *rows, size_t count);
 void item_rows_free(struct item_row *rows, size_t count);
 void step_rows_free(struct step_row *rows, size_t count);
 void approval_rows_free(struct approval_row *rows, size_t count);
@@ -276,7 +289,7 @@ void call_rows_free(struct call_row *rows, size_t count);
 
 /* Which page of a list a request wants. */
 struct page {
-    int limit; /* 0 to 100 */
+    int limit; /* 0 to 100, or as many as the list allows */
     bool ascending;
     char after[ID_LIMIT + 1]; /* "" for none */
     char before[ID_LIMIT + 1];

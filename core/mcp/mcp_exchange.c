@@ -18,6 +18,9 @@
  * The server is a stranger: bytes, requests within an answer, and resumptions have limits. Its texts are
  * made UTF-8 before they reach an error.
  *
+ * A stateless server (2026-07-28) says with another status than 200, but in JSON, what it refuses and why. Its
+ * streams are not resumed. Older servers have such bodies too, and there they mean nothing: the status does.
+ *
  * With the older transport (`elsewhere`) the POST is only accepted, and the answer comes through
  * mcp_exchange_offer() from the session's stream.
  */
@@ -39,6 +42,7 @@ enum answer_form {
     FORM_NONE,
     FORM_JSON,
     FORM_EVENTS,
+    FORM_ERROR, /* JSON beside another status than 200 */
 };
 
 struct mcp_exchange {
@@ -62,6 +66,12 @@ struct mcp_exchange {
     json_t *message; /* contains the answer */
     char text[MESSAGE_LIMIT + 200];
 };
+
+bool mcp_is_refusal(const struct mcp_answer *answer)
+{
+    return answer->fault == MCP_FAULT_HTTP &&
+           (answer->code == 400 || answer->code == 404 || answer->code == 405);
+}
 
 static void exchange_free(struct mcp_exchange *exchange)
 {
@@ -112,27 +122,46 @@ static void set_fault(struct mcp_exchange *exchange, enum mcp_fault fault, int c
 
 /* ---- Messages of the server ---- */
 
-static void take_error(struct mcp_exchange *exchange, const json_t *error)
+/* `message` contains the error. */
+static void take_error(struct mcp_exchange *exchange, json_t *message)
 {
-    const char *message = json_get_string(error, "message", "it did not say why");
+    const json_t *error = json_object_get(message, "error");
+    const char *words = json_get_string(error, "message", "it did not say why");
     json_int_t code = json_get_int(error, "code", 0);
+    bool version = exchange->ask.stateless && code == MCP_UNSUPPORTED_VERSION;
 
-    set_fault(exchange, MCP_FAULT_PROTOCOL, (int)code, "answered with error %d: %.*s",
-              (int)code, MESSAGE_LIMIT, message);
+    set_fault(exchange, version ? MCP_FAULT_VERSION : MCP_FAULT_PROTOCOL, (int)code,
+              "answered with error %d: %.*s", (int)code, MESSAGE_LIMIT, words);
+    exchange->message = json_incref(message);
+    exchange->answer.error = error;
+}
+
+/* A kind of result that this client does not know is no result. Without a kind it is complete. */
+static bool is_known_kind(const json_t *result)
+{
+    const json_t *kind = json_object_get(result, "resultType");
+    const char *word = json_get_string(result, "resultType", "");
+
+    return json_absent(kind) || strcmp(word, "complete") == 0 ||
+           strcmp(word, MCP_INPUT_REQUIRED) == 0;
 }
 
 static void take_answer(struct mcp_exchange *exchange, json_t *message)
 {
     json_t *result = json_object_get(message, "result");
-    const json_t *error = json_object_get(message, "error");
 
     exchange->answered = true;
-    if (json_is_object(error)) {
-        take_error(exchange, error);
+    if (json_is_object(json_object_get(message, "error"))) {
+        take_error(exchange, message);
         return;
     }
     if (!json_is_object(result)) {
         set_fault(exchange, MCP_FAULT_PROTOCOL, 0, "answered without a result");
+        return;
+    }
+    if (exchange->ask.stateless && !is_known_kind(result)) {
+        set_fault(exchange, MCP_FAULT_PROTOCOL, 0,
+                  "answered with a kind of result that this client does not know");
         return;
     }
     exchange->message = json_incref(message);
@@ -159,7 +188,7 @@ static void take_message(struct mcp_exchange *exchange, json_t *message)
     case MCP_MESSAGE_REQUEST:
         if (++exchange->asked > MCP_ASKED_LIMIT)
             set_fault(exchange, MCP_FAULT_PROTOCOL, 0, "sent too many requests and no answer");
-        else
+        else if (!exchange->ask.stateless)
             exchange->ask.on_request(exchange->ask.arg, message);
         break;
     }
@@ -224,9 +253,13 @@ static void take_head(void *arg, const struct http_head *head)
     exchange->status = head->status;
     exchange->form = FORM_NONE;
     (void)snprintf(exchange->type, sizeof(exchange->type), "%s", head->content_type);
+    if (head->status != 200 && exchange->ask.stateless &&
+        type_is(head->content_type, "application/json"))
+        exchange->form = FORM_ERROR;
     if (head->status != 200 || exchange->ask.elsewhere)
         return;
-    note_session(exchange);
+    if (!exchange->ask.stateless)
+        note_session(exchange);
     if (type_is(head->content_type, "application/json"))
         exchange->form = FORM_JSON;
     else if (type_is(head->content_type, "text/event-stream"))
@@ -241,7 +274,7 @@ static void take_data(void *arg, const char *bytes, size_t size)
     if (exchange->received > MCP_ANSWER_LIMIT) {
         set_fault(exchange, MCP_FAULT_PROTOCOL, 0, "sent an answer of more than %zu bytes",
                   MCP_ANSWER_LIMIT);
-    } else if (exchange->form == FORM_JSON) {
+    } else if (exchange->form == FORM_JSON || exchange->form == FORM_ERROR) {
         buf_add(&exchange->body, bytes, size);
     } else if (exchange->form == FORM_EVENTS) {
         enum err_code rc =
@@ -272,6 +305,19 @@ static void explain_status(struct mcp_exchange *exchange)
                   exchange->type);
 }
 
+/* The id may be missing, if the server could not read it. Any other body is as good as none. */
+static void read_error(struct mcp_exchange *exchange)
+{
+    json_auto_t *message = NULL;
+    const char *text = exchange->body.data ? exchange->body.data : "";
+
+    if (!json_parse(text, exchange->body.length, &message, NULL) &&
+        json_is_integer(json_object_get(json_object_get(message, "error"), "code")))
+        take_error(exchange, message);
+    else
+        explain_status(exchange);
+}
+
 /* Reads what is left when the body is complete. */
 static void read_rest(struct mcp_exchange *exchange)
 {
@@ -279,6 +325,8 @@ static void read_rest(struct mcp_exchange *exchange)
 
     if (exchange->form == FORM_NONE)
         explain_status(exchange);
+    else if (exchange->form == FORM_ERROR)
+        read_error(exchange);
     else if (exchange->form == FORM_JSON)
         take_json(exchange, exchange->body.data ? exchange->body.data : "",
                   exchange->body.length);
@@ -297,8 +345,9 @@ static bool can_resume(const struct mcp_exchange *exchange)
 {
     const struct buf *id = &exchange->events.id;
 
-    return exchange->form == FORM_EVENTS && !exchange->answered && id->length &&
-           exchange->resumed < MCP_RESUME_LIMIT && strcmp(id->data, exchange->last_id) != 0;
+    return exchange->form == FORM_EVENTS && !exchange->ask.stateless && !exchange->answered &&
+           id->length && exchange->resumed < MCP_RESUME_LIMIT &&
+           strcmp(id->data, exchange->last_id) != 0;
 }
 
 static void take_end(void *arg, enum err_code rc, const struct err *error);

@@ -11,7 +11,7 @@
 /*
  * mcp_exchange.h -- one request to an MCP server and its answer: a POST, answered with JSON or with
  * a stream of events that contains the answer. A stream that breaks off is resumed with a GET after its
- * last event, if its events have ids. The request itself is not sent again.
+ * last event, if its events have ids and the version has that. The request itself is not sent again.
  *
  * Everything here is called on the loop's thread, and so are the callbacks.
  */
@@ -27,6 +27,7 @@ enum mcp_fault {
     MCP_FAULT_HTTP,     /* `code` is the status, or 0 if no answer came */
     MCP_FAULT_PROTOCOL, /* not MCP, or an error of the server, whose code is `code` */
     MCP_FAULT_SESSION,  /* the server does not know the session: nothing was done */
+    MCP_FAULT_VERSION,  /* it does not speak the version of the request: nothing was done */
     MCP_FAULT_TOOL,     /* the tool itself has failed; set only by callers of this layer */
 };
 
@@ -34,9 +35,13 @@ struct mcp_answer {
     enum mcp_fault fault;
     int code;
     json_t *result;      /* borrowed; NULL with a fault */
+    const json_t *error; /* of the server, if the fault is one; borrowed, or NULL */
     const char *session; /* opened by the server with this answer, or NULL; borrowed */
     const char *text;    /* the fault, a sentence without its subject; NULL without a fault */
 };
+
+/* The server has no such request: 400, 404 or 405. It speaks another version, or has no such place. */
+bool mcp_is_refusal(const struct mcp_answer *answer);
 
 struct mcp_ask {
     struct loop *loop;
@@ -49,8 +54,10 @@ struct mcp_ask {
     bool once;         /* sent over a new connection, so that libcurl cannot repeat it */
     bool with_session; /* a session's id is among the headers */
     bool elsewhere;    /* the older transport: the answer comes through mcp_exchange_offer() */
+    bool
+        stateless; /* 2026-07-28: errors have bodies; nothing is resumed, nothing else answered */
 
-    /* A request of the server; borrowed. */
+    /* A request of the server; borrowed. Not called for a stateless server, which has none. */
     void (*on_request)(void *arg, const json_t *message);
     /* A progress notification: its parameters, borrowed. May be NULL. */
     void (*on_progress)(void *arg, const json_t *params);

@@ -46,8 +46,8 @@ struct mcp_extra {
     json_t *(*result)(const json_t *given); /* new reference */
 };
 
-/* The extras that a tool entry of a request wants: its object `runnel`, {"resources": true, "prompts":
- * true}; or NULL. Borrowed. */
+/* What a tool entry of a request wants beside its tools: its object `runnel`, {"resources": true, "prompts":
+ * true, "rules": false}; or NULL. Borrowed. */
 const json_t *mcp_extras_wanted(const json_t *entry);
 bool mcp_extra_is_wanted(const json_t *wanted, const char *capability);
 

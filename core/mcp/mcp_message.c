@@ -27,6 +27,11 @@ bool mcp_version_is_known(const char *version)
     return false;
 }
 
+bool mcp_error_is_stateless(int code)
+{
+    return code <= MCP_HEADER_MISMATCH && code >= MCP_UNSUPPORTED_VERSION;
+}
+
 static char *text_of(json_t *message, json_t *params)
 {
     json_auto_t *whole = message;
@@ -68,6 +73,33 @@ json_t *mcp_initialize_params(void)
     return json_build("{s:s, s:{}, s:{s:s, s:s}}", "protocolVersion", MCP_VERSION,
                       "capabilities", "clientInfo", "name", "runnel", "version",
                       RUNNEL_VERSION);
+}
+
+#define RESERVED "io.modelcontextprotocol/"
+
+json_t *mcp_stateless_meta(void)
+{
+    return json_build("{s:s, s:{}, s:{s:s, s:s}}", RESERVED "protocolVersion", MCP_STATELESS,
+                      RESERVED "clientCapabilities", RESERVED "clientInfo", "name", "runnel",
+                      "version", RUNNEL_VERSION);
+}
+
+bool mcp_discovers_stateless(const json_t *result)
+{
+    return json_list_has(json_object_get(result, "supportedVersions"), MCP_STATELESS);
+}
+
+bool mcp_error_offers_session(const json_t *error)
+{
+    size_t i;
+    json_t *version;
+
+    json_array_foreach (json_object_get(json_object_get(error, "data"), "supported"), i,
+                        version) {
+        if (json_is_string(version) && mcp_version_is_known(json_string_value(version)))
+            return true;
+    }
+    return false;
 }
 
 static bool is_progress_of(const json_t *message, json_int_t id)

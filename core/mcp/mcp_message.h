@@ -10,11 +10,23 @@
  * Pure functions: any thread.
  */
 
-/* The newest supported version, which is offered first, and the one that a server may choose instead. */
-#define MCP_VERSION "2025-06-18"
+/* The version whose requests stand alone, and the newest with a session. A server may choose an older one
+ * of the latter kind. */
+#define MCP_STATELESS "2026-07-28"
+#define MCP_VERSION   "2025-06-18"
+/* True for versions with a session. */
 bool mcp_version_is_known(const char *version);
 
 #define MCP_METHOD_NOT_FOUND (-32601)
+#define MCP_INVALID_PARAMS   (-32602)
+/* Only servers that speak MCP_STATELESS or a later version answer with these. */
+#define MCP_HEADER_MISMATCH     (-32020)
+#define MCP_MISSING_CAPABILITY  (-32021)
+#define MCP_UNSUPPORTED_VERSION (-32022)
+bool mcp_error_is_stateless(int code);
+
+/* The "resultType" of a result that is to be asked for again (2026-07-28). */
+#define MCP_INPUT_REQUIRED "input_required"
 
 /* Text of a message, which the caller frees. `params` may be NULL; borrowed. */
 char *mcp_request_text(json_int_t id, const char *method, json_t *params);
@@ -25,6 +37,14 @@ char *mcp_reply_text(const json_t *request);
 
 /* The parameters of initialize. New reference. */
 json_t *mcp_initialize_params(void);
+
+/* What every request of MCP_STATELESS has as its "_meta". New reference. */
+json_t *mcp_stateless_meta(void);
+
+/* Whether the answer to server/discover is one, and offers MCP_STATELESS. */
+bool mcp_discovers_stateless(const json_t *result);
+/* Whether the error of an unsupported version names one with a session that this client knows. */
+bool mcp_error_offers_session(const json_t *error);
 
 /* What a message of the server is, for the request `id`. */
 enum mcp_message_kind {

@@ -3,13 +3,15 @@
  *
  *   put ─▶ wait for the session ─▶ ask ─┬─▶ answer
  *                ▲                      ├─▶ a page of a list: ask for the next one
+ *                │                      ├─▶ not complete: ask again with the server's state
  *                └── session forgotten ─┘   (once)
  *
  * The caller sees one question and one answer. Pages, a session that has to be opened first or again, and
  * one deadline over all of that are handled here.
  *
- * Only one failure leads to a repetition: the server answers that it does not know the session (404). Then
- * it has done nothing. Any other failure may come after the call was executed, and only the model or the
+ * Few failures lead to a repetition: the server answers that it does not know the session (404), or the version.
+ * Then it has done nothing. A list is also asked for again when a server that was taken for stateless refuses
+ * it like one of the older kind. Any other failure may come after the call was executed, and only the model or the
  * client can decide whether to make it again. Once is enough, because a server that forgets the session
  * twice in a row will forget it a third time.
  *
@@ -29,6 +31,8 @@
 #include "core/base/json.h"
 #include "core/base/mem.h"
 #include "core/mcp/mcp_extra.h"
+#include "core/mcp/mcp_header.h"
+#include "core/mcp/mcp_known.h"
 #include "core/mcp/mcp_message.h"
 #include "core/mcp/mcp_tools.h"
 
@@ -48,6 +52,13 @@ static void notify_cancelled(struct mcp_question *question)
                         mcp_notification_text("notifications/cancelled", params));
 }
 
+/* A stateless server sees that the connection is closed; there is no other message. */
+static void withdraw(struct mcp_question *question)
+{
+    if (question->exchange && question->kind == QUESTION_CALL && !question->stateless)
+        notify_cancelled(question);
+}
+
 static void forget_question(struct mcp_question *question)
 {
     struct mcp_question **at = &question->session->questions;
@@ -59,6 +70,8 @@ static void forget_question(struct mcp_question *question)
     mcp_exchange_cancel(TAKE(question->exchange));
     json_decref(question->params);
     json_decref(question->gathered);
+    json_decref(question->lines);
+    json_decref(question->state);
     free(question->cursor);
     free(question);
 }
@@ -75,11 +88,6 @@ void mcp_question_answer(struct mcp_question *question, const struct mcp_answer 
 static void answer_fault(struct mcp_question *question, enum mcp_fault fault, const char *text)
 {
     mcp_question_answer(question, &(struct mcp_answer){.fault = fault, .text = text});
-}
-
-static bool is_asked(const struct mcp_question *question)
-{
-    return question->exchange && question->kind == QUESTION_CALL;
 }
 
 /* The last question that waited for the session has been given up: the next one opens it again. */
@@ -99,8 +107,7 @@ static void deadline_fired(struct loop_timer *timer)
     AUTO_FREE char *text =
         mem_printf("did not answer within %g s", (double)limit / (double)NS_PER_SECOND);
 
-    if (is_asked(question))
-        notify_cancelled(question);
+    withdraw(question);
     give_up_opening(question);
     answer_fault(question, MCP_FAULT_HTTP, text);
 }
@@ -193,7 +200,8 @@ static void gather(struct mcp_question *question)
 static void begin_again(struct mcp_question *question)
 {
     question->repeated = true;
-    question->pages = 0;
+    question->pages = question->rounds = 0;
+    json_decref(TAKE(question->state));
     free(TAKE(question->cursor));
     json_decref(question->gathered);
     gather(question);
@@ -218,13 +226,70 @@ static void lose_session(struct mcp_question *question, const struct mcp_answer 
         mcp_session_open(session);
 }
 
+/* ---- Stateless servers ---- */
+
+/* The server is not what it was taken for. A call is not repeated if it may have been executed; but the next
+ * question finds out what the server speaks now. */
+static void doubt_server(struct mcp_question *question, const struct mcp_answer *given)
+{
+    struct mcp_session *session = question->session;
+
+    mcp_known_forget(session->options.url);
+    if (given->fault == MCP_FAULT_VERSION || question->kind == QUESTION_LIST) {
+        lose_session(question, given);
+        return;
+    }
+    if (session->state == SESSION_OPEN && question->generation == session->generation)
+        session->state = SESSION_CLOSED;
+    mcp_question_answer(question, given);
+}
+
+/* A server without sessions reports a changed list only over a stream of its own, which this client does not
+ * hold open. A call that does not fit the server's schema may be a sign of it. */
+static void note_change(struct mcp_question *question, const struct mcp_answer *given)
+{
+    if (question->kind == QUESTION_CALL && !question->extra &&
+        (given->code == MCP_HEADER_MISMATCH || given->code == MCP_INVALID_PARAMS))
+        question->session->list_changed = true;
+}
+
+/* The server wants the same request again, with its state. It may also want input of a kind that this client
+ * has never offered. */
+static void ask_further(struct mcp_question *question, const struct mcp_answer *given)
+{
+    json_t *state = json_object_get(given->result, "requestState");
+
+    if (json_object_size(json_object_get(given->result, "inputRequests")) || question->listing)
+        answer_fault(question, MCP_FAULT_PROTOCOL,
+                     "asked for input, which this client cannot give");
+    else if (++question->rounds > MCP_ROUND_LIMIT)
+        answer_fault(question, MCP_FAULT_PROTOCOL, "asked for the same request too often");
+    else {
+        json_decref(question->state);
+        question->state = json_is_string(state) ? json_incref(state) : NULL;
+        mcp_question_ask(question);
+    }
+}
+
+static bool is_incomplete(const struct mcp_answer *given)
+{
+    return strcmp(json_get_string(given->result, "resultType", ""), MCP_INPUT_REQUIRED) == 0;
+}
+
 static void take_answer(void *arg, const struct mcp_answer *given)
 {
     struct mcp_question *question = arg;
+    bool stateless = question->stateless;
 
     question->exchange = NULL;
+    if (stateless && given->fault == MCP_FAULT_PROTOCOL)
+        note_change(question, given);
     if (given->fault == MCP_FAULT_SESSION)
         lose_session(question, given);
+    else if (given->fault == MCP_FAULT_VERSION || (stateless && mcp_is_refusal(given)))
+        doubt_server(question, given);
+    else if (stateless && is_incomplete(given))
+        ask_further(question, given);
     else if (is_absent(question, given))
         end_listing(question);
     else if (!given->fault && question->listing)
@@ -263,27 +328,62 @@ static const char *method_of(const struct mcp_question *question)
     return question->extra ? question->extra->method : "tools/call";
 }
 
+/* What the header Mcp-Name repeats. */
+static const char *name_of(const struct mcp_question *question)
+{
+    const char *name = json_get_string(question->params, "name", NULL);
+
+    if (question->listing)
+        return NULL;
+    return strcmp(method_of(question), "resources/read") == 0
+               ? json_get_string(question->params, "uri", NULL)
+               : name;
+}
+
+static json_t *meta_of(const struct mcp_question *question)
+{
+    json_t *meta = question->stateless ? mcp_stateless_meta() : json_object();
+
+    if (question->progressed)
+        json_set(meta, "progressToken", json_integer(question->id));
+    return meta;
+}
+
+static json_t *params_of(const struct mcp_question *question)
+{
+    json_t *params = question->listing ? list_params(question) : json_copy(question->params);
+    json_auto_t *meta = meta_of(question);
+
+    if (json_object_size(meta))
+        json_object_set(params, "_meta", meta);
+    if (question->state)
+        json_object_set(params, "requestState", question->state);
+    return params;
+}
+
 void mcp_question_ask(struct mcp_question *question)
 {
     struct mcp_session *session = question->session;
-    json_auto_t *params =
-        question->listing ? list_params(question) : json_incref(question->params);
+    json_auto_t *params = NULL;
 
     question->id = ++session->last_id;
-    if (question->progressed)
-        json_set(params, "_meta", json_build("{s:I}", "progressToken", question->id));
+    question->stateless = session->stateless;
+    params = params_of(question);
     question->generation = session->generation;
     question->exchange = mcp_send_ask(
-        session, &(struct mcp_ask){
-                     .id = question->id,
-                     .text = mcp_request_text(question->id, method_of(question), params),
-                     .once = question->kind == QUESTION_CALL,
-                     .on_request = reply,
-                     .on_progress = question->progressed ? take_progress : NULL,
-                     .on_list_changed = take_list_changed,
-                     .on_done = take_answer,
-                     .arg = question,
-                 });
+        session,
+        &(struct mcp_repeated){
+            .method = method_of(question), .name = name_of(question), .lines = question->lines},
+        &(struct mcp_ask){
+            .id = question->id,
+            .text = mcp_request_text(question->id, method_of(question), params),
+            .once = question->kind == QUESTION_CALL,
+            .on_request = reply,
+            .on_progress = question->progressed ? take_progress : NULL,
+            .on_list_changed = take_list_changed,
+            .on_done = take_answer,
+            .arg = question,
+        });
 }
 
 static struct mcp_question *put_question(struct mcp_session *session, enum question_kind kind,
@@ -330,14 +430,15 @@ struct mcp_question *mcp_session_list(struct mcp_session *session, mcp_answered 
 }
 
 struct mcp_question *mcp_session_call(struct mcp_session *session, const char *tool,
-                                      const struct mcp_extra *extra, const json_t *arguments,
-                                      mcp_progressed *progressed, mcp_answered *answered,
-                                      void *arg)
+                                      const struct mcp_extra *extra, const json_t *schema,
+                                      const json_t *arguments, mcp_progressed *progressed,
+                                      mcp_answered *answered, void *arg)
 {
     struct mcp_question *question = put_question(session, QUESTION_CALL, extra, answered, arg);
     json_t *copy = json_deep_copy(arguments);
 
     question->progressed = progressed;
+    question->lines = extra ? NULL : mcp_param_lines(schema, arguments);
     question->params = extra ? copy : json_build("{s:s, s:o}", "name", tool, "arguments", copy);
     put_forward(question);
     return question;
@@ -347,7 +448,6 @@ void mcp_question_cancel(struct mcp_question *question)
 {
     if (!question)
         return;
-    if (is_asked(question))
-        notify_cancelled(question);
+    withdraw(question);
     forget_question(question);
 }

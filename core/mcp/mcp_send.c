@@ -20,16 +20,13 @@
 #include "core/base/clock.h"
 #include "core/base/json.h"
 #include "core/base/mem.h"
+#include "core/mcp/mcp_header.h"
 #include "core/net/http_client.h"
 
 /* The deadline of messages without an answer. */
 #define NOTIFY_NS (10 * NS_PER_SECOND)
 
 /* ---- Headers ---- */
-
-#define TOKEN_CHARACTERS                                  \
-    "!#$%&'*+-.^_`|~0123456789abcdefghijklmnopqrstuvwxyz" \
-    "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
 bool mcp_header_name_is_free(const char *name)
 {
@@ -43,7 +40,7 @@ bool mcp_header_name_is_free(const char *name)
         "upgrade",        "last-event-id",
     };
 
-    if (!*name || strspn(name, TOKEN_CHARACTERS) != strlen(name))
+    if (!mcp_is_token(name))
         return false;
     for (size_t i = 0; i < COUNT_OF(taken); i++) {
         if (strcasecmp(taken[i], name) == 0)
@@ -104,6 +101,19 @@ static void make_headers(const struct mcp_session *session, struct headers *head
     add_given(session, headers);
 }
 
+static void add_repeated(struct headers *headers, const struct mcp_repeated *repeated)
+{
+    AUTO_FREE char *name = repeated->name ? mcp_header_value(repeated->name) : NULL;
+    size_t i;
+    json_t *line;
+
+    add_header(headers, mem_printf("Mcp-Method: %s", repeated->method));
+    if (name)
+        add_header(headers, mem_printf("Mcp-Name: %s", name));
+    json_array_foreach (repeated->lines, i, line)
+        add_header(headers, mem_strdup(json_string_value(line)));
+}
+
 static const char *url_of(const struct mcp_session *session)
 {
     return session->endpoint ? session->endpoint : session->options.url;
@@ -146,12 +156,15 @@ void mcp_send_and_forget(struct mcp_session *session, const char *method, char *
     (void)mcp_send_request(session, method, text, forget);
 }
 
-struct mcp_exchange *mcp_send_ask(struct mcp_session *session, struct mcp_ask *what)
+struct mcp_exchange *mcp_send_ask(struct mcp_session *session,
+                                  const struct mcp_repeated *repeated, struct mcp_ask *what)
 {
     struct headers headers = {0};
     struct mcp_exchange *exchange;
 
     make_headers(session, &headers);
+    if (session->stateless)
+        add_repeated(&headers, repeated);
     what->loop = session->options.loop;
     what->url = url_of(session);
     what->elsewhere = session->stream;
@@ -159,6 +172,7 @@ struct mcp_exchange *mcp_send_ask(struct mcp_session *session, struct mcp_ask *w
     what->egress = session->options.egress;
     what->connect_ns = session->options.connect_ns;
     what->with_session = *session->id;
+    what->stateless = session->stateless;
     exchange = mcp_exchange_start(what);
     free_headers(&headers);
     return exchange;

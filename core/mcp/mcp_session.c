@@ -1,16 +1,27 @@
 /*
  * mcp_session.c -- opens a session, and sends the questions that wait for it.
  *
- *   closed ─▶ initialize ─▶ initialized ─▶ open
- *                └─ 400, 404, 405 ─▶ GET: a stream names the URL for requests ─▶ initialize ─▶ ...
+ *   closed ─▶ server/discover ─▶ open
+ *                └─ anything else ─▶ initialize ─▶ initialized ─▶ open
+ *                                       └─ 400, 404, 405 ─▶ GET: a stream names the URL ─▶ initialize ─▶ ...
  *
- * A session is opened by a request (initialize) and a notification (initialized). Questions are sent when
- * the server has accepted the notification, because servers refuse requests before it.
+ * Since 2026-07-28 there is nothing to open: each request says what it speaks. Older servers want a session.
+ * To find out which kind a server is, it is asked server/discover as the newer kind understands it. Its answer
+ * is the one of a newer server, or an error that only those have. Anything else is an older server, also no
+ * answer in time. The specification would allow to send the first question instead. That saves a
+ * request to a newer server, but the first question may be a call, and an older server might execute it before
+ * it refuses it.
+ *
+ * What was found out is kept for later sessions (mcp_known.h). They begin at the right place of the picture,
+ * and a newer server gets nothing but the questions. A server that does not take what it is known for is
+ * forgotten and asked again.
+ *
+ * A session of the older kind is opened by a request (initialize) and a notification (initialized). Questions
+ * are sent when the server has accepted the notification, because servers refuse requests before it.
  *
  * A server that refuses the POST of initialize may speak the older transport (2024-11-05). The specification
  * says how to find out: a GET opens a stream whose first event names the URL for requests. All answers come
- * over that stream; the rest is the same for both transports. What was found out is kept (`older`), so a
- * session that is opened again does not try the POST first. If the GET is refused too, the client sees the
+ * over that stream; the rest is the same for both transports. If the GET is refused too, the client sees the
  * error of the POST, which is about the transport that it has most likely meant.
  *
  * Nothing is opened before the first question. A run may name servers that its model never calls.
@@ -25,8 +36,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/base/clock.h"
 #include "core/base/json.h"
 #include "core/base/mem.h"
+#include "core/mcp/mcp_known.h"
 #include "core/mcp/mcp_message.h"
 
 static void open_stream(struct mcp_session *session);
@@ -39,6 +52,7 @@ static void close_stream(struct mcp_session *session)
 
 void mcp_session_stop_opening(struct mcp_session *session)
 {
+    loop_timer_stop(session->options.loop, &session->asking);
     mcp_exchange_cancel(TAKE(session->opening));
     if (session->greeting)
         http_call_cancel(TAKE(session->greeting));
@@ -98,15 +112,32 @@ static void greet(struct mcp_session *session)
 /* The server may speak the older transport. If it does not, its answer to the POST is the error. */
 static bool may_be_older(const struct mcp_session *session, const struct mcp_answer *given)
 {
-    return !session->older && given->fault == MCP_FAULT_HTTP &&
-           (given->code == 400 || given->code == 404 || given->code == 405);
+    return !session->older && !session->assumed && mcp_is_refusal(given);
+}
+
+static void know(const struct mcp_session *session, struct mcp_known what)
+{
+    mcp_known_keep(session->options.url, what, clock_mono_ns());
+}
+
+/* The server is not what it is known for: it is asked from the beginning. Not if it was not reached, or wants
+ * another token. */
+static bool begins_anew(struct mcp_session *session, const struct mcp_answer *why)
+{
+    if (!session->assumed || (why->fault == MCP_FAULT_HTTP && !mcp_is_refusal(why)))
+        return false;
+    mcp_known_forget(session->options.url);
+    session->older = false;
+    mcp_session_open(session);
+    return true;
 }
 
 static void fail_opening(struct mcp_session *session, const struct mcp_answer *why)
 {
     close_stream(session);
     session->state = SESSION_CLOSED;
-    fail_all(session, why);
+    if (!begins_anew(session, why))
+        fail_all(session, why);
 }
 
 static void take_opened(void *arg, const struct mcp_answer *given)
@@ -133,6 +164,7 @@ static void take_opened(void *arg, const struct mcp_answer *given)
     (void)snprintf(session->version, sizeof(session->version), "%s", version);
     (void)snprintf(session->id, sizeof(session->id), "%s",
                    given->session ? given->session : "");
+    know(session, (struct mcp_known){.era = session->older ? MCP_ERA_STREAM : MCP_ERA_SESSION});
     greet(session);
 }
 
@@ -146,24 +178,114 @@ static void initialize(struct mcp_session *session)
     json_auto_t *params = mcp_initialize_params();
     json_int_t id = ++session->last_id;
 
-    session->opening =
-        mcp_send_ask(session, &(struct mcp_ask){
-                                  .id = id,
-                                  .text = mcp_request_text(id, "initialize", params),
-                                  .on_request = reply_opening,
-                                  .on_done = take_opened,
-                                  .arg = session,
-                              });
+    session->opening = mcp_send_ask(session, NULL,
+                                    &(struct mcp_ask){
+                                        .id = id,
+                                        .text = mcp_request_text(id, "initialize", params),
+                                        .on_request = reply_opening,
+                                        .on_done = take_opened,
+                                        .arg = session,
+                                    });
+}
+
+/* ---- Servers without sessions ---- */
+
+static void be_stateless(struct mcp_session *session)
+{
+    session->stateless = true;
+    (void)snprintf(session->version, sizeof(session->version), "%s", MCP_STATELESS);
+}
+
+static void be_older(struct mcp_session *session)
+{
+    session->stateless = false;
+    session->version[0] = '\0';
+}
+
+/* Takes the capabilities. */
+static void open_stateless(struct mcp_session *session, json_t *capabilities)
+{
+    session->generation++;
+    json_decref(session->capabilities);
+    session->capabilities = capabilities;
+    session->state = SESSION_OPEN;
+    ask_all(session);
+}
+
+/* It is a newer server, and this is its error. */
+static bool is_final(const struct mcp_answer *given)
+{
+    return given->fault == MCP_FAULT_HTTP
+               ? !given->code /* it was not reached */
+               : given->error && mcp_error_is_stateless(given->code) &&
+                     !mcp_error_offers_session(given->error);
+}
+
+static void take_discovered(void *arg, const struct mcp_answer *given)
+{
+    struct mcp_session *session = arg;
+    json_t *capabilities = json_object_get(given->result, "capabilities");
+
+    session->opening = NULL;
+    loop_timer_stop(session->options.loop, &session->asking);
+    if (!given->fault && mcp_discovers_stateless(given->result)) {
+        know(session, mcp_known_stateless(capabilities));
+        open_stateless(session, json_incref(capabilities));
+        return;
+    }
+    be_older(session);
+    if (given->fault && is_final(given))
+        fail_opening(session, given);
+    else
+        initialize(session);
+}
+
+static void asking_fired(struct loop_timer *timer)
+{
+    struct mcp_session *session = CONTAINER_OF(timer, struct mcp_session, asking);
+
+    mcp_exchange_cancel(TAKE(session->opening));
+    be_older(session);
+    initialize(session);
+}
+
+static void discover(struct mcp_session *session)
+{
+    static const char method[] = "server/discover";
+    json_auto_t *params = json_build("{s:o}", "_meta", mcp_stateless_meta());
+    json_int_t id = ++session->last_id;
+
+    be_stateless(session);
+    loop_timer_start(session->options.loop, &session->asking,
+                     clock_mono_ns() + session->options.discover_ns);
+    session->opening = mcp_send_ask(session, &(struct mcp_repeated){.method = method},
+                                    &(struct mcp_ask){
+                                        .id = id,
+                                        .text = mcp_request_text(id, method, params),
+                                        .on_done = take_discovered,
+                                        .arg = session,
+                                    });
 }
 
 void mcp_session_open(struct mcp_session *session)
 {
+    struct mcp_known known = mcp_known_find(session->options.url, clock_mono_ns());
+
     session->state = SESSION_OPENING;
-    session->id[0] = session->version[0] = '\0';
-    if (session->older)
+    session->assumed = known.era != MCP_ERA_UNKNOWN;
+    session->id[0] = '\0';
+    be_older(session);
+    session->older = session->older || known.era == MCP_ERA_STREAM;
+    if (session->older) {
         open_stream(session);
-    else
+    } else if (known.era == MCP_ERA_SESSION) {
         initialize(session);
+    } else if (known.era == MCP_ERA_STATELESS) {
+        be_stateless(session);
+        open_stateless(session, mcp_known_capabilities(known));
+    } else {
+        discover(session);
+    }
 }
 
 /* ---- The older transport ---- */
@@ -247,6 +369,8 @@ static void take_stream_end(void *arg, const struct mcp_answer *why)
     session->stream = NULL;
     first.text = text;
     mcp_session_stop_opening(session);
+    if (opening && begins_anew(session, why))
+        return;
     if (opening)
         fail_all(session, session->older || why->fault == MCP_FAULT_PROTOCOL ? why : &first);
     else
@@ -273,6 +397,7 @@ struct mcp_session *mcp_session_new(const struct mcp_session_options *options)
     session->options.authorization = mem_strdup(options->authorization);
     session->options.headers =
         json_is_object(options->headers) ? json_deep_copy(options->headers) : NULL;
+    session->asking.fire = asking_fired;
     return session;
 }
 

@@ -32,9 +32,13 @@ struct mcp_question {
     json_t *gathered;                  /* listed so far */
     char *cursor;                      /* of the next page */
     unsigned pages;
+    json_t *lines; /* headers that repeat arguments of the call; NULL: none */
+    json_t *state; /* of the server, which wants the call again with it; or NULL */
+    unsigned rounds;
     json_int_t id;                 /* of the latest request */
     unsigned generation;           /* of the session that it went through */
     struct mcp_exchange *exchange; /* NULL while it waits for the session */
+    bool stateless;                /* how it was asked last */
     bool repeated;                 /* after a lost session; once is the limit */
     struct loop_timer deadline;
     mcp_answered *answered;
@@ -45,6 +49,9 @@ struct mcp_question {
 struct mcp_session {
     struct mcp_session_options options; /* with copies of strings and headers */
     enum session_state state;
+    bool stateless;           /* it speaks 2026-07-28, or is being asked whether it does */
+    bool assumed;             /* what it speaks is known from an earlier session */
+    struct loop_timer asking; /* for server/discover */
     char id[MCP_SESSION_LIMIT + 1]; /* "": the server has no sessions */
     char version[16];
     json_t *capabilities; /* of the server; NULL before initialize */
@@ -83,8 +90,15 @@ struct http_call *mcp_send_request(struct mcp_session *session, const char *meth
                                    void (*on_done)(void *, enum err_code, const struct err *));
 /* The same, without a callback. */
 void mcp_send_and_forget(struct mcp_session *session, const char *method, char *text);
+/* What the headers of a stateless request repeat. */
+struct mcp_repeated {
+    const char *method;
+    const char *name;    /* of the tool or prompt, or the URI of the resource; NULL: none */
+    const json_t *lines; /* mcp_param_lines(); or NULL */
+};
 /* Fills in the URL, headers and limits of `what`. */
-struct mcp_exchange *mcp_send_ask(struct mcp_session *session, struct mcp_ask *what);
+struct mcp_exchange *mcp_send_ask(struct mcp_session *session,
+                                  const struct mcp_repeated *repeated, struct mcp_ask *what);
 /* The same, for the stream of the older transport; the callbacks get the session. */
 struct mcp_stream *mcp_send_for_stream(struct mcp_session *session,
                                        struct mcp_stream_options *what);

@@ -27,6 +27,7 @@
 #include "core/base/json.h"
 #include "core/base/mem.h"
 #include "core/domain/notes.h"
+#include "core/mcp/mcp_header.h"
 
 #define HASH_SUFFIX ((size_t)9) /* "_" and eight digits */
 
@@ -130,13 +131,14 @@ bool mcp_schema_is_fit(const json_t *schema)
     return strlen(text) <= MCP_SCHEMA_LIMIT;
 }
 
-/* The annotations that MCP defines, with their types: booleans, and a title. */
+/* The annotations that MCP defines, with their types: booleans, and a title, which newer servers have beside
+ * the annotations. */
 static json_t *annotations_of(const json_t *tool)
 {
     static const char *const hints[] = {"readOnlyHint", "destructiveHint", "idempotentHint",
                                         "openWorldHint"};
     const json_t *given = json_object_get(tool, "annotations");
-    const char *title = json_get_string(given, "title", NULL);
+    const char *title = json_get_string(tool, "title", json_get_string(given, "title", NULL));
     json_t *kept = json_object();
 
     for (size_t i = 0; i < COUNT_OF(hints); i++) {
@@ -190,7 +192,7 @@ static json_t *read_tool(const json_t *given)
     AUTO_FREE char *fit = NULL;
     json_t *tool;
 
-    if (!name || !mcp_schema_is_fit(schema))
+    if (!name || !mcp_schema_is_fit(schema) || !mcp_marks_are_fit(schema))
         return NULL;
     fit = mcp_name_is_fit(name) ? mem_strdup(name) : fit_name(name);
     tool = json_build("{s:s, s:s, s:O, s:o}", "name", fit, "description", description,

@@ -17,6 +17,7 @@
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "core/base/clock.h"
 #include "core/base/fault.h"
@@ -44,6 +45,7 @@ struct http_call {
     char *url;
     char *method;
     enum call_state state;
+    off_t sent_to; /* of a spooled body */
     bool head_reported;
     bool is_compressed; /* the answer; it is not read */
     bool is_deferred;   /* in the list of deferred calls */
@@ -67,6 +69,14 @@ struct http_body *http_body_new(char *bytes, size_t length)
     return body;
 }
 
+struct http_body *http_body_new_spooled(struct spool *spool)
+{
+    struct http_body *body = http_body_new(NULL, (size_t)spool->size);
+
+    body->spool = spool;
+    return body;
+}
+
 struct http_body *http_body_hold(struct http_body *body)
 {
     body->holders++;
@@ -78,6 +88,7 @@ void http_body_drop(struct http_body *body)
     if (!body || --body->holders)
         return;
     free(body->bytes);
+    spool_close(body->spool);
     free(body);
 }
 
@@ -314,12 +325,38 @@ static void drop_sent_body(struct http_call *call)
     curl_off_t sent = 0;
 
     (void)curl_easy_getinfo(call->transfer.easy, CURLINFO_SIZE_UPLOAD_T, &sent);
-    if (!call->request.body || sent < (curl_off_t)call->request.body->length)
+    if (!call->request.body || call->request.body->spool ||
+        sent < (curl_off_t)call->request.body->length)
         return;
     if (curl_easy_setopt(call->transfer.easy, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)0) ||
         curl_easy_setopt(call->transfer.easy, CURLOPT_POSTFIELDS, ""))
         return; /* libcurl may still read the bytes */
     http_body_drop(TAKE(call->request.body));
+}
+
+/* The next bytes of a spooled body. */
+static size_t read_spool(char *bytes, size_t unit, size_t count, void *arg)
+{
+    struct http_call *call = arg;
+    ssize_t size = FAULT("http.spool") ? -1
+                                       : pread(call->request.body->spool->fd, bytes,
+                                               unit * count, call->sent_to);
+
+    if (size < 0 || call->state == CALL_CANCELLED)
+        return CURL_READFUNC_ABORT;
+    call->sent_to += size;
+    return (size_t)size;
+}
+
+/* A request on a connection that had just been closed is sent again, from its beginning. */
+static int seek_spool(void *arg, curl_off_t offset, int origin)
+{
+    struct http_call *call = arg;
+
+    if (origin != SEEK_SET)
+        return CURL_SEEKFUNC_CANTSEEK;
+    call->sent_to = offset;
+    return CURL_SEEKFUNC_OK;
 }
 
 static bool has_encoding(const struct http_call *call)
@@ -490,7 +527,10 @@ static CURLcode set_method(struct http_call *call)
         method_is(call, "PATCH")) {
         TRY_SETOPT(easy, CURLOPT_POSTFIELDSIZE_LARGE,
                    (curl_off_t)(request->body ? request->body->length : 0));
-        TRY_SETOPT(easy, CURLOPT_POSTFIELDS, request->body ? request->body->bytes : "");
+        if (request->body && request->body->spool)
+            TRY_SETOPT(easy, CURLOPT_POST, 1L);
+        else
+            TRY_SETOPT(easy, CURLOPT_POSTFIELDS, request->body ? request->body->bytes : "");
     }
     if (method_is(call, "HEAD"))
         TRY_SETOPT(easy, CURLOPT_NOBODY, 1L);
@@ -537,6 +577,10 @@ static CURLcode set_callbacks(struct http_call *call)
     TRY_SETOPT(easy, CURLOPT_HEADERDATA, call);
     TRY_SETOPT(easy, CURLOPT_WRITEFUNCTION, take_body);
     TRY_SETOPT(easy, CURLOPT_WRITEDATA, call);
+    TRY_SETOPT(easy, CURLOPT_READFUNCTION, read_spool);
+    TRY_SETOPT(easy, CURLOPT_READDATA, call);
+    TRY_SETOPT(easy, CURLOPT_SEEKFUNCTION, seek_spool);
+    TRY_SETOPT(easy, CURLOPT_SEEKDATA, call);
     return CURLE_OK;
 }
 

@@ -6,6 +6,7 @@
 #include <stdint.h>
 
 #include "core/base/err.h"
+#include "core/base/spool.h"
 #include "core/net/egress.h"
 #include "core/net/loop.h"
 
@@ -53,12 +54,16 @@ struct http_head {
  * conversation. So they are counted instead of copied: the last release frees them. One loop's. */
 struct http_body {
     char *bytes;
+    struct spool *spool; /* instead of bytes; or NULL */
     size_t length;
     unsigned holders;
 };
 
 struct http_body *http_body_new(char *bytes, size_t length); /* takes; held by the caller */
-struct http_body *http_body_hold(struct http_body *body);    /* returns it */
+/* The bytes of a file, of any size. Takes. The file is read on the loop while it is sent: from the page
+ * cache, if it was written just now. */
+struct http_body *http_body_new_spooled(struct spool *spool);
+struct http_body *http_body_hold(struct http_body *body); /* returns it */
 void http_body_drop(struct http_body *body);
 
 struct http_request {

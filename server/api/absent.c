@@ -24,7 +24,6 @@ const struct absent_route absent_routes[] = {
     {NULL,     "/v1/decisions"},
     {NULL,     "/v1/embeddings"},
     {NULL,     "/v1/evals"},
-    {NULL,     "/v1/files"},
     {NULL,     "/v1/fine_tuning"},
     {NULL,     "/v1/images"},
     {NULL,     "/v1/live"},

@@ -15,6 +15,7 @@
 endpoint_fn api_health, api_ready, api_metrics; /* api/health.c */
 endpoint_fn api_model_list, api_model_get;      /* api/models.c */
 endpoint_fn api_pass_through;                   /* api/pass_through.c */
+endpoint_fn api_pass_form;                      /* api/pass_form.c */
 endpoint_fn api_assistant_list, api_assistant_create,
     api_assistant_get; /* assistants/assistants.c */
 endpoint_fn api_assistant_modify, api_assistant_delete;
@@ -37,6 +38,9 @@ endpoint_fn api_conversation_create, api_conversation_get; /* responses/conversa
 endpoint_fn api_conversation_modify, api_conversation_delete;
 endpoint_fn api_conversation_item_list, api_conversation_item_create;
 endpoint_fn api_conversation_item_get, api_conversation_item_delete;
+endpoint_fn api_file_create;                                 /* files/file_create.c */
+endpoint_fn api_file_list, api_file_get, api_file_delete;    /* files/files.c */
+endpoint_fn api_file_content;                                /* files/file_content.c */
 endpoint_fn api_tool_list;                                   /* runnel/tools.c */
 endpoint_fn api_skill_create, api_skill_list, api_skill_get; /* responses/skills.c */
 endpoint_fn api_skill_content, api_skill_delete;

@@ -7,7 +7,8 @@
  * request, stores nothing, and returns the upstream's status, content type and bytes. The body is
  * forwarded as the client sent it, not built again from its JSON: a parameter that this server does
  * not know must reach the upstream unchanged. All endpoints are one function. They differ only in
- * their path, and in the model that OpenAI takes when a request names none.
+ * their path, and in the model that OpenAI takes when a request names none. Forms come here through
+ * pass_form.c.
  *
  *   worker   api_pass_through(): finds the upstream, makes the pass, suspends the request
  *   loop     start_pass(): the operator's hook if there is one, then the upstream call
@@ -42,6 +43,7 @@
 #include "core/run/engine/engine.h"
 #include "core/run/turn/before_send.h"
 #include "server/api/api.h"
+#include "server/api/pass.h"
 #include "server/api/pass_texts.h"
 #include "server/api/upstream_call.h"
 #include "server/complaint.h"
@@ -68,6 +70,8 @@ struct pass {
     struct loop_task start, stream_ready, request_done, hook_done;
     char *request; /* the body as the client sent it; NULL if the hook must see it first */
     size_t request_length;
+    struct spool *spooled; /* instead of `request`: a form, with its Content-Type */
+    char *spooled_type;
 
     /* For the operator's hook, which may change or refuse texts before a model gets them. */
     struct before_send *hook;
@@ -96,6 +100,8 @@ static void free_if_over(struct pass *pass)
     if (pass->call || pass->sink || pass->in_hook || !pass->request_is_done)
         return;
     free(pass->request);
+    spool_close(pass->spooled);
+    free(pass->spooled_type);
     json_decref(pass->parsed);
     json_decref(pass->outgoing.messages);
     buf_clear(&pass->body);
@@ -361,6 +367,8 @@ static void call_upstream(struct pass *pass)
         .path = pass->path,
         .body = TAKE(pass->request),
         .body_length = pass->request_length,
+        .spool = TAKE(pass->spooled),
+        .type = pass->spooled_type,
         .timeouts = pass->upstream->timeouts,
         .on_head = on_head,
         .on_data = on_data,
@@ -425,6 +433,8 @@ static const struct {
 } defaults[] = {
     {"/v1/moderations", "omni-moderation-latest"},
     {"/v1/images/generations", "dall-e-2"},
+    {"/v1/images/edits", "dall-e-2"},
+    {"/v1/images/variations", "dall-e-2"},
 };
 
 static const char *default_model(const char *path)
@@ -435,13 +445,13 @@ static const char *default_model(const char *path)
     return NULL;
 }
 
-static enum err_code find_upstream(struct request *request,
-                                   const struct model_upstream **ret_upstream, struct err *err)
+enum err_code pass_find_upstream(const struct request *request, const json_t *body,
+                                 const struct model_upstream **ret_upstream, struct err *err)
 {
     const struct config *config = request_server(request)->config;
     const char *model = default_model(request_path(request));
-    enum err_code rc = param_string(request_json(request), "", "model",
-                                    model ? PARAM_OPTIONAL : PARAM_REQUIRED, 256, &model, err);
+    enum err_code rc = param_string(body, "", "model", model ? PARAM_OPTIONAL : PARAM_REQUIRED,
+                                    256, &model, err);
 
     if (rc)
         return rc;
@@ -482,33 +492,55 @@ static enum err_code take_request(struct pass *pass, struct request *request, st
     return rc;
 }
 
-enum err_code api_pass_through(struct request *request, struct err *err)
+static struct pass *pass_new(const struct request *request,
+                             const struct model_upstream *upstream)
 {
-    const struct model_upstream *upstream = NULL;
-    struct request_later later = {.resume = answer, .drop = dropped};
-    AUTO_FREE struct pass *pass = NULL;
-    bool stream = false; /* looked at by the upstream */
-    enum err_code rc = find_upstream(request, &upstream, err);
+    struct pass *pass = mem_new(struct pass);
 
-    if (!rc)
-        rc = param_bool(request_json(request), "", "stream", &stream, err);
-    if (rc)
-        return rc;
-    pass = mem_new(struct pass);
     pass->loop = engine_any_loop(request_server(request)->engine);
     pass->upstream = upstream;
     pass->path = request_path(request) + strlen("/v1");
-    rc = take_request(pass, request, err);
-    if (rc)
-        return rc;
     pass->outgoing.done = post_hook_done;
     pass->start.run = start_pass;
     pass->hook_done.run = hook_done;
     pass->stream_ready.run = stream_ready;
     pass->request_done.run = request_done;
-    later.arg = pass;
+    return pass;
+}
+
+/* From here on the pass is the loop's. */
+static void suspend(struct request *request, struct pass *pass)
+{
+    const struct request_later later = {.resume = answer, .drop = dropped, .arg = pass};
+
     pass->sink = request_wait_then(request, pass->loop, &later);
     loop_post(pass->loop, &pass->start);
-    pass = NULL; /* it is the loop's */
-    return ERR_OK;
+}
+
+void pass_form(struct request *request, const struct model_upstream *upstream,
+               struct spool *form)
+{
+    struct pass *pass = pass_new(request, upstream);
+
+    pass->spooled = form;
+    pass->spooled_type = mem_strdup(request_header(request, "content-type"));
+    suspend(request, pass);
+}
+
+enum err_code api_pass_through(struct request *request, struct err *err)
+{
+    const struct model_upstream *upstream = NULL;
+    AUTO_FREE struct pass *pass = NULL;
+    bool stream = false; /* looked at by the upstream */
+    enum err_code rc = pass_find_upstream(request, request_json(request), &upstream, err);
+
+    if (!rc)
+        rc = param_bool(request_json(request), "", "stream", &stream, err);
+    if (rc)
+        return rc;
+    pass = pass_new(request, upstream);
+    rc = take_request(pass, request, err);
+    if (!rc)
+        suspend(request, TAKE(pass));
+    return rc;
 }

@@ -39,6 +39,14 @@ enum err_code param_page(const struct request *request, struct page *ret_page, s
                             ret_page, err);
 }
 
+enum err_code param_page_of(const struct request *request, int most, struct page *ret_page,
+                            struct err *err)
+{
+    return param_page_parse_of(request_query(request, "limit"), request_query(request, "order"),
+                               request_query(request, "after"),
+                               request_query(request, "before"), most, ret_page, err);
+}
+
 enum err_code param_starting_after(const struct request *request, int64_t *ret_first,
                                    struct err *err)
 {

@@ -27,6 +27,10 @@ enum err_code param_query_unknown(const struct request *request, const char *con
 enum err_code param_page(const struct request *request, struct page *ret_page,
                          struct err *err) MUST_CHECK;
 
+/* The same for a list whose pages have up to `most` rows, and that many by default. */
+enum err_code param_page_of(const struct request *request, int most, struct page *ret_page,
+                            struct err *err) MUST_CHECK;
+
 /* The number of the first event that a client wants when it joins a stream again: one more than
  * starting_after or, if that is missing, than the header Last-Event-ID. The latter is what browsers
  * send by themselves when a connection breaks. */

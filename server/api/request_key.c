@@ -21,12 +21,16 @@
 #include "server/complaint.h"
 
 /* A method and a target have no line feed, so the line feeds separate the three parts. */
-static void hash_request(const struct request *request, unsigned char ret_hash[32])
+static void hash_request(const struct request *request, const char *digest,
+                         unsigned char ret_hash[32])
 {
     AUTO_BUF text = {0};
 
     buf_addf(&text, "%s\n%s\n", request_method(request), request_target(request));
-    json_add_text(&text, request_json(request));
+    if (digest)
+        buf_add_text(&text, digest);
+    else
+        json_add_text(&text, request_json(request));
     sha256_text(text.data, ret_hash);
 }
 
@@ -50,19 +54,32 @@ static enum err_code check_key(const char *key, struct err *err)
     return ERR_OK;
 }
 
-enum err_code request_key(const struct request *request, struct idempotency *ret_idempotency,
-                          struct err *err)
+/* Without a digest the body is its JSON. */
+static enum err_code read_key(const struct request *request, const char *digest,
+                              struct idempotency *ret_idempotency, struct err *err)
 {
     const char *key = request_header(request, "Idempotency-Key");
     enum err_code rc;
 
-    ret_idempotency->key = "";
+    *ret_idempotency = (struct idempotency){.key = ""};
     if (!key)
         return ERR_OK;
     rc = check_key(key, err);
     if (rc)
         return rc;
     ret_idempotency->key = key;
-    hash_request(request, ret_idempotency->hash);
+    hash_request(request, digest, ret_idempotency->hash);
     return ERR_OK;
+}
+
+enum err_code request_key(const struct request *request, struct idempotency *ret_idempotency,
+                          struct err *err)
+{
+    return read_key(request, NULL, ret_idempotency, err);
+}
+
+enum err_code request_key_streamed(const struct request *request, const char *digest,
+                                   struct idempotency *ret_idempotency, struct err *err)
+{
+    return read_key(request, digest, ret_idempotency, err);
 }

@@ -18,4 +18,10 @@
 enum err_code request_key(const struct request *request, struct idempotency *ret_idempotency,
                           struct err *err) MUST_CHECK;
 
+/* The same for a request whose body was taken as it arrived: `digest` is a text that is equal for equal
+ * bodies. */
+enum err_code request_key_streamed(const struct request *request, const char *digest,
+                                   struct idempotency *ret_idempotency,
+                                   struct err *err) MUST_CHECK;
+
 #endif

@@ -32,6 +32,10 @@ const struct route routes[] = {
     {"POST",   "/v1/moderations",                                     api_pass_through,       "createModeration",       ROUTE_KEEP_BODY},
     {"POST",   "/v1/rerank",                                          api_pass_through,       "createRerank",           ROUTE_KEEP_BODY},
     {"POST",   "/v1/images/generations",                              api_pass_through,       "createImage",            ROUTE_KEEP_BODY},
+    {"POST",   "/v1/images/edits",                                    api_pass_form,          "createImageEdit",        ROUTE_STREAMED},
+    {"POST",   "/v1/images/variations",                               api_pass_form,          "createImageVariation",   ROUTE_STREAMED},
+    {"POST",   "/v1/audio/transcriptions",                            api_pass_form,          "createTranscription",    ROUTE_STREAMED},
+    {"POST",   "/v1/audio/translations",                              api_pass_form,          "createTranslation",      ROUTE_STREAMED},
     {"POST",   "/v1/audio/speech",                                    api_pass_through,       "createSpeech",           ROUTE_KEEP_BODY},
 
     {"GET",    "/v1/assistants",                                      api_assistant_list,     "listAssistants",         0},
@@ -79,6 +83,12 @@ const struct route routes[] = {
     {"DELETE", "/v1/responses/{response}",                            api_response_delete,    "deleteResponse",         0},
     {"POST",   "/v1/responses/{response}/cancel",                     api_response_cancel,    "cancelResponse",         ROUTE_BODY_OPTIONAL},
     {"GET",    "/v1/responses/{response}/input_items",                api_response_inputs,    "listInputItems",         0},
+
+    {"GET",    "/v1/files",                                           api_file_list,          "listFiles",              0},
+    {"POST",   "/v1/files",                                           api_file_create,        "createFile",             ROUTE_STREAMED},
+    {"GET",    "/v1/files/{file}",                                    api_file_get,           "retrieveFile",           0},
+    {"DELETE", "/v1/files/{file}",                                    api_file_delete,        "deleteFile",             0},
+    {"GET",    "/v1/files/{file}/content",                            api_file_content,       "downloadFile",           0},
 
     {"GET",    "/v1/skills",                                          api_skill_list,         "listSkills",             0},
     {"POST",   "/v1/skills",                                          api_skill_create,       "createSkill",            ROUTE_FORM},

@@ -8,13 +8,16 @@ struct http_call *upstream_call_start(struct loop *loop, const struct upstream_c
     AUTO_FREE char *url = mem_printf("%s%s", upstream->url, call->path);
     AUTO_FREE char *key =
         upstream->api_key ? mem_printf("Authorization: Bearer %s", upstream->api_key) : NULL;
+    AUTO_FREE char *type = call->spool ? mem_printf("Content-Type: %s", call->type) : NULL;
     const char *headers[3] = {0};
     size_t count = 0;
     struct http_request request = {
         .method = call->method,
         .url = url,
         .headers = headers,
-        .body = call->body ? http_body_new(call->body, call->body_length) : NULL,
+        .body = call->spool  ? http_body_new_spooled(call->spool)
+                : call->body ? http_body_new(call->body, call->body_length)
+                             : NULL,
         .timeouts = call->timeouts,
         .on_head = call->on_head,
         .on_data = call->on_data,
@@ -26,8 +29,8 @@ struct http_call *upstream_call_start(struct loop *loop, const struct upstream_c
 
     if (key)
         headers[count++] = key;
-    if (call->body)
-        headers[count++] = "Content-Type: application/json";
+    if (type || call->body)
+        headers[count++] = type ? type : "Content-Type: application/json";
     started = http_call_start(loop, &request);
     http_body_drop(request.body);
     return started;

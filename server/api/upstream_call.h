@@ -20,6 +20,8 @@ struct upstream_call {
     const char *path; /* appended to the upstream's URL: "/models" */
     char *body;       /* JSON; taken; NULL for no body */
     size_t body_length;
+    struct spool *spool;           /* instead of `body`; taken */
+    const char *type;              /* its Content-Type */
     struct http_timeouts timeouts; /* nanoseconds */
     /* The callbacks of http_client.h: on the loop, none after a cancel. */
     void (*on_head)(void *arg, const struct http_head *head);

@@ -71,6 +71,7 @@ struct setting {
 
 static const char *const unknown_words[] = {"ignore", "reject", NULL};
 static const char *const unavailable_words[] = {"skip", "reject", NULL};
+static const char *const storage_words[] = {"auto", "dir", "database", NULL};
 static const char *const history_words[] = {"native", "compact", NULL};
 static const char *const log_words[] = {"debug", "info", "warn", "error", "off", NULL};
 
@@ -89,6 +90,11 @@ static const struct setting settings[] = {
     {"upstream_api_key", KIND_TEXT, AT(upstream_api_key), NULL, 0, 0, NULL, "none", "its key"},
     {"api_key",          KIND_TEXT, AT(api_key),      NULL, 0, 0, NULL, "made once, kept in `data_dir/api_key`", "key of the default project, any text without blanks; stored hashed"},
     {"no_auth",          KIND_SWITCH, AT(no_auth),    "false", 0, 0, NULL, NULL, "no keys at all; only on a loopback address"},
+
+    {"file_storage",     KIND_WORD, AT(file_storage), "auto", 0, 0, storage_words, NULL, "where the bytes of new files lie: `dir`, `database`, or `auto`: `dir` with a private cluster, else `database`"},
+    {"files_dir",        KIND_TEXT, AT(files_dir), NULL, 0, 0, NULL, "`data_dir/files`", "the directory for `dir`; several servers may share one"},
+    {"max_file",         KIND_BYTES, AT(max_file), "536870912", 1024, 1048576 * MIB, NULL, NULL, "bytes of an uploaded file; beyond, 413"},
+    {"max_project_bytes", KIND_BYTES, AT(max_project_bytes), "0", 0, 1073741824 * MIB, NULL, NULL, "bytes of all files of a project; beyond, 400; 0 for no limit"},
 
     {"run_expiry",       KIND_SECONDS, AT(run_expiry),       "600",  1, 30 * DAY, NULL, NULL, "until an unfinished Assistants run expires"},
     {"response_timeout", KIND_SECONDS, AT(response_timeout), "3600", 1, 30 * DAY, NULL, NULL, "until a running response ends `failed`"},
@@ -114,10 +120,12 @@ static const struct setting settings[] = {
     {"websocket_memory", KIND_BYTES, AT(websocket_memory), "268435456", 0, 1048576 * MIB, NULL, NULL, "bytes of past responses that all WebSockets of this node remember"},
     {"websocket_workers", KIND_COUNT, AT(websocket_workers), "4", 1, 256, NULL, NULL, "threads that read what comes over WebSockets"},
     {"event_retention",  KIND_SECONDS, AT(event_retention), "86400", 1, 3650 * DAY, NULL, NULL, "log of a resumable run after its end"},
+    {"idempotency_grace", KIND_SECONDS, AT(idempotency_grace), "60", 0, DAY, NULL, NULL, "until a foreground response with an Idempotency-Key is cancelled that no client waits for"},
     {"lease_ttl",        KIND_SECONDS, AT(lease_ttl),       "15", 0.5, 3600, NULL, NULL, "until the runs of a node that fell silent are taken over"},
     {"drain_timeout",    KIND_SECONDS, AT(drain_timeout),   "25", 0, 3600, NULL, NULL, "on SIGTERM: how long streams and turns of the model may go on"},
 
     {"max_body",         KIND_BYTES, AT(max_body),   "10485760", 1024, 1024 * MIB, NULL, NULL, "bytes of a request body"},
+    {"max_form",         KIND_BYTES, AT(max_form),   "67108864", 1024, 1048576 * MIB, NULL, NULL, "bytes of a form that is passed through to a model; kept on disk meanwhile"},
     {"max_header",       KIND_BYTES, AT(max_header), "12288", 512, 12288, NULL, NULL, "bytes of request line and headers"},
     {"max_bodies",       KIND_BYTES, AT(max_bodies), "1073741824", 1024, 1048576 * MIB, NULL, NULL, "bytes of all bodies being read or worked on; beyond, 503"},
     {"header_timeout",   KIND_SECONDS, AT(header_timeout), "10", 0.05, 3600, NULL, NULL, "until the headers of a request must have come"},

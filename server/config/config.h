@@ -38,6 +38,12 @@ enum unknown_parameters {
     UNKNOWN_REJECT,
 };
 
+enum file_storage {
+    FILE_STORAGE_AUTO, /* by the database */
+    FILE_STORAGE_DIR,
+    FILE_STORAGE_DATABASE,
+};
+
 struct config {
     char *config; /* the file, or NULL */
     char *listen; /* "127.0.0.1:8080", "[::1]:8080" */
@@ -48,6 +54,8 @@ struct config {
     char *upstream_api_key;
     char *api_key; /* NULL: generated once and kept in data_dir */
     bool no_auth;
+    int file_storage; /* enum file_storage */
+    char *files_dir;  /* NULL: files, in data_dir */
 
     /* Seconds. */
     double run_expiry, response_timeout;
@@ -57,6 +65,7 @@ struct config {
     double sse_ping_interval;
     double stream_stall_timeout;
     double event_retention;
+    double idempotency_grace;
     double lease_ttl;
     double drain_timeout;
     double store_timeout;
@@ -67,7 +76,8 @@ struct config {
     unsigned max_connections, max_connections_per_ip, max_connection_requests;
     unsigned max_runs, max_runs_per_project, max_held_per_project, max_waiting_runs;
     unsigned max_rounds, max_calls, max_items;
-    size_t max_body, max_bodies, max_run_bytes, max_header, stream_buffer,
+    size_t max_file, max_project_bytes; /* 0: no limit */
+    size_t max_body, max_form, max_bodies, max_run_bytes, max_header, stream_buffer,
         stream_buffers; /* bytes */
     unsigned websocket_lanes, websocket_workers;
     size_t websocket_memory; /* bytes */

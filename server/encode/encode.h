@@ -55,6 +55,7 @@ json_t *encode_item(const struct item_row *row);
 /* conv_X, the id in Responses, for thread_X. */
 void encode_conversation_id(const char *thread_id, char ret_id[ID_SIZE]);
 
+json_t *encode_file(const struct file_row *row);
 json_t *encode_deleted(const char *id, const char *object);
 /* {"object":"list","data":...,"first_id","last_id","has_more"}; takes the array. */
 json_t *encode_list(json_t *data, bool has_more);

@@ -148,6 +148,16 @@ static void set_service_tier(json_t *object, const json_t *config, const struct 
     json_set_string(object, "service_tier", tier);
 }
 
+/* A client that names a response to compare with asks why its prompt was not in the cache. No upstream says. */
+static void set_cache_diagnostics(json_t *object, const json_t *config)
+{
+    const json_t *options = json_object_get(config, "prompt_cache_options");
+
+    if (!json_absent(json_object_get(options, "comparison_response_id")))
+        json_set(object, "prompt_cache_diagnostics",
+                 json_build("{s:s}", "type", "unavailable"));
+}
+
 static void set_response_config(json_t *object, const json_t *config)
 {
     /* clang-format off */
@@ -177,8 +187,10 @@ static void set_response_config(json_t *object, const json_t *config)
     json_set(object, "text", response_text(config));
     json_set(object, "tools", response_tools(json_object_get(config, "tools")));
     field_hide_secrets(object);
+    field_copy_present(object, config, "access_programs");
     field_copy_present(object, config, "prompt");
     field_copy_present(object, config, "prompt_cache_options");
+    set_cache_diagnostics(object, config);
     field_set_unavailable(object, config);
 }
 

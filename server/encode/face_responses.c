@@ -103,21 +103,21 @@ static const struct {
 };
 /* clang-format on */
 
-static const struct failure *failure_of(const struct run *run)
+static const struct failure *failure_of(enum err_code kind)
 {
     size_t i = 0;
 
-    while (i + 1 < COUNT_OF(failures) && failures[i].kind != run->failure)
+    while (i + 1 < COUNT_OF(failures) && failures[i].kind != kind)
         i++;
     return &failures[i];
 }
 
 /* The error as it is in an envelope: {"message", "type", "param", "code"}. */
-static json_t *failure_object(const struct run *run)
+static json_t *failure_object(const struct run_row *row, enum err_code kind)
 {
-    json_auto_t *error = encode_response_error(&run->row);
+    json_auto_t *error = encode_response_error(row);
     const char *code = json_get_string(error, "code", "server_error");
-    const char *type = failure_of(run)->type;
+    const char *type = failure_of(kind)->type;
     const char *param = NULL;
 
     for (size_t i = 0; i < COUNT_OF(named_failures); i++) {
@@ -135,7 +135,7 @@ static json_t *failure_object(const struct run *run)
  * other, so both are there. */
 static void error_frame(const struct run *run, struct frames *frames)
 {
-    json_t *object = failure_object(run);
+    json_t *object = failure_object(&run->row, run->failure);
 
     frame(frames, "error",
           json_build("{s:O, s:O, s:O, s:o}", "code", json_object_get(object, "code"), "message",
@@ -521,11 +521,33 @@ static void add_retry_after(struct sink_answer *answer, uint64_t wait_ns)
 
 /* SDKs send a request again after 429 and 500. That cannot help without a quota, and would do a second time
  * what a tool has begun to do. */
-static bool is_worth_a_retry(const struct run *run)
+static void fill_failure(const struct run_row *row, enum err_code kind, unsigned calls,
+                         struct sink_answer *ret_answer)
 {
-    json_auto_t *error = encode_response_error(&run->row);
+    json_t *error = failure_object(row, kind);
 
-    return !run->chain.all_calls && strcmp(json_get_string(error, "code", ""), NO_QUOTA) != 0;
+    ret_answer->status = failure_of(kind)->http_status;
+    ret_answer->object = json_build("{s:o}", "error", error);
+    if (calls || strcmp(json_get_string(error, "code", ""), NO_QUOTA) == 0)
+        add_header(ret_answer, "x-should-retry", "false");
+    if (row->flags & RUN_STORED)
+        add_header(ret_answer, "runnel-response-id", row->id);
+}
+
+/* The kind is not stored. The codes are those that core/run/turn/run_model.c gives to failures. */
+static enum err_code kind_of(const struct run_row *row)
+{
+    json_auto_t *error = encode_response_error(row);
+    const char *code = json_get_string(error, "code", "server_error");
+
+    if (strcmp(code, "rate_limit_exceeded") == 0 || strcmp(code, NO_QUOTA) == 0)
+        return ERR_LIMIT;
+    return strcmp(code, "server_error") == 0 ? ERR_UPSTREAM : ERR_INVALID;
+}
+
+void responses_failure(const struct run_row *row, struct sink_answer *ret_answer)
+{
+    fill_failure(row, kind_of(row), chain_calls_of(row->usage), ret_answer);
 }
 
 /* A failed response is an error for the client that waits for it. If it is stored, others can read it, and a
@@ -543,14 +565,9 @@ static void responses_answer(const struct run *run, struct sink_answer *ret_answ
         ret_answer->object = responses_object(run);
         return;
     }
-    ret_answer->status = failure_of(run)->http_status;
-    ret_answer->object = json_build("{s:o}", "error", failure_object(run));
     if (run->retry_after_ns)
         add_retry_after(ret_answer, run->retry_after_ns);
-    if (!is_worth_a_retry(run))
-        add_header(ret_answer, "x-should-retry", "false");
-    if (run->row.flags & RUN_STORED)
-        add_header(ret_answer, "runnel-response-id", run->row.id);
+    fill_failure(&run->row, run->failure, run->chain.all_calls, ret_answer);
 }
 
 /* All events of an item have its id. Two of them have a part, when it opens and when it closes. */

@@ -1,6 +1,8 @@
 #ifndef RUNNEL_SERVER_ENCODE_FACES_H
 #define RUNNEL_SERVER_ENCODE_FACES_H
 
+#include "core/domain/rows.h"
+#include "core/event/sink.h"
 #include "core/run/turn/face.h"
 
 /*
@@ -11,5 +13,9 @@
 extern const struct face
     assistants_face; /* face_assistants.c: thread.run.* and thread.message.* */
 extern const struct face responses_face; /* face_responses.c: response.* */
+
+/* The HTTP error for a client that waits for this response, which has failed and is stored: as
+ * responses_face answers while the run is in memory, without Retry-After. */
+void responses_failure(const struct run_row *row, struct sink_answer *ret_answer);
 
 #endif

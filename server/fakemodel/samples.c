@@ -324,6 +324,83 @@ static void speech_events(struct reply *reply, const struct prompt *prompt)
                          2 * words));
 }
 
+/* ---- what was said ---- */
+
+/* Nobody listens: the words say which file came. */
+static char *transcript(const struct prompt *prompt)
+{
+    const json_t *file = json_object_get(prompt->body, "file");
+
+    return mem_printf("A recording of %lld bytes: %s",
+                      (long long)json_get_int(file, "bytes", 0),
+                      json_get_string(file, "filename", "?"));
+}
+
+/* As if a second were 16,000 bytes. */
+static double seconds_of(const struct prompt *prompt)
+{
+    const json_t *file = json_object_get(prompt->body, "file");
+
+    return (double)json_get_int(file, "bytes", 0) / 16000;
+}
+
+static json_t *transcript_usage(const struct prompt *prompt)
+{
+    return json_build("{ss sI}", "type", "duration", "seconds",
+                      (json_int_t)ceil(seconds_of(prompt)));
+}
+
+static json_t *transcription(const struct prompt *prompt)
+{
+    AUTO_FREE char *text = transcript(prompt);
+    bool verbose =
+        strcmp(json_get_string(prompt->body, "response_format", ""), "verbose_json") == 0;
+
+    if (!verbose)
+        return json_build("{ss so}", "text", text, "usage", transcript_usage(prompt));
+    return json_build("{ss ss sf ss s[] so}", "task",
+                      strstr(prompt->path, "translations") ? "translate" : "transcribe",
+                      "language", "english", "duration", seconds_of(prompt), "text", text,
+                      "segments", "usage", transcript_usage(prompt));
+}
+
+/* The formats that are no JSON. */
+static bool transcript_bytes(struct reply *reply, const struct prompt *prompt)
+{
+    const char *format = json_get_string(prompt->body, "response_format", "json");
+    AUTO_FREE char *text = transcript(prompt);
+
+    if (strcmp(format, "text") == 0)
+        buf_addf(&reply->body, "%s\n", text);
+    else if (strcmp(format, "srt") == 0)
+        buf_addf(&reply->body, "1\n00:00:00,000 --> 00:00:01,000\n%s\n\n", text);
+    else if (strcmp(format, "vtt") == 0)
+        buf_addf(&reply->body, "WEBVTT\n\n00:00:00.000 --> 00:00:01.000\n%s\n\n", text);
+    else
+        return false;
+    reply->content_type = "text/plain; charset=utf-8";
+    return true;
+}
+
+static void transcript_events(struct reply *reply, const struct prompt *prompt)
+{
+    AUTO_FREE char *text = transcript(prompt);
+
+    for (const char *word = text; *word;) {
+        size_t length = strcspn(word, " ");
+        AUTO_FREE char *delta = mem_strndup(word, length + (word[length] == ' '));
+
+        add_event(reply, NULL,
+                  json_build("{ss ss}", "type", "transcript.text.delta", "delta", delta));
+        word += strlen(delta);
+    }
+    add_event(reply, NULL,
+              json_build("{ss ss s{ss sI sI sI}}", "type", "transcript.text.done", "text", text,
+                         "usage", "type", "tokens", "input_tokens", (json_int_t)1,
+                         "output_tokens", words_count(text), "total_tokens",
+                         1 + words_count(text)));
+}
+
 /* ---- which one ---- */
 
 /* clang-format off */
@@ -338,6 +415,10 @@ static const struct sample {
     {"/v1/moderations",        moderation, NULL,   NULL},
     {"/v1/images/generations", pictures,   NULL,   picture_events},
     {"/v1/audio/speech",       NULL,       speech, speech_events},
+    {"/v1/images/edits",       pictures,   NULL,   picture_events},
+    {"/v1/images/variations",  pictures,   NULL,   NULL},
+    {"/v1/audio/transcriptions", transcription, transcript_bytes, transcript_events},
+    {"/v1/audio/translations", transcription, transcript_bytes, NULL},
 };
 /* clang-format on */
 

@@ -24,6 +24,7 @@
 #include "server/fakemodel/reply.h"
 #include "server/fakemodel/rules.h"
 #include "server/fakemodel/script.h"
+#include "server/fakemodel/upload.h"
 
 /*
  * fakemodel/server.c -- connections, each with its thread, and the state that they share.
@@ -46,7 +47,7 @@
  * Nothing is stored. A test that kills this process loses its record.
  */
 
-#define UPSTREAM_BODY_LIMIT       ((size_t)32 << 20)
+#define UPSTREAM_BODY_LIMIT       ((size_t)80 << 20)
 #define UPSTREAM_CONNECTION_LIMIT 8192u
 #define UPSTREAM_HEAD_LIMIT       ((size_t)32 << 10)
 #define UPSTREAM_STACK_SIZE       ((size_t)256 << 10)
@@ -187,6 +188,8 @@ static struct script *take_script(struct exchange *exchange)
 
 static json_t *recorded_body(const struct buf *body, json_t *parsed)
 {
+    if (json_object_get(parsed, "sha256")) /* of a form: without its files */
+        return json_incref(parsed);
     if (body->length > RECORD_BODY_LIMIT)
         return json_integer((json_int_t)body->length);
     if (parsed)
@@ -428,6 +431,10 @@ static const struct endpoint {
     {"/v1/rerank",             PROMPT_OTHER,      "query"},
     {"/v1/images/generations", PROMPT_OTHER,      "prompt"},
     {"/v1/audio/speech",       PROMPT_OTHER,      "input"},
+    {"/v1/images/edits",       PROMPT_OTHER,      "image"},
+    {"/v1/images/variations",  PROMPT_OTHER,      "image"},
+    {"/v1/audio/transcriptions", PROMPT_OTHER,    "file"},
+    {"/v1/audio/translations", PROMPT_OTHER,      "file"},
 };
 /* clang-format on */
 
@@ -443,7 +450,8 @@ static bool has_words(const struct endpoint *endpoint, const json_t *body)
 {
     const json_t *words = json_object_get(body, endpoint->words);
 
-    return json_is_array(words) || (endpoint->dialect != PROMPT_CHAT && json_is_string(words));
+    return json_is_array(words) || json_is_object(words) ||
+           (endpoint->dialect != PROMPT_CHAT && json_is_string(words));
 }
 
 static enum MHD_Result serve_prompt(struct exchange *exchange, const struct endpoint *endpoint,
@@ -492,7 +500,9 @@ static enum MHD_Result serve_api(struct exchange *exchange, const char *method,
     const struct script *script = take_script(exchange);
     unsigned long number;
 
-    if (exchange->request.length &&
+    body = upload_read(json_string_value(json_object_get(headers, "content-type")),
+                       &exchange->request);
+    if (!body && exchange->request.length &&
         json_parse(exchange->request.data, exchange->request.length, &body, NULL))
         body = NULL;
     number = record_request(exchange, method, path, headers, body);

@@ -141,6 +141,7 @@ struct request {
     const char *content_type;
     char *answer;
     size_t answer_length;
+    struct body_source source; /* of request_answer_from(), until the library has it */
 
     struct stream *stream;       /* of request_stream() */
     struct wait *wait;           /* of request_wait() */

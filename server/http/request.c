@@ -40,8 +40,9 @@
 #include "server/http/websocket/handshake.h"
 #include "server/http/websocket/websocket.h"
 
-#define API_VERSION "2020-10-01" /* the header openai-version, as OpenAI's servers send it */
-#define RETRY_AFTER "1"          /* seconds; for answers that another try may change */
+#define API_VERSION  "2020-10-01" /* the header openai-version, as OpenAI's servers send it */
+#define SOURCE_PIECE ((size_t)64 << 10) /* bytes of one read of a body_source */
+#define RETRY_AFTER  "1"                /* seconds; for answers that another try may change */
 
 struct request *request_new(struct http *http, const char *target)
 {
@@ -327,10 +328,14 @@ enum err_code request_boundary(struct request *request, char **ret_boundary, str
 void request_drop_body(struct request *request)
 {
     struct body_taker taker = request->taker;
+    struct body_source source = request->source;
 
     request->taker = (struct body_taker){0};
     if (taker.drop)
         taker.drop(taker.arg);
+    request->source = (struct body_source){0};
+    if (source.drop)
+        source.drop(source.arg);
     json_decref(request->json);
     request->json = NULL;
     form_free(TAKE(request->form));
@@ -375,6 +380,15 @@ void request_answer_bytes(struct request *request, int status, const char *conte
     request->content_type = content_type;
     request->answer = body;
     request->answer_length = length;
+}
+
+void request_answer_from(struct request *request, int status, const char *content_type,
+                         const struct body_source *source)
+{
+    assert(!request->status);
+    request->status = status;
+    request->content_type = content_type;
+    request->source = *source;
 }
 
 void request_answer(struct request *request, int status, json_t *object)
@@ -516,6 +530,47 @@ static struct MHD_Response *bytes_response(struct request *request)
     return response;
 }
 
+static ssize_t read_source(void *arg, uint64_t at, char *bytes, size_t size)
+{
+    struct body_source *source = arg;
+    size_t got = 0;
+    struct err err;
+
+    if (source->read(source->arg, at, bytes, size, &got, &err)) {
+        log_error("an answer was cut off: %s", err.text);
+        return MHD_CONTENT_READER_END_WITH_ERROR;
+    }
+    return (ssize_t)got;
+}
+
+static void drop_source(void *arg)
+{
+    struct body_source *source = arg;
+
+    source->drop(source->arg);
+    free(source);
+}
+
+/* The source is the library's from here on. Nothing is read for an answer without bytes. */
+static struct MHD_Response *source_response(struct request *request)
+{
+    struct body_source *source = mem_new(struct body_source);
+    struct MHD_Response *response;
+
+    *source = request->source;
+    response = MHD_create_response_from_callback(source->size, SOURCE_PIECE, read_source,
+                                                 source, drop_source);
+    if (!response) {
+        free(source);
+        return NULL;
+    }
+    request->source = (struct body_source){0};
+    if (is_last(request))
+        add(response, "Connection", "close");
+    add(response, "Content-Type", request->content_type);
+    return response;
+}
+
 static struct MHD_Response *stream_response(struct request *request)
 {
     struct MHD_Response *response = sse_stream_response(request->stream, is_last(request));
@@ -544,6 +599,8 @@ static struct MHD_Response *make_body(struct request *request)
         return stream_response(request);
     if (request->websocket)
         return MHD_create_response_for_upgrade(upgraded, NULL);
+    if (request->source.read)
+        return source_response(request);
     return bytes_response(request);
 }
 

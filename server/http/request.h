@@ -139,6 +139,24 @@ void request_answer(struct request *request, int status, json_t *object);
 void request_answer_bytes(struct request *request, int status, const char *content_type,
                           char *body, size_t length);
 
+/*
+ * An answer whose bytes are read when the client takes them. read() is called on the worker of the connection, for
+ * `size` bytes from byte `at` of the answer, and gives at least one of them. It may block on the store or a disk for a
+ * moment. If it fails, which is logged, the connection is cut: the client sees that the end is missing.
+ * drop() is called exactly once, in any case last.
+ */
+struct body_source {
+    uint64_t size;
+    enum err_code (*read)(void *arg, uint64_t at, void *ret_bytes, size_t size, size_t *ret_got,
+                          struct err *err);
+    void (*drop)(void *arg);
+    void *arg;
+};
+
+/* `source` is copied. */
+void request_answer_from(struct request *request, int status, const char *content_type,
+                         const struct body_source *source);
+
 /* Makes the answer a stream of events, written by `loop`. See server/http/stream/sse.h. */
 struct sink *request_stream(struct request *request, struct loop *loop);
 

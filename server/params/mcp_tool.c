@@ -162,10 +162,10 @@ static enum err_code check_authorization(const json_t *tool, const char *path, s
     return check_line(token, param_key(path, "authorization").text, err);
 }
 
-/* What a remote server has beside its tools. */
+/* What a remote server has beside its tools, and whether the model gets a text about them. */
 static enum err_code check_extras(const json_t *tool, const char *path, struct err *err)
 {
-    static const char *const known[] = {"resources", "prompts", NULL};
+    static const char *const known[] = {"resources", "prompts", "rules", NULL};
     struct param_path at = param_key(path, "runnel");
     json_t *extras = NULL;
     bool wanted = false;

@@ -640,7 +640,7 @@ enum err_code param_conversation_id(const char *id, const char *param,
 
 /* A query parameter is text, so the type is checked here. strtol() would also accept leading blanks and
  * a plus, which is a blank that the client forgot to escape. */
-static enum err_code page_limit(const char *text, struct page *page, struct err *err)
+static enum err_code page_limit(const char *text, int most, struct page *page, struct err *err)
 {
     char *end;
     long limit;
@@ -655,8 +655,8 @@ static enum err_code page_limit(const char *text, struct page *page, struct err 
                            "instead.");
     if (limit < 0)
         return out_of_range(err, "limit", INTEGER, BELOW, 0, (double)limit);
-    if (limit > PAGE_LIMIT_MAX)
-        return out_of_range(err, "limit", INTEGER, ABOVE, PAGE_LIMIT_MAX, (double)limit);
+    if (limit > most)
+        return out_of_range(err, "limit", INTEGER, ABOVE, most, (double)limit);
     page->limit = (int)limit;
     return ERR_OK;
 }
@@ -691,13 +691,14 @@ static enum err_code page_cursor(const char *text, const char *param, char ret_i
     return ERR_OK;
 }
 
-enum err_code param_page_parse(const char *limit, const char *order, const char *after,
-                               const char *before, struct page *ret_page, struct err *err)
+static enum err_code parse_page(const char *limit, const char *order, const char *after,
+                                const char *before, int usual, int most, struct page *ret_page,
+                                struct err *err)
 {
-    struct page page = {.limit = PAGE_LIMIT_DEFAULT};
+    struct page page = {.limit = usual};
     enum err_code rc;
 
-    rc = page_limit(limit, &page, err);
+    rc = page_limit(limit, most, &page, err);
     if (!rc)
         rc = page_order(order, &page, err);
     if (!rc)
@@ -707,4 +708,18 @@ enum err_code param_page_parse(const char *limit, const char *order, const char 
     if (!rc)
         *ret_page = page;
     return rc;
+}
+
+enum err_code param_page_parse(const char *limit, const char *order, const char *after,
+                               const char *before, struct page *ret_page, struct err *err)
+{
+    return parse_page(limit, order, after, before, PAGE_LIMIT_DEFAULT, PAGE_LIMIT_MAX, ret_page,
+                      err);
+}
+
+enum err_code param_page_parse_of(const char *limit, const char *order, const char *after,
+                                  const char *before, int most, struct page *ret_page,
+                                  struct err *err)
+{
+    return parse_page(limit, order, after, before, most, most, ret_page, err);
 }

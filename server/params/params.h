@@ -128,6 +128,11 @@ enum err_code param_page_parse(const char *limit, const char *order, const char 
                                const char *before, struct page *ret_page,
                                struct err *err) MUST_CHECK;
 
+/* The same for a list whose pages have up to `most` rows, and that many by default. */
+enum err_code param_page_parse_of(const char *limit, const char *order, const char *after,
+                                  const char *before, int most, struct page *ret_page,
+                                  struct err *err) MUST_CHECK;
+
 /* An id from the path or the body must have this server's form: "Invalid 'thread_id': 'abc'. Expected an
  * ID that begins with 'thread'." invalid_value. Whether the object exists is for the store to say. */
 enum err_code param_id(const char *id, const char *prefix, const char *param,

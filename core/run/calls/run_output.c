@@ -170,6 +170,17 @@ static void note_metadata(struct item *item, const json_t *fields)
         json_object_del(item->metadata, "metadata");
 }
 
+/* A person sees what the call says of itself, else what the tool is called. */
+static void note_title(const struct call *call, struct item *item, const char *title)
+{
+    bool has_title = json_object_get(item->metadata, "title");
+
+    if (title)
+        item_note(item, "title", title);
+    else if (!has_title && call->use)
+        item_note(item, "title", tool_use_title(call->use));
+}
+
 /* A change that follows the last event too soon is noted without an event: the item has it
  * when it closes. */
 static void take_metadata(struct run *run, struct call *call, const struct tool_output *output)
@@ -179,8 +190,8 @@ static void take_metadata(struct run *run, struct call *call, const struct tool_
 
     if (!item || item != run->items.open)
         return;
-    if (output->text)
-        item_note(item, "title", output->text);
+    if (output->text || json_object_size(output->fields))
+        note_title(call, item, output->text);
     note_metadata(item, output->fields);
     if (!item->metadata || (call->noted_ns && now - call->noted_ns < METADATA_INTERVAL_NS))
         return;
@@ -332,10 +343,11 @@ static void put_result(struct run *run, const struct call *call, enum call_statu
 /* ---- Notes of the item, its object `runnel` ---- */
 
 /* What the tool says about its work: a title for people, and metadata. */
-static void note_description(struct item *item, const struct tool_result *result)
+static void note_description(const struct call *call, struct item *item,
+                             const struct tool_result *result)
 {
-    if (result->title)
-        item_note(item, "title", result->title);
+    if (result->title || result->metadata)
+        note_title(call, item, result->title);
     if (result->metadata)
         note_metadata(item, result->metadata);
 }
@@ -362,7 +374,7 @@ static void note_result(struct item *item, const struct call *call,
     item_note(item, "status", status_name(call));
     if (call->status == CALL_FAILED && call->use)
         item_note(item, "error_phase", chain_phase_name(call->phase));
-    note_description(item, result);
+    note_description(call, item, result);
     attachments = tool_result_attachments(result);
     if (attachments)
         json_set(item->metadata, "attachments", attachments);
@@ -462,7 +474,7 @@ static void close_call(struct run *run, struct call *call, const struct tool_out
     }
     if (is_undone(call)) {
         note_undone(run, item, call, text);
-        note_description(item, &output->result);
+        note_description(call, item, &output->result);
         run_emit_stage(run, item, "failed", NULL);
         run_close_item(run, ITEM_INCOMPLETE);
         return;

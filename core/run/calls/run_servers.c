@@ -43,8 +43,9 @@
 #include "core/run/calls/run_calls.h"
 #include "core/run/catalog/tool_secrets.h"
 
-#define CONNECT_SECONDS 10
-#define LIST_SECONDS    30
+#define CONNECT_SECONDS  10
+#define DISCOVER_SECONDS 10
+#define LIST_SECONDS     30
 
 struct run_server {
     struct run *run;
@@ -101,6 +102,7 @@ static struct mcp_session *session_of(struct run_server *server)
             .headers = named ? named->headers : json_object_get(server->secrets, "headers"),
             .egress = named ? &named->egress : options->egress,
             .connect_ns = seconds(CONNECT_SECONDS),
+            .discover_ns = seconds(DISCOVER_SECONDS),
             .list_ns = seconds(LIST_SECONDS),
             .call_ns = seconds(options->tool_timeout_seconds),
         });
@@ -463,6 +465,7 @@ static const char *name_at_server(const struct tool_use *use)
 void run_call_server(struct run *run, struct call *call, const json_t *args)
 {
     struct run_server *server = server_of(run, call);
+    json_auto_t *schema = NULL;
     struct server_call *open;
 
     if (lost_secrets(server)) {
@@ -478,8 +481,10 @@ void run_call_server(struct run *run, struct call *call, const json_t *args)
                                  .run = run,
                                  .index = (unsigned)(call - run->calls.list)};
     run->remote.open_calls = open;
-    open->question = mcp_session_call(session_of(server), name_at_server(call->use),
-                                      call->use->extra, args, take_progress, take_result, open);
+    schema = tool_use_parameters(call->use);
+    open->question =
+        mcp_session_call(session_of(server), name_at_server(call->use), call->use->extra,
+                         schema, args, take_progress, take_result, open);
 }
 
 /* ---- The end ---- */

@@ -160,6 +160,7 @@ static enum err_code add_group(struct tool_set *set, json_t *entry, size_t index
                                struct err *err)
 {
     const char *url = json_get_string(entry, "server_url", "");
+    const json_t *wanted = mcp_extras_wanted(entry);
     char param[64];
     enum err_code rc;
 
@@ -167,7 +168,7 @@ static enum err_code add_group(struct tool_set *set, json_t *entry, size_t index
     if (!tool_registry_has_group(url + strlen(BUILTIN)))
         return err_refuse(err, ERR_INVALID, REASON_BAD_VALUE, param,
                           "Invalid value: there is no tool group '%s' on this server.", url);
-    if (json_object_size(mcp_extras_wanted(entry))) {
+    if (mcp_extra_is_wanted(wanted, "resources") || mcp_extra_is_wanted(wanted, "prompts")) {
         (void)snprintf(param, sizeof(param), "tools[%zu].runnel", index);
         return err_refuse(err, ERR_INVALID, REASON_BAD_VALUE, param,
                           "Invalid '%s': a group has neither resources nor prompts.", param);
@@ -312,9 +313,11 @@ static enum err_code add_mcp(struct tool_set *set, json_t *entry, size_t index, 
 static struct remote_tool *new_remote(const json_t *tool, char *name)
 {
     struct remote_tool *remote = mem_new(struct remote_tool);
+    const char *title = json_get_string(json_object_get(tool, "annotations"), "title", NULL);
 
     remote->name = mem_strdup(json_get_string(tool, "name", ""));
     remote->original = mem_strdup(mcp_tool_original_name(tool));
+    remote->title = title ? mcp_clean_description(title) : NULL;
     remote->description = mcp_clean_description(json_get_string(tool, "description", ""));
     remote->parameters = json_text(json_object_get(tool, "input_schema"));
     remote->handler.name = name;

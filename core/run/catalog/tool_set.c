@@ -29,6 +29,7 @@
 
 #include "core/base/json.h"
 #include "core/base/mem.h"
+#include "core/mcp/mcp_extra.h"
 #include "core/mcp/mcp_named.h"
 #include "core/mcp/mcp_tools.h"
 #include "core/run/catalog/tool_choice.h"
@@ -52,6 +53,7 @@ void tool_use_clear(struct tool_use *use)
     if (use->remote) {
         free(use->remote->name);
         free(use->remote->original);
+        free(use->remote->title);
         free(use->remote->description);
         free(use->remote->parameters);
         free(use->remote);
@@ -124,6 +126,20 @@ static bool offers(const struct tool_set *set, const struct tool_handler *handle
     return false;
 }
 
+/* An entry with {"runnel": {"rules": false}} has tools, and no text about them. */
+static bool wants_rules(const json_t *entry)
+{
+    return json_get_bool(mcp_extras_wanted(entry), "rules", true);
+}
+
+static bool has_silent(const struct tool_set *set, const struct tool_handler *handler)
+{
+    for (size_t i = 0; i < set->count; i++)
+        if (set->uses[i].handler == handler && !wants_rules(set->uses[i].entry))
+            return true;
+    return false;
+}
+
 /* What the request brings for the tools of a group, for example skills. Borrowed; NULL:
  * nothing. */
 static const json_t *entries_of(const struct tool_set *set, const char *name)
@@ -133,7 +149,7 @@ static const json_t *entries_of(const struct tool_set *set, const char *name)
     return group && group->entries ? group->entries(set->settings) : NULL;
 }
 
-/* The names of a group's tools that are offered, ends with NULL; the caller frees the array. */
+/* The names of a group's tools that the text is about, ends with NULL; the caller frees the array. */
 static const char **offered_names(const struct tool_set *set, const char *group)
 {
     const char **names = mem_new_array(const char *, set->count + 1);
@@ -141,7 +157,7 @@ static const char **offered_names(const struct tool_set *set, const char *group)
     size_t count = 0;
 
     for (size_t n = 0; (handler = tool_registry_member(group, n)); n++)
-        if (offers(set, handler))
+        if (offers(set, handler) && !has_silent(set, handler))
             names[count++] = handler->name;
     names[count] = NULL;
     return names;
@@ -151,7 +167,8 @@ static const char **offered_names(const struct tool_set *set, const char *group)
 static bool has_groups(const struct tool_set *set)
 {
     for (size_t i = 0; i < set->count; i++)
-        if (set->uses[i].handler->group && !set->uses[i].implied)
+        if (set->uses[i].handler->group && !set->uses[i].implied &&
+            wants_rules(set->uses[i].entry))
             return true;
     return false;
 }
@@ -211,7 +228,8 @@ static char *describe_servers(const json_t *tools, enum language language)
     json_array_foreach (tools, i, entry) {
         const char *description = description_of(entry);
 
-        if (strcmp(json_get_string(entry, "type", ""), "mcp") != 0 || !description)
+        if (strcmp(json_get_string(entry, "type", ""), "mcp") != 0 || !description ||
+            !wants_rules(entry))
             continue;
         servers[count++] = (struct rules_server){json_get_string(entry, "server_label", ""),
                                                  mcp_clean_description(description)};
@@ -323,6 +341,11 @@ bool tool_set_awaits(const struct tool_set *set, const json_t *choice)
     if (strcmp(json_get_string(choice, "type", ""), "mcp") != 0)
         return false;
     return label ? find_server(set, label) != NULL : set->server_count > 0;
+}
+
+const char *tool_use_title(const struct tool_use *use)
+{
+    return use->remote && use->remote->title ? use->remote->title : use->own;
 }
 
 bool tool_use_is_clients(const struct tool_use *use)

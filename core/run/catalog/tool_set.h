@@ -142,6 +142,9 @@ bool tool_set_has_server(const struct tool_set *set, const char *label);
 /* The name of a member of a namespace, as the model calls it. The caller frees. */
 char *tool_set_spaced_name(const char *space, const char *own);
 
+/* What a person calls the tool: the title that its server gives it, else its name. Borrowed. */
+const char *tool_use_title(const struct tool_use *use);
+
 /* True if the client executes the tool. */
 bool tool_use_is_clients(const struct tool_use *use);
 

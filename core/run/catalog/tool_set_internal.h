@@ -14,6 +14,7 @@ struct remote_tool {
     struct tool_handler handler;
     char *name;     /* in the server's list */
     char *original; /* the server's own, if it was renamed there; or NULL */
+    char *title;    /* for people; or NULL */
     char *description;
     char *parameters;
 };

@@ -245,6 +245,13 @@ void chain_note(const struct chain *chain, json_t *tokens)
     json_set(notes, "turns", turns);
 }
 
+unsigned chain_calls_of(const char *usage)
+{
+    json_auto_t *tokens = json_parse_own(usage);
+
+    return (unsigned)json_get_int(notes_of(tokens), "calls", 0);
+}
+
 bool chain_usage_after(const json_t *tokens, int turn, struct chain_turn *ret_turn)
 {
     const json_t *notes = notes_of(tokens);

@@ -101,6 +101,9 @@ void chain_end_round(struct chain *chain);
 /* A turn of the model has ended and took these tokens. */
 void chain_add_turn(struct chain *chain, int turn, const struct model_usage *usage);
 
+/* The server-side calls of a run that has ended, of the usage in its row; NULL: none. */
+unsigned chain_calls_of(const char *usage);
+
 /* The public name of a stop: "max_rounds_reached", "max_calls_reached", "final_answer_requested"; NULL
  * for CHAIN_CONTINUES. Parsing returns CHAIN_CONTINUES for NULL and for unknown names. */
 const char *chain_reason(enum chain_stop stop);

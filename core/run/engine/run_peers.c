@@ -86,3 +86,11 @@ void run_notify_peers(struct run *run)
     }
     run->publishing.peer_count = kept;
 }
+
+bool run_has_peers(const struct run *run)
+{
+    for (size_t i = 0; i < run->publishing.peer_count; i++)
+        if (loop_now(run->loop) < run->publishing.peers[i].until_ns)
+            return true;
+    return false;
+}

@@ -37,10 +37,12 @@ struct engine_options {
     size_t upstream_count;
     unsigned loops;                  /* 0: one for each core */
     double response_timeout_seconds; /* a response that runs longer fails */
-    unsigned round_limit;            /* turns in a row without the client; 0: 10 */
-    unsigned call_limit;             /* server-side calls of one run; 0: no limit */
-    enum run_history history;        /* for requests that do not choose one */
-    size_t context_limit;            /* items that a run may load; 0: 20000 */
+    /* A foreground response under a key that no client waits for is cancelled after this time. */
+    double idempotency_grace_seconds;
+    unsigned round_limit;      /* turns in a row without the client; 0: 10 */
+    unsigned call_limit;       /* server-side calls of one run; 0: no limit */
+    enum run_history history;  /* for requests that do not choose one */
+    size_t context_limit;      /* items that a run may load; 0: 20000 */
     size_t byte_limit;         /* of the texts that all live runs have loaded; 0: no limit */
     struct slots_limits slots; /* runs at work at once, and how many may wait for a slot */
     struct tenant_limits tenant_limits;      /* of every project */

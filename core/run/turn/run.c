@@ -102,6 +102,17 @@ void run_watch_expiry(struct run *run)
         loop_timer_start(run->loop, &run->expiry, expiry_moment(run));
 }
 
+void run_watch_listeners(struct run *run)
+{
+    double seconds = engine_options(run->engine)->idempotency_grace_seconds;
+
+    if (run_is_assistants(run) || run->row.flags & RUN_BACKGROUND || !run_is_resumable(run) ||
+        run->publishing.sinks || run->life != RUN_ALIVE)
+        return;
+    loop_timer_start(run->loop, &run->grace,
+                     loop_now(run->loop) + (uint64_t)(seconds * (double)NS_PER_SECOND));
+}
+
 /* A streamed response is in the store before its first event leaves: its client may use the id at
  * once. A response that is not streamed sends nothing before its end, and is stored then. */
 static void announce_new(struct run *run)
@@ -181,9 +192,12 @@ void run_arrive(struct run *run, const struct call_row *calls, size_t call_count
     }
     if (run->arrival == ARRIVAL_CLAIMED && run->row.status == RUN_QUEUED)
         emit_status(run);
-    /* A run that was in progress when its owner died has been started and announced before. */
-    if (run->arrival != ARRIVAL_CLAIMED || run->row.status == RUN_QUEUED)
+    /* A run that was in progress when its owner died has been started and announced before, unless its
+     * log is empty: a foreground response is in progress from its creation on. */
+    if (run->arrival != ARRIVAL_CLAIMED || run->row.status == RUN_QUEUED ||
+        !run->publishing.frames.next)
         start(run);
+    run_watch_listeners(run);
     if (run->ending && run->arrival == ARRIVAL_CLAIMED)
         run_recover(run, NULL, 0); /* only to close what its last owner left open */
     if (run->life != RUN_ALIVE || run->ending || !resolve_tools(run))
@@ -215,6 +229,7 @@ static void stop_work(struct run *run)
     run_stop_tools(run);
     run_close_servers(run);
     loop_timer_stop(run->loop, &run->expiry);
+    loop_timer_stop(run->loop, &run->grace);
 }
 
 /* The open item and step are closed as they are, and say why. */
@@ -499,7 +514,7 @@ bool run_steer(struct run *run, const char *steer_id)
 
 /* ---- Listeners ---- */
 
-/* A follower serves clients that can do without the run. */
+/* A follower is no client of this node alone: it can read the log instead. */
 static bool has_client(const struct run *run)
 {
     for (const struct sink *sink = run->publishing.sinks; sink; sink = sink->next) {
@@ -521,4 +536,5 @@ void run_listener_gone(struct run *run, struct sink *sink)
     sink->ops->close(sink);
     if (!has_client(run) && !run_is_resumable(run) && run->life == RUN_ALIVE)
         run_cancel(run);
+    run_watch_listeners(run);
 }

@@ -76,6 +76,7 @@ struct run {
     struct loop *loop;
     enum run_life life;
     struct loop_timer expiry;
+    struct loop_timer grace;  /* until it is cancelled because no client waits for it */
     struct arrival *arriving; /* set while it waits for a slot: nothing has happened yet */
     struct slot_waiter slot;
     struct loop_task slot_ready;
@@ -133,6 +134,9 @@ void run_free(struct run *run);
 void run_arrive(struct run *run, const struct call_row *calls, size_t call_count);
 /* Starts the timer of row.expires_at, if it is set. */
 void run_watch_expiry(struct run *run);
+/* Starts the time after which a foreground response that no client waits for is cancelled. Does nothing for
+ * other runs, or if a client waits. */
+void run_watch_listeners(struct run *run);
 /* Call it before one of the ends below if the run may still wait for a slot. */
 void run_prepare_end(struct run *run);
 
@@ -173,7 +177,7 @@ void run_take_back_pause(struct run *run);
 /* As engine_steer(). */
 bool run_steer(struct run *run, const char *steer_id);
 /* The client of this sink has gone: closes the sink. A run that is not resumable is cancelled with its
- * last one. */
+ * last one, and a foreground response under a key after idempotency_grace_seconds. */
 void run_listener_gone(struct run *run, struct sink *sink);
 
 /* Another node can continue it: a thread's run, or a background response. */

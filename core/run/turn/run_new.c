@@ -33,6 +33,21 @@ static void expiry_fired(struct loop_timer *timer)
     run_pump(run);
 }
 
+/* A client may have joined meanwhile, here or on another node. */
+static void grace_fired(struct loop_timer *timer)
+{
+    struct run *run = CONTAINER_OF(timer, struct run, grace);
+
+    if (run->publishing.sinks)
+        return;
+    if (run_has_peers(run)) {
+        run_watch_listeners(run);
+        return;
+    }
+    run_cancel(run);
+    run_pump(run);
+}
+
 static void flush_fired(struct loop_timer *timer)
 {
     struct run *run = CONTAINER_OF(timer, struct run, writing.flush);
@@ -171,6 +186,7 @@ struct run *run_new(struct engine_loop *home, const struct tenant_limits *limits
     run->remote.secrets = TAKE(start->secrets);
     run_open_variables(run, start);
     run->expiry.fire = expiry_fired;
+    run->grace.fire = grace_fired;
     run->writing.flush.fire = flush_fired;
     return run;
 }

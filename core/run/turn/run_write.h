@@ -101,5 +101,7 @@ void run_publish_unstored(struct run *run, const struct run_write *write);
 void run_add_peer(struct run *run, const char *node);
 /* The log has grown: notifies the nodes. */
 void run_notify_peers(struct run *run);
+/* Clients of other nodes follow it, or did so until shortly. */
+bool run_has_peers(const struct run *run);
 
 #endif

@@ -18,6 +18,7 @@
 
 #include "core/store/tables/threads/conversations.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "core/base/clock.h"
@@ -28,6 +29,7 @@
 #include "core/store/tables/threads/threads.h"
 #include "server/api/api.h"
 #include "server/api/input_files.h"
+#include "server/api/request_key.h"
 #include "server/api/run_end.h"
 #include "server/encode/encode.h"
 #include "server/params/params.h"
@@ -122,6 +124,7 @@ enum err_code api_conversation_create(struct request *request, struct err *err)
     static const char *const known[] = {"metadata", "items", NULL};
     const json_t *body = request_json(request);
     struct item_row *items = NULL;
+    struct idempotency idempotency;
     struct thread_row row;
     json_t *metadata = NULL;
     size_t count = 0;
@@ -129,7 +132,9 @@ enum err_code api_conversation_create(struct request *request, struct err *err)
 
     if (input_files_wait(request, "items", api_conversation_create))
         return ERR_OK;
-    rc = param_unknown(body, "", known, err);
+    rc = request_key(request, &idempotency, err);
+    if (!rc)
+        rc = param_unknown(body, "", known, err);
     if (!rc)
         rc = param_metadata(body, &metadata, err);
     if (!rc)
@@ -138,7 +143,7 @@ enum err_code api_conversation_create(struct request *request, struct err *err)
         return rc;
     init_row(&row, metadata);
     rc = store_conversation_create(request_server(request)->store, request_tenant(request),
-                                   &row, items, count, err);
+                                   &idempotency, &row, items, count, err);
     item_rows_free(items, count);
     if (rc) {
         thread_row_clear(&row);
@@ -208,9 +213,12 @@ static enum err_code answer_list(struct request *request, struct item_row *items
     return ERR_OK;
 }
 
-/* Items that a request adds, and where. */
+/* Items that a request adds, and where. The key is a copy: the request may lose its headers while it
+ * waits. */
 struct addition {
     struct place place;
+    struct idempotency idempotency;
+    char key[IDEMPOTENCY_KEY_LIMIT + 1];
     struct item_row *items;
     size_t count;
 };
@@ -227,13 +235,26 @@ static void addition_free(void *arg)
 static enum err_code append(struct request *request, struct addition *addition, struct err *err)
 {
     const struct place *place = &addition->place;
-    enum err_code rc = store_conversation_append(place->store, place->tenant, place->thread,
-                                                 addition->items, addition->count, err);
+    enum err_code rc =
+        store_conversation_append(place->store, place->tenant, &addition->idempotency,
+                                  place->thread, addition->items, &addition->count, err);
 
     if (rc)
         return rc;
     answer_rows(request, addition->items, addition->count, false, encode_item);
     addition_free(addition);
+    return ERR_OK;
+}
+
+static enum err_code addition_key(const struct request *request, struct addition *addition,
+                                  struct err *err)
+{
+    enum err_code rc = request_key(request, &addition->idempotency, err);
+
+    if (rc)
+        return rc;
+    (void)snprintf(addition->key, sizeof(addition->key), "%s", addition->idempotency.key);
+    addition->idempotency.key = addition->key;
     return ERR_OK;
 }
 
@@ -284,6 +305,8 @@ enum err_code api_conversation_item_create(struct request *request, struct err *
         return ERR_OK;
     addition = mem_new(struct addition);
     rc = conversation_place(request, &addition->place, err);
+    if (!rc)
+        rc = addition_key(request, addition, err);
     if (!rc)
         rc = param_unknown(request_json(request), "", known, err);
     if (!rc)

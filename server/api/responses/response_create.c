@@ -17,12 +17,13 @@
  *
  * What is in the store when this returns:
  *
- *   in a conversation, or with answers  the row, leased to this node (make_stored)
- *   every other response                nothing: the run's first write stores it
+ *   in a conversation, with answers, or under a key   the row, leased to this node (make_stored)
+ *   every other response                              nothing: the run's first write stores it
  *
  * A row in a conversation is its lock: no second response can begin there. Answers to approval
  * requests are taken up in the transaction that makes the row, so that a crash leaves both or
- * neither. All other responses save this transaction. Their client learns the id with the first
+ * neither. A key (Idempotency-Key) is claimed in that transaction too: of two equal requests one makes
+ * the response, and the other finds it. All other responses save this transaction. Their client learns the id with the first
  * event, or with the answer, and so does not know of a response that a crash has lost, unless it has
  * already seen a part of it.
  *
@@ -64,9 +65,16 @@
 #include "server/params/tool_settings_params.h"
 #include "server/params/variable_params.h"
 
-static unsigned flags_of(const json_t *body)
+static bool has_key(const struct response_create *create)
 {
-    unsigned flags = 0;
+    return create->key && *create->key->key;
+}
+
+/* Under a key, a foreground response is resumable: a repeat of its request joins it by its log. */
+static unsigned flags_of(const struct response_create *create)
+{
+    const json_t *body = create->body;
+    unsigned flags = has_key(create) ? RUN_RESUMABLE : 0;
 
     if (json_get_bool(body, "store", true))
         flags |= RUN_STORED;
@@ -101,7 +109,7 @@ static void make_row(const struct response_create *create, const struct run_sett
     (void)snprintf(run->parent_id, sizeof(run->parent_id), "%.*s",
                    (int)utf8_fit(parent, sizeof(run->parent_id) - 1), parent);
     run->face = FACE_RESPONSES;
-    run->flags = flags_of(body);
+    run->flags = flags_of(create);
     run->status = run->flags & RUN_BACKGROUND ? RUN_QUEUED : RUN_IN_PROGRESS;
     run->config = run_settings_store(settings);
     run->metadata = json_is_object(metadata) ? json_text(metadata) : mem_strdup("{}");
@@ -282,10 +290,11 @@ static enum err_code load_context(const struct response_create *create,
 
 /* Whether the row is made here, and not by the run's first write: see the top of this file. A response
  * with store:false has no row at all. */
-static bool is_made_here(const struct run_load *load,
+static bool is_made_here(const struct response_create *create, const struct run_load *load,
                          const struct response_approvals *approvals)
 {
-    return (*load->run.thread_id || approvals->count) && load->run.flags & RUN_STORED;
+    return (*load->run.thread_id || approvals->count || has_key(create)) &&
+           load->run.flags & RUN_STORED;
 }
 
 static enum err_code make_stored(const struct response_create *create, struct run_start *start,
@@ -307,12 +316,17 @@ static enum err_code make_stored(const struct response_create *create, struct ru
                                .answers = approvals->answers,
                                .answer_count = approvals->count,
                                .grants = &approvals->grants,
+                               .idempotency = create->key,
                                .variables = start->variables,
                                .variable_count = start->variable_count},
         &made, err);
     variables_free(TAKE(start->variables), start->variable_count);
     start->variable_count = 0;
     load->fence = made.fence;
+    if (!rc && !made.fence) {
+        *create->repeated = made.run;
+        memset(&made.run, 0, sizeof(made.run));
+    }
     run_load_clear(&made);
     return rc;
 }
@@ -466,7 +480,7 @@ static enum err_code take_answers(const struct response_create *create, struct r
     struct run_load *load = &start->load;
     enum err_code rc;
 
-    if (is_made_here(load, approvals)) {
+    if (is_made_here(create, load, approvals)) {
         response_approvals_apply(approvals, &start->settings, load);
         return make_stored(create, start, approvals, position, err);
     }
@@ -493,7 +507,7 @@ static enum err_code make(const struct response_create *create, struct run_start
     if (create->idle)
         response_approvals_clear(&approvals);
     rc = response_approvals_settle(load, &start->settings, &approvals, err);
-    if (rc || (!approvals.count && !is_made_here(load, &approvals)))
+    if (rc || (!approvals.count && !is_made_here(create, load, &approvals)))
         return rc;
     return take_answers(create, start, &approvals, position, err);
 }
@@ -540,7 +554,7 @@ static enum err_code prepare(const struct response_create *create, struct run_st
     struct run_start start = {.arrival = ARRIVAL_NEW};
     enum err_code rc = fill_start(create, &start, err);
 
-    if (rc) {
+    if (rc || (create->repeated && *create->repeated->id)) {
         run_start_clear(&start);
         return rc;
     }

@@ -9,6 +9,7 @@
 #include "core/domain/run_settings.h"
 #include "core/net/loop.h"
 #include "core/run/engine/engine.h"
+#include "core/store/tables/idempotency.h"
 #include "server/server.h"
 
 /*
@@ -35,6 +36,11 @@ struct response_create {
                              * they are loaded from the store */
     size_t past_count;
     bool past_cut; /* there were more than the server reads */
+    const struct idempotency
+        *key;                 /* of a response that is stored; NULL or "": none. The response
+                                    * is resumable then, so that a repeat may join it */
+    struct run_row *repeated; /* with a key: becomes the row of the response that an earlier
+                                    * request has made under it, or stays as it is */
 };
 
 /* Fills in the row of the run with these settings, and its context: the items before, then those of its
@@ -50,7 +56,8 @@ enum err_code response_create_load(const struct response_create *create,
 /* Checks the whole request, in the order in which OpenAI reports errors, and loads what the response
  * continues. The caller sets the sink of *ret_start and hands it to engine_run(), or releases it with
  * run_start_clear(). The latter is allowed only if ret_start->load.fence is 0: otherwise the response
- * is in the store, leased to this node, and must go to the engine. */
+ * is in the store, leased to this node, and must go to the engine. If the request repeats another one
+ * (create->repeated), *ret_start stays empty, and there is nothing to run. */
 enum err_code response_create_prepare(const struct response_create *create,
                                       struct run_start *ret_start, struct err *err) MUST_CHECK;
 

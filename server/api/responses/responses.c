@@ -15,6 +15,9 @@
  * sends them again, first those that are stored and then the live ones. After a crash another node
  * continues it.
  *
+ * Under an Idempotency-Key, a foreground response is resumable too, for repeats of its request only
+ * (response_repeat.h). To all other requests it is a foreground response.
+ *
  * Everything that takes long is on the run's loop. An endpoint checks, makes a sink on that loop, and
  * hands it to the engine.
  */
@@ -30,7 +33,10 @@
 #include "core/store/tables/threads/deleted.h"
 #include "server/api/api.h"
 #include "server/api/input_files.h"
+#include "server/api/request_key.h"
 #include "server/api/responses/response_create.h"
+#include "server/api/responses/response_read.h"
+#include "server/api/responses/response_repeat.h"
 #include "server/api/run_end.h"
 #include "server/complaint.h"
 #include "server/encode/encode.h"
@@ -58,38 +64,69 @@ static struct sink *make_sink(struct request *request, struct engine *engine,
     return NULL;
 }
 
+/* OpenAI's API ignores the header for a response that is not stored. */
+static enum err_code read_key(struct request *request, struct idempotency *ret_key,
+                              struct err *err)
+{
+    *ret_key = (struct idempotency){.key = ""};
+    return json_get_bool(request_json(request), "store", true)
+               ? request_key(request, ret_key, err)
+               : ERR_OK;
+}
+
+/* A repeat may be refused although the first request was not: what that was about has changed meanwhile,
+ * by its own response or otherwise. So the key is looked up before the refusal goes out. */
+static bool find_repeated(const struct response_create *create)
+{
+    struct server *server = create->server;
+    char id[ID_LIMIT + 1] = "";
+    struct err ignored;
+
+    return *create->key->key &&
+           store_idempotency_find(server->store, create->tenant, create->key, id, &ignored) ==
+               ERR_OK &&
+           *id &&
+           store_run_get(server->store, create->tenant, NULL, id, create->repeated, &ignored) ==
+               ERR_OK;
+}
+
 enum err_code api_response_create(struct request *request, struct err *err)
 {
     struct server *server = request_server(request);
+    CLEANUP(run_row_clear) struct run_row repeated = {0};
+    struct idempotency key;
     struct response_create create = {
         .server = server,
         .tenant = request_tenant(request),
         .body = request_json(request),
+        .key = &key,
+        .repeated = &repeated,
     };
     struct run_start start = {0};
+    char failed[ID_SIZE];
     enum err_code rc;
 
     if (input_files_wait(request, "input", api_response_create))
         return ERR_OK;
-    rc = response_create_prepare(&create, &start, err);
-    if (rc)
+    rc = read_key(request, &key, err);
+    if (!rc)
+        rc = response_create_prepare(&create, &start, err);
+    if (!rc && response_gives_way(&repeated)) {
+        key.replaces = memcpy(failed, repeated.id, sizeof(failed));
+        run_row_clear(&repeated);
+        repeated = (struct run_row){0};
+        rc = response_create_prepare(&create, &start, err);
+    }
+    if (rc && (!find_repeated(&create) || response_gives_way(&repeated)))
         return rc;
+    if (*repeated.id)
+        return response_repeat(request, &repeated, err);
     start.sink = make_sink(request, server->engine, &start.load);
     engine_run(server->engine, &start);
     return ERR_OK;
 }
 
 /* ---- Reading ---- */
-
-/* Whether the log may have been deleted. It is kept a little longer, in partitions of whole days, and
- * clients must not come to rely on that. */
-static bool log_is_over(const struct run_row *run, const struct config *config)
-{
-    int64_t ended = run->completed_at + run->failed_at + run->cancelled_at + run->incomplete_at;
-
-    return run_status_is_final(run->status) &&
-           clock_wall_us() - ended > (int64_t)(config->event_retention * 1e6);
-}
 
 static enum err_code check_streamable(const struct run_row *run, const struct config *config,
                                       struct err *err)
@@ -98,7 +135,7 @@ static enum err_code check_streamable(const struct run_row *run, const struct co
         return err_set_api(err, ERR_INVALID, NULL, "stream",
                            "This response cannot be streamed because it was not created with "
                            "background=true.");
-    if (!(run->flags & RUN_STREAMED) || log_is_over(run, config))
+    if (!(run->flags & RUN_STREAMED) || response_log_is_over(run, config))
         return err_set_api(err, ERR_INVALID, NULL, "stream",
                            "This response cannot be streamed because it was not created with "
                            "stream=true or the stream TTL has expired.");
@@ -122,34 +159,6 @@ static enum err_code follow(struct request *request, const struct run_row *run, 
                               .first_seq = first,
                               .sink = request_stream(request, engine_loop(engine, run->id)),
                           });
-    return ERR_OK;
-}
-
-/* All output items of a response, page after page. A cancelled response is shown without output, here and
- * in the answer to the cancel request. */
-static enum err_code load_output(struct request *request, const struct run_row *run,
-                                 json_t **ret_output, struct err *err)
-{
-    struct page page = {.limit = 100, .ascending = true};
-    json_auto_t *output = json_array();
-    bool more = run->status != RUN_CANCELLED;
-
-    while (more) {
-        struct item_row *items = NULL;
-        size_t count = 0;
-        enum err_code rc =
-            store_run_items(request_server(request)->store, request_tenant(request), run->id,
-                            false, &page, &items, &count, &more, err);
-
-        if (rc)
-            return rc;
-        for (size_t i = 0; i < count; i++)
-            json_array_append_new(output, encode_item(&items[i]));
-        if (count)
-            (void)snprintf(page.after, sizeof(page.after), "%s", items[count - 1].id);
-        item_rows_free(items, count);
-    }
-    *ret_output = json_incref(output);
     return ERR_OK;
 }
 
@@ -186,7 +195,7 @@ enum err_code api_response_get(struct request *request, struct err *err)
 {
     CLEANUP(run_row_clear) struct run_row run = {0};
     bool stream = false;
-    json_t *output = NULL;
+    json_t *object = NULL;
     enum err_code rc = check_query(request, &stream, err);
 
     if (!rc)
@@ -194,12 +203,12 @@ enum err_code api_response_get(struct request *request, struct err *err)
     if (!rc && stream)
         return follow(request, &run, err);
     if (!rc)
-        rc = load_output(request, &run, &output, err);
+        rc = response_read(request, &run, &object, err);
     if (rc)
         return rc;
     if (!run_status_is_final(run.status))
         request_set_header(request, "openai-poll-after-ms", "500");
-    request_answer(request, 200, encode_response(&run, output));
+    request_answer(request, 200, object);
     return ERR_OK;
 }
 

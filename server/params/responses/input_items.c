@@ -92,12 +92,14 @@ static const struct input_field function_fields[] = {
     {"name",      KIND_STRING,  REQUIRED, NAME_LIMIT, NULL, NULL, NULL},
     {"arguments", KIND_STRING,  OPTIONAL, INPUT_TEXT_LIMIT, "\"\"", NULL, NULL},
     {"namespace", KIND_STRING,  OPTIONAL, NAME_LIMIT, NULL, NULL, NULL},
+    {"async",     KIND_BOOL,    OPTIONAL, 0, NULL, NULL, NULL},
     {"caller",    KIND_OBJECT,  OPTIONAL, 0, NULL, NULL, NULL},
     {0}};
 static const struct input_field custom_fields[] = {
     {"name",      KIND_STRING,  REQUIRED, NAME_LIMIT, NULL, NULL, NULL},
     {"input",     KIND_STRING,  OPTIONAL, INPUT_TEXT_LIMIT, "\"\"", NULL, NULL},
     {"namespace", KIND_STRING,  OPTIONAL, NAME_LIMIT, NULL, NULL, NULL},
+    {"async",     KIND_BOOL,    OPTIONAL, 0, NULL, NULL, NULL},
     {"caller",    KIND_OBJECT,  OPTIONAL, 0, NULL, NULL, NULL},
     {0}};
 static const struct input_field output_fields[] = {

@@ -5,6 +5,7 @@
 
 #include "core/base/ids.h"
 #include "core/base/json.h"
+#include "core/base/mem.h"
 #include "core/run/context/context.h"
 #include "core/run/context/past_calls.h"
 #include "server/complaint.h"
@@ -19,7 +20,11 @@
  *
  * Unlike OpenAI, the server takes an output that says again what the call was answered with, and drops it:
  * some clients send the outputs of all rounds again in each round of a chain. The repeat is measured by what
- * the model would read. An id may come again with a new call, so an open call is answered first.
+ * the model would read.
+ *
+ * An id may come again with a new call, because some models count their calls anew in each turn. So an open
+ * call is answered first. If the input has several outputs for it, the last one is the answer, and those
+ * before it may repeat the answers of older calls with that id.
  */
 
 /* What the items so far say about calls. */
@@ -27,6 +32,8 @@ struct matching {
     const struct item_row *chain;
     size_t chain_count;
     struct item_row *input;
+    const bool *
+        followed; /* by input item: another output with its id comes, before the next call with it */
     size_t kept;   /* the input items so far that are no repeats, at the beginning of `input` */
     json_t *calls; /* the open ones */
     json_t *answers; /* {call id: place of its last output, in the chain and the kept input} */
@@ -108,6 +115,15 @@ static enum err_code check_repeat(const struct matching *matching, const struct 
     return ERR_OK;
 }
 
+/* The call of input[at] is open, and what comes later in the input answers it. */
+static bool repeats_an_older_call(const struct matching *matching, size_t at)
+{
+    const struct item_row *row = &matching->input[at];
+    const struct item_row *answer = answer_before(matching, row);
+
+    return matching->followed[at] && answer && says_the_same(answer, row);
+}
+
 static void keep(struct matching *matching, struct item_row *row)
 {
     struct item_row *kept = &matching->input[matching->kept];
@@ -129,7 +145,8 @@ static enum err_code match_input(struct matching *matching, size_t at, struct er
     enum err_code rc;
 
     if (!*row->call_id || !item_type_is_output(row->type) ||
-        is_open(matching->calls, row, item_type_answers(row->type))) {
+        (is_open(matching->calls, row, item_type_answers(row->type)) &&
+         !repeats_an_older_call(matching, at))) {
         keep(matching, row);
         return ERR_OK;
     }
@@ -155,14 +172,35 @@ static enum err_code none_is_open(json_t *calls, struct err *err)
     return ERR_OK;
 }
 
+/* The caller frees. */
+static bool *find_followed(const struct item_row *input, size_t count)
+{
+    bool *followed = mem_new_array(bool, count + 1);
+    json_auto_t *seen = json_object(); /* {call id: true}, of the outputs behind */
+
+    for (size_t i = count; i-- > 0;) {
+        if (!*input[i].call_id)
+            continue;
+        if (item_type_is_client_call(input[i].type))
+            json_object_del(seen, input[i].call_id);
+        if (!item_type_is_output(input[i].type))
+            continue;
+        followed[i] = json_object_get(seen, input[i].call_id);
+        json_set_bool(seen, input[i].call_id, true);
+    }
+    return followed;
+}
+
 enum err_code response_calls_match(const struct item_row *chain, size_t chain_count,
                                    struct item_row *input, size_t *input_count, struct err *err)
 {
     json_auto_t *calls = json_object();
     json_auto_t *answers = json_object();
+    AUTO_FREE bool *followed = find_followed(input, *input_count);
     struct matching matching = {.chain = chain,
                                 .chain_count = chain_count,
                                 .input = input,
+                                .followed = followed,
                                 .calls = calls,
                                 .answers = answers};
     enum err_code rc;

@@ -44,6 +44,7 @@
  */
 
 static const char *const known_keys[] = {
+    "access_programs",
     "background",
     "context_management",
     "conversation",
@@ -218,10 +219,23 @@ static enum err_code check_stream_options(const json_t *body, struct err *err)
     return param_bool(options, "stream_options", "include_obfuscation", &obfuscation, err);
 }
 
+/* OpenAI grants some projects more than the standard access to its models. Here there is only that. */
+static enum err_code check_access_programs(const json_t *body, struct err *err)
+{
+    static const char *const programs[] = {"standard", NULL};
+    json_t *access = NULL;
+    const char *word = NULL;
+    enum err_code rc = param_object(body, "", "access_programs", PARAM_OPTIONAL, &access, err);
+
+    if (rc || !access)
+        return rc;
+    return param_enum(access, "access_programs", "cyber", PARAM_OPTIONAL, programs, &word, err);
+}
+
 static enum err_code check_cache_options(const json_t *body, struct err *err)
 {
     static const char *const modes[] = {"implicit", "explicit", NULL};
-    static const char *const ttls[] = {"30m", NULL};
+    static const char *const ttls[] = {"30m", "12h", NULL};
     json_t *options = NULL;
     const char *word = NULL;
     enum err_code rc =
@@ -233,6 +247,9 @@ static enum err_code check_cache_options(const json_t *body, struct err *err)
     if (!rc && options)
         rc = param_enum(options, "prompt_cache_options", "ttl", PARAM_OPTIONAL, ttls, &word,
                         err);
+    if (!rc && options)
+        rc = param_string(options, "prompt_cache_options", "comparison_response_id",
+                          PARAM_OPTIONAL, ID_LIMIT, &word, err);
     return rc;
 }
 
@@ -332,6 +349,7 @@ static const struct field {
     {"reasoning",              FIELD_OWN,    0, 0, NULL, check_reasoning},
     {"user",                   FIELD_STRING, 0, USER_LIMIT, NULL, NULL},
     {"safety_identifier",      FIELD_STRING, 0, SAFETY_IDENTIFIER_LIMIT, NULL, NULL},
+    {"access_programs",        FIELD_OWN,    0, 0, NULL, check_access_programs},
     {"prompt_cache_options",   FIELD_OWN,    0, 0, NULL, check_cache_options},
     {"prompt_cache_key",       FIELD_STRING, 0, SHORT_KEY_LIMIT, NULL, NULL},
     {"prompt_cache_retention", FIELD_WORD,   0, 0, retentions, NULL},

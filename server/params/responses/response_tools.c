@@ -51,13 +51,15 @@ static enum err_code check_schema(const json_t *tool, const char *path, const ch
 static enum err_code check_function(const json_t *tool, const char *path, struct err *err)
 {
     const char *name = NULL, *text = NULL;
-    bool deferred = false;
+    bool deferred = false, async = false;
     enum err_code rc = param_name(tool, path, "name", TOOL_NAME_LIMIT, &name, err);
 
     if (!rc)
         rc = param_string(tool, path, "description", PARAM_OPTIONAL, 0, &text, err);
     if (!rc)
         rc = param_bool(tool, path, "defer_loading", &deferred, err);
+    if (!rc)
+        rc = param_bool(tool, path, "async", &async, err);
     return rc ? rc : check_schema(tool, path, name, err);
 }
 
@@ -76,13 +78,15 @@ static enum err_code check_custom(const json_t *tool, const char *path, struct e
     struct param_path inner = param_key(path, "format");
     json_t *format = NULL;
     const char *text = NULL;
-    bool deferred = false;
+    bool deferred = false, async = false;
     enum err_code rc = param_name(tool, path, "name", TOOL_NAME_LIMIT, &text, err);
 
     if (!rc)
         rc = param_string(tool, path, "description", PARAM_OPTIONAL, 0, &text, err);
     if (!rc)
         rc = param_bool(tool, path, "defer_loading", &deferred, err);
+    if (!rc)
+        rc = param_bool(tool, path, "async", &async, err);
     if (!rc)
         rc = param_object(tool, path, "format", PARAM_OPTIONAL, &format, err);
     if (rc || !format)

@@ -1,9 +1,9 @@
-// openai 7: its stream helpers refuse whatever is not exactly as OpenAI sends it.
+// openai 7: its stream helpers refuse whatever is not exactly as OpenAI sends it. And openai 6, which npm installs on
+// Node 20, where OPENAI_SDK names it.
 
 import assert from "node:assert/strict";
+import { Readable } from "node:stream";
 import { beforeEach, describe, it } from "node:test";
-
-import OpenAI from "openai";
 
 import {
   answerWith, collapsed, options, script, user, weatherCall, weatherFlat, weatherRules,
@@ -11,6 +11,8 @@ import {
 } from "./support.mjs";
 import { everyOperation } from "./assistants.mjs";
 
+const { default: OpenAI, toFile } = await import(process.env.OPENAI_SDK ?? "openai");
+const isOld = process.env.OPENAI_SDK === "openai6";
 const client = new OpenAI(options);
 const { assistants, threads } = client.beta;
 const hello = "Hello there, my friend.";
@@ -91,7 +93,8 @@ describe("responses.stream()", () => {
     assert.equal(second.response.output_text, "It is sunny, sunny.");
   });
 
-  it("reads the commands of a shell, and continues with what they printed", async () => {
+  // The helper of openai 6 throws at OpenAI's own events of a shell's commands.
+  it("reads the commands of a shell, and continues with what they printed", { skip: isOld }, async () => {
     await script(
       { match: { tool_results: true }, answer: { text: "Two files." } },
       { answer: { tool_calls: [{ name: "shell", id: "call_1",
@@ -400,6 +403,15 @@ describe("chat.completions and models", () => {
     assert.deepEqual(types, ["image_generation.completed"]);
     const sound = await client.audio.speech.create({ model: "demo", voice: "alloy", input: "Hi" });
     assert.equal((await sound.text()).slice(0, 4), "RIFF");
+    const written = await client.audio.transcriptions.create({ model: "demo", file: await toFile(Buffer.from("RIFF"), "a.wav") });
+    assert.equal(written.text, "A recording of 4 bytes: a.wav");
+    const words = [];
+    const recording = await toFile(Readable.from([Buffer.alloc(100000), Buffer.alloc(3)]), "报告 \"a\".wav");
+    for await (const event of await client.audio.transcriptions.create({ model: "demo", file: recording, stream: true }))
+      if (event.type === "transcript.text.delta") words.push(event.delta);
+    assert.equal(words.join(""), "A recording of 100003 bytes: 报告 \"a\".wav");
+    const changed = await client.images.edit({ model: "demo", image: [await toFile(Buffer.from("PNG"), "a.png")], prompt: "a hat" });
+    assert.equal(changed.data.length, 1);
     const pieces = [];
     for await (const piece of await client.completions.create({ model: "demo", prompt: "Hi", stream: true }))
       pieces.push(piece.choices[0].text);

@@ -395,6 +395,38 @@ def test_an_answered_call_is_not_answered_otherwise(client, upstream, output):
     assert caught.value.param == "input"
 
 
+RAIN = {**SUN, "output": "rain"}
+
+
+@pytest.mark.parametrize("outputs, read", [
+    ([RAIN], "rain"), ([SUN], "sun"), ([SUN, RAIN], "rain"), ([SUN, SUN, RAIN], "rain"), ([SUN, SUN], "sun"),
+    ([SUN, {"role": "user", "content": "Well?"}, RAIN], "rain")])
+def test_a_call_whose_id_comes_again_is_answered_anew(client, upstream, outputs, read):
+    """By clients that send all outputs again, too: the newest open call is meant, and the last of its outputs."""
+    asks(upstream, ("get_weather", {"city": "Oslo"}))
+    first = client.responses.create(model="demo", input="go", tools=[WEATHER_FLAT])
+    upstream.script({"answer": {"tool_calls": [
+        {"name": "get_weather", "id": "call_1", "arguments": {"city": "Bergen"}}]}})
+    second = client.responses.create(model="demo", previous_response_id=first.id, tools=[WEATHER_FLAT], input=[SUN])
+    upstream.script({"answer": {"text": "Done."}})
+    third = client.responses.create(model="demo", previous_response_id=second.id, input=outputs)
+    assert third.output_text == "Done." and sent(upstream)[1] == ["sun", read]
+
+
+def test_a_history_may_have_an_id_again_and_again(client, upstream):
+    call = {"type": "function_call", "call_id": "call_1", "name": "get_weather", "arguments": "{}"}
+    client.responses.create(model="demo", tools=[WEATHER_FLAT], input=[
+        {"role": "user", "content": "go"}, call, SUN, call, SUN, call, RAIN, call, RAIN])
+    assert sent(upstream)[1] == ["sun", "sun", "rain", "rain"]
+
+
+def test_a_call_whose_id_comes_again_is_not_answered_twice(client, upstream):
+    call = {"type": "function_call", "call_id": "call_1", "name": "get_weather", "arguments": "{}"}
+    with pytest.raises(openai.BadRequestError, match="call_1 was already answered with another output"):
+        client.responses.create(model="demo", tools=[WEATHER_FLAT],
+                                input=[{"role": "user", "content": "go"}, call, SUN, call, RAIN, SUN])
+
+
 def test_a_patch_that_failed_is_no_repeat_of_one_that_was_applied(client, upstream):
     asks(upstream, ("apply_patch", {"type": "delete_file", "path": "a"}))
     done = {"type": "apply_patch_call_output", "call_id": "call_1", "status": "completed"}

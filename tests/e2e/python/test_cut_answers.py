@@ -1,5 +1,5 @@
 """An answer that the server itself has cut, by a crash or at the end of a drain, is in the log of its
-run and nowhere in the result."""
+run and nowhere in the result (F110)."""
 
 import signal
 import threading

@@ -395,6 +395,53 @@ def test_an_entry_brings_the_rules_of_its_group(ask, run):
     assert sent.startswith("Be brief.\n\nAnd kind.\n\n<tool-rules>")
 
 
+@pytest.mark.feature("F17")
+def test_the_rules_name_the_tools_that_read_and_list_variables(ask):
+    """Wherever they are offered, which is beside any other tool; each in its language."""
+    for language in ("en", "zh"):
+        basic = {"rules": {"language": language}, "tool_groups": {"basic": True}}
+        fixed, _ = system_text(ask(basic)).split("</tool-rules>")
+        for word in ("`ReadVar`", "`start`", "`length`", "`ListVars`", "`filter`", "`search`", "`tag`", "`pageSize`",
+                     "$VAR_REF{{name}}"):
+            assert word in fixed, (language, word)
+        assert "ListVars" not in system_text(ask({**basic, "tool_groups": {"basic": True, "vars": False}}))
+
+
+@pytest.mark.feature("F17")
+def test_an_entry_may_leave_out_the_rules_of_its_group(ask, http, upstream):
+    """Its tools are offered all the same, and the texts of other groups stay."""
+    silent = {**BASIC, "runnel": {"rules": False}}
+    assistant = http.post("/v1/assistants", json={"model": "demo", "tools": [silent]}).json()["id"]
+    assert http.post("/v1/threads/runs", json={"assistant_id": assistant, "stream": True, "thread": {
+        "messages": [{"role": "user", "content": "go"}]}}).status_code == 200
+    for sent in (upstream.chats()[-1], ask(tools=[silent])):
+        assert offered_names(sent) == BASIC_TOOLS and "<tool" not in json.dumps(sent["messages"])
+    assert "<tool" not in json.dumps(ask({"tool_groups": {"basic": True}}, tools=[silent])["messages"])
+    beside = system_text(ask({"tool_groups": {"test": True}}, tools=[silent]))
+    assert "<tool-rules>" in beside and 'group="test"' in beside and 'group="basic"' not in beside
+    for wanted in (True, None):
+        assert 'group="basic"' in system_text(ask(tools=[{**BASIC, "runnel": {"rules": wanted}}]))
+
+
+@pytest.mark.feature("F17")
+def test_a_servers_description_is_left_out_with_its_rules(ask):
+    """The server cannot be reached; what the model is sent is made before it is."""
+    def entry(label, **more):
+        return {"type": "mcp", "server_label": label, "server_url": "https://127.0.0.1:1/", **more,
+                "server_description": f"About {label}."}
+    sent = system_text(ask(tools=[entry("one"), entry("two", runnel={"rules": False})]))
+    assert "About one." in sent and "About two." not in sent
+
+
+@pytest.mark.feature("F17")
+def test_whether_an_entry_has_rules_is_true_or_false(http):
+    answer = http.post("/v1/responses", json={"model": "demo", "input": "go",
+                                              "tools": [{**BASIC, "runnel": {"rules": "no"}}]})
+    assert answer.status_code == 400
+    assert (answer.json()["error"]["param"], answer.json()["error"]["code"]) == (
+        "tools[0].runnel.rules", "invalid_type")
+
+
 @pytest.mark.feature("F18")
 def test_equal_settings_give_equal_bytes(ask, run, client, upstream):
     """Whatever the order in which they name the groups, and in every turn of a run: so an upstream's
@@ -434,6 +481,24 @@ def test_skill_rules_are_listed_or_pinned(ask):
         "| `Rule/test/slow-tools` | Tools that take long | Before calling test_slow |\n"
         "| `Rule/test/images` | Tools that draw | As needed |\n\n"
         "*Access via: ReadVar({\"name\": \"<VarName>\"})*\n</tool-group-rule>")
+
+
+@pytest.mark.feature("F19", "F20")
+def test_a_group_of_every_server_has_rules(http, ask, upstream):
+    """In `basic`: what is pinned stands in the text, what is on demand is listed, and read by its name."""
+    sent = system_text(ask({"tool_groups": {"basic": True}}))
+    pinned, index = sent.split("**Pinned Rules:**")[1].split("**On-Demand Documentation")
+    assert "Give dates, times, counts and positions exactly as the tools return them" in pinned
+    assert "Rule/basic/results" not in sent
+    assert "| `Rule/basic/patterns` | Regular expressions in searches | Before you search" in index
+    assert "| `Rule/basic/dates` | Formats and time zones | As needed |" in index
+    upstream.script({"match": {"tool_results": True}, "answer": {"text": "ok"}},
+                    {"answer": {"tool_calls": [call("ReadVar", n, name=f"Rule/basic/{name}")
+                                               for n, name in enumerate(("patterns", "dates"))]}})
+    output = http.post("/v1/responses", json={
+        "model": "demo", "input": "go", "tools": [BASIC]}).json()["output"]
+    read = sorted(item["output"] for item in output if item["type"] == "mcp_call")
+    assert read[0].startswith("# Formats of `datetime`") and read[1].startswith("# Searches of `text`")
 
 
 @pytest.mark.feature("F19")

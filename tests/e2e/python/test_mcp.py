@@ -102,7 +102,7 @@ def test_a_response_lists_calls_and_answers(client, mcp, upstream):
     assert response.output_text == "Done: echo: hi"
     world.wait(lambda w: w.requests[-1][0] == "DELETE")
     assert [m["method"] for _, _, m in world.requests[:-1]] == [
-        "initialize", "notifications/initialized", "tools/list", "tools/call"]
+        "server/discover", "initialize", "notifications/initialized", "tools/list", "tools/call"]
     assert world.messages("initialize")[0]["params"]["protocolVersion"] == "2025-06-18"
     for headers in world.headers("tools/list") + world.headers("tools/call"):
         assert headers["MCP-Protocol-Version"] == "2025-06-18" and headers["Mcp-Session-Id"]
@@ -222,6 +222,70 @@ def test_an_assistant_can_use_an_mcp_server(lax, mcp, upstream):
     messages = lax.beta.threads.messages.list(thread.id).data
     assert messages[0].content[0].text.value == "Done: echo: hi"
     assert len(messages) == 2 and len(world.messages("tools/list")) == 1
+
+
+# ---- 2026-07-28: no handshake, no session ----
+
+WHERE = {"type": "object", "properties": {"city": {"type": "string", "x-mcp-header": "City"}}}
+MISMARKED = {"type": "object", "properties": {"city": {"type": "number", "x-mcp-header": "City"}}}
+
+
+def methods(world):
+    return [m["method"] if m else verb for verb, _, m in world.requests]
+
+
+@pytest.mark.threads
+@pytest.mark.parametrize("stream", [False, True])
+def test_a_stateless_server_gets_requests_that_stand_alone(client, mcp, upstream, stream):
+    """The scripted server refuses every request whose headers and metadata are not as they must be."""
+    path = f"stateless-{stream}"
+    world = mcp.world(path, ECHO, OTHER, (tool("größe", "", TEXT_ARGUMENT), lambda a: text(a["text"])),
+                      stateless=True, stream=stream)
+    entry = mcp.entry(path, authorization="tok")
+    for _ in range(2):
+        upstream.answer(text="Nothing.")
+        offered = ask(client, entry)
+        other = offered_names(upstream.chats()[-1])[2]
+        calls_then_says(upstream, (f"{path}__echo", {"text": "hi"}), (other, {"text": "x"}))
+        called = outputs(ask(client, entry, previous_response_id=offered.id), "mcp_call")
+        assert sorted(c.output for c in called) == ["echo: hi", "x"]
+    assert methods(world) == ["server/discover", *2 * ["tools/list", "tools/call", "tools/call"]]
+    assert all(h["Authorization"] == "Bearer tok" for _, h, _ in world.requests)
+
+
+def test_marked_arguments_are_repeated_in_headers(client, mcp, upstream):
+    world = mcp.world("marked", (tool("where", "", WHERE), lambda a: text(json.dumps(a, ensure_ascii=False))),
+                      (tool("wrong", "", MISMARKED), text("?")), stateless=True)
+    calls_then_says(upstream, ("marked__where", {"city": "Łódź"}), ("marked__where", {}))
+    response = ask(client, mcp.entry("marked"))
+    assert [t.name for t in outputs(response, "mcp_list_tools")[0].tools] == ["where"]
+    assert sorted(c.output for c in outputs(response, "mcp_call")) == ['{"city": "Łódź"}', "{}"]
+    assert sorted((h.get("Mcp-Param-City") for h in world.headers("tools/call")), key=str) == [
+        "=?base64?xYHDs2TFug==?=", None]
+
+
+def test_resources_and_prompts_of_a_stateless_server(client, mcp, upstream):
+    world = mcp.world("stateless-beside", ECHO, beside=BESIDE, stateless=True)
+    read = extra(client, mcp, upstream, "stateless-beside", "read_resource", {"uri": "x:ä"})
+    assert read.output == "words of x:ä"
+    got = extra(client, mcp, upstream, "stateless-beside", "get_prompt",
+                {"name": "greet", "arguments": {"who": "Ada"}})
+    assert got.output == "user: Greet Ada.\nassistant: Hello."
+    listed = extra(client, mcp, upstream, "stateless-beside", "list_resources")
+    assert json.loads(listed.output)["resources"][0]["uri"] == "x:a"
+    assert methods(world).count("server/discover") == 1
+
+
+def test_an_assistant_uses_a_stateless_server(lax, mcp, upstream):
+    world = mcp.world("stateless-kept", ECHO, stateless=True)
+    calls_then_says(upstream, ("stateless-kept__echo", {"text": "hi"}))
+    assistant = lax.beta.assistants.create(model="demo", tools=[mcp.entry("stateless-kept")])
+    thread = lax.beta.threads.create(messages=[{"role": "user", "content": "go"}])
+    with lax.beta.threads.runs.stream(thread_id=thread.id, assistant_id=assistant.id) as events:
+        events.until_done()
+    said = lax.beta.threads.messages.list(thread.id).data[0].content[0].text.value
+    assert said == "Done: echo: hi"
+    assert methods(world) == ["server/discover", "tools/list", "tools/call"]
 
 
 # ---- The transport of 2024-11-05 ----
@@ -711,6 +775,21 @@ def test_progress_of_a_call_is_live_metadata(stream, mcp, upstream, transport):
     (done,) = items(events, "mcp_call")
     assert done["output"] == "read"
     assert done["runnel"]["metadata"] == {"progress": 1, "total": 4}
+
+
+@pytest.mark.feature("F104")
+@pytest.mark.parametrize("about, title", [
+    ({"title": "Reads\u200b books", "annotations": {"title": "Older"}}, "Reads books"),
+    ({"annotations": {"title": "Older"}}, "Older"), ({}, "reads")], ids=str)
+def test_progress_without_words_has_the_title_of_its_tool(stream, mcp, upstream, about, title):
+    """Its server gives a title, beside the annotations or, as older ones do, in them; else it is the name."""
+    def work(handler, message):
+        handler.events(progress(message, progress=1),
+                       {"jsonrpc": "2.0", "id": message["id"], "result": text("read")})
+    mcp.world("titled", (tool("reads", "", TEXT_ARGUMENT, **about), None)).on("tools/call", work)
+    calls_then_says(upstream, ("titled__reads", {"text": "x"}))
+    (done,) = items(stream([mcp.entry("titled")]), "mcp_call")
+    assert done["runnel"]["metadata"] == {"progress": 1} and done["runnel"]["title"] == title
 
 
 # ---- Servers of the operator ----
@@ -1279,6 +1358,31 @@ def everything_older(mcp, scratch):
     yield f"http://127.0.0.1:{mcp.everything_older}/sse"
     process.child.kill()
     process.child.wait()
+
+
+@pytest.fixture(params=["stateless", "both"])
+def newest(mcp, scratch, request):
+    """A server that the official SDK makes: of the newest generation, alone or beside the one before."""
+    process = Process([NODE / "node_modules/.bin/node", NODE / "stateless.mjs", request.param],
+                      scratch / "newest.log", PORT=str(mcp.everything))
+    process.read_until(lambda line: line.strip() == "ready")
+    process.drain_output()
+    yield f"http://127.0.0.1:{mcp.everything}/{request.param}"
+    process.child.kill()
+    process.child.wait()
+
+
+def test_a_server_of_the_official_sdk_is_spoken_to_without_sessions(client, newest, upstream):
+    entry = {"type": "mcp", "server_label": "newest", "server_url": newest,
+             "require_approval": "never", "runnel": {"resources": True}}
+    calls_then_says(upstream, ("newest__add", {"a": 2, "b": 3}), ("newest__where", {"city": "Łódź"}),
+                    ("newest__twice", {}), ("newest__read_resource", {"uri": "demo://note"}))
+    response = ask(client, entry)
+    assert [t.name for t in outputs(response, "mcp_list_tools")[0].tools] == [
+        "add", "where", "twice", "list_resources", "read_resource"]
+    assert {c.name: c.output for c in outputs(response, "mcp_call")} == {
+        "add": "5, says the modern one", "where": "in Łódź", "twice": "called again with one",
+        "read_resource": "noted"}
 
 
 @pytest.mark.timeout(180)

@@ -24,6 +24,11 @@ def run_node(server, sdk, **environment):
 
 @pytest.mark.timeout(180)
 @pytest.mark.parametrize("sdk", ["openai7", "openai4", "golden", "state", "websocket", "approvals",
-                                 "harmless", "variables", "skills", "frameworks"])
+                                 "harmless", "variables", "skills", "files", "frameworks"])
 def test_the_tests_of_node_pass(server, sdk):
     run_node(server, sdk)
+
+
+@pytest.mark.timeout(180)
+def test_the_tests_of_openai_7_pass_with_openai_6(server):
+    run_node(server, "openai7", OPENAI_SDK="openai6")

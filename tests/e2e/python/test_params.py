@@ -189,7 +189,11 @@ RESPONSES = [
     ({"safety_identifier": "x" * 65}, "string_above_max_length", "safety_identifier",
      "Invalid 'safety_identifier': string too long."),
     ({"prompt_cache_options": {"ttl": "1h"}}, "invalid_value", "prompt_cache_options.ttl",
-     "Invalid value: '1h'. Supported values are: '30m'."),
+     "Invalid value: '1h'. Supported values are: '30m' and '12h'."),
+    ({"access_programs": {"cyber": "daybreak_red"}}, "invalid_value", "access_programs.cyber",
+     "Invalid value: 'daybreak_red'."),
+    ({"tools": [{"type": "function", "name": "f", "async": "yes"}]}, "invalid_type", "tools[0].async",
+     "Invalid type for 'tools[0].async': expected a boolean"),
     ({"moderation": {"model": "omni-moderation-latest"}}, "unsupported_parameter", "moderation",
      "Unsupported parameter: 'moderation'"),
 ]
@@ -231,7 +235,7 @@ def test_errors_come_in_the_order_of_openai(start_server, upstream):
     body = {"foo": 1, "include": ["x"], "tools": 5, "metadata": 5, "text": 5, "temperature": "x",
             "top_p": "x", "parallel_tool_calls": 5, "stream": 5, "stream_options": 5,
             "background": 5, "max_output_tokens": "x", "max_tool_calls": "x", "reasoning": 5,
-            "user": 5, "safety_identifier": 5, "prompt_cache_options": 5, "prompt_cache_key": 5,
+            "user": 5, "safety_identifier": 5, "access_programs": 5, "prompt_cache_options": 5, "prompt_cache_key": 5,
             "prompt_cache_retention": 5, "truncation": 5, "instructions": 5, "store": 5,
             "service_tier": 5, "top_logprobs": "x"}
     seen = []
@@ -265,10 +269,13 @@ def test_every_parameter_may_be_given(client, upstream):
         metadata={"a": "b"}, parallel_tool_calls=False, max_tool_calls=3, max_output_tokens=100,
         reasoning={"effort": "low", "summary": "auto", "context": "auto"}, truncation="auto",
         service_tier="flex", prompt_cache_key="k", prompt_cache_retention="24h",
-        prompt_cache_options={"mode": "explicit", "ttl": "30m"}, safety_identifier="s", user="u",
+        prompt_cache_options={"mode": "explicit", "ttl": "12h", "comparison_response_id": "resp_1"},
+        access_programs={"cyber": "standard"}, safety_identifier="s", user="u",
         top_logprobs=2, text={"verbosity": "low", "format": {**FORMAT, "schema": OBJECT}},
         stream_options={"include_obfuscation": False}, tools=[{
-            "type": "function", "name": "f", "parameters": OBJECT, "strict": True}])
+            "type": "function", "name": "f", "parameters": OBJECT, "strict": True, "async": True}])
+    assert made.access_programs.cyber == "standard" and made.prompt_cache_diagnostics.type == "unavailable"
+    assert made.prompt_cache_options.comparison_response_id == "resp_1" and made.tools[0].async_
     assert (made.safety_identifier, made.prompt_cache_key, made.user) == ("s", "k", "u")
     assert made.truncation == "auto" and made.reasoning.effort == "low"
     assert made.text.format.name == "x" and made.tools[0].description is None

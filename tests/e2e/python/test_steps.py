@@ -55,8 +55,50 @@ def step_events(text):
             if name.startswith("thread.run.step.") and not name.endswith(".delta")]
 
 
+# ---- What they show while the run goes on ----
+
+def outputs_in(step):
+    return {c["function"]["name"]: c["function"]["output"] for c in step["step_details"]["tool_calls"]}
+
+
+@pytest.mark.feature("F105")
+@pytest.mark.parametrize("output, last", [
+    ("true", "x"), ("false", '{"status":"rejected","message":"Execution rejected by user"}')])
+def test_steps_run_and_are_completed_between_what_is_said(http, start, upstream, output, last):
+    """In the stream and afterwards. A call that waits for a person is in `required_action`, and in a step as soon as
+    it is decided."""
+    upstream.script({"match": {"tool_results": 3}, "answer": {"text": "Well."}},
+                    {"match": {"tool_results": 2}, "answer": {
+                        "text": "More.", "tool_calls": [call("test_slow", 3, text="x")]}},
+                    {"answer": {"text": "I look.", "tool_calls": [
+                        call("test_notes", 1, text="I read.", notes=[]),
+                        call("test_fail", 2, message="no")]}})
+    asks = {"always": {"tool_names": ["test_slow"]}, "never": {"tool_names": ["test_notes", "test_fail"]}}
+    events = step_events(start(stream=True, tools=[{**TEST, "require_approval": asks}]).text)
+    assert [(name.rpartition(".")[2], step["type"], step["status"]) for name, step in events] == [
+        ("created", "message_creation", "in_progress"), ("in_progress", "message_creation", "in_progress"),
+        ("completed", "message_creation", "completed"), ("created", "tool_calls", "in_progress"),
+        ("in_progress", "tool_calls", "in_progress"), ("completed", "tool_calls", "completed"),
+        ("created", "message_creation", "in_progress"), ("in_progress", "message_creation", "in_progress"),
+        ("completed", "message_creation", "completed")]
+    run = {"id": events[0][1]["run_id"], "thread_id": events[0][1]["thread_id"]}
+    waits = settled(http, run, "requires_action")
+    (asked,) = waits["required_action"]["submit_tool_outputs"]["tool_calls"]
+    assert json.loads(asked["function"]["arguments"])["name"] == "test_slow"
+    _, done, _ = before = steps_of(http, run)
+    assert [step["status"] for step in before] == 3 * ["completed"]
+    assert outputs_in(done) == {"test_notes": "I read.\n[image image/png]", "test_fail": "no"}
+    http.post(f"{path_of(run)}/submit_tool_outputs", json={
+        "tool_outputs": [{"tool_call_id": asked["id"], "output": output}]})
+    settled(http, run, "completed")
+    *same, waited, answer = steps_of(http, run)
+    assert (same, waited["status"], answer["type"]) == (before, "completed", "message_creation")
+    assert outputs_in(waited) == {"test_slow": last}
+
+
 # ---- How they end ----
 
+@pytest.mark.feature("F105")
 def test_a_failed_step_has_the_error_of_its_run(http, start, upstream):
     upstream.answer(text="a b c", fault={"kind": "cut", "after": 2})
     events = step_events(start(stream=True).text)

@@ -130,6 +130,15 @@ def test_metadata_is_shown_while_the_tool_runs(use):
 
 
 @pytest.mark.feature("F104")
+def test_live_metadata_has_the_name_of_its_tool_for_a_title(use):
+    events, item, _ = use("test_notes", notes=[{"page": 1}])
+    live = [event["runnel"] for event in events
+            if event["type"] == "response.mcp_call.in_progress" and "runnel" in event]
+    assert live[0]["title"] == "test_notes" and live[0]["metadata"]["page"] == 1
+    assert item["runnel"]["title"] == "Took notes"
+
+
+@pytest.mark.feature("F104")
 def test_metadata_is_sent_at_most_every_tenth_of_a_second(use):
     began = time.monotonic()
     events, item, _ = use("test_notes", ms=1, notes=[{"n": n} for n in range(200)])

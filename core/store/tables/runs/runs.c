@@ -220,23 +220,24 @@ static void keep_last_messages(struct run_load *load, int wanted)
 /* The run that the first request under the key made, whatever its thread is: a request that
  * makes a thread with its run has another thread each time. Without a fence: its owner has it
  * already. */
-static enum err_code find_made(struct db *db, const struct tenant *tenant, const char *run_id,
-                               struct run_row *ret_run, struct err *err)
+static enum err_code find_made(struct db *db, const struct run_creation *creation,
+                               const char *run_id, struct run_row *ret_run, struct err *err)
 {
     static const struct db_statement find = {
-        "run_find_made",
-        "SELECT " RUN_COLUMNS " FROM runs r WHERE r.project_id = $1 AND r.id = $2"};
+        "run_find_made", "SELECT " RUN_COLUMNS " FROM runs r"
+                         " WHERE r.project_id = $1 AND r.id = $2 AND r.deleted_at IS NULL"};
+    const char *thread_id = creation->run->face == FACE_ASSISTANTS ? "" : NULL;
     AUTO_DB_ROWS *rows = NULL;
     AUTO_DB_ARGS args = {0};
     enum err_code rc;
 
-    db_arg_tenant(&args, tenant);
+    db_arg_tenant(&args, creation->tenant);
     db_arg_text(&args, run_id);
     rc = db_exec(db, &find, &args, &rows, err);
     if (rc)
         return rc;
     if (db_count(rows) == 0)
-        return err_set(err, ERR_NOT_FOUND, "No run found with id '%s'.", run_id);
+        return fail_no_run(thread_id, run_id, err);
     run_read(rows, 0, ret_run);
     return ERR_OK;
 }
@@ -257,7 +258,7 @@ static enum err_code create_in(struct db *db, const struct run_creation *creatio
     if (rc)
         return rc;
     if (claim.repeated)
-        return find_made(db, creation->tenant, claim.object_id, &load->run, err);
+        return find_made(db, creation, claim.object_id, &load->run, err);
     rc = prepare_thread(db, creation, &position, err);
     if (rc && creation->run->face == FACE_RESPONSES)
         return conversation_error(rc, creation->run->thread_id, err);

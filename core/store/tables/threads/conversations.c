@@ -21,6 +21,7 @@
 
 #include "core/store/tables/threads/conversations.h"
 
+#include <assert.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -105,18 +106,44 @@ static enum err_code insert_items(struct db *db, const struct tenant *tenant,
     return db_exec(db, &items_insert, &args, NULL, err);
 }
 
-enum err_code store_conversation_create(struct store *store, const struct tenant *tenant,
-                                        const struct thread_row *row, struct item_row *items,
-                                        size_t count, struct err *err)
+static enum err_code create_in(struct db *db, const struct tenant *tenant,
+                               const struct idempotency *idempotency,
+                               const struct thread_row *row, struct item_row *items,
+                               size_t count, struct idempotency_claim *ret_claim,
+                               struct err *err)
 {
-    AUTO_DB *db = NULL;
-    enum err_code rc = db_begin(store, &db, err);
+    enum err_code rc = idempotency_claim(db, tenant, idempotency, row->id, ret_claim, err);
 
-    if (!rc)
-        rc = thread_insert(db, tenant, row, err);
+    if (rc || ret_claim->repeated)
+        return rc;
+    rc = thread_insert(db, tenant, row, err);
     if (!rc)
         rc = insert_items(db, tenant, row->id, 0, items, count, err);
     return rc ? rc : db_commit(db, err);
+}
+
+enum err_code store_conversation_create(struct store *store, const struct tenant *tenant,
+                                        const struct idempotency *idempotency,
+                                        struct thread_row *row, struct item_row *items,
+                                        size_t count, struct err *err)
+{
+    struct idempotency_claim claim = {0};
+    struct thread_row made = {0};
+    struct db *db;
+    enum err_code rc = db_begin(store, &db, err);
+
+    if (rc)
+        return rc;
+    rc = create_in(db, tenant, idempotency, row, items, count, &claim, err);
+    db_end(db);
+    if (rc || !claim.repeated)
+        return rc;
+    rc = store_thread_get(store, tenant, claim.object_id, &made, err);
+    if (rc)
+        return conversation_error(rc, claim.object_id, err);
+    thread_row_clear(row);
+    *row = made;
+    return ERR_OK;
 }
 
 /* Counts the items only if the conversation may be full: positions are never fewer than items. */
@@ -143,20 +170,61 @@ static enum err_code check_room(struct db *db, const struct tenant *tenant,
                    name_of(thread_id), CONVERSATION_ITEM_LIMIT);
 }
 
-enum err_code store_conversation_append(struct store *store, const struct tenant *tenant,
-                                        const char *thread_id, struct item_row *items,
-                                        size_t count, struct err *err)
+/* Items that were appended together have positions without a gap, from that of the first one. */
+static enum err_code find_appended(struct db *db, const struct tenant *tenant,
+                                   const char *thread_id, const char *first_id,
+                                   struct item_row *items, size_t *count, struct err *err)
 {
+    static const struct db_statement find = {
+        "conversation_find_appended",
+        "SELECT " ITEM_COLUMNS " FROM items f JOIN items i ON i.project_id = f.project_id"
+        " AND i.thread_id = f.thread_id AND i.position >= f.position"
+        " AND i.position < f.position + $4 AND i.left_position IS NULL"
+        " WHERE f.project_id = $1 AND f.thread_id = $2 AND f.id = $3"
+        " AND f.left_position IS NULL ORDER BY i.position"};
+    AUTO_DB_ROWS *rows = NULL;
+    AUTO_DB_ARGS args = {0};
+    enum err_code rc;
+
+    db_arg_tenant(&args, tenant);
+    db_arg_text(&args, thread_id);
+    db_arg_text(&args, first_id);
+    db_arg_int(&args, (int64_t)*count);
+    rc = db_exec(db, &find, &args, &rows, err);
+    if (rc)
+        return rc;
+    if (db_count(rows) == 0)
+        return no_item(thread_id, first_id, err);
+    assert(db_count(rows) <= *count);
+    for (size_t i = 0; i < *count; i++)
+        item_row_clear(&items[i]);
+    *count = db_count(rows);
+    for (size_t i = 0; i < *count; i++)
+        item_read(rows, i, &items[i]);
+    return ERR_OK;
+}
+
+enum err_code store_conversation_append(struct store *store, const struct tenant *tenant,
+                                        const struct idempotency *idempotency,
+                                        const char *thread_id, struct item_row *items,
+                                        size_t *count, struct err *err)
+{
+    struct idempotency_claim claim = {0};
     AUTO_DB *db = NULL;
     int64_t position = 0;
     enum err_code rc = db_begin(store, &db, err);
 
     if (!rc)
-        rc = lock_idle(db, tenant, thread_id, &position, err);
+        rc = idempotency_claim(db, tenant, idempotency, items[0].id, &claim, err);
+    if (rc)
+        return rc;
+    if (claim.repeated)
+        return find_appended(db, tenant, thread_id, claim.object_id, items, count, err);
+    rc = lock_idle(db, tenant, thread_id, &position, err);
     if (!rc)
-        rc = check_room(db, tenant, thread_id, position, count, err);
+        rc = check_room(db, tenant, thread_id, position, *count, err);
     if (!rc)
-        rc = insert_items(db, tenant, thread_id, position, items, count, err);
+        rc = insert_items(db, tenant, thread_id, position, items, *count, err);
     return rc ? rc : db_commit(db, err);
 }
 

@@ -9,6 +9,7 @@
 #include "core/domain/rows.h"
 #include "core/domain/tenant.h"
 #include "core/store/store.h"
+#include "core/store/tables/idempotency.h"
 
 /*
  * conversations.h -- threads as the Responses API sees them: with items of every type.
@@ -28,15 +29,20 @@
 enum err_code conversation_error(enum err_code rc, const char *thread_id, struct err *err);
 
 /* Makes a conversation with its first items. Their thread_id and positions are filled in, here
- * and in store_conversation_append(). */
+ * and in store_conversation_append(). If the request repeats another under its key, nothing is made,
+ * and *row becomes the conversation of the first one; `idempotency` may be NULL. */
 enum err_code store_conversation_create(struct store *store, const struct tenant *tenant,
-                                        const struct thread_row *row, struct item_row *items,
+                                        const struct idempotency *idempotency,
+                                        struct thread_row *row, struct item_row *items,
                                         size_t count, struct err *err) MUST_CHECK;
 
-/* Appends all items or none. */
+/* Appends all items or none. If the request repeats another under its key, nothing is appended, and the
+ * items become those that the first one appended, without those that were deleted since: *count may
+ * shrink. ERR_NOT_FOUND if the first of them was deleted. `idempotency` may be NULL. */
 enum err_code store_conversation_append(struct store *store, const struct tenant *tenant,
+                                        const struct idempotency *idempotency,
                                         const char *thread_id, struct item_row *items,
-                                        size_t count, struct err *err) MUST_CHECK;
+                                        size_t *count, struct err *err) MUST_CHECK;
 
 /* A page of its items, ordered by position. */
 enum err_code store_conversation_items(struct store *store, const struct tenant *tenant,
@@ -55,7 +61,7 @@ enum err_code store_conversation_item_delete(struct store *store, const struct t
                                              struct thread_row *ret_row,
                                              struct err *err) MUST_CHECK;
 
-/* The run or response that locks the conversation. ERR_NOT_FOUND: no run is active, or it has just ended. */
+/* The run or response that locks the conversation. ERR_NOT_FOUND: no such run, or it has just ended. */
 enum err_code store_conversation_run(struct store *store, const struct tenant *tenant,
                                      const char *thread_id, struct run_row *ret_run,
                                      struct err *err) MUST_CHECK;

@@ -1,5 +1,6 @@
 """MCP servers over streamable HTTP as tests script them: each has a path of one small HTTP server."""
 
+import base64
 import http.server
 import json
 import queue
@@ -10,6 +11,9 @@ from .patience import patience
 from .process import free_port
 
 VERSION = "2025-06-18"
+STATELESS = "2026-07-28"
+RESERVED = "io.modelcontextprotocol/"
+METHOD_NOT_FOUND, HEADER_MISMATCH, UNSUPPORTED_VERSION = -32601, -32020, -32022
 NO_ARGUMENTS = {"type": "object", "properties": {}}
 TEXT_ARGUMENT = {"type": "object", "properties": {"text": {"type": "string"}}, "required": ["text"]}
 
@@ -22,20 +26,29 @@ def text(*lines, **more):
     return {"content": [{"type": "text", "text": line} for line in lines], **more}
 
 
+def decoded(value):
+    """What a header says that may be encoded."""
+    if value and value.startswith("=?base64?") and value.endswith("?="):
+        return base64.b64decode(value[9:-2]).decode()
+    return value
+
+
 class World:
     """One MCP server. `tools` maps a tool to its result, or to a function of the arguments.
     `on(method, function)` takes a request over: function(handler, message) writes its own answer."""
 
     def __init__(self, tools=(), sessions=True, version=VERSION, stream=False, page=None, older=None,
-                 beside=None, capabilities=None):
-        """`older`: what a stream of the transport of 2024-11-05 names as its endpoint, {session} in it.
+                 beside=None, capabilities=None, stateless=False):
+        """`stateless`: it speaks 2026-07-28 and nothing else, and refuses what breaks a rule of that.
+        `older`: what a stream of the transport of 2024-11-05 names as its endpoint, {session} in it.
         `beside`: other methods than those of tools, and what they give: a result, or a function of the
         parameters. Their first words are capabilities, unless those are given."""
         self.beside = beside or {}
         self.capabilities = capabilities or {
             "tools": {}, **{method.partition("/")[0]: {} for method in self.beside}}
         self.older, self.streams = older, {}
-        sessions = sessions and not older
+        sessions = sessions and not older and not stateless
+        self.stateless = stateless
         self.tools = {t["name"]: (t, gives) for t, gives in tools}
         self.sessions, self.version, self.stream, self.page = sessions, version, stream, page
         self.overrides = {}
@@ -68,6 +81,8 @@ class World:
         if method == "initialize":
             return {"protocolVersion": self.version, "capabilities": self.capabilities,
                     "serverInfo": {"name": "scripted", "version": "1"}}
+        if method == "server/discover":
+            return {"supportedVersions": [STATELESS], "capabilities": self.capabilities}
         if method in self.beside:
             gives = self.beside[method]
             return gives(params) if callable(gives) else gives
@@ -84,6 +99,32 @@ class World:
         start = int(params.get("cursor", 0))
         more = {"nextCursor": str(start + self.page)} if start + self.page < len(every) else {}
         return {"tools": every[start:start + self.page], **more}
+
+
+    def complaint(self, headers, message):
+        """(code, words) for a request that breaks a rule of 2026-07-28, or None."""
+        method, params = message["method"], message.get("params", {})
+        meta = params.get("_meta", {})
+        version = meta.get(RESERVED + "protocolVersion")
+        named = {"tools/call": "name", "prompts/get": "name", "resources/read": "uri"}.get(method)
+        said = {"MCP-Protocol-Version": version, "Mcp-Method": method}
+        if named:
+            said["Mcp-Name"] = params[named]
+        if method == "tools/call":
+            schema = self.tools[params["name"]][0]["inputSchema"]
+            for name, marked in schema.get("properties", {}).items():
+                if "x-mcp-header" in marked:
+                    value = params["arguments"].get(name)
+                    said["Mcp-Param-" + marked["x-mcp-header"]] = (
+                        value if value is None or isinstance(value, str) else json.dumps(value))
+        for header, value in said.items():
+            if decoded(headers.get(header)) != value:
+                return HEADER_MISMATCH, f"{header} is not {value}"
+        if version != STATELESS:
+            return UNSUPPORTED_VERSION, "Unsupported protocol version"
+        if not isinstance(meta.get(RESERVED + "clientCapabilities"), dict) or headers.get("Mcp-Session-Id"):
+            return -32602, "_meta"
+        return None
 
 
 class Handler(http.server.BaseHTTPRequestHandler):
@@ -106,10 +147,25 @@ class Handler(http.server.BaseHTTPRequestHandler):
         self.end_headers()
         self.wfile.write(body)
 
-    def answer(self, message, result=None, error=None, **headers):
+    def answer(self, message, result=None, error=None, status=200, **headers):
         reply = {"jsonrpc": "2.0", "id": message["id"]}
         reply.update({"error": error} if error else {"result": result})
-        self.plain(200, json.dumps(reply).encode(), **headers)
+        self.plain(status, json.dumps(reply).encode(), **headers)
+
+    def take_stateless(self, message):
+        world, method = self.world, message.get("method")
+        complaint = world.complaint(self.headers, message)
+        known = method in world.beside or method in ("server/discover", "tools/list", "tools/call")
+        if complaint or not known:
+            code, words = complaint or (METHOD_NOT_FOUND, "Method not found")
+            self.answer(message, error={"code": code, "message": words, "data": {"supported": [STATELESS]}},
+                        status=400 if complaint else 404)
+            return
+        result = {"resultType": "complete", "ttlMs": 0, "cacheScope": "private", **world.result(message)}
+        if world.stream:
+            self.events({"jsonrpc": "2.0", "id": message["id"], "result": result})
+        else:
+            self.answer(message, result)
 
     def events(self, *messages, end=True):
         """An answer as a stream, of messages or pairs (id, message)."""
@@ -192,8 +248,12 @@ class Handler(http.server.BaseHTTPRequestHandler):
             self.plain(404)
         elif method in world.overrides:
             world.overrides[method](self, message)
+        elif world.stateless:
+            self.take_stateless(message)
         elif "id" not in message or "method" not in message:
             self.plain(202)
+        elif method == "server/discover":
+            self.answer(message, error={"code": METHOD_NOT_FOUND, "message": "Method not found"})
         elif method == "initialize" and world.sessions:
             session = uuid.uuid4().hex
             world.open.add(session)

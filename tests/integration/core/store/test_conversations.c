@@ -35,7 +35,9 @@ static void append(const char *thread, const char *body)
 {
     struct item_row item = loose_item(body);
 
-    assert_int_equal(store_conversation_append(store, TENANT, thread, &item, 1, NULL), ERR_OK);
+    assert_int_equal(
+        store_conversation_append(store, TENANT, NULL, thread, &item, &(size_t){1}, NULL),
+        ERR_OK);
     item_row_clear(&item);
 }
 
@@ -185,8 +187,9 @@ TEST(a_response_that_has_not_ended_locks_its_conversation)
         store_run_create(store, &(struct run_creation){.tenant = TENANT, .run = &assistants},
                          &load, NULL),
         ERR_CONFLICT);
-    assert_int_equal(store_conversation_append(store, TENANT, thread, &item, 1, &err),
-                     ERR_CONFLICT);
+    assert_int_equal(
+        store_conversation_append(store, TENANT, NULL, thread, &item, &(size_t){1}, &err),
+        ERR_CONFLICT);
     assert_int_equal(err.reason, REASON_CONVERSATION_LOCKED);
     assert_int_equal(store_conversation_item_delete(store, TENANT, thread, item.id, &row, &err),
                      ERR_CONFLICT);
@@ -362,10 +365,13 @@ TEST(a_conversation_can_be_full)
         " SELECT '%s', '%s_' || n, '%s', n, true, false, -1, 0, 'completed',"
         " 'message', 1 FROM generate_series(1, %d) n",
         PROJECT, thread, thread, CONVERSATION_ITEM_LIMIT - 1);
-    assert_int_equal(store_conversation_append(store, TENANT, thread, items, 2, &err),
-                     ERR_CONFLICT);
+    assert_int_equal(
+        store_conversation_append(store, TENANT, NULL, thread, items, &(size_t){2}, &err),
+        ERR_CONFLICT);
     assert_non_null(strstr(err.text, "100000 items"));
-    assert_int_equal(store_conversation_append(store, TENANT, thread, items, 1, &err), ERR_OK);
+    assert_int_equal(
+        store_conversation_append(store, TENANT, NULL, thread, items, &(size_t){1}, &err),
+        ERR_OK);
     item_row_clear(&items[0]);
     item_row_clear(&items[1]);
 }

@@ -77,7 +77,9 @@ static void append(const char *thread, const char *body, char ret_id[ID_LIMIT + 
 
     item.input = true;
     (void)snprintf(item.role, sizeof(item.role), "user");
-    assert_int_equal(store_conversation_append(store, TENANT, thread, &item, 1, NULL), ERR_OK);
+    assert_int_equal(
+        store_conversation_append(store, TENANT, NULL, thread, &item, &(size_t){1}, NULL),
+        ERR_OK);
     memcpy(ret_id, item.id, ID_LIMIT + 1);
     item_row_clear(&item);
 }

@@ -65,6 +65,10 @@ static bool serve(struct tiny_request *request)
         sem_post(&delete_came);
         return accept_it(request);
     }
+    if (says(request, "server/discover")) {
+        tiny_write(request, "HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\n\r\n");
+        return true;
+    }
     if (says(request, "\"initialize\"")) {
         initialized++;
         answer(request, "Mcp-Session-Id: s1\r\n", "{\"protocolVersion\":\"2025-03-26\"}");
@@ -133,6 +137,7 @@ static void open_one(void *arg)
     fixture->session = mcp_session_new(&(struct mcp_session_options){
         .loop = fixture->loop,
         .url = url,
+        .discover_ns = 60 * NS_PER_SECOND,
         .list_ns = 60 * NS_PER_SECOND,
         .call_ns = (uint64_t)(fixture->call_seconds * (double)NS_PER_SECOND),
     });
@@ -150,8 +155,8 @@ static void call(void *arg)
     struct fixture *fixture = arg;
     json_auto_t *arguments = json_object();
 
-    fixture->question = mcp_session_call(fixture->session, fixture->tool, NULL, arguments, NULL,
-                                         take_answer, fixture);
+    fixture->question = mcp_session_call(fixture->session, fixture->tool, NULL, NULL, arguments,
+                                         NULL, take_answer, fixture);
 }
 
 static void cancel(void *arg)

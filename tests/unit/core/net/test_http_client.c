@@ -195,6 +195,54 @@ TEST(a_large_body_arrives_whole)
     }
 }
 
+static void set_spooled(struct exchange *exchange, const char *bytes, size_t length)
+{
+    struct spool *spool = NULL;
+
+    assert_int_equal(spool_open("/tmp", &spool, NULL), ERR_OK);
+    assert_int_equal(spool_write(spool, bytes, length, NULL), ERR_OK);
+    exchange->request.method = "POST";
+    exchange->request.body = http_body_new_spooled(spool);
+}
+
+/* The first page answers with the head, too. */
+TEST(a_body_in_a_file_arrives_whole)
+{
+    static const char *const paths[] = {"/echo", "/early"};
+    static const char *const headers[] = {"Content-Type: a/b", NULL};
+    size_t length = 5000000;
+    AUTO_FREE char *body = mem_zeroed(length + 1, 1);
+
+    for (size_t i = 0; i < length; i++)
+        body[i] = (char)('a' + i % 23);
+    for (size_t i = 0; i < COUNT_OF(paths); i++) {
+        struct exchange exchange;
+
+        exchange_init(&exchange, *state, paths[i]);
+        exchange.request.headers = headers;
+        set_spooled(&exchange, body, length);
+        run_exchange(&exchange);
+        assert_int_equal(exchange.rc, ERR_OK);
+        assert_true(exchange.body.length > length);
+        assert_memory_equal(exchange.body.data + exchange.body.length - length, body, length);
+        assert_int_equal(sent(&exchange, "\r\nContent-Length: 5000000\r\n"), i == 0);
+        assert_int_equal(sent(&exchange, "\r\nContent-Type: a/b\r\n"), i == 0);
+        exchange_clear(&exchange);
+    }
+}
+
+TEST(an_empty_body_in_a_file_is_a_body)
+{
+    struct exchange exchange;
+
+    exchange_init(&exchange, *state, "/echo");
+    set_spooled(&exchange, "", 0);
+    run_exchange(&exchange);
+    assert_int_equal(exchange.rc, ERR_OK);
+    assert_true(sent(&exchange, "Content-Length: 0\r\n"));
+    exchange_clear(&exchange);
+}
+
 TEST(a_line_break_in_a_header_fails_the_call)
 {
     static const char *const headers[] = {"X: a\r\nY: b", NULL};
@@ -235,7 +283,10 @@ TEST(a_connection_closed_meanwhile_is_opened_again)
         struct exchange exchange;
 
         exchange_init(&exchange, fixture, "/hello-and-close");
-        set_body(&exchange, "POST", "again");
+        if (i % 2)
+            set_spooled(&exchange, "again", 5);
+        else
+            set_body(&exchange, "POST", "again");
         run_exchange(&exchange);
         assert_int_equal(exchange.rc, ERR_OK);
         assert_string_equal(exchange.body.data, "hello");
@@ -275,6 +326,8 @@ int main(void)
         client_test(every_method_works_with_and_without_a_body),
         client_test(a_head_request_expects_no_body),
         client_test(a_large_body_arrives_whole),
+        client_test(a_body_in_a_file_arrives_whole),
+        client_test(an_empty_body_in_a_file_is_a_body),
         client_test(a_line_break_in_a_header_fails_the_call),
         client_test(a_connection_is_used_again),
         client_test(a_connection_closed_meanwhile_is_opened_again),

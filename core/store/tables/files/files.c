@@ -1,0 +1,227 @@
+/*
+ * Files: an upload under its name.
+ *
+ * Three things change together, in one transaction: the row, the count of the blob's holders, and the bytes
+ * of the project. The last is a row that all uploads of a project change, so it comes last: it is
+ * locked for the length of a COMMIT.
+ *
+ * Deleting is one statement, for a client as for the keeper.
+ */
+
+#include "core/store/tables/files/files.h"
+
+#include <stdlib.h>
+
+#include "core/base/mem.h"
+#include "core/store/pg/db.h"
+#include "core/store/pg/page.h"
+
+#define NOW   "(extract(epoch FROM clock_timestamp()) * 1000000)::bigint"
+#define ALIVE "(f.expires_at IS NULL OR f.expires_at > " NOW ")"
+#define FILE_COLUMNS \
+    "f.id, f.blob_id, f.filename, f.purpose, f.bytes, f.created_at, f.expires_at"
+
+static enum err_code not_found(const char *id, struct err *err)
+{
+    return err_refuse(err, ERR_NOT_FOUND, REASON_UNSET, "id", "No such File object: %.64s", id);
+}
+
+static void file_read(const struct db_rows *rows, size_t row, struct file_row *ret_row)
+{
+    *ret_row = (struct file_row){.filename = db_copy(rows, row, 2),
+                                 .purpose = db_copy(rows, row, 3),
+                                 .bytes = (uint64_t)db_int(rows, row, 4),
+                                 .created_at = db_int(rows, row, 5),
+                                 .expires_at = db_int(rows, row, 6)};
+    db_id(rows, row, 0, ret_row->id, sizeof(ret_row->id));
+    db_id(rows, row, 1, ret_row->blob_id, sizeof(ret_row->blob_id));
+}
+
+/* ---- Making ---- */
+
+static enum err_code hold_blob(struct db *db, const struct tenant *tenant, const char *blob_id,
+                               struct err *err)
+{
+    static const struct db_statement update = {
+        "store_file_hold", "UPDATE blobs SET holders = holders + 1, changed_at = " NOW
+                           " WHERE project_id = $1 AND id = $2 AND bytes IS NOT NULL"
+                           " AND holders >= 0"};
+    AUTO_DB_ROWS *rows = NULL;
+    AUTO_DB_ARGS args = {0};
+    enum err_code rc;
+
+    db_arg_tenant(&args, tenant);
+    db_arg_text(&args, blob_id);
+    rc = db_exec(db, &update, &args, &rows, err);
+    if (rc || db_changed(rows))
+        return rc;
+    return err_set(err, ERR_STORE, "the bytes of the file were removed before it was made");
+}
+
+static enum err_code insert_file(struct db *db, const struct tenant *tenant,
+                                 const struct file_row *row, struct err *err)
+{
+    static const struct db_statement insert = {
+        "store_file_create",
+        "INSERT INTO files (project_id, id, blob_id, filename, purpose, bytes, created_at,"
+        "  expires_at) VALUES ($1, $2, $3, $4, $5, $6, $7, $8)"};
+    AUTO_DB_ARGS args = {0};
+
+    db_arg_tenant(&args, tenant);
+    db_arg_text(&args, row->id);
+    db_arg_text(&args, row->blob_id);
+    db_arg_text(&args, row->filename);
+    db_arg_text(&args, row->purpose);
+    db_arg_int(&args, (int64_t)row->bytes);
+    db_arg_int(&args, row->created_at);
+    db_arg_time(&args, row->expires_at);
+    return db_exec(db, &insert, &args, NULL, err);
+}
+
+static enum err_code count_bytes(struct db *db, const struct tenant *tenant, uint64_t bytes,
+                                 uint64_t limit, struct err *err)
+{
+    static const struct db_statement upsert = {
+        "store_file_count",
+        "INSERT INTO storage_use AS s (project_id, bytes) VALUES ($1, $2)"
+        " ON CONFLICT (project_id) DO UPDATE SET bytes = s.bytes + excluded.bytes"
+        " RETURNING s.bytes"};
+    AUTO_DB_ROWS *rows = NULL;
+    AUTO_DB_ARGS args = {0};
+    enum err_code rc;
+
+    db_arg_tenant(&args, tenant);
+    db_arg_int(&args, (int64_t)bytes);
+    rc = db_exec(db, &upsert, &args, &rows, err);
+    if (rc || !limit || (uint64_t)db_int(rows, 0, 0) <= limit)
+        return rc;
+    return err_refuse(err, ERR_INVALID, REASON_STORAGE_QUOTA, NULL,
+                      "The files of this project would have more than %llu bytes.",
+                      (unsigned long long)limit);
+}
+
+enum err_code store_file_create(struct store *store, const struct tenant *tenant,
+                                const struct idempotency *idempotency, uint64_t limit,
+                                struct file_row *row, struct err *err)
+{
+    struct idempotency_claim claim;
+    struct file_row made;
+    AUTO_DB *db = NULL;
+    enum err_code rc = db_begin(store, &db, err);
+
+    if (!rc)
+        rc = idempotency_claim(db, tenant, idempotency, row->id, &claim, err);
+    if (rc)
+        return rc;
+    if (claim.repeated) {
+        db_end(TAKE(db));
+        rc = store_file_get(store, tenant, claim.object_id, &made, err);
+        if (rc)
+            return rc;
+        file_row_clear(row);
+        *row = made;
+        return ERR_OK;
+    }
+    rc = hold_blob(db, tenant, row->blob_id, err);
+    if (!rc)
+        rc = insert_file(db, tenant, row, err);
+    if (!rc)
+        rc = count_bytes(db, tenant, row->bytes, limit, err);
+    return rc ? rc : db_commit(db, err);
+}
+
+/* ---- Looking ---- */
+
+enum err_code store_file_get(struct store *store, const struct tenant *tenant, const char *id,
+                             struct file_row *ret_row, struct err *err)
+{
+    static const struct db_statement select = {
+        "store_file_get", "SELECT " FILE_COLUMNS " FROM files f WHERE f.project_id = $1"
+                          " AND f.id = $2 AND " ALIVE};
+    AUTO_DB_ROWS *rows = NULL;
+    enum err_code rc = db_find_by_id(store, &select, tenant, id, not_found, &rows, err);
+
+    if (!rc)
+        file_read(rows, 0, ret_row);
+    return rc;
+}
+
+/* Without a purpose the list has no owner, see skills.c. */
+#define FILE_LIST(owner, low, high, order, limit)                          \
+    "SELECT " FILE_COLUMNS " FROM files f WHERE f.project_id = $1" owner   \
+    " AND f.id > coalesce(" low ", '') AND f.id < coalesce(" high ", '~')" \
+    " AND " ALIVE " ORDER BY f.id " order " LIMIT " limit
+
+enum err_code store_file_list(struct store *store, const struct tenant *tenant,
+                              const char *purpose, const struct page *page,
+                              struct file_row **ret_rows, size_t *ret_count, bool *ret_more,
+                              struct err *err)
+{
+    static const struct db_statement all[] = {
+        {"store_file_list_desc", FILE_LIST("", "$2", "$3", "DESC", "$4")},
+        {"store_file_list_asc", FILE_LIST("", "$2", "$3", "ASC", "$4")},
+    };
+    static const struct db_statement of_purpose[] = {
+        {"store_file_purpose_desc", FILE_LIST(" AND f.purpose = $2", "$3", "$4", "DESC", "$5")},
+        {"store_file_purpose_asc", FILE_LIST(" AND f.purpose = $2", "$3", "$4", "ASC", "$5")},
+    };
+    static const struct page_list cursor = {
+        {"store_file_list_cursor",
+         "SELECT 1 FROM files WHERE project_id = $1 AND $2::text IS NOT NULL AND id = $3"},
+        "file-"};
+    AUTO_DB_ROWS *rows = NULL;
+    struct page_scan scan;
+    enum err_code rc = page_read(store, purpose ? of_purpose : all, &cursor, tenant, purpose,
+                                 page, &scan, &rows, err);
+
+    if (!rc)
+        page_unroll(&scan, rows, file_read, ret_rows, ret_count, ret_more);
+    return rc;
+}
+
+/* ---- Deleting ---- */
+
+#define FILE_DELETE(which)                                                               \
+    "WITH gone AS (DELETE FROM files f WHERE f.project_id = $1 AND f.id = $2 AND " which \
+    "  RETURNING f.blob_id, f.bytes),"                                                   \
+    " less AS (UPDATE storage_use s SET bytes = s.bytes - g.bytes FROM gone g"           \
+    "  WHERE s.project_id = $1)"                                                         \
+    " UPDATE blobs b SET holders = b.holders - 1, changed_at = " NOW                     \
+    " FROM gone g WHERE b.project_id = $1 AND b.id = g.blob_id"
+
+enum err_code store_file_delete(struct store *store, const struct tenant *tenant,
+                                const char *id, struct err *err)
+{
+    static const struct db_statement delete = {"store_file_delete", FILE_DELETE(ALIVE)};
+
+    return db_find_by_id(store, &delete, tenant, id, not_found, NULL, err);
+}
+
+static enum err_code find_expired(struct store *store, size_t limit, struct db_rows **ret_rows,
+                                  struct err *err)
+{
+    static const struct db_statement select = {
+        "store_files_expired", "SELECT project_id, id FROM files WHERE expires_at <= " NOW
+                               " ORDER BY expires_at LIMIT $1"};
+    AUTO_DB_ARGS args = {0};
+
+    db_arg_int(&args, (int64_t)limit);
+    return db_once(store, &select, &args, ret_rows, err);
+}
+
+enum err_code store_files_expire(struct store *store, size_t limit, size_t *ret_count,
+                                 struct err *err)
+{
+    static const struct db_statement delete = {"store_file_expire", FILE_DELETE("NOT " ALIVE)};
+    AUTO_DB_ROWS *rows = NULL;
+    enum err_code rc = find_expired(store, limit, &rows, err);
+
+    for (size_t i = 0; !rc && i < db_count(rows); i++) {
+        const struct tenant tenant = tenant_of_project(db_text(rows, i, 0));
+
+        rc = db_once_by_id(store, &delete, &tenant, db_text(rows, i, 1), NULL, err);
+    }
+    if (!rc)
+        *ret_count = db_count(rows);
+    return rc;
+}

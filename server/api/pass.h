@@ -1,0 +1,25 @@
+#ifndef RUNNEL_SERVER_API_PASS_H
+#define RUNNEL_SERVER_API_PASS_H
+
+#include <jansson.h>
+
+#include "core/base/spool.h"
+#include "core/model/model.h"
+#include "server/http/request.h"
+
+/*
+ * pass.h -- what the two kinds of requests that are passed through share: pass_through.c has those of
+ * JSON and the way to the upstream and back, pass_form.c reads forms.
+ */
+
+/* The upstream of the body's member `model`, or of the model that OpenAI takes for this path. */
+enum err_code pass_find_upstream(const struct request *request, const json_t *body,
+                                 const struct model_upstream **ret_upstream,
+                                 struct err *err) MUST_CHECK;
+
+/* Suspends the request and sends the form, which it takes, with the Content-Type of the request. The last
+ * thing that an endpoint does. */
+void pass_form(struct request *request, const struct model_upstream *upstream,
+               struct spool *form);
+
+#endif
