@@ -51,6 +51,9 @@ need_build() {
     need libyaml-dev library yaml-0.1
     need nettle-dev library nettle
     need libpcre2-dev library libpcre2-8
+    need libgumbo-dev library gumbo
+    need poppler-utils have pdftotext
+    need libseccomp-dev library libseccomp
     need libsodium-dev library libsodium
     need tzdata time_zones
     need postgresql postgres

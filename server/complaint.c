@@ -31,6 +31,7 @@ static const struct {
     [ERR_CONFLICT]     = {400, "invalid_request_error"}, /* as OpenAI has it */
     [ERR_TAKEN]        = {409, "invalid_request_error"},
     [ERR_TOO_LARGE]    = {413, "invalid_request_error"},
+    [ERR_FULL]         = {507, "server_error"},
     [ERR_LIMIT]        = {429, "requests"},
     [ERR_CANCELLED]    = {499, "invalid_request_error"},
     [ERR_TIMEOUT]      = {504, "server_error"},
@@ -61,6 +62,8 @@ static const struct {
     [REASON_USED]                = {"approval_already_used",       "approval_request_id"},
     [REASON_BUSY]                = {"rate_limit_exceeded",         NULL},
     [REASON_NO_MODEL]            = {"model_not_found",             NULL},
+    [REASON_STORAGE_FULL]        = {"storage_full",                NULL},
+    [REASON_ELSEWHERE]           = {"file_elsewhere",              NULL},
 };
 /* clang-format on */
 

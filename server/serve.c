@@ -42,10 +42,13 @@
 #include "core/base/clock.h"
 #include "core/base/log.h"
 #include "core/base/mem.h"
+#include "core/document/document.h"
 #include "core/net/http_client.h"
 #include "core/net/listen.h"
 #include "core/run/catalog/unavailable.h"
 #include "core/run/engine/engine.h"
+#include "core/sandbox/compute.h"
+#include "core/sandbox/confine.h"
 #include "core/store/cluster/log_reader.h"
 #include "core/store/embedded/embedded.h"
 #include "core/store/tables/keys.h"
@@ -73,6 +76,8 @@
 
 /* Time for runs that were cut to send their last events. */
 #define LAST_EVENTS_NS (2 * NS_PER_SECOND)
+/* Each reads one file at a time. What they wait for is a child's processor time. */
+#define READER_THREADS 2
 /* Time for tools to return after they were cancelled. */
 #define TOOL_PATIENCE_NS (2 * NS_PER_SECOND)
 
@@ -329,6 +334,7 @@ static enum err_code start_engine(struct serving *serving, struct err *err)
         .webhook_count = config->webhooks.count,
         .notice_seconds = config->sse_ping_interval,
         .tool_timeout_seconds = config->tool_timeout,
+        .regex_seconds = config->run_regex_time,
         .byte_limit = config->max_run_bytes,
         .slots = {.node = config->max_runs, .queue = config->max_waiting_runs},
         .tenant_limits = config_tenant_limits(config),
@@ -380,15 +386,24 @@ static enum err_code start_http(struct serving *serving, struct err *err)
     return http_start(&options, &serving->server.http, err);
 }
 
+/* Without confinement only plain text is read; document.h. */
+static enum err_code start_readers(struct serving *serving, struct err *err)
+{
+    if (!confine_landlock_version() || !confine_has_seccomp())
+        log_warn("the kernel has no %s: HTML and PDF files in requests cannot be read",
+                 confine_has_seccomp() ? "Landlock" : "seccomp");
+    return workers_start(READER_THREADS, NULL, &serving->server.readers, err);
+}
+
 static enum err_code start_keeper(struct serving *serving, struct err *err)
 {
     return keeper_start(&serving->server, &serving->database, &serving->keeper, err);
 }
 
 static step_fn *const steps[] = {
-    lock_data_dir, find_identity, find_key,     open_socket,    start_database,
-    start_writers, ensure_key,    start_demo,   start_executor, start_masking,
-    start_engine,  start_workers, start_keeper, start_http,
+    lock_data_dir, find_identity, find_key,      open_socket,    start_database,
+    start_writers, ensure_key,    start_demo,    start_executor, start_masking,
+    start_engine,  start_workers, start_readers, start_keeper,   start_http,
 };
 
 static enum err_code go_up(struct serving *serving, struct err *err)
@@ -428,6 +443,7 @@ static void go_down(struct serving *serving)
     if (server->http)
         http_stop(server->http);
     workers_stop(server->workers);
+    workers_stop(server->readers);
     keeper_stop(serving->keeper);
     log_reader_stop(serving->log_reader);
     if (serving->engine_started)
@@ -564,6 +580,11 @@ int cmd_serve(int argc, char **argv)
     int status;
 
     serving->lock_fd = serving->listen_fd = -1;
+    /* First of all: what it forks must have no thread, and see neither keys nor sockets. */
+    if (compute_start(document_tasks, DOCUMENT_TASKS, &err)) {
+        free(serving);
+        return command_failed(EXIT_CANNOT, &err);
+    }
     if (read_config(argc, argv, &serving->config, &err)) {
         free(serving);
         return command_failed(EXIT_USAGE, &err);
@@ -582,6 +603,7 @@ int cmd_serve(int argc, char **argv)
     http_client_global_init();
     status = serve(serving);
     http_client_global_free();
+    compute_stop();
     model_upstreams_unload(serving->config->upstreams, serving->config->upstream_count);
     config_free(serving->config);
     free(serving);

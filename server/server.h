@@ -31,6 +31,7 @@ struct server {
     struct masking *masking; /* NULL without masks */
     struct http *http;
     struct workers *workers; /* for messages of WebSockets */
+    struct workers *readers; /* for files of requests */
     struct seal seal;        /* the same on all servers of the database */
     char default_project
         [ID_SIZE]; /* of the key in the setting api_key, and of requests under no_auth */

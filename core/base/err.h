@@ -38,6 +38,7 @@ enum err_code {
     ERR_CONFLICT,     /* the object exists, but its state does not allow the operation */
     ERR_TAKEN,        /* another caller was first, and did something else */
     ERR_TOO_LARGE,    /* larger than a named limit */
+    ERR_FULL,         /* the disk has no room for it */
     ERR_LIMIT,        /* too much at once; try again later */
     ERR_CANCELLED,    /* the caller no longer wants it */
     ERR_TIMEOUT,      /* it took longer than the caller allowed */
@@ -70,6 +71,8 @@ enum err_reason {
     REASON_USED,                /* another response has continued with the answer */
     REASON_BUSY,                /* too much at once, here or upstream */
     REASON_NO_MODEL,            /* the upstream does not have this model */
+    REASON_STORAGE_FULL,        /* a disk, or the database's, has no room */
+    REASON_ELSEWHERE,           /* the bytes lie on another node's disk */
     REASON_COUNT
 };
 

@@ -31,6 +31,7 @@ enum lock_rank {
     LOCK_TOOL_CHANNEL, /* core/tool/channel.c: one turn's tool output */
     LOCK_VARIABLES, /* core/memory/variable_memory.c: the variables of a response that is not stored */
     LOCK_VARIABLE_SHARES, /* the same file: which projects have any */
+    LOCK_SANDBOX,         /* core/sandbox/compute.c: which spawner is the current one */
     LOCK_STORE_QUEUE,     /* core/store/writer/writer.c: writes waiting for a writer */
     LOCK_STORE_POOL,      /* core/store: connections, state of the database */
     LOCK_LOOP_INBOX,      /* core/net/loop.c: messages to a loop */

@@ -21,6 +21,7 @@
 #include "core/base/regex.h"
 
 #include <assert.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <string.h>
 
@@ -185,6 +186,12 @@ unsigned regex_group_named(const struct regex *regex, const char *name, size_t l
 
 /* ---- scanning ---- */
 
+struct regex_budget {
+    atomic_uint holders;
+    _Atomic int64_t left_ns; /* below 0: several scans were under way when it ended */
+    uint64_t ns;             /* constant: at the beginning */
+};
+
 struct regex_scan {
     const struct regex *regex;
     const char *text;
@@ -195,9 +202,58 @@ struct regex_scan {
     size_t place; /* in the text, at the last callout */
     unsigned callouts;
     uint64_t deadline;
+    struct regex_budget *budget; /* held, or NULL */
+    uint64_t charged_ns;         /* until when the budget has paid, on the thread's clock */
     pcre2_match_data *data;
     pcre2_match_context *context;
 };
+
+struct regex_budget *regex_budget_new(uint64_t ns)
+{
+    struct regex_budget *budget = mem_new(struct regex_budget);
+
+    assert(ns <= INT64_MAX);
+    atomic_init(&budget->holders, 1);
+    atomic_init(&budget->left_ns, (int64_t)ns);
+    budget->ns = ns;
+    return budget;
+}
+
+struct regex_budget *regex_budget_hold(struct regex_budget *budget)
+{
+    if (budget)
+        atomic_fetch_add(&budget->holders, 1);
+    return budget;
+}
+
+void regex_budget_release(struct regex_budget *budget)
+{
+    if (budget && atomic_fetch_sub(&budget->holders, 1) == 1)
+        free(budget);
+}
+
+static bool is_spent(const struct regex_scan *scan)
+{
+    return scan->budget && atomic_load(&scan->budget->left_ns) <= 0;
+}
+
+/* Pays for what the scan has taken since it last paid. */
+static void pay(struct regex_scan *scan, uint64_t now)
+{
+    if (!scan->budget)
+        return;
+    atomic_fetch_sub(&scan->budget->left_ns, (int64_t)(now - scan->charged_ns));
+    scan->charged_ns = now;
+}
+
+/* True when the time of the scan or of its budget is over. */
+static bool is_late(struct regex_scan *scan)
+{
+    uint64_t now = clock_thread_ns();
+
+    pay(scan, now);
+    return now > scan->deadline || is_spent(scan);
+}
 
 /* Called before each item of the pattern; an error ends the search. */
 static int charge(pcre2_callout_block *block, void *data)
@@ -212,7 +268,7 @@ static int charge(pcre2_callout_block *block, void *data)
         return PCRE2_ERROR_CALLOUT;
     }
     scan->steps_left -= cost;
-    if (++scan->callouts % CALLOUTS_A_CLOCK == 0 && clock_thread_ns() > scan->deadline)
+    if (++scan->callouts % CALLOUTS_A_CLOCK == 0 && is_late(scan))
         return PCRE2_ERROR_CALLOUT;
     return 0;
 }
@@ -240,6 +296,9 @@ void regex_scan_free(struct regex_scan *scan)
 {
     if (!scan)
         return;
+    if (scan->budget)
+        pay(scan, clock_thread_ns());
+    regex_budget_release(scan->budget);
     pcre2_match_context_free(scan->context);
     pcre2_match_data_free(scan->data);
     free(scan);
@@ -251,6 +310,22 @@ void regex_scan_hurry(struct regex_scan *scan, uint64_t ns)
 
     if (deadline < scan->deadline)
         scan->deadline = deadline;
+}
+
+void regex_scan_share(struct regex_scan *scan, struct regex_budget *budget)
+{
+    assert(!scan->budget);
+    scan->budget = regex_budget_hold(budget);
+    scan->charged_ns = clock_thread_ns();
+}
+
+static enum err_code refuse_spent(const struct regex_scan *scan, struct err *err)
+{
+    return err_set(
+        err, ERR_LIMIT,
+        "the regular expressions of this run have taken %.3g s together, which is the "
+        "limit: search for plain text",
+        (double)scan->budget->ns / (double)NS_PER_SECOND);
 }
 
 /* Where the next search begins. After an empty match that is one character later. */
@@ -274,6 +349,8 @@ enum err_code regex_scan_next(struct regex_scan *scan, struct regex_match *ret_m
 
     if (scan->from > scan->length)
         return ERR_NOT_FOUND;
+    if (is_spent(scan))
+        return refuse_spent(scan, err);
     rc = pcre2_match(scan->regex->code, (PCRE2_SPTR)scan->text, scan->length, scan->from,
                      scan->options, scan->data, scan->context);
     if (rc == PCRE2_ERROR_NOMATCH) {
@@ -282,6 +359,8 @@ enum err_code regex_scan_next(struct regex_scan *scan, struct regex_match *ret_m
     }
     if (rc <= PCRE2_ERROR_UTF8_ERR1 && rc >= PCRE2_ERROR_UTF8_ERR21)
         return err_set(err, ERR_INVALID, "the text is not UTF-8");
+    if (rc < 0 && is_spent(scan))
+        return refuse_spent(scan, err);
     if (rc < 0)
         return err_set(err, ERR_LIMIT,
                        "the search takes too long: use a simpler expression or a shorter text");

@@ -37,6 +37,13 @@ enum regex_flags {
 struct regex;
 struct regex_scan;
 
+/* Processor time that several scans may take together, such as all those of a run. Any thread. Every
+ * holder releases once, and the last release frees. NULL is fine in both. */
+struct regex_budget;
+struct regex_budget *regex_budget_new(uint64_t ns);
+struct regex_budget *regex_budget_hold(struct regex_budget *budget);
+void regex_budget_release(struct regex_budget *budget);
+
 /* ERR_INVALID with what is wrong and where, for the author of the pattern. */
 enum err_code regex_compile(const char *pattern, size_t length, unsigned flags,
                             struct regex **ret_regex, struct err *err) MUST_CHECK;
@@ -64,8 +71,12 @@ void regex_scan_free(struct regex_scan *scan);
 /* Limits the processor time of the rest of the scan to `ns`, or REGEX_TIME_LIMIT_MS if that is less. */
 void regex_scan_hurry(struct regex_scan *scan, uint64_t ns);
 
+/* What the scan takes from here to regex_scan_free() is taken from the budget, too, on this thread. The scan
+ * holds it. NULL: none. */
+void regex_scan_share(struct regex_scan *scan, struct regex_budget *budget);
+
 /* The next match, valid until the next call. ERR_NOT_FOUND after the last one, without a text;
- * ERR_LIMIT when a limit is reached. */
+ * ERR_LIMIT when a limit is reached, its own or that of its budget. */
 enum err_code regex_scan_next(struct regex_scan *scan, struct regex_match *ret_match,
                               struct err *err) MUST_CHECK;
 

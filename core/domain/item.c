@@ -129,6 +129,17 @@ json_t *part_object(const struct part *part)
     return NULL;
 }
 
+enum part_kind part_kind_of(const json_t *object)
+{
+    const char *type = json_get_string(object, "type", "");
+
+    if (strcmp(type, "refusal") == 0)
+        return PART_REFUSAL;
+    if (strcmp(type, "reasoning_text") == 0)
+        return PART_REASONING;
+    return strcmp(type, "summary_text") == 0 ? PART_SUMMARY : PART_TEXT;
+}
+
 static json_t *parts_array(const struct item *item)
 {
     json_t *parts = json_array();
@@ -296,6 +307,13 @@ void item_close(struct item *item, enum item_status status)
     json_decref(body);
     item->open = false;
     item->part_open = false;
+}
+
+bool item_row_is_cut(const struct item_row *row)
+{
+    json_auto_t *body = json_parse_own(row->body);
+
+    return notes_say_cut(body);
 }
 
 void item_row_copy(struct item_row *ret_copy, const struct item_row *row)

@@ -101,9 +101,14 @@ void part_add_logprobs(struct part *part, json_t *tokens);
 
 /* A content part as the Responses API shows it. New reference. */
 json_t *part_object(const struct part *part);
+/* The kind of such an object, from its `type`. PART_TEXT if no other has it. */
+enum part_kind part_kind_of(const json_t *object);
 
 /* Closes it: status, completed_at and row.body are set. */
 void item_close(struct item *item, enum item_status status);
+
+/* Whether the item was cut (core/domain/notes.h). Parses the body. */
+bool item_row_is_cut(const struct item_row *row);
 
 /* Deep copies of rows. The body of an item that is still open is "{}". The caller clears the copy. */
 void item_row_copy(struct item_row *ret_copy, const struct item_row *row);

@@ -10,6 +10,7 @@
 #include "core/base/json.h"
 
 static const char key[] = "runnel";
+static const char cut[] = "cut";
 
 json_t *notes_of(const json_t *object)
 {
@@ -21,4 +22,14 @@ json_t *notes_make(json_t *object)
     if (!notes_of(object))
         json_set(object, key, json_object());
     return notes_of(object);
+}
+
+void notes_mark_cut(json_t *body)
+{
+    json_set_bool(notes_make(body), cut, true);
+}
+
+bool notes_say_cut(const json_t *body)
+{
+    return json_get_bool(notes_of(body), cut, false);
 }

@@ -2,6 +2,7 @@
 #define RUNNEL_CORE_DOMAIN_NOTES_H
 
 #include <jansson.h>
+#include <stdbool.h>
 
 /*
  * notes.h -- the server's own data in objects of OpenAI's form: a member `runnel`.
@@ -18,5 +19,10 @@ json_t *notes_of(const json_t *object);
 
 /* The same; adds an empty object if it is missing. Borrowed. */
 json_t *notes_make(json_t *object);
+
+/* An item was cut: its answer broke off, or it belongs to a turn that was requested again
+ * (core/run/engine/recover.h). Clients do not see this note, and no model is sent the item. */
+void notes_mark_cut(json_t *body);
+bool notes_say_cut(const json_t *body);
 
 #endif

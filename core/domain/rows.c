@@ -49,6 +49,11 @@ static const char *const call_state_names[] = {
     [CALL_INTERRUPTED] = "interrupted",
 };
 
+static const char *const blob_place_names[] = {
+    [BLOB_DIR]      = "dir",
+    [BLOB_DATABASE] = "database",
+};
+
 static const char *const row_face_names[] = {
     [FACE_ASSISTANTS] = "assistants",
     [FACE_RESPONSES]  = "responses",
@@ -95,6 +100,16 @@ const char *step_type_name(enum step_type type)
 enum step_type step_type_parse(const char *name)
 {
     return (enum step_type)find_name(step_type_names, COUNT_OF(step_type_names), name);
+}
+
+const char *blob_place_name(enum blob_place place)
+{
+    return blob_place_names[place];
+}
+
+enum blob_place blob_place_parse(const char *name)
+{
+    return (enum blob_place)find_name(blob_place_names, COUNT_OF(blob_place_names), name);
 }
 
 const char *call_state_name(enum call_state state)

@@ -98,7 +98,7 @@ struct item_row {
     char assistant_id[ID_SIZE];
     int64_t position; /* order within its thread, or within its run when it has no thread */
     bool input;       /* came with the request; false: made by the run */
-    bool hidden;      /* of a hidden tool: never listed or streamed */
+    bool hidden;      /* never listed: of a hidden tool, or cut and replaced */
     int turn;         /* of the run; -1 for input */
     int model_index;  /* order in which the model wrote the items of that turn */
     enum item_status status;
@@ -231,6 +231,25 @@ struct assistant_row {
     char id[ID_SIZE];
     char *body; /* JSON: all fields of the object except id, object, created_at */
     int64_t created_at;
+};
+
+/* Where the bytes of a blob lie. */
+enum blob_place {
+    BLOB_DIR,      /* a directory of one node, or one that several nodes share */
+    BLOB_DATABASE, /* pages in PostgreSQL */
+};
+const char *blob_place_name(enum blob_place place);
+enum blob_place blob_place_parse(const char *name);
+
+#define BLOB_HASH_SIZE 32 /* SHA-256 */
+
+/* Bytes under an id. It has no pointers, so nothing has to be cleared. */
+struct blob_row {
+    char id[ID_SIZE]; /* blob_... */
+    enum blob_place place;
+    char home[ID_SIZE]; /* which directory, dir_...; "" for the database */
+    uint64_t bytes;
+    uint8_t sha256[BLOB_HASH_SIZE];
 };
 
 void run_row_clear(struct run_row *row);

@@ -6,6 +6,7 @@
 #include "core/base/fault.h"
 #include "core/base/json.h"
 #include "core/base/mem.h"
+#include "core/base/regex.h"
 #include "core/memory/message_cache.h"
 #include "core/memory/skill.h"
 #include "core/memory/variable_memory.h"
@@ -61,6 +62,7 @@ struct tool_call *tool_call_new(const struct tool_call_spec *spec)
     call->variables.scope = call->scope;
     call->variables.memory = variable_memory_hold(spec->variables.memory);
     call->variables.messages = message_cache_hold(spec->variables.messages);
+    call->searches = regex_budget_hold(spec->searches);
     call->resolved = spec->resolved;
     call->planning = spec->planning;
     call->args = copy(spec->args, "{}");
@@ -88,6 +90,7 @@ void tool_call_free(struct tool_call *call)
     free(call->scope);
     variable_memory_release(call->variables.memory);
     message_cache_release(call->variables.messages);
+    regex_budget_release(call->searches);
     tool_channel_release(call->channel);
     free(call);
 }
@@ -170,6 +173,11 @@ enum err_code tool_call_read_skill(const struct tool_call *call, const json_t *s
         return skill_file_text(skill, files, file, ret_text, err);
     *ret_text = skill_text(skill, prompt, files);
     return ERR_OK;
+}
+
+struct regex_budget *tool_call_searches(const struct tool_call *call)
+{
+    return call->searches;
 }
 
 bool tool_call_is_resolved(const struct tool_call *call)

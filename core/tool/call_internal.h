@@ -25,9 +25,10 @@ struct tool_call {
     char *user;
     char *scope; /* of variables; "": none */
     struct variable_access variables;
-    bool resolved;      /* the arguments had references */
-    bool planning;      /* runs plan() instead of run() */
-    json_t *permission; /* that plan() asks for; owned, or NULL */
+    struct regex_budget *searches; /* held, or NULL */
+    bool resolved;                 /* the arguments had references */
+    bool planning;                 /* runs plan() instead of run() */
+    json_t *permission;            /* that plan() asks for; owned, or NULL */
     json_t *args;
     json_t *config;
     json_t *files;

@@ -6,19 +6,17 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "core/base/hash.h"
 #include "core/base/lock.h"
 #include "core/base/log.h"
 #include "core/base/mem.h"
 #include "core/tool/call_internal.h"
+#include "core/tool/call_queue.h"
 
 /*
  * executor.c -- a fixed pool of workers, a fair queue, and a timekeeper.
  *
- * The queue is a circle of lanes, one for each run that has calls waiting. A worker takes the first call
- * of the first lane, and the lane goes to the end of the circle. A single queue would be simpler, but a
- * run with a hundred calls would then delay a run with one. A lane is dropped when it is empty, so a run
- * that comes back with its next turn starts at the end of the circle.
+ * The queue is shared fairly by project, and within a project by run (call_queue.h). A worker pays for its
+ * call when the call has ended: a handler that was given up pays when it returns.
  *
  * One thread keeps the time of all calls. It sleeps until the earliest deadline and never waits for a
  * handler. Its answer to a late call has two steps. First it puts the END instead of the handler, so the
@@ -36,22 +34,12 @@
  * callers start over, because the list of workers may have changed.
  */
 
-#define BUCKETS 256
-
-/* A run's calls that wait. */
-struct lane {
-    struct lane *next;           /* in the circle */
-    struct lane *next_in_bucket; /* in the table by name */
-    char *run;
-    struct tool_call *first;
-    struct tool_call **last;
-};
-
 struct worker {
     struct worker *next;
     struct tool_executor *executor;
     pthread_t thread;
     struct tool_call *call; /* what it runs, or NULL */
+    uint64_t began_ns;      /* when it took the call */
     uint64_t late_since_ns; /* when the call was first seen late, or 0 */
     bool stray;             /* given up and replaced */
     bool done;              /* about to return, may be joined */
@@ -66,9 +54,7 @@ struct tool_executor {
     unsigned size;          /* constant */
     double default_timeout; /* constant */
     unsigned holders;       /* the owner, and threads */
-    struct lane *lanes;     /* the circle, first to be served first */
-    struct lane **last_lane;
-    struct lane *buckets[BUCKETS];
+    struct call_queue queue;
     struct worker *workers;
     unsigned idle;
     unsigned strays;
@@ -78,93 +64,6 @@ struct tool_executor {
     bool stopping;
     bool stopped; /* for the timekeeper */
 };
-
-/* ---- the queue ---- */
-
-static struct lane **bucket_of(struct tool_executor *executor, const char *run)
-{
-    return &executor->buckets[hash_text(run) % BUCKETS];
-}
-
-static void circle_append_locked(struct tool_executor *executor, struct lane *lane)
-    REQUIRES(executor->lock)
-{
-    lane->next = NULL;
-    *executor->last_lane = lane;
-    executor->last_lane = &lane->next;
-}
-
-static struct lane *circle_pop_locked(struct tool_executor *executor) REQUIRES(executor->lock)
-{
-    struct lane *lane = executor->lanes;
-
-    executor->lanes = lane->next;
-    if (!executor->lanes)
-        executor->last_lane = &executor->lanes;
-    return lane;
-}
-
-/* The run's lane, made when it has none. */
-static struct lane *lane_locked(struct tool_executor *executor, const char *run)
-    REQUIRES(executor->lock)
-{
-    struct lane **bucket = bucket_of(executor, run);
-    struct lane *lane = *bucket;
-
-    while (lane && strcmp(lane->run, run) != 0)
-        lane = lane->next_in_bucket;
-    if (lane)
-        return lane;
-
-    lane = mem_new(struct lane);
-    lane->run = mem_strdup(run);
-    lane->last = &lane->first;
-    lane->next_in_bucket = *bucket;
-    *bucket = lane;
-    circle_append_locked(executor, lane);
-    return lane;
-}
-
-static void lane_remove_locked(struct tool_executor *executor, struct lane *lane)
-    REQUIRES(executor->lock)
-{
-    struct lane **at = bucket_of(executor, lane->run);
-
-    while (*at != lane)
-        at = &(*at)->next_in_bucket;
-    *at = lane->next_in_bucket;
-    free(lane->run);
-    free(lane);
-}
-
-static void queue_put_locked(struct tool_executor *executor, struct tool_call *call)
-    REQUIRES(executor->lock)
-{
-    struct lane *lane = lane_locked(executor, call->run);
-
-    call->next = NULL;
-    *lane->last = call;
-    lane->last = &call->next;
-}
-
-/* The next call, or NULL. */
-static struct tool_call *queue_take_locked(struct tool_executor *executor)
-    REQUIRES(executor->lock)
-{
-    struct tool_call *call;
-    struct lane *lane;
-
-    if (!executor->lanes)
-        return NULL;
-    lane = circle_pop_locked(executor);
-    call = lane->first;
-    lane->first = call->next;
-    if (lane->first)
-        circle_append_locked(executor, lane);
-    else
-        lane_remove_locked(executor, lane);
-    return call;
-}
 
 /* ---- memory ---- */
 
@@ -180,7 +79,6 @@ struct tool_executor *tool_executor_new(unsigned workers, double default_timeout
     executor->size = workers;
     executor->default_timeout = default_timeout_seconds;
     executor->holders = 1;
-    executor->last_lane = &executor->lanes;
     return executor;
 }
 
@@ -227,7 +125,7 @@ static uint64_t deadline_of(const struct tool_executor *executor, const struct t
 /* True when calls wait and every worker is busy. */
 static bool starved_locked(struct tool_executor *executor) REQUIRES(executor->lock)
 {
-    return executor->lanes && !executor->idle;
+    return !call_queue_is_empty(&executor->queue) && !executor->idle;
 }
 
 /* Makes sure that the timekeeper wakes no later than `due_ns`, and soon while calls starve. */
@@ -248,13 +146,14 @@ static struct tool_call *next_call(struct worker *worker)
 
     lock_acquire(&executor->lock);
     executor->idle++;
-    while (!worker->stray && !executor->stopping && !(call = queue_take_locked(executor)))
+    while (!worker->stray && !executor->stopping && !(call = call_queue_take(&executor->queue)))
         lock_wait(&executor->lock, &executor->work);
     executor->idle--;
     if (call) {
         /* The time of a call starts here: waiting for a worker is not the handler's fault. */
         call->deadline_ns = deadline_of(executor, call);
         worker->call = call;
+        worker->began_ns = clock_mono_ns();
         worker->late_since_ns = 0;
         hurry_timekeeper_locked(executor, call->deadline_ns);
     }
@@ -269,6 +168,7 @@ static void finish_call(struct worker *worker)
 
     lock_acquire(&executor->lock);
     call = TAKE(worker->call);
+    call_queue_charge(&executor->queue, call, clock_mono_ns() - worker->began_ns);
     lock_release(&executor->lock);
     tool_call_free(call);
 }
@@ -502,13 +402,14 @@ enum err_code tool_executor_start(struct tool_executor *executor, struct err *er
     return rc;
 }
 
+static const char stopping_text[] = "the server is stopping";
+
 /* Ends a call that no worker will run. */
-static void reject(struct tool_call *call)
+static void reject(struct tool_call *call, enum err_code rc, const char *why)
 {
     struct err error;
 
-    err_set(&error, ERR_CANCELLED, "%s was not run: the server is stopping",
-            call->handler->name);
+    err_set(&error, rc, "%s was not run: %s", call->handler->name, why);
     tool_call_end_with(call->channel, call->position, &error);
     tool_call_free(call);
 }
@@ -516,18 +417,20 @@ static void reject(struct tool_call *call)
 void tool_executor_submit(struct tool_executor *executor, const struct tool_call_spec *spec)
 {
     struct tool_call *call = tool_call_new(spec);
-    bool stopping;
+    bool stopping, waits;
 
     lock_acquire(&executor->lock);
     stopping = executor->stopping;
-    if (!stopping) {
-        queue_put_locked(executor, call);
+    waits = !stopping && call_queue_put(&executor->queue, call);
+    if (waits) {
         pthread_cond_signal(&executor->work);
         hurry_timekeeper_locked(executor, UINT64_MAX);
     }
     lock_release(&executor->lock);
     if (stopping)
-        reject(call);
+        reject(call, ERR_CANCELLED, stopping_text);
+    else if (!waits)
+        reject(call, ERR_LIMIT, "too many calls of this project wait for a tool worker");
 }
 
 /* Takes all waiting calls, as one list. */
@@ -536,7 +439,8 @@ static struct tool_call *empty_queue_locked(struct tool_executor *executor)
 {
     struct tool_call *calls = NULL, *call;
 
-    while ((call = queue_take_locked(executor))) {
+    while ((call = call_queue_take(&executor->queue))) {
+        call_queue_charge(&executor->queue, call, 0);
         call->next = calls;
         calls = call;
     }
@@ -605,7 +509,7 @@ void tool_executor_stop(struct tool_executor *executor, uint64_t patience_ns)
     while (calls) {
         struct tool_call *next = calls->next;
 
-        reject(calls);
+        reject(calls, ERR_CANCELLED, stopping_text);
         calls = next;
     }
 

@@ -14,8 +14,8 @@
 /*
  * executor.h -- the threads that run tools, several calls of several runs at once.
  *
- * A fixed pool of workers takes calls from one queue. The queue alternates between runs, so a run with a
- * hundred calls does not delay a run with one. A worker runs one call to its end and puts its END into the
+ * A fixed pool of workers takes calls from one queue, which is shared fairly by project and by run
+ * (call_queue.h): a project with a thousand calls does not delay one with a single call. A worker runs one call to its end and puts its END into the
  * call's channel. A worker may wait for room in a channel; the loop that empties the channel never waits
  * for a worker. So the pool cannot deadlock.
  *
@@ -62,12 +62,15 @@ struct tool_call_spec {
     const json_t *skills;  /* array: skill.h */
     /* Without scope and memory: no variables. Memory is held; the store outlives the executor */
     struct variable_access variables;
+    struct regex_budget
+        *searches; /* of the run, for tool_call_searches(); held; NULL: no limit */
     bool resolved; /* the arguments had references */
     /* Run plan() only; the permission it asks for comes as the stage "planned" */
     bool planning;
 };
 
-/* Any thread. Never blocks. */
+/* Any thread. Never blocks. The call ends at once, with ERR_LIMIT, when CALL_QUEUE_LIMIT calls of its project
+ * wait already. */
 void tool_executor_submit(struct tool_executor *executor, const struct tool_call_spec *spec);
 
 #endif

@@ -260,6 +260,10 @@ enum err_code tool_call_read_skill(const struct tool_call *call, const json_t *s
                                    const char *file, char **ret_text,
                                    struct err *err) MUST_CHECK;
 
+/* What the regular expressions of the call's run may still take, for regex_scan_share(); or NULL. Borrowed.
+ * A handler that searches with a pattern of the model shares every scan. */
+struct regex_budget *tool_call_searches(const struct tool_call *call);
+
 /* True when the arguments had references: then they contain text that the model did not write. */
 bool tool_call_is_resolved(const struct tool_call *call);
 

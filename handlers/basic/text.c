@@ -80,8 +80,9 @@ static bool read_flags(const char *text, unsigned *ret_flags)
 }
 
 /* "/a/i" is an expression; "/usr/bin" is not, for "bin" are no flags. */
-static enum err_code read_needle(const char *search, const struct text *text,
-                                 struct needle *ret_needle, struct err *err)
+static enum err_code read_needle(const struct tool_call *call, const char *search,
+                                 const struct text *text, struct needle *ret_needle,
+                                 struct err *err)
 {
     const char *last = strrchr(search, '/');
     enum err_code rc;
@@ -96,6 +97,7 @@ static enum err_code read_needle(const char *search, const struct text *text,
         return rc;
     ret_needle->scan =
         regex_scan_new(ret_needle->regex, text->at, text->length, REGEX_STEP_LIMIT);
+    regex_scan_share(ret_needle->scan, tool_call_searches(call));
     return ERR_OK;
 }
 
@@ -326,7 +328,7 @@ static enum err_code text(struct tool_call *call, struct tool_result *ret_result
         return err_set(err, ERR_INVALID, "'%s' needs a search", name);
 
     haystack = (struct text){input, strlen(input)};
-    rc = read_needle(search, &haystack, &needle, err);
+    rc = read_needle(call, search, &haystack, &needle, err);
     if (rc)
         return rc;
     rc = operation->run(operation, &needle, &haystack, args, &out, err);

@@ -97,6 +97,7 @@ static const struct setting settings[] = {
     {"upstream_idle_timeout",       KIND_SECONDS, AT(upstream_idle_timeout),       "60",   0.01, DAY, NULL, NULL, "longest silence within an answer"},
     {"upstream_total_timeout",      KIND_SECONDS, AT(upstream_total_timeout),      "1800", 0.01, DAY, NULL, NULL, "until the answer must be complete"},
     {"tool_timeout",     KIND_SECONDS, AT(tool_timeout),     "300", 0.01, DAY, NULL, NULL, "wall clock of one server-side tool call"},
+    {"run_regex_time",   KIND_SECONDS, AT(run_regex_time),   "10", 0.01, DAY, NULL, NULL, "processor time of all regular expressions that the tools of one run search with; one call has 2 s of it at most"},
 
     {"http_workers",     KIND_COUNT, AT(http_workers),  "8",     1, 256, NULL, NULL, "threads that read requests"},
     {"run_loops",        KIND_COUNT, AT(run_loops),     "cores", 1, 256, NULL, NULL, "event loops that carry runs and streams"},
@@ -114,7 +115,7 @@ static const struct setting settings[] = {
     {"websocket_workers", KIND_COUNT, AT(websocket_workers), "4", 1, 256, NULL, NULL, "threads that read what comes over WebSockets"},
     {"event_retention",  KIND_SECONDS, AT(event_retention), "86400", 1, 3650 * DAY, NULL, NULL, "log of a resumable run after its end"},
     {"lease_ttl",        KIND_SECONDS, AT(lease_ttl),       "15", 0.5, 3600, NULL, NULL, "until the runs of a node that fell silent are taken over"},
-    {"drain_timeout",    KIND_SECONDS, AT(drain_timeout),   "10", 0, 3600, NULL, NULL, "on SIGTERM: how long streams may go on"},
+    {"drain_timeout",    KIND_SECONDS, AT(drain_timeout),   "25", 0, 3600, NULL, NULL, "on SIGTERM: how long streams and turns of the model may go on"},
 
     {"max_body",         KIND_BYTES, AT(max_body),   "10485760", 1024, 1024 * MIB, NULL, NULL, "bytes of a request body"},
     {"max_header",       KIND_BYTES, AT(max_header), "12288", 512, 12288, NULL, NULL, "bytes of request line and headers"},
@@ -468,6 +469,18 @@ static json_t *upstream_list(struct config *config)
     return list;
 }
 
+static bool reads_files(const json_t *entry)
+{
+    size_t i;
+    json_t *word;
+
+    json_array_foreach (json_object_get(entry, "inputs"), i, word) {
+        if (strcmp(json_string_value(word), "file") == 0)
+            return true;
+    }
+    return false;
+}
+
 static bool reasoning_parse(const char *word, enum model_reasoning *ret_reasoning)
 {
     static const char *const words[] = {
@@ -498,6 +511,7 @@ static void fill_upstream(struct config *config, struct model_upstream *upstream
     upstream->api_key = json_get_string(entry, "api_key", NULL);
     if (strcmp(json_get_string(entry, "dialect", "chat"), "responses") == 0)
         upstream->dialect = MODEL_DIALECT_RESPONSES;
+    upstream->reads_files = reads_files(entry);
     (void)reasoning_parse(json_get_string(entry, "reasoning", "auto"), &upstream->reasoning);
     upstream->context_tokens = strtoll(json_get_string(entry, "context_tokens", "0"), NULL, 10);
     upstream->tokenizer_file = json_get_string(entry, "tokenizer", NULL);
@@ -600,6 +614,25 @@ static enum err_code check_dialects(struct config *config, struct err *err)
         if (strcmp(dialect, "chat") != 0 && strcmp(dialect, "responses") != 0)
             return err_set(err, ERR_INVALID,
                            "upstreams[%zu].dialect: expected chat or responses", i);
+    }
+    return ERR_OK;
+}
+
+static enum err_code check_inputs(struct config *config, struct err *err)
+{
+    size_t i, j;
+    json_t *entry, *word;
+
+    json_array_foreach (upstream_list(config), i, entry) {
+        json_array_foreach (json_object_get(entry, "inputs"), j, word) {
+            const char *text = json_string_value(word);
+
+            if (strcmp(text, "text") != 0 && strcmp(text, "image") != 0 &&
+                strcmp(text, "file") != 0)
+                return err_set(err, ERR_INVALID,
+                               "upstreams[%zu].inputs[%zu]: expected text, image or file", i,
+                               j);
+        }
     }
     return ERR_OK;
 }
@@ -753,6 +786,8 @@ static enum err_code check(struct config *config, struct err *err)
         rc = check_key("upstream_api_key", config->upstream_api_key, err);
     if (!rc)
         rc = check_dialects(config, err);
+    if (!rc)
+        rc = check_inputs(config, err);
     if (!rc)
         rc = check_reasoning(config, err);
     if (!rc)

@@ -53,7 +53,7 @@ struct config {
     double run_expiry, response_timeout;
     double upstream_connect_timeout, upstream_first_byte_timeout;
     double upstream_idle_timeout, upstream_total_timeout;
-    double tool_timeout;
+    double tool_timeout, run_regex_time;
     double sse_ping_interval;
     double stream_stall_timeout;
     double event_retention;

@@ -206,6 +206,7 @@ static const struct key upstream_keys[] = {
     {"api_key", SHAPE_TEXT,  false, NULL},
     {"models",  SHAPE_TEXTS, false, NULL},
     {"dialect", SHAPE_TEXT,  false, NULL},
+    {"inputs",  SHAPE_TEXTS, false, NULL},
     {"reasoning", SHAPE_TEXT, false, NULL},
     {"context_tokens",  SHAPE_TEXT, false, NULL},
     {"tokenizer",       SHAPE_TEXT, false, NULL},

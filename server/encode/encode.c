@@ -466,7 +466,7 @@ static json_t *message_details(const struct step_load *load)
     const char *message = "";
 
     for (size_t i = 0; i < load->item_count && !*message; i++)
-        if (!load->items[i].hidden && load->items[i].type == ITEM_MESSAGE)
+        if (load->items[i].type == ITEM_MESSAGE)
             message = load->items[i].id;
     return json_build("{s:s, s:{s:s}}", "type", "message_creation", "message_creation",
                       "message_id", message);

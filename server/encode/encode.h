@@ -31,7 +31,7 @@ json_t *encode_message(const struct item_row *row);
 /* An annotation in the form of Assistants; NULL for a type that only Responses has. */
 json_t *encode_annotation(const json_t *annotation);
 json_t *encode_run(const struct run_row *row);
-/* A run step with its calls and their outputs, without hidden items. `include` is a set of enum run_include. */
+/* A run step with its calls and their outputs, without hidden calls. `include` is a set of enum run_include. */
 json_t *encode_step(const struct step_load *load, unsigned include);
 /* A call of any type as a tool call of a step: of the type that its tool has, else "function". `output` is the
  * item with its output, or NULL. NULL for an item that is no call. */

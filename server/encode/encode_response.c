@@ -275,11 +275,25 @@ static void set_item_message(json_t *object, const struct item_row *row, const j
     field_copy_present(object, body, "phase");
 }
 
+/* The text that was read from a file is for the model. */
+static void hide_part_notes(json_t *body)
+{
+    static const char *const lists[] = {"content", "output"};
+    size_t i;
+    json_t *part;
+
+    for (size_t list = 0; list < COUNT_OF(lists); list++) {
+        json_array_foreach (json_object_get(body, lists[list]), i, part)
+            json_object_del(part, "runnel");
+    }
+}
+
 json_t *encode_item(const struct item_row *row)
 {
     json_auto_t *body = json_parse_own(row->body);
     json_t *object = json_build("{s:s, s:s}", "id", row->id, "type", item_row_type_name(row));
 
+    hide_part_notes(body);
     set_item_status(object, row);
     if (row->type == ITEM_MESSAGE) {
         set_item_message(object, row, body);

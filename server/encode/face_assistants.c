@@ -19,8 +19,8 @@
  * Text deltas are written by hand, without a JSON tree: they are most of the frames of most runs.
  *
  * Frames are stored in the log of the run. When its node dies, the node that takes the run over
- * reads them back (recover.h), and add_delta() at the end of this file collects the text that was
- * already sent. Hence a rule: what this file writes into a delta, add_delta() must be able to read.
+ * reads them back (recover.h), and read_back() at the end of this file collects the text that was
+ * already sent. Hence a rule: what this file writes into a delta, read_back() must be able to read.
  */
 
 #include <string.h>
@@ -294,14 +294,19 @@ static json_t *assistants_object(const struct run *run)
 
 /* ---- Reading deltas back, after a crash ---- */
 
-static void add_message_delta(const json_t *content, struct buf *text)
+/* This API has no event for the end of a part, so the last one counts as open. */
+static void add_message_delta(const json_t *content, struct item *item)
 {
     size_t i;
-    json_t *part;
+    json_t *delta;
 
-    json_array_foreach (content, i, part) {
-        buf_add_text(text, json_get_string(json_object_get(part, "text"), "value", ""));
-        buf_add_text(text, json_get_string(part, "refusal", ""));
+    json_array_foreach (content, i, delta) {
+        const char *refusal = json_get_string(delta, "refusal", NULL);
+        const char *text = json_get_string(json_object_get(delta, "text"), "value", "");
+
+        if (json_get_int(delta, "index", 0) >= (json_int_t)item->part_count)
+            item_add_part(item, refusal ? PART_REFUSAL : PART_TEXT);
+        buf_add_text(&item->parts[item->part_count - 1].text, refusal ? refusal : text);
     }
 }
 
@@ -322,22 +327,21 @@ static void add_call_delta(const json_t *calls, const char *call_id, json_int_t 
 }
 
 /* `data` may be any frame of the log: an item takes text only from deltas with its own id. */
-static void add_delta(const json_t *data, const struct item_row *item, json_int_t *index,
-                      struct buf *text)
+static void read_back(const json_t *data, struct item *item, json_int_t *index)
 {
     const json_t *delta = json_object_get(data, "delta");
     const char *id = json_get_string(data, "id", "");
 
-    if (strcmp(id, item->id) == 0)
-        add_message_delta(json_object_get(delta, "content"), text);
-    else if (*item->step_id && strcmp(id, item->step_id) == 0)
+    if (strcmp(id, item->row.id) == 0)
+        add_message_delta(json_object_get(delta, "content"), item);
+    else if (*item->row.step_id && strcmp(id, item->row.step_id) == 0)
         add_call_delta(json_object_get(json_object_get(delta, "step_details"), "tool_calls"),
-                       item->call_id, index, text);
+                       item->row.call_id, index, &item->arguments);
 }
 
 const struct face assistants_face = {
     .event = assistants_event,
     .stream_end = "event: done\ndata: [DONE]\n\n",
     .object = assistants_object,
-    .add_delta = add_delta,
+    .read_back = read_back,
 };

@@ -553,16 +553,26 @@ static void responses_answer(const struct run *run, struct sink_answer *ret_answ
         add_header(ret_answer, "runnel-response-id", run->row.id);
 }
 
-/* All deltas of an item have its id. A summary of reasoning is recognised by its index, and *index set to 0. */
-static void add_delta(const json_t *data, const struct item_row *item, json_int_t *index,
-                      struct buf *text)
+/* All events of an item have its id. Two of them have a part, when it opens and when it closes. */
+static void read_back(const json_t *data, struct item *item, json_int_t *index)
 {
-    if (strcmp(json_get_string(data, "item_id", ""), item->id) != 0)
+    const json_t *part = json_object_get(data, "part");
+    const json_t *annotation = json_object_get(data, "annotation");
+    const char *delta = json_get_string(data, "delta", NULL);
+
+    (void)index;
+    if (strcmp(json_get_string(data, "item_id", ""), item->row.id) != 0)
         return;
-    if (json_object_get(data, "summary_index"))
-        *index = 0;
-    if (json_is_string(json_object_get(data, "delta")))
-        buf_add_text(text, json_get_string(data, "delta", ""));
+    if (part && item->part_open)
+        item->part_open = false;
+    else if (part)
+        item_add_part(item, part_kind_of(part));
+    else if (delta && item->part_open)
+        buf_add_text(&item->parts[item->part_count - 1].text, delta);
+    else if (delta)
+        buf_add_text(&item->arguments, delta);
+    else if (annotation && item->part_open)
+        item_annotate(item, json_deep_copy(annotation));
 }
 
 const struct face responses_face = {
@@ -570,5 +580,5 @@ const struct face responses_face = {
     .stream_end = "data: [DONE]\n\n",
     .object = responses_object,
     .answer = responses_answer,
-    .add_delta = add_delta,
+    .read_back = read_back,
 };

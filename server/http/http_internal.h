@@ -74,9 +74,8 @@ struct http {
 /* libmicrohttpd's connection, from accept to close. */
 struct http_connection {
     struct http *http;
-    struct request *request;  /* that is under way, or NULL */
-    const char *content_type; /* of mhd_set_content_type(), or NULL */
-    struct framing framing;   /* over everything that the library has read */
+    struct request *request; /* that is under way, or NULL */
+    struct framing framing;  /* over everything that the library has read */
     struct deadline deadline;
     int fd;
     struct http_peer *peer; /* NULL: not counted */
@@ -122,6 +121,10 @@ struct request {
     struct err *failure; /* NULL: none */
     int failure_status;  /* instead of the code's own; or 0 */
     uint64_t discarded;
+
+    struct body_taker taker;              /* take is NULL: the body is kept in memory */
+    uint64_t streamed;                    /* bytes that it has taken */
+    uint64_t streamed_from_ns, lively_ns; /* the first byte; the latest new deadline */
 
     struct buf body;
     size_t counted; /* of the body, in http->body_bytes */
@@ -206,7 +209,7 @@ void request_note_failure(struct request *request, int status, const struct err 
 void request_failed(struct request *request, int status, const struct err *err);
 /* Answers a client whose further input cannot be trusted or read: nothing that follows is read. */
 void request_refuse(struct request *request, int status, const char *text);
-void request_body_too_large(struct request *request);
+void request_body_too_large(struct request *request, uint64_t limit);
 /* Makes the noted failure the answer, ... */
 void request_make_failure(struct request *request);
 /* ... and sends it, at the end of the body or before it. */

@@ -51,11 +51,6 @@ enum MHD_Result mhd_queue_answer(struct MHD_Connection *connection, unsigned sta
     return library.queue_response(connection, status, response);
 }
 
-void mhd_set_content_type(struct MHD_Connection *connection, const char *type)
-{
-    connection_of(connection)->content_type = type;
-}
-
 /* ---- What it reads ---- */
 
 /* Linux gives a process no more descriptors, unless its administrator sets fs.nr_open. */
@@ -126,28 +121,16 @@ static bool is_header(enum MHD_ValueKind kind, const char *key, size_t length, c
            strncasecmp(key, name, length) == 0;
 }
 
-/* The type that was set by mhd_set_content_type(). NULL: the header as it came. */
-static const char *replaced_type(struct MHD_Connection *connection, enum MHD_ValueKind kind,
-                                 const char *key, size_t length)
-{
-    const struct http_connection *peer;
-
-    if (!is_header(kind, key, length, MHD_HTTP_HEADER_CONTENT_TYPE))
-        return NULL;
-    peer = connection_of(connection);
-    return peer ? peer->content_type : NULL;
-}
-
 enum MHD_Result MHD_lookup_connection_value_n(struct MHD_Connection *connection,
                                               enum MHD_ValueKind kind, const char *key,
                                               size_t key_size, const char **value_ptr,
                                               size_t *value_size_ptr)
 {
-    const char *value = replaced_type(connection, kind, key, key_size);
-    size_t length = value ? strlen(value) : 0;
+    const char *value = NULL;
+    size_t length = 0;
 
     if (is_header(kind, key, key_size, MHD_HTTP_HEADER_COOKIE) ||
-        (!value && !library.lookup(connection, kind, key, key_size, &value, &length)))
+        !library.lookup(connection, kind, key, key_size, &value, &length))
         return MHD_NO;
     if (is_header(kind, key, key_size, MHD_HTTP_HEADER_CONTENT_LENGTH) &&
         !hygiene_is_length(value, length))

@@ -18,8 +18,7 @@ struct framing;
  *
  *   MHD_queue_response             a response that http.c has not made, on one of its connections, is
  *                                  the page of HTML: the envelope is sent instead
- *   MHD_lookup_connection_value_n  a Content-Length that is not a number, and every Cookie, is missing;
- *                                  a Content-Type may be replaced by this server
+ *   MHD_lookup_connection_value_n  a Content-Length that is not a number, and every Cookie, is missing
  *   MHD_set_connection_value_n     parameters of the query, and cookies, are not kept
  *
  * The last two exist because 0.9.75 forgets that it has answered when a length, a cookie or a
@@ -51,9 +50,5 @@ enum MHD_Result mhd_queue_answer(struct MHD_Connection *connection, unsigned sta
 /* From now on `framing` reads what the library reads from the socket, on the same thread; NULL:
  * stops that. Borrowed. Descriptors above a million are not read along. */
 void mhd_read_along(int fd, struct framing *framing);
-
-/* Sets what is read as the Content-Type of the request from now on; NULL: the header as it
- * came. Borrowed. */
-void mhd_set_content_type(struct MHD_Connection *connection, const char *type);
 
 #endif

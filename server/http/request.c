@@ -32,7 +32,9 @@
 #include "server/http/http_internal.h"
 #include "server/http/mhd_overrides.h"
 #include "server/http/parse/form.h"
+#include "server/http/parse/form_boundary.h"
 #include "server/http/parse/json_nul.h"
+#include "server/http/parse/multipart.h"
 #include "server/http/stream/sse.h"
 #include "server/http/stream/wait.h"
 #include "server/http/websocket/handshake.h"
@@ -176,6 +178,17 @@ json_t *request_json(const struct request *request)
     return request->json;
 }
 
+json_t *request_take_json(struct request *request)
+{
+    return TAKE(request->json);
+}
+
+void request_put_json(struct request *request, json_t *json)
+{
+    assert(!request->json);
+    request->json = json;
+}
+
 const struct form *request_form(const struct request *request)
 {
     return request->form;
@@ -204,18 +217,18 @@ static bool may_be_form(const struct request *request)
     return request->address->match.route->flags & ROUTE_FORM;
 }
 
-static bool is_form(const struct request *request)
+static bool has_form_type(const struct request *request)
 {
     static const char form[] = "multipart/form-data";
     const char *type = request_header(request, "content-type");
 
-    return may_be_form(request) && type && strcspn(type, "; ") == strlen(form) &&
+    return type && strcspn(type, "; ") == strlen(form) &&
            strncasecmp(type, form, strlen(form)) == 0;
 }
 
 static enum err_code parse_form(struct request *request, struct err *err)
 {
-    enum err_code rc = form_parse(request->connection, request_header(request, "content-type"),
+    enum err_code rc = form_parse(request_header(request, "content-type"),
                                   request->body.data ? request->body.data : "",
                                   request->body.length, &request->form, err);
 
@@ -273,7 +286,7 @@ enum err_code request_parse_body(struct request *request, struct err *err)
         request->json = json_object();
         return ERR_OK;
     }
-    if (is_form(request))
+    if (may_be_form(request) && has_form_type(request))
         return parse_form(request, err);
     rc = request->body.length ? check_type(request, err) : ERR_OK;
     if (rc) {
@@ -287,8 +300,37 @@ enum err_code request_parse_body(struct request *request, struct err *err)
     return parse_object(request, err);
 }
 
+void request_take_streamed(struct request *request, const struct body_taker *taker)
+{
+    assert(request->phase == REQUEST_HEAD && !request->taker.take);
+    request->taker = *taker;
+}
+
+enum err_code request_boundary(struct request *request, char **ret_boundary, struct err *err)
+{
+    const char *type = request_header(request, "content-type");
+    char *boundary;
+
+    if (!has_form_type(request)) {
+        request_fail_status(request, 415);
+        return err_set(err, ERR_INVALID,
+                       "Invalid Content-Type header (%.100s), expected multipart/form-data.",
+                       type ? type : "");
+    }
+    boundary = form_boundary(type);
+    if (!boundary)
+        return multipart_refuse(err, MULTIPART_EXPECTED);
+    *ret_boundary = boundary;
+    return ERR_OK;
+}
+
 void request_drop_body(struct request *request)
 {
+    struct body_taker taker = request->taker;
+
+    request->taker = (struct body_taker){0};
+    if (taker.drop)
+        taker.drop(taker.arg);
     json_decref(request->json);
     request->json = NULL;
     form_free(TAKE(request->form));

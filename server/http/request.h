@@ -17,7 +17,7 @@
  * or request_wait(), which suspend the connection.
  *
  * When an endpoint is called, the request has been authenticated, its body was read within its
- * limit and parsed, and its path parameters are decoded. It answers exactly once:
+ * limit and parsed (but see struct body_taker), and its path parameters are decoded. It answers exactly once:
  *
  *   - by returning an error: OpenAI's envelope is made from it;
  *   - by request_answer(), and returning ERR_OK;
@@ -82,12 +82,53 @@ const char *request_authorization(struct request *request);
  * endpoint that keeps a part of it takes a reference and does not change it. */
 json_t *request_json(const struct request *request);
 
+/* Hands the body over to the caller: for an endpoint that waits and needs it afterwards. */
+json_t *request_take_json(struct request *request);
+
+/* Gives such a body back, before the endpoint is called again. Takes it. */
+void request_put_json(struct request *request, json_t *json);
+
 /* The body of a route with ROUTE_FORM, if it is a form; NULL if it is JSON. */
 struct form;
 const struct form *request_form(const struct request *request);
 
 /* The body as it came, for passing it on; of routes with ROUTE_KEEP_BODY or ROUTE_RAW_BODY. */
 const char *request_body(const struct request *request, size_t *ret_length);
+
+/*
+ * A body that is taken as it arrives, instead of being kept in memory within max_body. For routes with
+ * ROUTE_STREAMED, whose endpoint is called when the head has come: authenticated, and before anything of the body
+ * was read. It refuses the request by returning an error, answers it, or calls request_take_streamed() and
+ * returns ERR_OK. No request_json(), request_form() or request_body() then.
+ *
+ * All functions run on the worker of the connection, one after another. take() is called for each piece, of
+ * at most some 16 KiB. It may write to a file and should not wait for anything else. If it fails, its error is the
+ * answer, which is sent before the end of the body, and the rest of the body is thrown away. end() is called when the
+ * body is complete. It is an endpoint, and answers like one. drop() is called exactly once, in any case last:
+ * behind end(), when the answer needs the body no longer, or when the client has left, was too slow or sent what is no HTTP.
+ * What end() hands on, it must take out of `arg`. Each function but drop() may use request_fail_status().
+ *
+ * The body may take as long as it keeps coming: REQUEST_STREAM_RATE bytes a second on average, behind the first
+ * body_timeout. A client that is slower, or silent for body_timeout, is hung up on.
+ */
+#define REQUEST_STREAM_RATE ((uint64_t)32 << 10)
+
+struct body_taker {
+    uint64_t limit; /* bytes; a larger body is refused with 413, by its head if that says so */
+    enum err_code (*take)(struct request *request, void *arg, const char *bytes, size_t size,
+                          struct err *err);
+    enum err_code (*end)(struct request *request, void *arg, struct err *err);
+    void (*drop)(void *arg);
+    void *arg;
+};
+
+/* Once a request; `taker` is copied. */
+void request_take_streamed(struct request *request, const struct body_taker *taker);
+
+/* The boundary of a request whose Content-Type is multipart/form-data, for multipart_new(); the caller frees.
+ * ERR_INVALID: it is of another type (415), or has no boundary. */
+enum err_code request_boundary(struct request *request, char **ret_boundary,
+                               struct err *err) MUST_CHECK;
 
 /* Adds a header to the answer, of whatever kind. */
 void request_set_header(struct request *request, const char *name, const char *value);
@@ -128,7 +169,7 @@ struct sink *request_wait(struct request *request, struct loop *loop);
 
 /* For an endpoint that knows only later what kind of answer it will give. As request_wait().
  * When the sink is answered with status REQUEST_CONTINUE and no object, `resume` is called on a
- * worker, like an endpoint, and answers in any way but waiting again. If that never happens,
+ * worker, like an endpoint, and answers in any way, also by waiting again. If that never happens,
  * because the client has left or the request was answered otherwise, `drop` is called instead,
  * on any thread. */
 #define REQUEST_CONTINUE 100

@@ -51,6 +51,13 @@ static enum MHD_Result send_or_fail(struct request *request, enum err_code rc, s
     return request_send(request) ? MHD_YES : MHD_NO;
 }
 
+static enum MHD_Result send_or_wait(struct request *request, enum err_code rc, struct err *err)
+{
+    if (!rc && request->wait)
+        return begin_waiting(request);
+    return send_or_fail(request, rc, err);
+}
+
 /* Calls the function that the endpoint left for this moment. It may make a stream, so the wait's memory is
  * released first. */
 static enum MHD_Result resume_request(struct request *request)
@@ -61,7 +68,7 @@ static enum MHD_Result resume_request(struct request *request)
     request->later = (struct request_later){0};
     wait_forgotten(request->wait);
     request->wait = NULL;
-    return send_or_fail(request, later.resume(request, later.arg, &err), &err);
+    return send_or_wait(request, later.resume(request, later.arg, &err), &err);
 }
 
 enum MHD_Result request_end_waiting(struct request *request)
@@ -85,14 +92,16 @@ static enum MHD_Result call_endpoint(struct request *request)
     struct err err = {0};
     enum err_code rc = ERR_OK;
 
-    if (request_wants_body(request) && !(route->flags & ROUTE_RAW_BODY))
-        rc = request_parse_body(request, &err);
-    if (!rc)
-        rc = route->endpoint(request, &err);
+    if (request->taker.end) {
+        rc = request->taker.end(request, request->taker.arg, &err);
+    } else {
+        if (request_wants_body(request) && !(route->flags & ROUTE_RAW_BODY))
+            rc = request_parse_body(request, &err);
+        if (!rc)
+            rc = route->endpoint(request, &err);
+    }
     assert(!rc || (!request->stream && !request->wait && !request->websocket));
-    if (!rc && request->wait)
-        return begin_waiting(request);
-    return send_or_fail(request, rc, &err);
+    return send_or_wait(request, rc, &err);
 }
 
 /* Answers with what was known before the body came. */

@@ -50,12 +50,12 @@ void request_refuse(struct request *request, int status, const char *text)
     request->close = request->at_once = true;
 }
 
-void request_body_too_large(struct request *request)
+void request_body_too_large(struct request *request, uint64_t limit)
 {
     struct err err;
 
-    err_set(&err, ERR_TOO_LARGE, "The request body is larger than %zu bytes.",
-            request->http->options.config->max_body);
+    err_set(&err, ERR_TOO_LARGE, "The request body is larger than %llu bytes.",
+            (unsigned long long)limit);
     request_failed(request, 0, &err);
 }
 

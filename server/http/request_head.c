@@ -12,7 +12,7 @@
  *   route        path and method                           404, 405
  *   key          a query in the store, if there is a key   401, 503
  *   draining     nothing new begins                        503
- *   body         its encoding and its announced size       415, 413
+ *   body         its encoding and its announced size       415, 413; a streamed one: its endpoint's
  *
  * The cheap checks that protect the server come first. The key comes after the route, so that a wrong
  * path costs no query and public routes need no key.
@@ -22,6 +22,7 @@
  * its body (Expect: 100-continue).
  */
 
+#include <assert.h>
 #include <microhttpd.h>
 #include <stdio.h>
 #include <string.h>
@@ -215,6 +216,40 @@ static bool check_draining(struct request *request)
     return false;
 }
 
+bool request_wants_body(const struct request *request)
+{
+    return strcmp(request->method, "POST") == 0;
+}
+
+static bool is_streamed(const struct request *request)
+{
+    return request_wants_body(request) &&
+           (request->address->match.route->flags & ROUTE_STREAMED);
+}
+
+static bool fits(struct request *request, uint64_t limit)
+{
+    if (request->head.length <= limit)
+        return true;
+    request_body_too_large(request, limit);
+    return false;
+}
+
+/* The endpoint says who takes the body. It may know already that it does not want it. */
+static bool open_stream(struct request *request)
+{
+    struct err err = {0};
+
+    err.code = request->address->match.route->endpoint(request, &err);
+    assert(!request->stream && !request->wait && !request->websocket);
+    if (!err.code) {
+        assert(request->status || request->taker.take);
+        return request->status || fits(request, request->taker.limit);
+    }
+    request_failed(request, request->failure_status, &err);
+    return false;
+}
+
 static bool check_body(struct request *request)
 {
     AUTO_FREE char *encoding = request_header_list(request, "content-encoding");
@@ -225,11 +260,8 @@ static bool check_body(struct request *request)
         request_failed(request, 415, &err);
         return false;
     }
-    if (request->head.length > request->http->options.config->max_body) {
-        request_body_too_large(request);
-        return false;
-    }
-    return true;
+    return is_streamed(request) ? open_stream(request)
+                                : fits(request, request->http->options.config->max_body);
 }
 
 /* OPTIONS needs no key and no endpoint. */
@@ -258,11 +290,6 @@ static void answer_options(struct request *request)
                        request_header(request, "origin"), headers, methods.data);
     }
     request_answer_bytes(request, MHD_HTTP_NO_CONTENT, NULL, mem_strdup(""), 0);
-}
-
-bool request_wants_body(const struct request *request)
-{
-    return strcmp(request->method, "POST") == 0;
 }
 
 /* The body of such a head would not be read, its length could not be trusted, or its client

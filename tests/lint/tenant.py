@@ -51,6 +51,7 @@ EXCEPTIONS = {
     "deletion_marks_forget": (["deletion_marks"], "marks that are past their time"),
     "events_find_old": (["run_leases"], "days of the log that no run needs any more"),
     "events_clean_default": (["run_events_default", "run_leases"], "the same in the default partition"),
+    "store_blobs_stale": (["blobs"], "what nobody holds; each is then removed by its project"),
     # The log has a partition a day, for all projects.
     "CREATE TABLE %s (LIKE run_events": (["a name made at run time", "a name that is not understood"],
                                          "makes a partition"),

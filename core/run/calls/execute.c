@@ -34,6 +34,7 @@
 #include "core/base/json/json_number.h"
 #include "core/base/log.h"
 #include "core/base/mem.h"
+#include "core/base/regex.h"
 #include "core/memory/skill.h"
 #include "core/run/approval/run_approvals.h"
 #include "core/run/approval/run_hold.h"
@@ -178,6 +179,16 @@ static const json_t *files_of(struct run *run, const struct tool_use *use)
     return files_view_of(files_view(run), use->label ? use->label : use->type);
 }
 
+/* All searches of a run together: one call after another could take the workers for itself. */
+static struct regex_budget *searches_of(struct run *run)
+{
+    double limit = engine_options(run->engine)->regex_seconds;
+
+    if (!run->calls.searches && limit > 0)
+        run->calls.searches = regex_budget_new(clock_ns_from_seconds(limit));
+    return run->calls.searches;
+}
+
 /* Hands the call to its remote server, or to a worker. */
 static void execute(struct run *run, struct call *call, json_t *args)
 {
@@ -202,6 +213,7 @@ static void execute(struct run *run, struct call *call, json_t *args)
             .context = run->context,
             .skills = run->settings.skills,
             .variables = run_variable_access_of(run, call->use->handler),
+            .searches = searches_of(run),
             /* The arguments that were approved had their references resolved. */
             .resolved = call->resolved || *call->approval.id,
         });

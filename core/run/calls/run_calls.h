@@ -58,7 +58,7 @@ void run_stop_execution(struct run *run);
 
 /* ---- stages.c ---- */
 
-/* All calls of the turn are known: notes their rows and walks the stages. */
+/* All calls of the turn are known: notes their rows, and walks the stages or leaves that to another node. */
 void run_start_calls(struct run *run);
 
 /* ---- run_output.c ---- */

@@ -129,12 +129,28 @@ void run_pass_stage(struct run *run)
 
 /* ---- The beginning and the end of a walk ---- */
 
+/* The server drains, and something is left to do here: the next owner does it from the rows of the
+ * calls. A tool that began here might be cut when the drain is over. */
+static bool hands_over(const struct run *run)
+{
+    if (!run->drain_wanted || !run_is_resumable(run))
+        return false;
+    for (unsigned i = 0; i < run->calls.count; i++) {
+        if (run->calls.list[i].status != CALL_OPEN)
+            return true;
+    }
+    return false;
+}
+
 void run_start_calls(struct run *run)
 {
     run->turn.choice_spent = true;
     for (unsigned i = 0; i < run->calls.count; i++)
         run_note_call(run, &run->calls.list[i], CALL_WAITING, NULL);
-    run_walk_stages(run);
+    if (hands_over(run))
+        run_release(run);
+    else
+        run_walk_stages(run);
 }
 
 /* The last turn of a chain offers no tools (chain.h). If the model calls some anyway, none

@@ -73,11 +73,16 @@ static json_t *image_part(const json_t *part)
     return json_build("{s:s, s:o}", "type", "image_url", "image_url", image);
 }
 
+/* A file that was read when it came is sent as its text: server/api/input_files.h. */
 static json_t *file_part(const json_t *part)
 {
-    json_t *file = json_object();
+    const char *text = json_get_string(notes_of(part), "text", NULL);
+    json_t *file;
     static const char *const keys[] = {"file_id", "filename", "file_data", "file_url"};
 
+    if (text)
+        return text_part(text);
+    file = json_object();
     for (size_t i = 0; i < COUNT_OF(keys); i++) {
         json_t *value = json_object_get(part, keys[i]);
 
@@ -595,12 +600,6 @@ static size_t add_past(struct prompt *prompt, size_t first)
     return first;
 }
 
-/* A crash cut the item off. Its turn was then requested again, and the new answer replaces it. */
-static bool was_cut(const json_t *body)
-{
-    return json_get_bool(notes_of(body), "cut", false);
-}
-
 /* A client's call whose answer broke off within it. Its arguments may be incomplete, so it is left out,
  * unless the client has answered it all the same. */
 static bool is_unfinished(const struct item_row *call)
@@ -667,7 +666,7 @@ static void read_items(struct prompt *prompt, const struct item_row *const *item
     for (size_t i = 0; i < count; i++) {
         json_t *body = json_parse_own(kept[i]->body);
 
-        if (was_cut(body) || is_empty_answer(kept[i], body) ||
+        if (notes_say_cut(body) || is_empty_answer(kept[i], body) ||
             (is_unfinished(kept[i]) && outputs[i] == count)) {
             json_decref(body);
             continue;
@@ -770,7 +769,8 @@ size_t context_start(const struct item_row *const *items, size_t count, int last
     for (size_t i = count; last_messages && i-- > 0;) {
         bool made_here = !items[i]->input && strcmp(items[i]->run_id, run_id) == 0;
 
-        if (items[i]->type == ITEM_MESSAGE && !made_here && ++seen == last_messages)
+        if (items[i]->type == ITEM_MESSAGE && !items[i]->hidden && !made_here &&
+            ++seen == last_messages)
             return i;
     }
     return 0;

@@ -95,8 +95,9 @@ void long_messages_mark(struct item_row *rows, size_t count)
 /* A text has no fewer bytes in JSON than it has characters, so a short body has no long text. */
 bool long_message_may_be(const struct long_message_rule *rule, const struct item_row *item)
 {
-    return rule->limit && item->answered && (is_of(item, "user") || is_of(item, "assistant")) &&
-           item->body && strlen(item->body) > rule->limit;
+    return rule->limit && item->answered && !item->hidden &&
+           (is_of(item, "user") || is_of(item, "assistant")) && item->body &&
+           strlen(item->body) > rule->limit;
 }
 
 static bool is_long(const struct long_message_rule *rule, const char *text)

@@ -116,8 +116,9 @@ size_t engine_holding(struct engine *engine, struct engine_holder **ret_holders)
  * or written. A run that has returned under another fence is left alone. */
 void engine_lease_lost(struct engine *engine, const struct engine_lease *lease);
 
-/* Admits no new runs. Resumable runs are released for other nodes before their next turn; a held
- * response stops waiting for its approvals. Other foreground runs continue to their end. */
+/* Admits no new runs. Resumable runs are released for other nodes when the model's turn is over, or when
+ * the tools that run already have ended. A held response stops waiting for its approvals. Other
+ * foreground runs continue to their end. */
 void engine_drain(struct engine *engine);
 
 /* Ends all runs now: resumable ones are released if they are stored, the others fail. */

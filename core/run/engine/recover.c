@@ -7,13 +7,17 @@
  * the log piece by piece. So the log may say more than the rows.
  *
  * What clients were sent stays true. An item that was open is closed with exactly the text that
- * a client can have received. That text is read from the log before the loop has the run,
+ * a client can have received, its open part first. That text is read from the log before the loop has the run,
  * because reading blocks (recover_load()). A client that follows the run sees the item end, and
  * its numbers go on without a gap.
  *
- * The model is sent only what is whole. Items that were cut, and all items of a turn that had
- * not ended, are marked and left out, and the turn is requested anew. Calls that the model had
- * already made are not requested again: they go on from their rows (calls/restore.c).
+ * The result has only what is whole. A turn that had not ended is requested anew, and its new
+ * answer takes the place of the old one. So all items of the old one, and every item that was
+ * cut, are marked and hidden: they are in the log, and in no output, list or request to the
+ * model. Their places in the stream are not used again (count_shown() in turn/run_new.c). Calls
+ * that the model had already made are not requested again: they go on from their rows
+ * (calls/restore.c). A run that is taken up only to end is shown as far as it came, like any other
+ * that is cancelled or expires.
  *
  * A run may be what brings servers down. Each death of an owner is counted, and after
  * ATTEMPT_LIMIT the run fails instead. A turn that ends sets the count back (group_commit.c).
@@ -48,12 +52,14 @@
 
 /* ---- Before the loop has it: what clients were sent, from the log ---- */
 
-/* The text of one item, put together from the events of the log. */
+/* A note for the way to the loop: in which list of the body the last part is open. */
+#define OPEN_PART "open_part"
+
+/* One item, put together from the events of the log. */
 struct excerpt {
     const struct face *face;
-    const struct item_row *item;
-    json_int_t index; /* see add_delta() in face.h */
-    struct buf text;
+    struct item *item;
+    json_int_t index; /* see read_back() in face.h */
 };
 
 static bool add_event(void *arg, const char *name, const char *data, size_t length)
@@ -63,7 +69,7 @@ static bool add_event(void *arg, const char *name, const char *data, size_t leng
 
     (void)name;
     if (json_parse(data, length, &event, NULL) == ERR_OK)
-        excerpt->face->add_delta(event, excerpt->item, &excerpt->index, &excerpt->text);
+        excerpt->face->read_back(event, excerpt->item, &excerpt->index);
     return true;
 }
 
@@ -89,15 +95,6 @@ static enum err_code read_log(struct store *store, const struct run_row *run,
     return rc;
 }
 
-/* Marks a body as left out of what the model is sent. */
-static json_t *mark_cut(json_t *body)
-{
-    json_t *notes = notes_make(body);
-
-    json_set_bool(notes, "cut", true);
-    return notes;
-}
-
 /* The field of a call that is streamed piece by piece. */
 static const char *streamed_field(const json_t *body)
 {
@@ -112,41 +109,60 @@ static const char *streamed_field(const json_t *body)
 
 /* The log has of the item only parts that had ended, and those are stored in its row: nothing is missing
  * but its end. */
-static bool is_whole(const json_t *body, const struct excerpt *excerpt)
+static bool is_whole(const json_t *body, const struct item *seen)
 {
     AUTO_BUF stored = {0};
+    AUTO_BUF logged = {0};
     size_t i;
     json_t *part;
 
     json_array_foreach (json_object_get(body, "content"), i, part)
         buf_add_text(&stored, json_get_string(part, "text", ""));
-    return stored.length && stored.length == excerpt->text.length &&
-           memcmp(stored.data, excerpt->text.data, stored.length) == 0;
+    for (unsigned k = 0; k < seen->part_count; k++)
+        buf_add(&logged, seen->parts[k].text.data, seen->parts[k].text.length);
+    return stored.length && stored.length == logged.length &&
+           memcmp(stored.data, logged.data, stored.length) == 0;
 }
 
-/* The body of an item that was cut: its shape, as stored when it opened, and the text of the log. */
-static char *cut_body(const struct item_row *item, const struct excerpt *excerpt)
+static bool has_parts(const struct item *item)
 {
-    const char *text = excerpt->text.data ? excerpt->text.data : "";
-    json_auto_t *body = json_parse_own(item->body);
+    return item->row.type == ITEM_MESSAGE || item->row.type == ITEM_REASONING;
+}
+
+/* The body of an item that was cut: its shape, as stored when it opened, and what the log has of it. */
+static char *cut_body(const char *opened, struct item *seen)
+{
+    json_auto_t *body = json_parse_own(opened);
+    json_auto_t *made = NULL;
     const char *field = streamed_field(body);
 
-    if (is_whole(body, excerpt))
-        return mem_strdup(item->body);
-    if (item->type == ITEM_MESSAGE)
-        json_set(body, "content",
-                 json_build("[{s:s, s:s, s:[], s:[]}]", "type", "output_text", "text", text,
-                            "annotations", "logprobs"));
-    else if (item->type == ITEM_REASONING && excerpt->index >= 0)
-        json_set(body, "summary",
-                 json_build("[{s:s, s:s}]", "type", "summary_text", "text", text));
-    else if (item->type == ITEM_REASONING)
-        json_set(body, "content",
-                 json_build("[{s:s, s:s}]", "type", "reasoning_text", "text", text));
-    else if (field)
-        json_set_string(body, field, text);
-    json_set_string(mark_cut(body), "incomplete_reason", "run_failed");
+    if (is_whole(body, seen))
+        return mem_strdup(opened);
+    notes_mark_cut(body);
+    json_set_string(notes_of(body), "incomplete_reason", "run_failed");
+    if (seen->part_open)
+        json_set_string(notes_of(body), OPEN_PART,
+                        seen->parts[seen->part_count - 1].kind == PART_SUMMARY ? "summary"
+                                                                               : "content");
+    else if (seen->row.type == ITEM_MESSAGE && !seen->part_count)
+        item_add_part(seen, PART_TEXT); /* nobody has seen it, but a message has one */
+    if (has_parts(seen)) {
+        made = item_body(seen);
+        json_object_update(body, made);
+    } else if (field) {
+        json_set_string(body, field, seen->arguments.data ? seen->arguments.data : "");
+    }
     return json_text(body);
+}
+
+/* The item with nothing but its row, and no body. item_free() */
+static struct item *new_excerpt(const struct item_row *row)
+{
+    struct item *item = mem_new(struct item);
+
+    item->row = *row;
+    item->row.body = item->row.metadata = NULL;
+    return item;
 }
 
 enum err_code recover_load(struct store *store, const struct face *face, struct run_load *load,
@@ -154,19 +170,20 @@ enum err_code recover_load(struct store *store, const struct face *face, struct 
 {
     for (size_t i = 0; i < load->item_count; i++) {
         struct item_row *item = &load->items[i];
-        struct excerpt excerpt = {.face = face, .item = item, .index = -1};
+        struct excerpt excerpt = {.face = face, .index = -1};
         enum err_code rc;
 
         if (item->status != ITEM_IN_PROGRESS || strcmp(item->run_id, load->run.id) != 0)
             continue;
+        excerpt.item = new_excerpt(item);
         rc = read_log(store, &load->run, &excerpt, err);
         if (!rc) {
-            char *body = cut_body(item, &excerpt);
+            char *body = cut_body(item->body, excerpt.item);
 
             free(item->body);
             item->body = body;
         }
-        buf_clear(&excerpt.text);
+        item_free(excerpt.item);
         if (rc)
             return rc;
     }
@@ -184,53 +201,47 @@ static struct step *step_of(struct run *run, const struct item_row *row)
     return NULL;
 }
 
-static bool was_cut(const struct item_row *row)
+/* The part that was open, if any: it ends before its item. The note about it goes. */
+static void close_part(struct run *run, struct item *past, json_t *body)
 {
-    json_auto_t *body = json_parse_own(row->body);
+    const char *list = json_get_string(notes_of(body), OPEN_PART, "");
+    const json_t *parts = json_object_get(body, list);
+    const json_t *last = json_array_get(parts, json_array_size(parts) - 1);
+    struct part part = {.kind = part_kind_of(last),
+                        .annotations = json_object_get(last, "annotations")};
 
-    return json_get_bool(notes_of(body), "cut", false);
+    if (!last)
+        return;
+    part.index = (unsigned)json_array_size(parts) - 1;
+    buf_add_text(&part.text,
+                 json_get_string(last, part.kind == PART_REFUSAL ? "refusal" : "text", ""));
+    past->parts = &part;
+    past->part_count = 1;
+    run_emit(run, &(struct run_event){.kind = RUN_EVENT_PART_CLOSED, .item = past});
+    past->parts = NULL;
+    past->part_count = 0;
+    buf_clear(&part.text);
+    json_object_del(notes_of(body), OPEN_PART);
 }
 
 /* Emits the end of an item that the dead owner opened, with the text that recover_load() gave it.
- * run->items does not know the item, so the event is made by hand. */
-static void close_cut_item(struct run *run, struct item_row *row)
+ * run->items does not know the item, so the events are made by hand. */
+static void close_item(struct run *run, struct item_row *row)
 {
+    json_auto_t *body = json_parse_own(row->body);
     struct item past;
 
-    row->status = was_cut(row) ? ITEM_INCOMPLETE : ITEM_COMPLETED;
+    row->status = notes_say_cut(body) ? ITEM_INCOMPLETE : ITEM_COMPLETED;
     if (row->status == ITEM_COMPLETED)
         row->completed_at = clock_wall_us();
     past = (struct item){.row = *row, .open = false};
     past.step = step_of(run, row);
     past.output_index = run->items.shown - 1;
+    close_part(run, &past, body);
+    free(row->body);
+    past.row.body = row->body = json_text(body);
     run_emit(run, &(struct run_event){.kind = RUN_EVENT_ITEM_CLOSED, .item = &past});
     run_put_item(run, row);
-}
-
-/* A whole item of a turn that did not end: the model is not sent it, because it makes the turn anew. */
-static void set_aside(struct run *run, struct item_row *row)
-{
-    json_auto_t *body = json_parse_own(row->body);
-
-    mark_cut(body);
-    free(row->body);
-    row->body = json_text(body);
-    run_put_item(run, row);
-}
-
-static void close_turn(struct run *run)
-{
-    for (size_t i = 0; i < run->history_count; i++) {
-        struct item_row *row = &run->history[i];
-
-        if (!run_has_made(run, row))
-            continue;
-        if (row->status == ITEM_IN_PROGRESS)
-            close_cut_item(run, row);
-        else if (row->turn == run->row.turn && row->type != ITEM_MCP_LIST_TOOLS)
-            set_aside(run, row);
-    }
-    run_close_steps(run, STEP_FAILED);
 }
 
 static void close_open_items(struct run *run)
@@ -239,7 +250,41 @@ static void close_open_items(struct run *run)
         struct item_row *row = &run->history[i];
 
         if (run_has_made(run, row) && row->status == ITEM_IN_PROGRESS)
-            close_cut_item(run, row);
+            close_item(run, row);
+    }
+}
+
+static void hide(struct run *run, struct item_row *row)
+{
+    row->hidden = true;
+    run_put_item(run, row);
+}
+
+/* What was cut is no part of the result: the run makes it again. */
+static void hide_cut_items(struct run *run)
+{
+    for (size_t i = 0; i < run->history_count; i++) {
+        struct item_row *row = &run->history[i];
+
+        if (run_has_made(run, row) && !row->hidden && item_row_is_cut(row))
+            hide(run, row);
+    }
+}
+
+/* Whole items of a turn that did not end: its new answer has others in their place. */
+static void mark_turn(struct run *run)
+{
+    for (size_t i = 0; i < run->history_count; i++) {
+        struct item_row *row = &run->history[i];
+        json_auto_t *body = NULL;
+
+        if (!run_has_made(run, row) || row->turn != run->row.turn || row->hidden ||
+            row->type == ITEM_MCP_LIST_TOOLS)
+            continue;
+        body = json_parse_own(row->body);
+        notes_mark_cut(body);
+        free(row->body);
+        row->body = json_text(body);
     }
 }
 
@@ -267,23 +312,25 @@ void run_recover(struct run *run, const struct call_row *calls, size_t call_coun
      * part of it is complete, and only the calls are left to do. */
     bool has_calls = call_count && calls[0].turn == run->row.turn;
 
-    if (run->ending || run->row.status == RUN_CANCELLING || run_is_poison(run)) {
+    if (run->ending || run->row.status == RUN_CANCELLING) {
         close_open_items(run);
         return;
     }
-    if (has_calls && client_has_answered(calls, call_count)) {
-        close_open_items(run);
+    close_open_items(run);
+    if (!has_calls && !run_is_poison(run))
+        mark_turn(run);
+    hide_cut_items(run);
+    if (run_is_poison(run))
+        return;
+    if (!has_calls) {
+        run_close_steps(run, STEP_FAILED);
+        run_list_tools(run);
+    } else if (client_has_answered(calls, call_count)) {
         run_take_answers(run, calls, call_count);
         run_list_tools(run);
-        return;
-    }
-    if (has_calls) {
-        close_open_items(run);
+    } else {
         run_resume_calls(run, calls, call_count);
-        return;
     }
-    close_turn(run);
-    run_list_tools(run);
 }
 
 /* ---- When the database does not take a write ---- */
@@ -300,7 +347,7 @@ static void blank(struct item_row *row)
         json_set(body, "output", json_null());
     if (field)
         json_set_string(body, field, "");
-    mark_cut(body);
+    notes_mark_cut(body);
     free(row->body);
     row->body = json_text(body);
     row->status = ITEM_INCOMPLETE;

@@ -11,7 +11,7 @@
  * The second half happens on the loop: run_recover() in core/run/turn/home.h.
  */
 
-/* Completes the items of `load` that were open when the owner died: each gets the text that the log
+/* Completes the items of `load` that were open when the owner died: each gets what the log
  * has of it, which is what clients can have received. Any thread that may block on the store: the
  * keeper, or the HTTP worker whose cancel claimed the run. On a failure the items that were not
  * reached keep their rows; the caller drops the load, and the run is claimed again later. */

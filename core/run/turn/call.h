@@ -101,6 +101,8 @@ struct run_calls {
     /* Rows of answered approvals and their calls, until the tools are resolved. NULL: none. */
     struct call_row *answered;
     size_t answered_count;
+    /* The time that regular expressions have left, in this residency; NULL until a tool runs. */
+    struct regex_budget *searches;
     json_t *files; /* the files that each type of tool may see; NULL until a tool runs */
 };
 

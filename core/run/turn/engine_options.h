@@ -49,6 +49,7 @@ struct engine_options {
     size_t webhook_count;
     double notice_seconds;       /* between two notices of a response that is held; 0: 15 */
     double tool_timeout_seconds; /* of a call on a remote MCP server; 0: no limit */
+    double regex_seconds;        /* of all regular expressions of a run's tools; 0: no limit */
 };
 
 #endif

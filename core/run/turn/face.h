@@ -72,11 +72,10 @@ struct face {
      * object. The pointer may be NULL: always the object. */
     void (*answer)(const struct run *run, struct sink_answer *ret_answer);
 
-    /* Reads its own frames back after a crash. If `data` is a delta of the item, appends its text. *index
-     * starts at -1, and keeps what the face has to remember from frame to frame: the place of a call. For
-     * reasoning, another value than -1 means that the text was a summary. */
-    void (*add_delta)(const json_t *data, const struct item_row *item, json_int_t *index,
-                      struct buf *text);
+    /* Reads its own frames back after a crash. If `data` is an event of the item, whose row is set, adds
+     * what it has brought: parts and their text, or text of a call. *index starts at -1, and keeps what
+     * the face has to remember from frame to frame: the place of a call. */
+    void (*read_back)(const json_t *data, struct item *item, json_int_t *index);
 };
 
 #endif

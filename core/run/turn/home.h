@@ -54,7 +54,8 @@ bool engine_is_draining(const struct engine *engine);
 
 /* ---- recover.c: after a crash ---- */
 
-/* Closes what the last owner left open, and continues the run. `calls` are the rows of its last turn. */
+/* Closes what the last owner left open, hides what was cut, and continues the run. `calls` are the rows of
+ * its last turn. */
 void run_recover(struct run *run, const struct call_row *calls, size_t call_count);
 /* It was claimed so often after crashes that it may be what causes them. */
 bool run_is_poison(const struct run *run);

@@ -409,6 +409,7 @@ void run_require_action(struct run *run)
 void run_release(struct run *run)
 {
     stop_work(run);
+    store_usage(run);
     run->life = RUN_ENDED;
     run->writing.release = run->writing.ready = true;
     run->writing.unwritten.row = true;

@@ -19,6 +19,7 @@
 
 #include "core/base/json.h"
 #include "core/base/mem.h"
+#include "core/base/regex.h"
 #include "core/memory/variable_memory.h"
 #include "core/run/catalog/tool_settings.h"
 #include "core/run/context/past_calls.h"
@@ -40,8 +41,13 @@ static void flush_fired(struct loop_timer *timer)
     run_pump(run);
 }
 
-/* Items that the run made in earlier residencies belong to its output, too: the next one is numbered
- * behind them. */
+/* Items that were cut are hidden now, but clients have seen them. */
+static bool was_shown(const struct item_row *item)
+{
+    return !item->hidden || item_row_is_cut(item);
+}
+
+/* The next item is numbered behind all that the run has shown in earlier residencies. */
 static int count_shown(const struct run *run)
 {
     int shown = 0;
@@ -49,7 +55,7 @@ static int count_shown(const struct run *run)
     for (size_t i = 0; i < run->history_count; i++) {
         const struct item_row *item = &run->history[i];
 
-        shown += run_has_made(run, item) && !item->hidden;
+        shown += run_has_made(run, item) && was_shown(item);
     }
     return shown;
 }
@@ -62,7 +68,7 @@ static unsigned count_calls(const struct run *run, const char *step_id)
     for (size_t i = 0; i < run->history_count; i++) {
         const struct item_row *item = &run->history[i];
 
-        count += strcmp(item->step_id, step_id) == 0 && !item->hidden &&
+        count += strcmp(item->step_id, step_id) == 0 && was_shown(item) &&
                  !item_type_is_output(item->type);
     }
     return count;
@@ -202,6 +208,7 @@ void run_free(struct run *run)
     run_settings_clear(&run->settings);
     json_decref(run->context);
     json_decref(run->calls.files);
+    regex_budget_release(run->calls.searches);
     json_decref(run->turn.logprobs);
     variable_memory_release(run->variables);
     message_cache_release(run->messages);

@@ -27,8 +27,11 @@
  *
  * What counts as a proof is the lease with this owner and the fence to which this transaction
  * raised it. If another node has taken the run over since, the fence is another one and the
- * answer is "no": that node executes the run, and this one must not. A cancellation takes the
- * lease only of a run without a live owner; else its proof is the flag in the run.
+ * answer is "no": that node executes the run, and this one must not. Another request of this node
+ * may have raised it to the same fence, after this transaction was rolled back. So the time until
+ * which the lease was taken must be the same, too. It is renewed only while the run is in memory,
+ * which is later. A cancellation takes the lease only of a run without a live owner; else its proof
+ * is the flag in the run.
  *
  * Decided against: a table of transaction ids to look commits up in. It would cost every commit
  * a row, for something that happens only in an outage. txid_status() needs the id of the
@@ -76,7 +79,8 @@ static const struct db_statement rollback = {"commit_rollback", "ROLLBACK"};
 static const struct db_statement look_at = {
     "commit_look_at",
     "SELECT CASE WHEN $4::bigint > 0 THEN EXISTS (SELECT 1 FROM run_leases"
-    "  WHERE project_id = $1 AND run_id = $2 AND owner = $3 AND fence = $4)"
+    "  WHERE project_id = $1 AND run_id = $2 AND owner = $3 AND fence = $4"
+    "  AND ($5::bigint = 0 OR " LEASE_UNTIL_US " = $5))"
     " ELSE EXISTS (SELECT 1 FROM runs WHERE project_id = $1 AND id = $2 AND cancel_requested)"
     " END"};
 
@@ -99,6 +103,7 @@ static void queue_look(struct connection *connection, const char *owner,
     db_arg_text(&args, proof->run_id);
     db_arg_text(&args, owner);
     db_arg_int(&args, proof->fence);
+    db_arg_int(&args, proof->lease_until);
     connection_queue(connection, &look_at, &args);
 }
 

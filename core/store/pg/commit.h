@@ -12,6 +12,9 @@
  * the database. Then the look-up waits for it, for as long as the call may take.
  */
 
+/* FROM run_leases. */
+#define LEASE_UNTIL_US "(extract(epoch FROM lease_until) * 1000000)::bigint"
+
 struct commit_proof {
     const struct tenant *tenant;
     const char *thread_id; /* locked or made by the transaction; NULL or "" for none */
@@ -19,6 +22,8 @@ struct commit_proof {
     /* The fence with which this node has taken the lease, 1 if it made the run. 0: the proof is
      * that a cancellation was noted. */
     int64_t fence;
+    /* The end of that lease, LEASE_UNTIL_US of its row. 0 for a new run: only its maker knows its id. */
+    int64_t lease_until;
 };
 
 /* As db_commit(). Also ERR_OK when the commit failed and the proof is in the database. */

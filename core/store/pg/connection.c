@@ -411,7 +411,10 @@ static enum err_code fail_sql(struct connection *connection,
         return err_set(err, ERR_INTERNAL, "%s: %s (SQLSTATE %s)", name, text, state);
     if (!state_is(state, "40"))
         connection->broken = true;
-    return fail_text(err, ERR_STORE, "the database refused", text);
+    fail_text(err, ERR_STORE, "the database refused", text);
+    if (err && state_is(state, "53100"))
+        err->reason = REASON_STORAGE_FULL;
+    return ERR_STORE;
 }
 
 /* Sends what the socket takes and reads what has come. While something is unsent it waits for

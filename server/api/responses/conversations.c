@@ -27,6 +27,7 @@
 #include "core/run/context/past_reasoning.h"
 #include "core/store/tables/threads/threads.h"
 #include "server/api/api.h"
+#include "server/api/input_files.h"
 #include "server/api/run_end.h"
 #include "server/encode/encode.h"
 #include "server/params/params.h"
@@ -124,8 +125,11 @@ enum err_code api_conversation_create(struct request *request, struct err *err)
     struct thread_row row;
     json_t *metadata = NULL;
     size_t count = 0;
-    enum err_code rc = param_unknown(body, "", known, err);
+    enum err_code rc;
 
+    if (input_files_wait(request, "items", api_conversation_create))
+        return ERR_OK;
+    rc = param_unknown(body, "", known, err);
     if (!rc)
         rc = param_metadata(body, &metadata, err);
     if (!rc)
@@ -273,9 +277,13 @@ static enum err_code append_later(struct request *request, struct addition *addi
 enum err_code api_conversation_item_create(struct request *request, struct err *err)
 {
     static const char *const known[] = {"items", NULL};
-    struct addition *addition = mem_new(struct addition);
-    enum err_code rc = conversation_place(request, &addition->place, err);
+    struct addition *addition;
+    enum err_code rc;
 
+    if (input_files_wait(request, "items", api_conversation_item_create))
+        return ERR_OK;
+    addition = mem_new(struct addition);
+    rc = conversation_place(request, &addition->place, err);
     if (!rc)
         rc = param_unknown(request_json(request), "", known, err);
     if (!rc)

@@ -19,6 +19,7 @@
 #include "core/run/context/context.h"
 #include "core/run/context/context_fit.h"
 #include "server/api/api.h"
+#include "server/api/input_files.h"
 #include "server/api/responses/response_create.h"
 #include "server/complaint.h"
 #include "server/params/responses/response_params.h"
@@ -89,8 +90,11 @@ enum err_code api_response_input_tokens(struct request *request, struct err *err
     struct run_load load = {0};
     int64_t position = 0;
     enum run_history history = (enum run_history)request_server(request)->config->history;
-    enum err_code rc = response_count_params_check(body, err);
+    enum err_code rc;
 
+    if (input_files_wait(request, "input", api_response_input_tokens))
+        return ERR_OK;
+    rc = response_count_params_check(body, err);
     if (!rc)
         rc = find_upstream(request_server(request)->config, body, &upstream, err);
     if (!rc)

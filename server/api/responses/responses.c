@@ -29,6 +29,7 @@
 #include "core/store/tables/runs/runs.h"
 #include "core/store/tables/threads/deleted.h"
 #include "server/api/api.h"
+#include "server/api/input_files.h"
 #include "server/api/responses/response_create.h"
 #include "server/api/run_end.h"
 #include "server/complaint.h"
@@ -66,8 +67,11 @@ enum err_code api_response_create(struct request *request, struct err *err)
         .body = request_json(request),
     };
     struct run_start start = {0};
-    enum err_code rc = response_create_prepare(&create, &start, err);
+    enum err_code rc;
 
+    if (input_files_wait(request, "input", api_response_create))
+        return ERR_OK;
+    rc = response_create_prepare(&create, &start, err);
     if (rc)
         return rc;
     start.sink = make_sink(request, server->engine, &start.load);

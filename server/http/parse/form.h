@@ -7,15 +7,11 @@
 #include "core/base/err.h"
 
 /*
- * form.h -- a body of the type multipart/form-data, taken apart by libmicrohttpd's post
- * processor.
+ * form.h -- a body of the type multipart/form-data that is there as a whole, within max_body.
  *
- * The whole body is there, within max_body; the parts are copies. Names and filenames are
- * UTF-8; the data is as it was sent.
+ * The parts are copies. Names and filenames are UTF-8; the data is as it was sent. multipart.h says which forms
+ * are refused. A body that is too large for memory is read with multipart.h itself.
  */
-
-#define FORM_PARTS_LIMIT ((size_t)512)
-#define FORM_HEAD_LIMIT  ((size_t)8192) /* bytes of a line in the head of a part */
 
 struct form_part {
     char *name;
@@ -31,11 +27,9 @@ struct form {
 /* NULL is fine. */
 void form_free(struct form *form);
 
-struct MHD_Connection;
-
 /* `type` is the Content-Type, which names the boundary. The caller frees *ret_form.
  * ERR_INVALID: not a form, or too many parts. */
-enum err_code form_parse(struct MHD_Connection *connection, const char *type, const char *body,
-                         size_t length, struct form **ret_form, struct err *err) MUST_CHECK;
+enum err_code form_parse(const char *type, const char *body, size_t length,
+                         struct form **ret_form, struct err *err) MUST_CHECK;
 
 #endif

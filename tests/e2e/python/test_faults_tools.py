@@ -435,7 +435,7 @@ def test_killed_at_every_step_of_a_final_call(fault_server, upstream, database, 
             fault_server.start()
         done = eventually(made.get, lambda run: run["status"] in FINAL, seconds=60)
         assert done["status"] == "completed", done
-        sent = [i for i in shown(done) if i["status"] != "incomplete" or i["type"] == "mcp_call"]
+        sent = shown(done)
         final = next(i for i in sent if i.get("name") == "test_ends_final")
         if final["status"] == "failed" and LOST in final["error"]["content"][0]["text"]:
             lost += 1

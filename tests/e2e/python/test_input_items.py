@@ -235,5 +235,5 @@ def test_pictures_and_files_reach_the_model(client, upstream):
         {"type": "text", "text": "look"},
         {"type": "image_url", "image_url": {"url": PICTURE, "detail": "low"}},
         {"type": "image_url", "image_url": {"url": "https://example.org/a.png", "detail": "high"}},
-        {"type": "file", "file": {"filename": "a.pdf", "file_data": "aGVsbG8="}},
+        {"type": "text", "text": "[file a.pdf]\nhello"},
         {"type": "file", "file": {"file_url": "https://example.org/a.pdf"}}]

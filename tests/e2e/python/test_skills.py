@@ -203,8 +203,8 @@ def form(*parts, end=b"--bound--\r\n"):
                     for head, data in parts) + end
 
 
-NO_FORM = ("We could not parse the form of your request: expected multipart/form-data that ends with its "
-           "boundary.")
+NOT_PARSED = "We could not parse the form of your request: "
+NO_FORM = f"{NOT_PARSED}expected multipart/form-data that ends with its boundary."
 
 
 @pytest.mark.parametrize("body, param, words", [
@@ -212,10 +212,13 @@ NO_FORM = ("We could not parse the form of your request: expected multipart/form
     (form((b'name="files"', SKILL)), "files[0]",
      "Invalid 'files[0]': expected a file, but got a field instead."),
     (form((b'name="files"; filename="SKILL.md"', SKILL), end=b""), None, NO_FORM),
-    *[(body, "files", "Missing required parameter: 'files'.") for body in (b"", b"nothing", b"--bound--\r\n")],
+    (b"", None, NO_FORM),
+    (b"nothing", None, f"{NOT_PARSED}it does not begin with its boundary."),
+    (form() + b"more", None, f"{NOT_PARSED}there is text behind its last boundary."),
+    (b"--bound--\r\n", "files", "Missing required parameter: 'files'."),
     (form(*[(b'name="files[]"; filename="%d"' % n, b"x") for n in range(513)]), None,
      "The form of your request has more than 512 parts."),
-], ids=["name", "field", "cut", "empty", "nothing", "no-parts", "many"])
+], ids=["name", "field", "cut", "empty", "nothing", "behind", "no-parts", "many"])
 def test_an_invalid_form_is_refused(http, body, param, words):
     answer = http.post("/v1/skills", content=body,
                        headers={"Content-Type": "multipart/form-data; boundary=bound"})
@@ -241,11 +244,11 @@ def test_a_boundary_is_found_anywhere_in_the_header(http, boundary, parameters):
 
 
 def test_no_part_of_a_form_is_cut_at_a_nul(http):
-    """What stands before one in a head has no end then, and data with one is no text."""
+    """A head with one is refused, and data with one is no text."""
     for head, data, words in [
-            (b'name="files\0x"; filename="SKILL.md"', SKILL, "Unknown parameter: ''."),
+            (b'name="files\0x"; filename="SKILL.md"', SKILL, f"{NOT_PARSED}the head of a part is not well-formed."),
             (b'name="files"; filename="SKILL.md\0.exe"', SKILL,
-             "Invalid 'files[0]': expected a file, but got a field instead."),
+             f"{NOT_PARSED}the head of a part is not well-formed."),
             (b'name="files"; filename="SKILL.md"', SKILL + b"\0more",
              "Invalid 'files[0]': a file of a skill is text in UTF-8.")]:
         answer = http.post("/v1/skills", content=form((head, data)),

@@ -5,6 +5,7 @@ import json
 import pytest
 
 from harness.recorder import parse_events
+from harness.stream import events_of
 from harness.tools import WEATHER, WEATHER_FLAT, call, offered_names
 
 BASIC = {"type": "mcp", "server_label": "basic", "server_url": "builtin:basic",
@@ -82,6 +83,25 @@ def test_only_allowed_tools_are_offered(stream, upstream):
     (called,) = items(events, "mcp_call")
     assert called["status"] == "failed" and "not found" in json.dumps(called["error"])
     assert offered_names(upstream.chats()[0]) == ["datetime"]
+
+
+# ---- Expensive patterns ----
+
+EVIL = {"operation": "find", "input": "a" * 60 + "!", "search": "/(a+)+$/"}
+CHEAP = {"operation": "find", "input": "abc", "search": "/c/"}
+
+
+def test_the_regular_expressions_of_a_run_share_a_budget(start_server, upstream):
+    """Each of the calls would be allowed alone; the next run has a budget of its own."""
+    server = start_server(run_regex_time=0.1)
+    calls_then_says(upstream, ("text", EVIL), ("text", EVIL), ("text", EVIL), text="ok")
+    with server.http() as http:
+        failed = items(events_of(http, [BASIC]), "mcp_call")
+        errors = [item["error"]["content"][0]["text"] for item in failed]
+        assert all("of this run have taken 0.1 s together" in error for error in errors), errors
+        calls_then_says(upstream, ("text", CHEAP), text="ok")
+        (found,) = items(events_of(http, [BASIC]), "mcp_call")
+    assert found["output"] == "2"
 
 
 # ---- Concurrent outside, one after another inside ----

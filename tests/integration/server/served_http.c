@@ -166,6 +166,71 @@ static enum err_code get_later(struct request *request, struct err *err)
     return hand_over(request_wait_then(request, under.loop, &later));
 }
 
+/* ---- A body that is taken as it arrives ---- */
+
+struct upload {
+    unsigned long long bytes;
+};
+
+static enum err_code upload_take(struct request *request, void *arg, const char *bytes,
+                                 size_t size, struct err *err)
+{
+    struct upload *upload = arg;
+
+    for (size_t i = 0; i < size; i++) {
+        if (bytes[i] == '!')
+            return err_set_api(err, ERR_INVALID, "a_code", "file", "a bad byte");
+        if (bytes[i] == '#') {
+            request_fail_status(request, 418);
+            return err_set(err, ERR_INVALID, "a teapot");
+        }
+    }
+    upload->bytes += size;
+    return ERR_OK;
+}
+
+static enum err_code upload_end(struct request *request, void *arg, struct err *err)
+{
+    struct upload *upload = arg;
+
+    if (request_query(request, "late_error"))
+        return err_set(err, ERR_NOT_FOUND, "not after all");
+    if (request_query(request, "wait"))
+        return hand_over(request_wait(request, under.loop));
+    if (request_query(request, "stream"))
+        return hand_over(request_stream(request, under.loop));
+    request_answer(request, 200, json_build("{s:I}", "bytes", (json_int_t)upload->bytes));
+    return ERR_OK;
+}
+
+static void upload_drop(void *arg)
+{
+    free(arg);
+    lock_acquire(&under.lock);
+    under.uploads_dropped++;
+    pthread_cond_broadcast(&under.changed);
+    lock_release(&under.lock);
+}
+
+static enum err_code post_upload(struct request *request, struct err *err)
+{
+    struct body_taker taker = {UPLOAD_LIMIT, upload_take, upload_end, upload_drop, NULL};
+
+    if (request_query(request, "full"))
+        return err_set(err, ERR_FULL, "no room");
+    if (request_query(request, "known")) {
+        request_answer(request, 200, json_build("{s:b}", "known", 1));
+        return ERR_OK;
+    }
+    taker.arg = mem_new(struct upload);
+    lock_acquire(&under.lock);
+    under.uploads++;
+    pthread_cond_broadcast(&under.changed);
+    lock_release(&under.lock);
+    request_take_streamed(request, &taker);
+    return ERR_OK;
+}
+
 /* clang-format off */
 static const struct route table[] = {
     {"GET",  "/open",       get_plain,    "open",     ROUTE_PUBLIC},
@@ -178,6 +243,7 @@ static const struct route table[] = {
     {"POST", "/stream",     get_stream,   "stream",   ROUTE_BODY_OPTIONAL},
     {"GET",  "/wait",       get_wait,     "wait",     0},
     {"GET",  "/later",      get_later,    "later",    0},
+    {"POST", "/upload",     post_upload,  "upload",   ROUTE_STREAMED},
     {"GET",  "/too_late",   get_too_late, "tooLate",  0},
 };
 /* clang-format on */
@@ -362,6 +428,27 @@ void await_dropped(void)
     lock_acquire(&under.lock);
     while (!under.handed.dropped)
         assert_true(lock_wait_until(&under.lock, &under.changed, deadline));
+    lock_release(&under.lock);
+}
+
+void await_uploads(unsigned count)
+{
+    uint64_t deadline = clock_mono_ns() + (uint64_t)PATIENCE_MS * NS_PER_MS;
+
+    lock_acquire(&under.lock);
+    while (under.uploads < count)
+        assert_true(lock_wait_until(&under.lock, &under.changed, deadline));
+    lock_release(&under.lock);
+}
+
+void await_uploads_dropped(unsigned count)
+{
+    uint64_t deadline = clock_mono_ns() + (uint64_t)PATIENCE_MS * NS_PER_MS;
+
+    lock_acquire(&under.lock);
+    while (under.uploads_dropped < count)
+        assert_true(lock_wait_until(&under.lock, &under.changed, deadline));
+    assert_int_equal(under.uploads, under.uploads_dropped);
     lock_release(&under.lock);
 }
 

@@ -18,12 +18,14 @@
  * One at a time, and the test's thread calls. The endpoints: /open asks for no key, /plain for one;
  * /echo gives its body back, and /maybe needs none; /error and /internal fail; /stream and /wait are
  * handed to the test, which says what comes of them; so is /later, which then goes on in its own
- * way; /too_late is handed over only when the server stops.
+ * way; /upload takes UPLOAD_LIMIT bytes as they arrive and answers with their number, or does what its
+ * query says; /too_late is handed over only when the server stops.
  */
 
-#define PATIENCE_MS patience_ms(10)
-#define HOST        "Host: test\r\n"
-#define KEY         "Authorization: Bearer good\r\n"
+#define UPLOAD_LIMIT 200000
+#define PATIENCE_MS  patience_ms(10)
+#define HOST         "Host: test\r\n"
+#define KEY          "Authorization: Bearer good\r\n"
 
 /* What an endpoint has handed to the loop. */
 struct handed {
@@ -43,6 +45,7 @@ extern struct served {
     unsigned made;        /* sinks so far */
     char *first_words;    /* sent as soon as a stream exists */
     bool stream_later;    /* what /later turns into */
+    unsigned uploads, uploads_dropped;
 } under;
 
 enum mode {
@@ -78,6 +81,8 @@ void say(const char *text); /* ACT_EVENTS */
 void await_made(unsigned count);
 void await_gone(void);
 void await_dropped(void);
+void await_uploads(unsigned count);
+void await_uploads_dropped(unsigned count);
 bool gone_already(void);
 
 #endif

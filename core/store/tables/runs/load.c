@@ -34,6 +34,7 @@
 
 #include "core/base/mem.h"
 #include "core/domain/tenant.h"
+#include "core/store/pg/commit.h"
 #include "core/store/pg/state.h"
 #include "core/store/tables/columns.h"
 #include "core/store/tables/threads/thread_guard.h"
@@ -108,7 +109,7 @@ enum err_code lease_take(struct db *db, const struct tenant *tenant, const char 
         "lease_take",
         "UPDATE run_leases SET owner = $3, fence = fence + 1, wait_until = NULL,"
         "  lease_until = clock_timestamp() + $4::bigint * interval '1 microsecond'"
-        " WHERE project_id = $1 AND run_id = $2 RETURNING fence"};
+        " WHERE project_id = $1 AND run_id = $2 RETURNING fence, " LEASE_UNTIL_US};
     AUTO_DB_ROWS *rows = NULL;
     AUTO_DB_ARGS args = {0};
     enum err_code rc;
@@ -124,6 +125,7 @@ enum err_code lease_take(struct db *db, const struct tenant *tenant, const char 
         return err_set(err, ERR_INTERNAL, "run %s has no lease", run_id);
 
     load->fence = db_int(rows, 0, 0);
+    load->lease_until = db_int(rows, 0, 1);
     return lease_read_log(db, tenant, run_id, load, err);
 }
 
@@ -295,9 +297,10 @@ static enum err_code cut_to_limit(struct db *db, const struct db_statement *load
 
 /* The place where the last messages begin is looked up once, and nothing before it is read. So
  * a long thread costs only what is wanted of it. */
-#define LAST_MESSAGES_BEGIN                                                         \
-    "(SELECT m.position FROM items m WHERE m.project_id = $1 AND m.thread_id = $2"  \
-    "  AND m.left_position IS NULL AND m.type = 'message' ORDER BY m.position DESC" \
+#define LAST_MESSAGES_BEGIN                                                        \
+    "(SELECT m.position FROM items m WHERE m.project_id = $1 AND m.thread_id = $2" \
+    "  AND m.left_position IS NULL AND m.type = 'message' AND NOT m.hidden"        \
+    "  ORDER BY m.position DESC"                                                   \
     "  OFFSET $4::bigint - 1 LIMIT 1)"
 
 static enum err_code load_newest_of_thread(struct db *db, const struct tenant *tenant,

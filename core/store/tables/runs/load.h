@@ -36,8 +36,8 @@ enum err_code lease_lock(struct db *db, const struct tenant *tenant, const char 
 enum err_code lease_read_log(struct db *db, const struct tenant *tenant, const char *run_id,
                              struct run_load *load, struct err *err) MUST_CHECK;
 
-/* Makes this node the owner, with a new fence. Sets load->fence and the numbers after it. The
- * lease is locked. */
+/* Makes this node the owner, with a new fence. Sets load->fence, lease_until and the numbers after
+ * them. The lease is locked. */
 enum err_code lease_take(struct db *db, const struct tenant *tenant, const char *run_id,
                          struct run_load *load, struct err *err) MUST_CHECK;
 

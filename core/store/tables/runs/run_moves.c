@@ -81,8 +81,10 @@ static enum err_code take_and_load(struct db *db, const struct tenant *tenant,
 static enum err_code commit_move(struct db *db, const struct tenant *tenant,
                                  const struct run_load *load, struct err *err)
 {
-    const struct commit_proof proof = {
-        .tenant = tenant, .run_id = load->run.id, .fence = load->fence};
+    const struct commit_proof proof = {.tenant = tenant,
+                                       .run_id = load->run.id,
+                                       .fence = load->fence,
+                                       .lease_until = load->lease_until};
 
     return commit_proven(db, &proof, err);
 }

@@ -207,7 +207,7 @@ static void keep_last_messages(struct run_load *load, int wanted)
 
     while (first > 0 && found < wanted) {
         first--;
-        if (load->items[first].type == ITEM_MESSAGE)
+        if (load->items[first].type == ITEM_MESSAGE && !load->items[first].hidden)
             found++;
     }
     for (size_t i = 0; i < first; i++)

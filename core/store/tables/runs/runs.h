@@ -26,8 +26,9 @@
 /* A run with everything that its loop needs to take it up. Release with run_load_clear(). */
 struct run_load {
     struct run_row run;
-    int64_t fence;          /* this node's; 0 for a run that is not stored */
-    int64_t next_seq;       /* number of its next event */
+    int64_t fence;       /* this node's; 0 for a run that is not stored */
+    int64_t lease_until; /* of the lease that came with it, for its proof (pg/commit.h); or 0 */
+    int64_t next_seq;    /* number of its next event */
     int64_t next_position;  /* of the next item in its thread, or in the run */
     struct item_row *items; /* what the model may see, oldest first: the items of the thread or
                              * chain, this run's own included; hidden items too */

@@ -31,13 +31,15 @@ void step_loads_free(struct step_load *loads, size_t count)
 
 /* ---- Their items ---- */
 
+/* A message is hidden when it was cut. Its step has failed, and still names it. */
 static enum err_code read_items(struct db *db, const struct tenant *tenant, const char *run_id,
                                 const struct step_load *loads, size_t count,
                                 struct db_rows **ret_rows, struct err *err)
 {
     static const struct db_statement read = {
         "step_items", "SELECT " ITEM_COLUMNS " FROM items i WHERE i.project_id = $1"
-                      " AND i.run_id = $2 AND i.step_id = ANY($3::text[]) AND NOT i.hidden"
+                      " AND i.run_id = $2 AND i.step_id = ANY($3::text[])"
+                      " AND (NOT i.hidden OR i.type = 'message')"
                       " ORDER BY i.step_id, i.position, i.id"};
     const char **ids = mem_new_array(const char *, count + 1);
     AUTO_DB_ARGS args = {0};

@@ -31,6 +31,7 @@
 #include "core/base/mem.h"
 #include "core/store/tables/runs/runs.h"
 #include "server/api/auth.h"
+#include "server/api/input_files.h"
 #include "server/api/responses/response_create.h"
 #include "server/api/responses/socket/session.h"
 #include "server/complaint.h"
@@ -365,6 +366,8 @@ static enum err_code make_run(struct turn *turn, const struct tenant *tenant, st
     };
     enum err_code rc = check_parent(turn, &create, err);
 
+    if (!rc && input_files_are_read(server, turn->body))
+        rc = input_files_read(json_object_get(turn->body, "input"), "input", err);
     if (rc)
         return rc;
     if (create.past)

@@ -131,15 +131,21 @@ class AssistantsRun(Shape):
         self.check_messages()
         self.check_steps()
         self.check_log(self.log(database, url))
+        self.check_cut(self.log(database, url))
         check_database(database, url, self.run["id"])
 
     def check_messages(self):
-        *cut, last = self.messages()
-        assert last["status"] == "completed"
-        assert text_of(last) == self.answer
-        for message in cut:
-            assert message["status"] == "incomplete"
-            assert self.answer.startswith(text_of(message))
+        assert [(m["status"], text_of(m)) for m in self.messages()] == [("completed", self.answer)]
+
+    def check_cut(self, log):
+        """What a crash has cut was closed, and is gone."""
+        kept = [message["id"] for message in self.messages()]
+        closed = [data["id"] for name, data in log.events if name == "thread.message.completed"]
+        assert closed == kept
+        for name, data in log.events:
+            if name == "thread.message.incomplete":
+                answer = self.try_call("GET", f"/threads/{self.thread}/messages/{data['id']}")
+                assert answer.status_code == 404
 
     def check_steps(self):
         steps = self.insist("GET", f"{self.base}/{self.run['id']}/steps?order=asc")["data"]
@@ -284,13 +290,9 @@ class Final(AssistantsRun):
         "pieces": ["The tool ", "says ", "it ", "all."], "ms": 15}}]
 
     def check_messages(self):
-        *cut, last = self.messages()
-        assert last["status"] == "completed"
-        assert text_of(last) in ("The tool says it all.", self.answer)
-        for message in cut:
-            assert message["status"] == "incomplete"
-            assert "The tool says it all.".startswith(text_of(message)) or \
-                self.answer.startswith(text_of(message))
+        [message] = self.messages()
+        assert message["status"] == "completed"
+        assert text_of(message) in ("The tool says it all.", self.answer)
 
     def check_steps(self):
         steps = self.insist("GET", f"{self.base}/{self.run['id']}/steps?order=asc")["data"]
@@ -388,11 +390,8 @@ class Background(ResponsesRun):
         run = self.run
         assert run["status"] == "completed" and run["error"] is None, run
         assert run["usage"]["total_tokens"] > 0
-        *cut, last = [item for item in run["output"] if item["type"] == "message"]
-        assert (last["status"], last["content"][0]["text"]) == ("completed", self.answer)
-        for message in cut:
-            assert message["status"] == "incomplete"
-            assert self.answer.startswith("".join(part["text"] for part in message["content"]))
+        messages = [item for item in run["output"] if item["type"] == "message"]
+        assert [(m["status"], m["content"][0]["text"]) for m in messages] == [("completed", self.answer)]
         self.check_log(self.log(database, url))
         check_database(database, url, run["id"])
 
@@ -408,8 +407,11 @@ class Background(ResponsesRun):
         closed = [data["item"]["id"] for name, data in log.events
                   if name == "response.output_item.done"]
         assert opened == closed and len(set(opened)) == len(opened)
+        opened_parts, closed_parts = (names.count(f"response.content_part.{end}") for end in ("added", "done"))
+        assert opened_parts == closed_parts
         final = [item["id"] for item in log.events[-1][1]["response"]["output"]]
-        assert final == opened
+        assert final == [item["id"] for item in self.run["output"]]
+        assert final == [item for item in opened if item in final]
         places = [data["output_index"] for name, data in log.events
                   if name == "response.output_item.added"]
         assert places == list(range(len(places)))
@@ -429,10 +431,14 @@ class InConversation(Background):
     def check(self, database, url):
         super().check(database, url)
         items = self.insist("GET", f"/conversations/{self.conversation}/items?order=asc")["data"]
-        said = [item["content"][0]["text"] for item in items if item["status"] == "completed"]
+        said = [item["content"][0]["text"] for item in items]
         assert said == ["Before.", "Please do.", self.answer], items
         sent = [m["content"] for m in self.upstream.chats()[-1]["messages"]]
         assert sent == ["Before.", "Please do."]
+        for name, data in self.log(database, url).events:
+            if name == "response.output_item.done" and data["item"]["status"] == "incomplete":
+                path = f"/conversations/{self.conversation}/items/{data['item']['id']}"
+                assert self.try_call("GET", path).status_code == 404
 
 
 class BackgroundQuiet(Background):

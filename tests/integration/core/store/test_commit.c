@@ -125,6 +125,65 @@ TEST(a_commit_that_is_under_way_is_waited_for)
     end_run(&load);
 }
 
+/* One of two requests that submit the same outputs. */
+struct submitter {
+    const struct run_row *run;
+    pthread_t thread;
+    struct run_load load;
+    enum err_code rc;
+};
+
+static void *submit_both(void *arg)
+{
+    const char *const ids[] = {"a", "b"};
+    struct submitter *submitter = arg;
+    bool repeated;
+
+    submitter->rc = submit(submitter->run, ids, 2, hash_one, &submitter->load, &repeated, NULL);
+    store_thread_end(store);
+    return NULL;
+}
+
+/* Starts it, and returns when `waiting` sessions wait for a lock. */
+static void start_submitter(struct submitter *submitter, const struct run_row *run,
+                            long waiting)
+{
+    submitter->run = run;
+    assert_int_equal(pthread_create(&submitter->thread, NULL, submit_both, submitter), 0);
+    while (pg_fixture_count("SELECT count(*) FROM pg_locks WHERE NOT granted") < waiting)
+        continue;
+}
+
+/* The first transaction is rolled back, and the second one raises the lease to the same fence. If both
+ * took that for their own, the run would be handed to its loop twice. */
+TEST(the_commit_of_another_request_is_no_proof)
+{
+    PGconn *holder = PQconnectdb(pg_fixture_url());
+    struct submitter first = {0}, second = {0};
+    struct run_load load;
+    char thread[ID_SIZE];
+
+    sample_thread(thread);
+    assert_int_equal(create(thread, &load, NULL), ERR_OK);
+    sample_ask_client(store, &load);
+    say(holder, "BEGIN");
+    say(holder, "SELECT FROM tool_calls FOR UPDATE");
+    start_submitter(&first, &load.run, 1);
+    start_submitter(&second, &load.run, 2);
+    fault_arm("store.commit", 1);
+    say(holder, "COMMIT");
+    pthread_join(first.thread, NULL);
+    pthread_join(second.thread, NULL);
+    assert_true(fault_fired());
+    fault_disarm();
+    PQfinish(holder);
+    assert_int_equal(first.rc, ERR_STORE);
+    assert_int_equal(second.rc, ERR_OK);
+    assert_int_equal(second.load.fence, 2);
+    run_load_clear(&load);
+    end_run(&second.load);
+}
+
 /* All that a client does with a run, from making to cancelling it. False, with the code of an
  * outage, if the fault struck. */
 static bool live(const char *thread)
@@ -192,6 +251,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_commit_that_went_unanswered_is_looked_up),
         cmocka_unit_test(a_commit_that_is_under_way_is_waited_for),
+        cmocka_unit_test(the_commit_of_another_request_is_no_proof),
         cmocka_unit_test(every_statement_may_fail),
     };
 

@@ -315,6 +315,44 @@ TEST(regex_ends_a_search_that_would_take_hours)
     }
 }
 
+static enum err_code search(struct regex_budget *budget, const char *pattern, const char *text,
+                            struct err *err)
+{
+    struct regex_match match;
+    struct regex_scan *scan;
+    struct regex *regex;
+    enum err_code rc;
+
+    assert_int_equal(regex_compile(pattern, strlen(pattern), 0, &regex, NULL), ERR_OK);
+    scan = regex_scan_new(regex, text, strlen(text), REGEX_STEP_LIMIT);
+    regex_scan_share(scan, budget);
+    rc = regex_scan_next(scan, &match, err);
+    regex_scan_free(scan);
+    regex_free(regex);
+    return rc;
+}
+
+/* The first search ends far below its own limit, and takes all that the others would have. */
+TEST(regex_searches_share_a_budget)
+{
+    static const char text[] =
+        "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa!";
+    struct regex_budget *budget = regex_budget_new(20 * NS_PER_MS);
+    struct regex_budget *other = regex_budget_new(NS_PER_SECOND);
+    uint64_t begin = clock_thread_ns();
+    struct err err;
+
+    assert_int_equal(search(budget, "a", text, NULL), ERR_OK);
+    assert_int_equal(search(budget, "(a+)+$", text, &err), ERR_LIMIT);
+    assert_non_null(strstr(err.text, "of this run have taken 0.02 s together"));
+    assert_true(clock_thread_ns() - begin < REGEX_TIME_LIMIT_MS * NS_PER_MS / 2);
+    assert_int_equal(search(budget, "a", text, NULL), ERR_LIMIT);
+    assert_int_equal(search(other, "a", text, NULL), ERR_OK);
+    assert_int_equal(search(NULL, "a", text, NULL), ERR_OK);
+    regex_budget_release(budget);
+    regex_budget_release(other);
+}
+
 TEST(regex_says_where_a_pattern_is_wrong)
 {
     char long_pattern[REGEX_PATTERN_LIMIT + 1];
@@ -391,6 +429,7 @@ int main(void)
         cmocka_unit_test(regex_all_matches_of_a_scan_share_its_steps),
         cmocka_unit_test(regex_steps_are_bytes_too),
         cmocka_unit_test(regex_ends_a_search_that_would_take_hours),
+        cmocka_unit_test(regex_searches_share_a_budget),
         cmocka_unit_test(regex_says_where_a_pattern_is_wrong),
         cmocka_unit_test(regex_refuses_text_that_is_not_utf8),
         cmocka_unit_test(regex_survives_random_patterns),

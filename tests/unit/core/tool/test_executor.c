@@ -159,6 +159,44 @@ TEST(executor_alternates_between_runs)
 }
 
 /* Peer fault A4: cancelling a run left its tools running. */
+static void submit_for(struct tool_executor *executor, struct turn *turn, const char *project,
+                       unsigned position, const char *call_id)
+{
+    struct tenant tenant = {.user = ""};
+
+    (void)snprintf(tenant.project, sizeof(tenant.project), "%s", project);
+    tool_executor_submit(executor, &(struct tool_call_spec){.handler = &handler_listed,
+                                                            .channel = turn->channel,
+                                                            .position = position,
+                                                            .tenant = &tenant,
+                                                            .run = call_id,
+                                                            .call_id = call_id});
+}
+
+/* Forty calls of many runs wait for the only worker when another project's first call comes. */
+TEST(executor_serves_another_project_after_one_call_of_a_flood)
+{
+    struct tool_executor *executor = executor_started(1, 0);
+    struct turn turn;
+    char id[8];
+
+    turn_open(&turn, 43);
+    turn_submit(executor, &turn, 0, &handler_deaf_for_ever, "run_0", "first");
+    assert_true(door_wait(&door.entered, 1, TAKER_PATIENCE));
+    for (unsigned i = 1; i <= 40; i++) {
+        (void)snprintf(id, sizeof(id), "a%u", i);
+        submit_for(executor, &turn, "flood", i, id);
+    }
+    submit_for(executor, &turn, "other", 41, "b1");
+    submit_for(executor, &turn, "other", 42, "b2");
+    door_open();
+    for (unsigned i = 0; i < 43; i++)
+        turn_expect_end(&turn, ERR_OK);
+    assert_memory_equal(door.order, "a1 b1 a2 b2 a3 ", 15);
+    turn_close(&turn);
+    executor_stop(executor);
+}
+
 TEST(executor_bella_A4_cancelling_reaches_the_handler)
 {
     struct tool_executor *executor = executor_started(2, 0);
@@ -416,6 +454,7 @@ int main(void)
         cmocka_unit_test(executor_calls_have_their_own_values),
         cmocka_unit_test(executor_delivers_what_a_handler_emits),
         cmocka_unit_test(executor_alternates_between_runs),
+        cmocka_unit_test(executor_serves_another_project_after_one_call_of_a_flood),
         cmocka_unit_test(executor_bella_A4_cancelling_reaches_the_handler),
         cmocka_unit_test(executor_does_not_start_calls_of_a_closed_channel),
         cmocka_unit_test(executor_fills_in_the_error_of_a_handler_without_one),

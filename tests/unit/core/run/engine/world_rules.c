@@ -305,26 +305,182 @@ static bool is_of(const struct item_row *item, const struct record *record)
     return !item->input && strcmp(item->run_id, record->row.id) == 0;
 }
 
-/* Answers of the model that count: those that were not cut. */
+/* What clients find in the run: hidden items are in no output and no list. */
+static bool is_shown(const struct item_row *item, const struct record *record)
+{
+    return is_of(item, record) && !item->hidden;
+}
+
+/* The caller frees. */
+static char *text_of(const struct item_row *message)
+{
+    json_auto_t *body = json_parse_own(message->body);
+    struct buf text = {0};
+    size_t i;
+    json_t *part;
+
+    json_array_foreach (json_object_get(body, "content"), i, part)
+        buf_add_text(&text, json_get_string(part, "text", ""));
+    return text.data ? text.data : mem_strdup("");
+}
+
+static unsigned count_texts(const struct record *record, const char *wanted)
+{
+    unsigned found = 0;
+
+    for (size_t i = 0; i < world->database->item_count; i++) {
+        const struct item_row *item = &world->database->items[i];
+        AUTO_FREE char *text = item->type == ITEM_MESSAGE ? text_of(item) : NULL;
+
+        found += text && is_shown(item, record) && strcmp(text, wanted) == 0;
+    }
+    return found;
+}
+
+/* What the model says in that turn, from its first piece to its last. The caller frees. */
+static char *whole_text(const struct piece *turn)
+{
+    struct buf text = {0};
+
+    for (; turn->kind; turn++) {
+        if (turn->kind == PIECE_TEXT)
+            buf_add_text(&text, turn->text);
+    }
+    return text.data ? text.data : mem_strdup("");
+}
+
+/* The pieces of final tools that have ended: words, and what one returns that has said none. */
+static bool is_of_tools(const char *text)
+{
+    static const char *const pieces[] = {"word ", "done \nk1", "done \nk2"};
+    size_t i = 0;
+
+    while (*text && i < COUNT_OF(pieces)) {
+        size_t length = strlen(pieces[i]);
+        bool fits = strncmp(text, pieces[i], length) == 0;
+
+        text += fits ? length : 0;
+        i = fits ? 0 : i + 1;
+    }
+    return !*text;
+}
+
+/* Whether a turn of the model says exactly this, or tools whose text is the answer. */
+static bool is_whole(const char *text)
+{
+    bool found = is_of_tools(text);
+
+    for (size_t i = 0; i < SCENARIO_TURNS && world->scenario->turns[i]; i++) {
+        AUTO_FREE char *whole = whole_text(world->scenario->turns[i]);
+
+        found |= strcmp(text, whole) == 0;
+    }
+    return found;
+}
+
+/* A crash makes a turn again. The result has one answer of each turn, and that one is whole. */
+static void check_result(const struct record *record)
+{
+    if (record->row.status != RUN_COMPLETED)
+        return;
+    for (size_t i = 0; i < world->database->item_count; i++) {
+        const struct item_row *item = &world->database->items[i];
+        AUTO_FREE char *text = NULL;
+
+        if (!is_shown(item, record))
+            continue;
+        world_expect(!strstr(item->body, "\"cut\":true"), "a %s that was cut is in the result",
+                     item_type_name(item->type));
+        if (item->type != ITEM_MESSAGE)
+            continue;
+        text = text_of(item);
+        world_expect(is_whole(text), "\"%s\" is in the result", text);
+        world_expect(!*text || count_texts(record, text) == 1,
+                     "\"%s\" is in the result more than once", text);
+    }
+}
+
+/* ---- What the last event shows ---- */
+
+static bool is_event(const char *frame, const char *name)
+{
+    AUTO_FREE char *line = mem_printf("event: %s\n", name);
+
+    return strncmp(frame, line, strlen(line)) == 0;
+}
+
+/* The data of a frame, which ends at `end`. New reference. */
+static json_t *data_of(const char *frame, const char *end)
+{
+    const char *data = strstr(frame, "\ndata: ") + strlen("\ndata: ");
+    json_t *event = NULL;
+
+    world_expect(json_parse(data, (size_t)(end - data), &event, NULL) == ERR_OK,
+                 "an event is no JSON");
+    return event;
+}
+
+/* The output of the last event is what the store shows, in that order. */
+static void check_output(const struct record *record, const json_t *output)
+{
+    size_t shown = 0;
+
+    for (size_t i = 0; i < world->database->item_count; i++)
+        shown += is_shown(&world->database->items[i], record);
+    world_expect(json_array_size(output) == shown, "the last event shows %zu items of %zu",
+                 json_array_size(output), shown);
+    for (size_t i = 0; i < shown; i++) {
+        const char *id = json_get_string(json_array_get(output, i), "id", "");
+        const struct item_row *found = NULL;
+
+        for (size_t k = 0; k < world->database->item_count; k++) {
+            const struct item_row *item = &world->database->items[k];
+
+            if (strcmp(item->id, id) == 0)
+                found = item;
+        }
+        world_expect(found && is_shown(found, record), "the last event shows %s", id);
+    }
+}
+
+/* Each item of a stream has a place of its own, also behind those that were cut. */
+static void check_places(const struct record *record)
+{
+    const char *at = record->log.data;
+    const char *end = at + record->log.length;
+    json_int_t next = 0;
+
+    if (record->row.status != RUN_COMPLETED || is_of_thread() || !is(RUN_RESUMABLE))
+        return;
+    for (const char *stop; at < end; at = stop + 2) {
+        json_auto_t *event = NULL;
+
+        stop = (const char *)memmem(at, (size_t)(end - at), "\n\n", 2);
+        if (is_event(at, "response.output_item.added")) {
+            event = data_of(at, stop);
+            world_expect(json_get_int(event, "output_index", -1) == next++,
+                         "an item has the place of another");
+        } else if (is_event(at, "response.completed")) {
+            event = data_of(at, stop);
+            check_output(record, json_object_get(json_object_get(event, "response"), "output"));
+        }
+    }
+}
+
+/* The answer that a client waits for is there, and only once. */
 static unsigned count_answers(const struct record *record)
 {
     unsigned found = 0;
 
     for (size_t i = 0; i < world->database->item_count; i++) {
         const struct item_row *item = &world->database->items[i];
-        json_auto_t *body = NULL;
 
-        if (!is_of(item, record) || item->type != ITEM_MESSAGE ||
-            item->status != ITEM_COMPLETED)
-            continue;
-        body = json_parse_own(item->body);
-        found += !json_get_bool(json_object_get(body, "runnel"), "cut", false) &&
-                 strstr(item->body, world->scenario->says);
+        found += is_shown(item, record) && item->type == ITEM_MESSAGE &&
+                 item->status == ITEM_COMPLETED && strstr(item->body, world->scenario->says);
     }
     return found;
 }
 
-/* A crash makes a turn again. Still one answer counts, and the one that was cut is marked so. */
 static void check_answer(const struct record *record)
 {
     unsigned answers;
@@ -486,6 +642,8 @@ static void check_run(const struct client *client)
     check_rows(record);
     check_outputs(record);
     check_answer(record);
+    check_result(record);
+    check_places(record);
     check_conversation(record);
 }
 

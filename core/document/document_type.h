@@ -1,0 +1,25 @@
+#ifndef RUNNEL_CORE_DOCUMENT_DOCUMENT_TYPE_H
+#define RUNNEL_CORE_DOCUMENT_DOCUMENT_TYPE_H
+
+#include <stddef.h>
+
+/*
+ * document_type.h -- what kind of document some bytes are. Pure.
+ *
+ * The bytes decide, because names and media types of uploads are often wrong. The name decides only
+ * between kinds that look alike: HTML that begins without a tag of its own is read as HTML if it is called so.
+ */
+
+enum document_type {
+    DOCUMENT_TEXT, /* also Markdown, code, CSV, JSON: text as it is */
+    DOCUMENT_HTML,
+    DOCUMENT_PDF,
+    DOCUMENT_UNKNOWN, /* a picture, an archive, an executable: nothing that is read as text */
+};
+
+/* The beginning of the bytes is enough: DOCUMENT_TYPE_BYTES, or all of them. `filename` may be NULL. */
+#define DOCUMENT_TYPE_BYTES ((size_t)64 * 1024)
+
+enum document_type document_type_of(const char *bytes, size_t length, const char *filename);
+
+#endif

@@ -1,0 +1,135 @@
+/*
+ * plain_text.c -- which encoding is it, and what is left out.
+ *
+ * A guess by statistics would be better than this on short texts, and needs tables of letters for each
+ * language. What is lost without them are a few accents in old Western files that also decode as Chinese. The rule
+ * about neighbours prevents most of that: an accented letter stands between plain letters, a Chinese one beside
+ * another one.
+ */
+
+#include "core/document/plain_text.h"
+
+#include <errno.h>
+#include <iconv.h>
+#include <stdbool.h>
+#include <string.h>
+
+#include "core/base/utf8.h"
+
+/* The length of the UTF-8 character at the beginning; 0 if it is invalid. */
+static size_t valid_character(const char *text, size_t length)
+{
+    const unsigned char *bytes = (const unsigned char *)text;
+    size_t size = bytes[0] < 0x80                       ? 1
+                  : bytes[0] >= 0xC2 && bytes[0] < 0xE0 ? 2
+                  : bytes[0] >= 0xE0 && bytes[0] < 0xF0 ? 3
+                  : bytes[0] >= 0xF0 && bytes[0] < 0xF5 ? 4
+                                                        : 0;
+
+    if (size > length)
+        return 0;
+    for (size_t i = 1; i < size; i++) {
+        if ((bytes[i] & 0xC0) != 0x80)
+            return 0;
+    }
+    /* Longer than needed, a surrogate, or above U+10FFFF. */
+    if ((bytes[0] == 0xE0 && bytes[1] < 0xA0) || (bytes[0] == 0xED && bytes[1] >= 0xA0) ||
+        (bytes[0] == 0xF0 && bytes[1] < 0x90) || (bytes[0] == 0xF4 && bytes[1] >= 0x90))
+        return 0;
+    return size;
+}
+
+static bool is_utf8(const char *bytes, size_t length)
+{
+    for (size_t at = 0, size; at < length; at += size) {
+        size = valid_character(bytes + at, length - at);
+        if (!size)
+            return false;
+    }
+    return true;
+}
+
+/* Adds UTF-8, without what is invalid and without control characters but those in `kept`. */
+static void add_clean(struct buf *text, const char *bytes, size_t length, const char *kept)
+{
+    for (size_t at = 0; at < length;) {
+        size_t size = valid_character(bytes + at, length - at);
+        unsigned char byte = (unsigned char)bytes[at];
+
+        if (!size) {
+            buf_add(text, UTF8_REPLACEMENT, UTF8_REPLACEMENT_LENGTH);
+            size = 1;
+        } else if (byte == '\r') {
+            if (at + 1 == length || bytes[at + 1] != '\n')
+                buf_add_char(text, '\n');
+        } else if ((byte >= 0x20 && byte != 0x7F) || (byte && strchr(kept, byte))) {
+            buf_add(text, bytes + at, size);
+        }
+        at += size;
+    }
+}
+
+/* Half of the bytes above 127 have a neighbour that is one, too. */
+static bool has_wide_characters(const char *bytes, size_t length)
+{
+    size_t high = 0, beside = 0;
+
+    for (size_t i = 0; i < length; i++) {
+        if (!(bytes[i] & 0x80))
+            continue;
+        high++;
+        beside += (i && bytes[i - 1] & 0x80) || (i + 1 < length && bytes[i + 1] & 0x80);
+    }
+    return beside * 2 >= high;
+}
+
+/* False, and nothing added, when a byte has no meaning in the encoding. */
+static bool add_decoded(struct buf *text, const char *encoding, const char *bytes,
+                        size_t length)
+{
+    iconv_t converter = iconv_open("UTF-8", encoding);
+    char *in = (char *)(uintptr_t)bytes;
+    struct buf decoded = {0};
+    size_t done = 0;
+
+    if (converter == (iconv_t)-1)
+        return false;
+    do {
+        size_t room = 64UL * 1024;
+        char *out = buf_reserve(&decoded, room);
+
+        done = iconv(converter, &in, &length, &out, &room);
+        buf_added(&decoded, 64UL * 1024 - room);
+    } while (done == (size_t)-1 && errno == E2BIG);
+    (void)iconv_close(converter);
+    if (done != (size_t)-1)
+        add_clean(text, decoded.data, decoded.length, "\t\n");
+    buf_clear(&decoded);
+    return done != (size_t)-1;
+}
+
+void plain_text_add(struct buf *text, const char *bytes, size_t length)
+{
+    bool utf16 =
+        length >= 2 && (memcmp(bytes, "\xFF\xFE", 2) == 0 || memcmp(bytes, "\xFE\xFF", 2) == 0);
+    bool marked = length >= 3 && memcmp(bytes, "\xEF\xBB\xBF", 3) == 0;
+
+    if (utf16 && add_decoded(text, "UTF-16", bytes, length - length % 2))
+        return;
+    if (marked || is_utf8(bytes, length)) {
+        add_clean(text, bytes + (marked ? 3 : 0), length - (marked ? 3 : 0), "\t\n");
+        return;
+    }
+    if (has_wide_characters(bytes, length) && (add_decoded(text, "GB18030", bytes, length) ||
+                                               add_decoded(text, "SHIFT_JIS", bytes, length)))
+        return;
+    /* Five bytes have no meaning in Windows-1252; Latin-1 calls them control characters. */
+    if (!add_decoded(text, "WINDOWS-1252", bytes, length) &&
+        !add_decoded(text, "ISO-8859-1", bytes, length))
+        add_clean(text, bytes, length, "\t\n");
+}
+
+void plain_text_add_pages(struct buf *text, const char *bytes, size_t length)
+{
+    add_clean(text, bytes, length, "\t\n\f");
+}

@@ -1,0 +1,23 @@
+#ifndef RUNNEL_CORE_DOCUMENT_PLAIN_TEXT_H
+#define RUNNEL_CORE_DOCUMENT_PLAIN_TEXT_H
+
+#include <stddef.h>
+
+#include "core/base/buf.h"
+
+/*
+ * plain_text.h -- bytes of some encoding as UTF-8 that a model and PostgreSQL can take. Pure.
+ *
+ * The encoding is found like this: a byte order mark of UTF-8 or UTF-16; else UTF-8, if all of it is
+ * valid; else GB18030 or Shift-JIS, if most bytes above 127 stand side by side and all of it decodes; else
+ * Windows-1252, in which every byte is a character.
+ */
+
+/* Adds the text. Line ends become "\n", and control characters other than tab and newline are left out. */
+void plain_text_add(struct buf *text, const char *bytes, size_t length);
+
+/* The same for text that should be UTF-8 already, from a child that may lie: what is invalid becomes U+FFFD.
+ * Form feeds stay, they end pages. */
+void plain_text_add_pages(struct buf *text, const char *bytes, size_t length);
+
+#endif

@@ -1,0 +1,209 @@
+/*
+ * confine.c -- limits, namespaces, Landlock and seccomp for a child that computes.
+ *
+ * The system calls are a list of what is allowed, not of what is forbidden. A list of what is forbidden
+ * is complete for one kernel only, and each new kernel adds calls. What is allowed is short, because a
+ * parser needs memory, its descriptors and the time. A call that a future library makes and that is
+ * missing here fails with EPERM, as on an older kernel, and libraries know how to live with that. So the
+ * filter does not kill: a killed child would be an error that says less.
+ *
+ * Landlock is used through its system calls: Debian 12 has no library for it, and there are three of them.
+ */
+
+#include "core/sandbox/confine.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/landlock.h>
+#include <sched.h>
+#include <seccomp.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define HAS_SHADOW_MEMORY true
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
+#define HAS_SHADOW_MEMORY true
+#endif
+#endif
+#ifndef HAS_SHADOW_MEMORY
+#define HAS_SHADOW_MEMORY false
+#endif
+
+static enum err_code failed(const char *layer, struct err *err)
+{
+    return err_set(err, ERR_INTERNAL, "cannot confine a child: %s: %s", layer, strerror(errno));
+}
+
+/* ---- Limits ---- */
+
+static enum err_code set_limits(struct err *err)
+{
+    const struct {
+        __rlimit_resource_t resource;
+        rlim_t limit;
+    } limits[] = {
+        {RLIMIT_DATA, HAS_SHADOW_MEMORY ? RLIM_INFINITY : CONFINE_MEMORY},
+        {RLIMIT_CPU, CONFINE_CPU_SECONDS},
+        {RLIMIT_NOFILE, CONFINE_DESCRIPTORS},
+        {RLIMIT_FSIZE, 0},
+        {RLIMIT_CORE, 0},
+    };
+
+    for (size_t i = 0; i < COUNT_OF(limits); i++) {
+        struct rlimit limit = {limits[i].limit, limits[i].limit};
+
+        if (limits[i].limit != RLIM_INFINITY && setrlimit(limits[i].resource, &limit) != 0)
+            return failed("limits", err);
+    }
+    return ERR_OK;
+}
+
+/* ---- Landlock ---- */
+
+/* All rights on files that the first version knows, and what later ones added. */
+#define RIGHTS_1       (((uint64_t)LANDLOCK_ACCESS_FS_MAKE_SYM << 1) - 1)
+#define RIGHT_REFER    ((uint64_t)1 << 13)
+#define RIGHT_TRUNCATE ((uint64_t)1 << 14)
+#define RIGHT_IOCTL    ((uint64_t)1 << 15)
+
+#define READING \
+    (LANDLOCK_ACCESS_FS_EXECUTE | LANDLOCK_ACCESS_FS_READ_FILE | LANDLOCK_ACCESS_FS_READ_DIR)
+
+int confine_landlock_version(void)
+{
+    long version =
+        syscall(SYS_landlock_create_ruleset, NULL, 0, LANDLOCK_CREATE_RULESET_VERSION);
+
+    return version > 0 ? (int)version : 0;
+}
+
+/* A right that the kernel does not know makes it refuse the whole set. */
+static uint64_t known_rights(int version)
+{
+    return RIGHTS_1 | (version >= 2 ? RIGHT_REFER : 0) | (version >= 3 ? RIGHT_TRUNCATE : 0) |
+           (version >= 5 ? RIGHT_IOCTL : 0);
+}
+
+/* A folder that this system does not have needs no rule. */
+static bool allow_reading(int rules, const char *path)
+{
+    struct landlock_path_beneath_attr rule = {.allowed_access = READING};
+    bool done;
+
+    rule.parent_fd = open(path, O_PATH | O_CLOEXEC);
+    if (rule.parent_fd < 0)
+        return errno == ENOENT;
+    done = syscall(SYS_landlock_add_rule, rules, LANDLOCK_RULE_PATH_BENEATH, &rule, 0) == 0;
+    close(rule.parent_fd);
+    return done;
+}
+
+static enum err_code restrict_files(struct err *err)
+{
+    /* The loader, character sets of iconv, fonts and their names. */
+    static const char *const readable[] = {"/usr", "/lib", "/lib64", "/etc/fonts"};
+    struct landlock_ruleset_attr attributes = {.handled_access_fs =
+                                                   known_rights(confine_landlock_version())};
+    int rules = (int)syscall(SYS_landlock_create_ruleset, &attributes,
+                             sizeof(attributes.handled_access_fs), 0);
+    bool done = rules >= 0;
+
+    for (size_t i = 0; done && i < COUNT_OF(readable); i++)
+        done = allow_reading(rules, readable[i]);
+    done = done && syscall(SYS_landlock_restrict_self, rules, 0) == 0;
+    if (!done)
+        failed("Landlock", err);
+    if (rules >= 0)
+        close(rules);
+    return done ? ERR_OK : ERR_INTERNAL;
+}
+
+/* ---- seccomp ---- */
+
+/* clang-format off */
+static const int allowed_calls[] = {
+    /* Descriptors that are open, and files that Landlock lets it open. */
+    SCMP_SYS(read), SCMP_SYS(pread64), SCMP_SYS(readv), SCMP_SYS(write), SCMP_SYS(writev), SCMP_SYS(lseek),
+    SCMP_SYS(close), SCMP_SYS(fstat), SCMP_SYS(newfstatat), SCMP_SYS(stat), SCMP_SYS(lstat), SCMP_SYS(statx),
+    SCMP_SYS(fstatfs), SCMP_SYS(statfs), SCMP_SYS(open), SCMP_SYS(openat), SCMP_SYS(access), SCMP_SYS(faccessat),
+    SCMP_SYS(faccessat2), SCMP_SYS(readlink), SCMP_SYS(readlinkat), SCMP_SYS(getdents64), SCMP_SYS(getcwd),
+    SCMP_SYS(fcntl), SCMP_SYS(dup), SCMP_SYS(dup2), SCMP_SYS(dup3), SCMP_SYS(poll), SCMP_SYS(ppoll),
+    SCMP_SYS(fadvise64), SCMP_SYS(umask),
+    /* Memory. */
+    SCMP_SYS(brk), SCMP_SYS(mmap), SCMP_SYS(munmap), SCMP_SYS(mremap), SCMP_SYS(mprotect), SCMP_SYS(madvise),
+    /* The process itself. */
+    SCMP_SYS(exit), SCMP_SYS(exit_group), SCMP_SYS(rt_sigaction), SCMP_SYS(rt_sigprocmask),
+    SCMP_SYS(rt_sigreturn), SCMP_SYS(sigaltstack), SCMP_SYS(getpid), SCMP_SYS(gettid), SCMP_SYS(getppid),
+    SCMP_SYS(getuid), SCMP_SYS(geteuid), SCMP_SYS(getgid), SCMP_SYS(getegid),
+    SCMP_SYS(arch_prctl), SCMP_SYS(set_tid_address), SCMP_SYS(set_robust_list), SCMP_SYS(rseq), SCMP_SYS(futex),
+    SCMP_SYS(getrlimit), SCMP_SYS(getrusage), SCMP_SYS(uname), SCMP_SYS(sysinfo),
+    SCMP_SYS(sched_yield), SCMP_SYS(sched_getaffinity), SCMP_SYS(getrandom), SCMP_SYS(restart_syscall),
+    /* The time. */
+    SCMP_SYS(clock_gettime), SCMP_SYS(clock_getres), SCMP_SYS(gettimeofday), SCMP_SYS(time), SCMP_SYS(times),
+    SCMP_SYS(nanosleep), SCMP_SYS(clock_nanosleep),
+};
+/* clang-format on */
+
+/* Any other architecture's calls kill the process: libseccomp's default. */
+static bool add_rules(scmp_filter_ctx filter, enum confine_for purpose)
+{
+    int rc = 0;
+
+    for (size_t i = 0; !rc && i < COUNT_OF(allowed_calls); i++)
+        rc = seccomp_rule_add(filter, SCMP_ACT_ALLOW, allowed_calls[i], 0);
+    /* Is it a terminal? The C library asks that of each stream. */
+    if (!rc)
+        rc = seccomp_rule_add(filter, SCMP_ACT_ALLOW, SCMP_SYS(ioctl), 1,
+                              SCMP_A1(SCMP_CMP_EQ, TCGETS));
+    /* Limits of its own process, not of another one. */
+    if (!rc)
+        rc = seccomp_rule_add(filter, SCMP_ACT_ALLOW, SCMP_SYS(prlimit64), 1,
+                              SCMP_A0(SCMP_CMP_EQ, 0));
+    if (!rc && purpose == CONFINE_PROGRAM)
+        rc = seccomp_rule_add(filter, SCMP_ACT_ALLOW, SCMP_SYS(execve), 0);
+    errno = -rc;
+    return !rc;
+}
+
+static enum err_code restrict_calls(enum confine_for purpose, struct err *err)
+{
+    scmp_filter_ctx filter = seccomp_init(SCMP_ACT_ERRNO(EPERM));
+    int rc = filter && add_rules(filter, purpose) ? seccomp_load(filter) : -errno;
+
+    seccomp_release(filter);
+    if (rc) {
+        errno = -rc;
+        return failed("seccomp", err);
+    }
+    return ERR_OK;
+}
+
+bool confine_has_seccomp(void)
+{
+    return prctl(PR_GET_SECCOMP, 0, 0, 0, 0) >= 0;
+}
+
+/* ---- All of it ---- */
+
+enum err_code confine_self(enum confine_for purpose, struct err *err)
+{
+    enum err_code rc = set_limits(err);
+
+    if (rc)
+        return rc;
+    (void)unshare(CLONE_NEWUSER | CLONE_NEWNET | CLONE_NEWIPC | CLONE_NEWUTS);
+    if (prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) != 0 || prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0)
+        return failed("privileges", err);
+    if (!confine_landlock_version()) {
+        errno = ENOSYS;
+        return failed("Landlock", err);
+    }
+    rc = restrict_files(err);
+    return rc ? rc : restrict_calls(purpose, err);
+}

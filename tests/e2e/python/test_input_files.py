@@ -1,0 +1,204 @@
+"""Files in the input: read here for models that read text, or left to an upstream that reads files."""
+
+import base64
+import json
+import pathlib
+import signal
+import os
+
+import openai
+import pytest
+
+from harness.pdf import data_url, file_part, pdf
+from harness.server import eventually
+from harness.websocket import WebSocket
+
+MANUAL = pdf("How to begin", "How to go on", "How to end")
+QUESTION = {"type": "input_text", "text": "What is it about?"}
+READ = ("[file manual.pdf, page 1 of 3]\nHow to begin\n\n\n\n"
+        "[file manual.pdf, page 2 of 3]\nHow to go on\n\n\n\n"
+        "[file manual.pdf, page 3 of 3]\nHow to end")
+
+
+def message(*parts):
+    return {"role": "user", "content": list(parts)}
+
+
+def sent(upstream):
+    """What the model was sent last."""
+    return upstream.chats()[-1]["messages"][-1]["content"]
+
+
+def test_a_pdf_is_sent_as_its_text(client, upstream):
+    made = client.responses.create(model="m", input=[message(file_part(MANUAL, "manual.pdf"), QUESTION)])
+    assert made.status == "completed"
+    assert sent(upstream) == READ + "\n\nWhat is it about?"
+
+
+def test_a_stream_reads_files_too(client, upstream):
+    with client.responses.stream(model="m", input=[message(file_part(MANUAL, "manual.pdf"))]) as stream:
+        assert stream.get_final_response().output_text == "Hello there, my friend."
+    assert sent(upstream) == READ
+
+
+def test_a_background_response_reads_files_too(client, upstream):
+    made = client.responses.create(model="m", background=True,
+                                   input=[message(file_part(MANUAL, "manual.pdf"))])
+    eventually(lambda: client.responses.retrieve(made.id).status == "completed")
+    assert sent(upstream) == READ
+
+
+def test_a_websocket_reads_files_too(server, upstream):
+    with WebSocket(server) as socket:
+        assert socket.ask(model="m", input=[message(file_part(MANUAL, "manual.pdf"))])
+    assert sent(upstream) == READ
+
+
+@pytest.mark.parametrize("name, mime, data, text", [
+    ("notes.md", "text/markdown", b"# Notes\r\nfirst", "[file notes.md]\n# Notes\nfirst"),
+    ("old.txt", "text/plain", "caf\xe9".encode("latin-1"), "[file old.txt]\ncaf\xe9"),
+    ("table.csv", "text/csv", b"a,b\n1,2\n", "[file table.csv]\na,b\n1,2\n"),
+    ("page.html", "text/html", b"<!doctype html><h1>Head</h1><script>x()</script><ul><li>one",
+     "[file page.html]\n# Head\n\n- one"),
+])
+def test_texts_are_read(client, upstream, name, mime, data, text):
+    client.responses.create(model="m", input=[message(file_part(data, name, mime))])
+    assert sent(upstream) == text
+
+
+def test_bare_base64_is_read(client, upstream):
+    part = {"type": "input_file", "filename": "a.txt", "file_data": base64.b64encode(b"plain").decode()}
+    client.responses.create(model="m", input=[message(part)])
+    assert sent(upstream) == "[file a.txt]\nplain"
+
+
+def test_a_file_stays_as_it_was_sent(client, upstream):
+    part = file_part(MANUAL, "manual.pdf")
+    made = client.responses.create(model="m", input=[message(part)])
+    [item] = client.responses.input_items.list(made.id)
+    assert item.content[0].to_dict() == part
+
+
+def test_a_file_is_read_once_in_a_chain(client, upstream):
+    first = client.responses.create(model="m", input=[message(file_part(MANUAL, "manual.pdf"))])
+    client.responses.create(model="m", input="And then?", previous_response_id=first.id)
+    assert [m["content"] for m in upstream.chats()[-1]["messages"]] == [
+        READ, "Hello there, my friend.", "And then?"]
+
+
+def test_a_conversation_keeps_the_text_of_its_files(client, upstream):
+    part = file_part(MANUAL, "manual.pdf")
+    made = client.conversations.create(items=[{"type": "message", **message(part)}])
+    added = client.conversations.items.create(
+        made.id, items=[{"type": "message", **message(file_part(b"more", "b.txt", "text/plain"))}])
+    assert added.data[0].content[0].to_dict() == file_part(b"more", "b.txt", "text/plain")
+    client.responses.create(model="m", conversation=made.id, input="And?")
+    assert [m["content"] for m in upstream.chats()[-1]["messages"]] == [
+        READ, "[file b.txt]\nmore", "And?"]
+
+
+def test_a_calls_output_may_have_files(client, upstream):
+    call = {"type": "function_call", "name": "f", "arguments": "{}", "call_id": "call_1"}
+    output = {"type": "function_call_output", "call_id": "call_1",
+              "output": [file_part(MANUAL, "manual.pdf")]}
+    made = client.responses.create(model="m", input=[message(QUESTION), call, output])
+    assert READ in json.dumps(upstream.chats()[-1]["messages"]).encode().decode("unicode_escape")
+    listed = {item.type: item for item in client.responses.input_items.list(made.id)}
+    assert listed["function_call_output"].output[0].to_dict() == output["output"][0]
+
+
+def test_tokens_of_a_file_are_counted(client):
+    def count(text):
+        part = file_part(text, "a.txt", "text/plain")
+        return client.responses.input_tokens.count(model="m", input=[message(part)]).input_tokens
+    assert count(b"word " * 1000) > count(b"word") + 900
+
+
+def test_a_long_text_is_cut_and_says_so(client, upstream):
+    client.responses.create(model="m", input=[message(
+        file_part(b"0123456789" * 30000, "long.txt", "text/plain"))])
+    text = sent(upstream)
+    assert text.endswith("\n[The rest of long.txt was left out: it has 300000 bytes of text.]")
+    assert 240000 <= len(text) < 240200
+
+
+REFUSED = {
+    "no document": (b"PK\x03\x04\0\0\0\0", "unsupported_file",
+                    "The file type you uploaded is not supported."),
+    "damaged": (b"%PDF-1.7\nnothing", "invalid_file", "The file is damaged."),
+    "scanned": (pdf(""), "invalid_file", "No text was found in the file; it looks scanned."),
+    "encrypted": (pdf("x", trailer="/ID[<00><00>]/Encrypt<</Filter/Standard/V 1/R 2/P -4/O(" + "o" * 32
+                      + ")/U(" + "u" * 32 + ")>>"), "invalid_file", "The file is encrypted."),
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_what_cannot_be_read_is_refused(client, upstream, name):
+    data, code, sentence = REFUSED[name]
+    upstream.forget()
+    with pytest.raises(openai.BadRequestError) as caught:
+        client.responses.create(model="m", input=[message(QUESTION, file_part(data, "a.pdf"))])
+    assert caught.value.body == {"message": sentence, "type": "invalid_request_error",
+                                 "param": "input[0].content[1].file_data", "code": code}
+    assert upstream.requests() == []
+
+
+def test_too_many_files_are_refused(client):
+    part = file_part(b"x", "a.txt", "text/plain")
+    with pytest.raises(openai.BadRequestError, match="Too many files: a request may have 32."):
+        client.responses.create(model="m", input=[message(*[part] * 33)])
+
+
+def test_other_complaints_are_not_lost(client):
+    part = file_part(MANUAL, "manual.pdf")
+    with pytest.raises(openai.BadRequestError, match="temperature"):
+        client.responses.create(model="m", temperature=7, input=[message(part)])
+
+
+def test_an_upstream_that_reads_files_gets_them(start_server, upstream, tmp_path):
+    config = tmp_path / "runnel.yaml"
+    config.write_text(json.dumps({"upstreams": [
+        {"name": "main", "url": upstream.url, "inputs": ["text", "image", "file"]}]}))
+    client = start_server(upstream_url=None, config=config).sdk()
+    part = file_part(MANUAL, "manual.pdf")
+    client.responses.create(model="m", input=[message(part)])
+    assert sent(upstream) == [{"type": "file", "file": {"filename": "manual.pdf",
+                                                       "file_data": data_url(MANUAL)}}]
+
+
+def test_an_unknown_input_of_an_upstream_is_an_error(binary, tmp_path):
+    import subprocess
+    config = tmp_path / "runnel.yaml"
+    config.write_text("upstreams: [{name: a, url: 'http://127.0.0.1:1/v1', inputs: [text, sound]}]")
+    result = subprocess.run([binary, "serve", "--config", config, "--data_dir", tmp_path / "data"],
+                            capture_output=True, text=True, timeout=60)
+    assert result.returncode == 2
+    assert "upstreams[0].inputs[1]: expected text, image or file" in result.stderr
+
+
+def children(pid):
+    return [int(child) for child in pathlib.Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
+
+
+def test_files_are_read_after_the_spawner_was_killed(start_server, upstream):
+    server = start_server()
+    client = server.sdk()
+    ask = lambda: client.responses.create(model="m", input=[message(file_part(MANUAL, "manual.pdf"))])
+    assert ask().status == "completed"
+    [zygote] = [pid for pid in children(server.process.pid) if children(pid)]
+    [spawner] = children(zygote)
+    os.kill(spawner, signal.SIGKILL)
+    assert ask().status == "completed"
+    assert sent(upstream) == READ
+
+
+def test_many_files_at_once(client, upstream):
+    from concurrent.futures import ThreadPoolExecutor
+
+    def ask(number):
+        part = file_part(pdf(f"Page of {number}"), f"{number}.pdf")
+        return client.responses.create(model="m", input=[message(part)]).status
+    with ThreadPoolExecutor(16) as pool:
+        assert set(pool.map(ask, range(32))) == {"completed"}
+    assert {sent_to["messages"][-1]["content"] for sent_to in upstream.chats()[-32:]} == {
+        f"[file {n}.pdf, page 1 of 1]\nPage of {n}" for n in range(32)}

@@ -1,0 +1,1 @@
+unit_test(core/sandbox/compute core_sandbox)

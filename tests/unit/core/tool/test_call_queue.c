@@ -1,0 +1,172 @@
+#include "core/tool/call_queue.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "core/base/mem.h"
+#include "core/tool/call_internal.h"
+#include "tests/support/test.h"
+
+/* A call of a project and a run. The test frees it, and the names are not copied. */
+static struct tool_call *call_of(const char *project, const char *run)
+{
+    struct tool_call *call = mem_new(struct tool_call);
+
+    (void)snprintf(call->tenant.project, sizeof(call->tenant.project), "%s", project);
+    call->run = (char *)(uintptr_t)run;
+    return call;
+}
+
+static void put(struct call_queue *queue, const char *project, const char *run, unsigned count)
+{
+    while (count--)
+        assert_true(call_queue_put(queue, call_of(project, run)));
+}
+
+/* Takes the next call, which works for so long. Returns the first letter of its project. */
+static char serve(struct call_queue *queue, uint64_t ns)
+{
+    struct tool_call *call = call_queue_take(queue);
+    char letter;
+
+    assert_non_null(call);
+    letter = call->tenant.project[0];
+    call_queue_charge(queue, call, ns);
+    free(call);
+    return letter;
+}
+
+static void expect_runs(struct call_queue *queue, const char *runs)
+{
+    for (; *runs; runs++) {
+        struct tool_call *call = call_queue_take(queue);
+
+        assert_non_null(call);
+        assert_int_equal(call->run[0], *runs);
+        call_queue_charge(queue, call, 0);
+        free(call);
+    }
+}
+
+static void drain(struct call_queue *queue)
+{
+    while (!call_queue_is_empty(queue))
+        (void)serve(queue, 0);
+}
+
+/* ---- the tests ---- */
+
+TEST(call_queue_serves_a_second_project_within_one_round)
+{
+    struct call_queue queue = {0};
+
+    put(&queue, "a", "run_a", 1000);
+    put(&queue, "b", "run_b", 1);
+    assert_int_equal(serve(&queue, 0), 'a');
+    assert_int_equal(serve(&queue, 0), 'b');
+    put(&queue, "b", "run_b", 2);
+    assert_int_equal(serve(&queue, 0), 'a');
+    assert_int_equal(serve(&queue, 0), 'b');
+    assert_int_equal(serve(&queue, 0), 'a');
+    assert_int_equal(serve(&queue, 0), 'b');
+    drain(&queue);
+}
+
+TEST(call_queue_lets_the_runs_of_a_project_take_turns)
+{
+    struct call_queue queue = {0};
+
+    put(&queue, "a", "1", 3);
+    put(&queue, "b", "4", 2);
+    put(&queue, "a", "2", 2);
+    put(&queue, "a", "3", 1);
+    expect_runs(&queue, "14243121");
+    assert_null(call_queue_take(&queue));
+}
+
+TEST(call_queue_keeps_runs_of_the_same_name_apart)
+{
+    struct call_queue queue = {0};
+
+    put(&queue, "a", "", 1);
+    put(&queue, "b", "", 1);
+    assert_int_equal(serve(&queue, 0), 'a');
+    assert_int_equal(serve(&queue, 0), 'b');
+    assert_null(call_queue_take(&queue));
+}
+
+/* A's calls take twenty times as long as B's: B gets its share of the time, not of the calls. */
+TEST(call_queue_shares_time_and_not_calls)
+{
+    const uint64_t costs[] = {['a'] = 400 * NS_PER_MS, ['b'] = 20 * NS_PER_MS};
+    struct call_queue queue = {0};
+    uint64_t spent[256] = {0};
+
+    put(&queue, "a", "run_a", 400);
+    put(&queue, "b", "run_b", 400);
+    for (int i = 0; i < 400; i++) {
+        struct tool_call *call = call_queue_take(&queue);
+        char letter = call->tenant.project[0];
+
+        spent[(unsigned char)letter] += costs[(unsigned char)letter];
+        call_queue_charge(&queue, call, costs[(unsigned char)letter]);
+        free(call);
+    }
+    assert_true(spent['a'] < spent['b'] * 3 / 2);
+    assert_true(spent['b'] < spent['a'] * 3 / 2);
+    drain(&queue);
+}
+
+TEST(call_queue_serves_a_project_in_debt_when_nobody_else_waits)
+{
+    struct call_queue queue = {0};
+
+    put(&queue, "a", "run_a", 3);
+    for (int i = 0; i < 3; i++)
+        assert_int_equal(serve(&queue, 3600 * NS_PER_SECOND), 'a');
+    assert_null(call_queue_take(&queue));
+}
+
+/* An hour of work counts as CALL_QUEUE_DEBT_NS, so that a project is not shut out for an hour. */
+TEST(call_queue_limits_the_debt_of_a_project)
+{
+    const unsigned rounds = CALL_QUEUE_DEBT_NS / CALL_QUEUE_QUANTUM_NS + 2;
+    struct call_queue queue = {0};
+    unsigned waited = 0;
+
+    put(&queue, "a", "run_a", 2);
+    put(&queue, "b", "run_b", 2 * rounds);
+    assert_int_equal(serve(&queue, 3600 * NS_PER_SECOND), 'a');
+    while (serve(&queue, 0) == 'b')
+        waited++;
+    assert_in_range(waited, 2, rounds);
+    drain(&queue);
+}
+
+TEST(call_queue_refuses_more_than_its_limit_of_one_project_only)
+{
+    struct tool_call *more = call_of("a", "run_a");
+    struct call_queue queue = {0};
+
+    put(&queue, "a", "run_a", CALL_QUEUE_LIMIT);
+    assert_false(call_queue_put(&queue, more));
+    put(&queue, "b", "run_b", 1);
+    assert_int_equal(serve(&queue, 0), 'a');
+    assert_true(call_queue_put(&queue, more));
+    drain(&queue);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(call_queue_serves_a_second_project_within_one_round),
+        cmocka_unit_test(call_queue_lets_the_runs_of_a_project_take_turns),
+        cmocka_unit_test(call_queue_keeps_runs_of_the_same_name_apart),
+        cmocka_unit_test(call_queue_shares_time_and_not_calls),
+        cmocka_unit_test(call_queue_serves_a_project_in_debt_when_nobody_else_waits),
+        cmocka_unit_test(call_queue_limits_the_debt_of_a_project),
+        cmocka_unit_test(call_queue_refuses_more_than_its_limit_of_one_project_only),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
