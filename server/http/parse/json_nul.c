@@ -1,7 +1,8 @@
 /*
  * json_nul.c -- reads a refused text again, with U+0000 allowed in strings, and looks for it.
  *
- * Only a text that is refused pays for the second reading. jansson allows U+0000 in strings and never in keys.
+ * Only a text that is refused pays for the second reading. jansson allows U+0000 in strings and never in keys. It
+ * reads all numbers as reals here, for it refuses larger integers than those of 64 bits.
  */
 
 #include "server/http/parse/json_nul.h"
@@ -51,7 +52,8 @@ enum err_code json_nul_check(const char *text, size_t length, struct err *err)
 
     if (json_scan(text, length, NULL))
         return ERR_OK;
-    value = json_loadb(text, length, JSON_DECODE_ANY | JSON_ALLOW_NUL, &failure);
+    value = json_loadb(text, length, JSON_DECODE_ANY | JSON_ALLOW_NUL | JSON_DECODE_INT_AS_REAL,
+                       &failure);
     if (!value && json_error_code(&failure) == json_error_null_byte_in_key)
         return err_refuse(err, ERR_INVALID, REASON_BAD_VALUE, NULL,
                           "Invalid body: a key may not have the character U+0000.");

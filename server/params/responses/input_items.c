@@ -328,14 +328,15 @@ static const char *const part_types[] = {"input_text",  "input_image", "input_fi
                                          "output_text", "refusal",     NULL};
 
 /* This version stores no uploaded files, so the id of one cannot be resolved. */
-static enum err_code no_files(const char *path, struct err *err)
+static enum err_code no_files(const json_t *part, const char *path, struct err *err)
 {
     struct param_path param = param_key(path, "file_id");
 
-    return err_invalid(err, "unsupported_value", param.text,
-                       "Unsupported value: '%s': there are no uploaded files on this server. "
-                       "Send the content itself, or a URL.",
-                       param.text);
+    return err_invalid(
+        err, "unsupported_value", param.text,
+        "Unsupported value: '%s': there are no uploaded files on this server, so "
+        "'%.64s' is none. Send the content itself, or a URL.",
+        param.text, json_get_string(part, "file_id", ""));
 }
 
 /* A URL, or the picture itself as a data URL. The upstream fetches URLs. */
@@ -370,7 +371,7 @@ static enum err_code check_image(const json_t *image, const char *path, struct e
     if (rc || !json_absent(json_object_get(image, "image_url")))
         return rc;
     if (!json_absent(json_object_get(image, "file_id")))
-        return no_files(path, err);
+        return no_files(image, path, err);
     return param_missing(err, param_key(path, "image_url").text);
 }
 
@@ -420,7 +421,7 @@ static enum err_code check_file(const json_t *file, const char *path, struct err
         !json_absent(json_object_get(file, "file_url")))
         return rc;
     if (!json_absent(json_object_get(file, "file_id")))
-        return no_files(path, err);
+        return no_files(file, path, err);
     return param_missing(err, param_key(path, "file_id").text);
 }
 

@@ -167,6 +167,7 @@ def test_the_number_of_references_is_limited(http, conversations, upstream):
     assert answer.json()["error"]["code"] == "array_above_max_length"
 
 
+@pytest.mark.slow
 def test_references_to_long_items_do_not_multiply_them(responses, conversations, upstream):
     """Each could be named again, with its copies: a few short requests would fill any memory."""
     long = [responses.create(model="demo", input="x" * 6_000_000) for _ in range(2)]

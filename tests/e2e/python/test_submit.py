@@ -100,6 +100,7 @@ def asks(*numbers):
 SAYS = [{"content": "Long."}]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("streamed", [False, True])
 def test_an_output_of_nine_mebibytes_arrives_whole(raw_server, model, streamed):
     model.answers += [asks(1), SAYS]
@@ -121,6 +122,7 @@ def test_an_output_of_nine_mebibytes_arrives_whole(raw_server, model, streamed):
     assert shown["output"] == text
 
 
+@pytest.mark.slow
 def test_many_outputs_fill_a_body_together(raw_server, model):
     model.answers += [asks(*range(9)), SAYS]
     http = raw_server.http()

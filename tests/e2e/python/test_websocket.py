@@ -522,6 +522,7 @@ def test_a_message_must_come_in_time(start_server, connect):
     assert ws.read_close()[0] == 1008
 
 
+@pytest.mark.slow
 def test_many_small_messages_at_once_are_handled(connect):
     ws = connect()
     ws.send_bytes(ws.frame("{}") * 500 + ws.frame(create_text()))

@@ -35,6 +35,9 @@ class FaultServer(Server):
     def has_fired(self):
         return self.fired.exists()
 
+    def fired_points(self):
+        return self.fired.read_text().split() if self.has_fired() else []
+
     def launch(self):
         """Starts the process and does not wait: it may die before it is ready."""
         self.process = Process(["env", f"RUNNEL_FAULT=@{self.faults}", self.binary, "serve",
