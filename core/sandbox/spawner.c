@@ -96,11 +96,13 @@ static bool set_streams(const int *fds)
 
 /* The process ends by _exit(): at exit, what the server has registered would run, and LeakSanitizer would
  * want to trace a process that cannot be traced. */
-static NO_RETURN void child_main(const struct compute_task *task, const int *fds)
+static NO_RETURN void child_main(pid_t spawner, const struct compute_task *task, const int *fds)
 {
     struct err err;
 
-    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    /* A spawner that has ended before this sends no signal any more. */
+    if (prctl(PR_SET_PDEATHSIG, SIGKILL) != 0 || getppid() != spawner)
+        _exit(COMPUTE_NOT_CONFINED);
     setpgid(0, 0);
     if (clearenv() != 0 || !set_streams(fds) || confine_self(task->purpose, &err) != ERR_OK)
         _exit(COMPUTE_NOT_CONFINED);
@@ -136,10 +138,10 @@ static bool start_child(struct spawner *spawner, const struct spawn_request *req
                         const int *fds)
 {
     struct child *child = &spawner->children[spawner->count];
-    pid_t pid = fork();
+    pid_t self = getpid(), pid = fork();
 
     if (pid == 0)
-        child_main(&spawner->tasks[request->task], fds);
+        child_main(self, &spawner->tasks[request->task], fds);
     if (pid < 0)
         return false;
     *child = (struct child){

@@ -461,13 +461,17 @@ static json_t *tool_calls_details(const struct step_load *load, unsigned include
     return json_build("{s:s, s:o}", "type", "tool_calls", "tool_calls", calls);
 }
 
+/* A failed step has a message that was cut, which is hidden. Any other step has one that is shown. */
 static json_t *message_details(const struct step_load *load)
 {
     const char *message = "";
 
-    for (size_t i = 0; i < load->item_count && !*message; i++)
-        if (load->items[i].type == ITEM_MESSAGE)
-            message = load->items[i].id;
+    for (size_t i = 0; i < load->item_count; i++) {
+        const struct item_row *item = &load->items[i];
+
+        if (item->type == ITEM_MESSAGE && (!*message || !item->hidden))
+            message = item->id;
+    }
     return json_build("{s:s, s:{s:s}}", "type", "message_creation", "message_creation",
                       "message_id", message);
 }

@@ -125,7 +125,7 @@ describe("the starter application", () => {
     assert.ok(!page.shown.includes("error"));
   });
 
-  it("hears which of its tools the server does not have, and goes on without them", async () => {
+  it("sees which of its tools the server does not have, and continues without them", async () => {
     const page = new Page();
     await script({ answer: { text: "Hi." } });
     assert.equal(await page.say("Hello"), "Hi.");

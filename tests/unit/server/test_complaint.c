@@ -51,6 +51,9 @@ TEST(each_reason_has_openais_name)
         {REASON_USED,                "approval_already_used",       "approval_request_id"},
         {REASON_BUSY,                "rate_limit_exceeded",         NULL},
         {REASON_NO_MODEL,            "model_not_found",             NULL},
+        {REASON_STORAGE_FULL,        "storage_full",                NULL},
+        {REASON_STORAGE_QUOTA,       "storage_quota_exceeded",      NULL},
+        {REASON_ELSEWHERE,           "file_elsewhere",              NULL},
     };
     /* clang-format on */
 
