@@ -160,11 +160,11 @@ static bool add_rules(scmp_filter_ctx filter, enum confine_for purpose)
     /* Is it a terminal? The C library asks that of each stream. */
     if (!rc)
         rc = seccomp_rule_add(filter, SCMP_ACT_ALLOW, SCMP_SYS(ioctl), 1,
-                              SCMP_A1(SCMP_CMP_EQ, TCGETS));
+                              SCMP_A1(SCMP_CMP_EQ, TCGETS, 0));
     /* Limits of its own process, not of another one. */
     if (!rc)
         rc = seccomp_rule_add(filter, SCMP_ACT_ALLOW, SCMP_SYS(prlimit64), 1,
-                              SCMP_A0(SCMP_CMP_EQ, 0));
+                              SCMP_A0(SCMP_CMP_EQ, 0, 0));
     if (!rc && purpose == CONFINE_PROGRAM)
         rc = seccomp_rule_add(filter, SCMP_ACT_ALLOW, SCMP_SYS(execve), 0);
     errno = -rc;
