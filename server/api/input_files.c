@@ -22,6 +22,7 @@
 
 #include "core/base/base64.h"
 #include "core/base/buf.h"
+#include "core/base/fault.h"
 #include "core/base/json.h"
 #include "core/base/mem.h"
 #include "core/base/utf8.h"
@@ -48,15 +49,21 @@ static const char *unread_data(const json_t *part)
 /* The lists of parts in an item: a message has one, and so has the output of a call. */
 static const char *const part_lists[] = {"content", "output"};
 
-static size_t count_unread(const json_t *items)
+/* How many files are to be read, and the bytes of their data as it came. */
+static size_t count_unread(const json_t *items, size_t *ret_bytes)
 {
     size_t count = 0, i, j;
     json_t *item, *part;
 
+    *ret_bytes = 0;
     json_array_foreach (items, i, item) {
         for (size_t list = 0; list < COUNT_OF(part_lists); list++) {
-            json_array_foreach (json_object_get(item, part_lists[list]), j, part)
-                count += unread_data(part) != NULL;
+            json_array_foreach (json_object_get(item, part_lists[list]), j, part) {
+                const char *data = unread_data(part);
+
+                count += data != NULL;
+                *ret_bytes += data ? strlen(data) : 0;
+            }
         }
     }
     return count;
@@ -175,10 +182,10 @@ static enum err_code read_part(json_t *part, const char *data, const char *path,
 
 enum err_code input_files_read(json_t *items, const char *member, struct err *err)
 {
-    size_t i, j;
+    size_t i, j, bytes;
     json_t *item, *part;
 
-    if (count_unread(items) > INPUT_FILES_LIMIT)
+    if (count_unread(items, &bytes) > INPUT_FILES_LIMIT)
         return err_invalid(err, "invalid_value", member,
                            "Too many files: a request may have %zu.", INPUT_FILES_LIMIT);
     json_array_foreach (items, i, item) {
@@ -211,9 +218,13 @@ struct reading {
     const char *member;
     endpoint_fn *endpoint;
     json_t *body;
+    size_t bytes; /* of its files, in waiting_bytes until the last holder is gone */
     enum err_code rc;
     struct err err;
 };
+
+/* Of the files of all requests that wait or are read. A client that leaves does not take its files along. */
+static atomic_size_t waiting_bytes;
 
 static void release(void *arg)
 {
@@ -221,6 +232,7 @@ static void release(void *arg)
 
     if (atomic_fetch_sub(&reading->holders, 1) > 1)
         return;
+    atomic_fetch_sub(&waiting_bytes, reading->bytes);
     json_decref(reading->body);
     free(reading);
 }
@@ -266,8 +278,10 @@ bool input_files_wait(struct request *request, const char *member, endpoint_fn *
     struct server *server = request_server(request);
     const json_t *body = request_json(request);
     struct reading *reading;
+    size_t bytes;
 
-    if (!count_unread(json_object_get(body, member)) || !input_files_are_read(server, body))
+    if (!count_unread(json_object_get(body, member), &bytes) ||
+        !input_files_are_read(server, body))
         return false;
     reading = mem_new(struct reading);
     *reading = (struct reading){
@@ -278,10 +292,18 @@ bool input_files_wait(struct request *request, const char *member, endpoint_fn *
         .member = member,
         .endpoint = endpoint,
         .body = request_take_json(request),
+        .bytes = bytes,
     };
     reading->request = request_wait_then(
         request, reading->loop,
         &(struct request_later){.resume = resume, .drop = release, .arg = reading});
-    workers_put(server->readers, &reading->work);
+    if (atomic_fetch_add(&waiting_bytes, bytes) + bytes > INPUT_FILES_WAITING_LIMIT ||
+        FAULT("input_files.waiting")) {
+        reading->rc = err_refuse(&reading->err, ERR_LIMIT, REASON_BUSY, NULL,
+                                 "Too many files are being read. Please retry your request.");
+        loop_post(reading->loop, &reading->task);
+    } else {
+        workers_put(server->readers, &reading->work);
+    }
     return true;
 }

@@ -22,6 +22,9 @@
 #define INPUT_FILES_LIMIT      ((size_t)32)
 #define INPUT_FILE_BYTES_LIMIT ((size_t)50 << 20)
 
+/* Bytes of all files that wait for a reader, in base64. A request beyond is answered with 429. */
+#define INPUT_FILES_WAITING_LIMIT ((size_t)512 << 20)
+
 /* Bytes of a file's text that a model is sent; behind them stands how much was left out. About 60,000 tokens. */
 #define INPUT_FILE_TEXT_LIMIT ((size_t)240000)
 

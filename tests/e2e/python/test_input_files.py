@@ -192,6 +192,17 @@ def test_files_are_read_after_the_spawner_was_killed(start_server, upstream):
     assert sent(upstream) == READ
 
 
+def test_beyond_the_files_that_may_wait_a_request_gets_429(start_fault_server, upstream):
+    server = start_fault_server()
+    client = server.sdk()
+    ask = lambda: client.responses.create(model="m", input=[message(file_part(MANUAL, "manual.pdf"))])
+    server.arm("input_files.waiting:1")
+    with pytest.raises(openai.RateLimitError) as caught:
+        ask()
+    assert caught.value.body["code"] == "rate_limit_exceeded"
+    assert ask().status == "completed"
+
+
 def test_many_files_at_once(client, upstream):
     from concurrent.futures import ThreadPoolExecutor
 
