@@ -14,6 +14,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/capability.h>
 #include <linux/landlock.h>
 #include <sched.h>
 #include <seccomp.h>
@@ -62,6 +63,18 @@ static enum err_code set_limits(struct err *err)
             return failed("limits", err);
     }
     return ERR_OK;
+}
+
+/* ---- Capabilities ---- */
+
+/* Of a server that is root, in a kernel that has refused the namespace. With no_new_privs a program that is
+ * executed gets none back. */
+static bool drop_capabilities(void)
+{
+    struct __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3};
+    struct __user_cap_data_struct none[_LINUX_CAPABILITY_U32S_3] = {0};
+
+    return syscall(SYS_capset, &header, none) == 0;
 }
 
 /* ---- Landlock ---- */
@@ -133,7 +146,7 @@ static const int allowed_calls[] = {
     SCMP_SYS(close), SCMP_SYS(fstat), SCMP_SYS(newfstatat), SCMP_SYS(stat), SCMP_SYS(lstat), SCMP_SYS(statx),
     SCMP_SYS(fstatfs), SCMP_SYS(statfs), SCMP_SYS(open), SCMP_SYS(openat), SCMP_SYS(access), SCMP_SYS(faccessat),
     SCMP_SYS(faccessat2), SCMP_SYS(readlink), SCMP_SYS(readlinkat), SCMP_SYS(getdents64), SCMP_SYS(getcwd),
-    SCMP_SYS(fcntl), SCMP_SYS(dup), SCMP_SYS(dup2), SCMP_SYS(dup3), SCMP_SYS(poll), SCMP_SYS(ppoll),
+    SCMP_SYS(dup), SCMP_SYS(dup2), SCMP_SYS(dup3), SCMP_SYS(poll), SCMP_SYS(ppoll),
     SCMP_SYS(fadvise64), SCMP_SYS(umask),
     /* Memory. */
     SCMP_SYS(brk), SCMP_SYS(mmap), SCMP_SYS(munmap), SCMP_SYS(mremap), SCMP_SYS(mprotect), SCMP_SYS(madvise),
@@ -150,6 +163,10 @@ static const int allowed_calls[] = {
 };
 /* clang-format on */
 
+/* What fcntl() may do. F_SETOWN, F_SETSIG and O_ASYNC together would make the kernel send any signal to any
+ * process of the same user, also SIGKILL to the server. */
+static const unsigned allowed_fcntl[] = {F_GETFD, F_SETFD, F_GETFL, F_DUPFD, F_DUPFD_CLOEXEC};
+
 /* Any other architecture's calls kill the process: libseccomp's default. */
 static bool add_rules(scmp_filter_ctx filter, enum confine_for purpose)
 {
@@ -157,14 +174,17 @@ static bool add_rules(scmp_filter_ctx filter, enum confine_for purpose)
 
     for (size_t i = 0; !rc && i < COUNT_OF(allowed_calls); i++)
         rc = seccomp_rule_add(filter, SCMP_ACT_ALLOW, allowed_calls[i], 0);
+    for (size_t i = 0; !rc && i < COUNT_OF(allowed_fcntl); i++)
+        rc = seccomp_rule_add(filter, SCMP_ACT_ALLOW, SCMP_SYS(fcntl), 1,
+                              SCMP_A1(SCMP_CMP_EQ, allowed_fcntl[i], 0));
     /* Is it a terminal? The C library asks that of each stream. */
     if (!rc)
         rc = seccomp_rule_add(filter, SCMP_ACT_ALLOW, SCMP_SYS(ioctl), 1,
                               SCMP_A1(SCMP_CMP_EQ, TCGETS, 0));
-    /* Limits of its own process, not of another one. */
+    /* Limits of its own process can be read. */
     if (!rc)
-        rc = seccomp_rule_add(filter, SCMP_ACT_ALLOW, SCMP_SYS(prlimit64), 1,
-                              SCMP_A0(SCMP_CMP_EQ, 0, 0));
+        rc = seccomp_rule_add(filter, SCMP_ACT_ALLOW, SCMP_SYS(prlimit64), 2,
+                              SCMP_A0(SCMP_CMP_EQ, 0, 0), SCMP_A2(SCMP_CMP_EQ, 0, 0));
     if (!rc && purpose == CONFINE_PROGRAM)
         rc = seccomp_rule_add(filter, SCMP_ACT_ALLOW, SCMP_SYS(execve), 0);
     errno = -rc;
@@ -198,7 +218,8 @@ enum err_code confine_self(enum confine_for purpose, struct err *err)
     if (rc)
         return rc;
     (void)unshare(CLONE_NEWUSER | CLONE_NEWNET | CLONE_NEWIPC | CLONE_NEWUTS);
-    if (prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) != 0 || prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0)
+    if (prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) != 0 ||
+        prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0 || !drop_capabilities())
         return failed("privileges", err);
     if (!confine_landlock_version()) {
         errno = ENOSYS;

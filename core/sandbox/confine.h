@@ -14,10 +14,11 @@
  * /etc/fonts. It cannot open another file, make a socket or a process, or see the memory of another
  * process. Nothing can take this back, and programs that it executes inherit it.
  *
- * Four layers, in this order:
+ * Five layers, in this order:
  *
  *   limits       memory, processor seconds, descriptors, no file that grows, no core file
  *   namespaces   no network and no IPC of the host, where the kernel lets an ordinary user make them
+ *   privileges   no capabilities, and none to be gained
  *   Landlock     which files can be opened
  *   seccomp      which system calls exist; any other fails with EPERM
  *

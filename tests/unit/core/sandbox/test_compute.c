@@ -136,6 +136,11 @@ static int try_everything(void)
         {"signal the parent", kill(parent, 0) == 0},
         {"change the parent's limits",
          syscall(SYS_prlimit64, parent, RLIMIT_CORE, NULL, NULL) == 0},
+        {"raise a limit of its own",
+         syscall(SYS_prlimit64, 0, RLIMIT_NOFILE, &(struct rlimit){1, 1}, NULL) == 0},
+        {"choose the process that output signals", fcntl(1, F_SETOWN, parent) == 0},
+        {"choose the signal that output sends", fcntl(1, F_SETSIG, SIGKILL) == 0},
+        {"have output send signals", fcntl(1, F_SETFL, O_ASYNC) == 0},
         {"make a namespace", unshare(CLONE_NEWUSER) == 0},
         {"mount", syscall(SYS_mount, "none", "/tmp", "tmpfs", 0, NULL) == 0},
         {"change the root", chroot("/usr") == 0},
@@ -217,6 +222,21 @@ static void assert_end(struct compute_end end, enum compute_why why, int status)
 
 #define LONG_MS 60000
 
+struct caller {
+    pthread_t thread;
+    struct compute_end end;
+    bool worked;
+};
+
+static void *call_sleep(void *argument)
+{
+    struct caller *caller = argument;
+    AUTO_BUF output = {0};
+
+    caller->end = run_task(SLEEP, "", &output, LONG_MS);
+    return NULL;
+}
+
 /* The process ids of the children of a process; their number. */
 static size_t children_of(pid_t pid, pid_t *ret_pids, size_t room)
 {
@@ -286,6 +306,42 @@ TEST(nothing_that_a_parser_does_not_need_works)
     assert_int_equal(access("/tmp/runnel-escaped", F_OK), -1);
 }
 
+/* True if this line stands in /proc/<pid>/status. */
+static bool has_status_line(pid_t pid, const char *line)
+{
+    AUTO_FREE char *path = mem_printf("/proc/%d/status", pid);
+    FILE *file = fopen(path, "re");
+    char found[256];
+    bool has = false;
+
+    assert_non_null(file);
+    while (!has && fgets(found, sizeof(found), file))
+        has = strcmp(found, line) == 0;
+    (void)fclose(file);
+    return has;
+}
+
+/* Also where the server is root and the kernel gives it no namespace of its own. */
+TEST(a_child_has_no_capabilities)
+{
+    static const char *const none[] = {
+        "CapInh:\t0000000000000000\n", "CapPrm:\t0000000000000000\n",
+        "CapEff:\t0000000000000000\n", "CapAmb:\t0000000000000000\n"};
+    struct caller caller = {0};
+    pid_t child;
+
+    assert_int_equal(pthread_create(&caller.thread, NULL, call_sleep, &caller), 0);
+    child = child_of(child_of(child_of(getpid())));
+    /* Seccomp is the last layer. */
+    while (!has_status_line(child, "Seccomp:\t2\n"))
+        sched_yield();
+    for (size_t i = 0; i < COUNT_OF(none); i++)
+        assert_true(has_status_line(child, none[i]));
+    kill(child, SIGKILL);
+    pthread_join(caller.thread, NULL);
+    assert_int_equal(caller.end.why, COMPUTE_KILLED);
+}
+
 TEST(files_of_the_system_can_be_read)
 {
     AUTO_BUF output = {0};
@@ -345,12 +401,6 @@ TEST(output_beyond_the_limit_ends_the_child)
     assert_true(output.length <= 100000);
 }
 
-struct caller {
-    pthread_t thread;
-    struct compute_end end;
-    bool worked;
-};
-
 static void *call_echo(void *argument)
 {
     struct caller *caller = argument;
@@ -376,15 +426,6 @@ TEST(many_threads_share_the_spawner)
         pthread_join(callers[i].thread, NULL);
         assert_true(callers[i].worked);
     }
-}
-
-static void *call_sleep(void *argument)
-{
-    struct caller *caller = argument;
-    AUTO_BUF output = {0};
-
-    caller->end = run_task(SLEEP, "", &output, LONG_MS);
-    return NULL;
 }
 
 TEST(a_killed_spawner_takes_its_children_along_and_is_replaced)
@@ -477,6 +518,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_child_reads_its_input_and_its_output_comes_back),
         cmocka_unit_test(nothing_that_a_parser_does_not_need_works),
+        cmocka_unit_test(a_child_has_no_capabilities),
         cmocka_unit_test(files_of_the_system_can_be_read),
         cmocka_unit_test(a_program_of_the_system_is_executed_only_where_the_task_says_so),
         cmocka_unit_test(a_child_that_crashes_is_named_so),
