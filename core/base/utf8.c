@@ -46,6 +46,32 @@ const char *utf8_at(const char *text, size_t characters)
     return text;
 }
 
+size_t utf8_take(const char *text, size_t length, uint32_t *ret_point)
+{
+    static const uint32_t least[] = {0, 0, 0x80, 0x800,
+                                     0x10000}; /* of a character of so many bytes */
+    unsigned char head = (unsigned char)*text;
+    size_t size = character_size(head);
+    uint32_t point = head;
+
+    *ret_point = head;
+    if (head < 0x80)
+        return 1;
+    *ret_point = 0xFFFD;
+    if (head < 0xC0 || head > 0xF4 || size > length)
+        return 1;
+    point &= 0x7Fu >> size;
+    for (size_t i = 1; i < size; i++) {
+        if (utf8_begins(text[i]))
+            return 1;
+        point = point << 6 | ((unsigned char)text[i] & 0x3F);
+    }
+    if (point < least[size] || point > 0x10FFFF || (point >= 0xD800 && point < 0xE000))
+        return 1;
+    *ret_point = point;
+    return size;
+}
+
 char *utf8_put(char *out, uint32_t point)
 {
     if (point < 0x80) {

@@ -32,6 +32,10 @@ size_t utf8_count(const char *text, size_t length);
 /* The place after this many characters; the end of the text when it has fewer. */
 const char *utf8_at(const char *text, size_t characters);
 
+/* Reads the character at the beginning of `length` bytes, at least one, and returns how many bytes it has. Bytes that
+ * are no character of UTF-8 are U+FFFD, one by one. */
+size_t utf8_take(const char *text, size_t length, uint32_t *ret_point);
+
 /* Writes a character, at most 4 bytes without a NUL, and returns the place after it. `point` is
  * below 0x110000 and no surrogate. */
 char *utf8_put(char *out, uint32_t point);

@@ -62,23 +62,50 @@ TEST(characters_are_counted_and_found)
     assert_int_equal(strlen(utf8_at("\xA9\xA9z", 0)), 1);
 }
 
-TEST(every_character_is_written_as_utf8)
+TEST(every_character_is_written_and_read_as_utf8)
 {
     for (uint32_t point = 1; point < 0x110000; point++) {
         char text[4];
         size_t length;
+        uint32_t read;
 
         if (point == 0xD800)
             point = 0xE000;
         length = (size_t)(utf8_put(text, point) - text);
         assert_true(json_valid_utf8(text, length));
         assert_int_equal(utf8_count(text, length), 1);
+        assert_int_equal(utf8_take(text, length, &read), length);
+        assert_int_equal(read, point);
         assert_int_equal(length, point < 0x80      ? 1
                                  : point < 0x800   ? 2
                                  : point < 0x10000 ? 3
                                                    : 4);
     }
     assert_memory_equal(UTF8_REPLACEMENT, "\xEF\xBF\xBD", UTF8_REPLACEMENT_LENGTH);
+}
+
+TEST(bytes_that_are_no_character_are_read_one_by_one)
+{
+    static const char *const texts[] = {
+        "\x80",
+        "\xC0\x80",
+        "\xC3",
+        "\xC3(",
+        "\xE0\x80\x80",
+        "\xED\xA0\x80",
+        "\xE2\x82",
+        "\xE2\x82(",
+        "\xF0\x80\x80\x80",
+        "\xF4\x90\x80\x80",
+        "\xF5\x80\x80\x80",
+        "\xFF",
+    };
+    uint32_t point;
+
+    for (size_t i = 0; i < COUNT_OF(texts); i++) {
+        assert_int_equal(utf8_take(texts[i], strlen(texts[i]), &point), 1);
+        assert_int_equal(point, 0xFFFD);
+    }
 }
 
 int main(void)
@@ -89,7 +116,8 @@ int main(void)
         cmocka_unit_test(bytes_after_the_limit_are_not_read),
         cmocka_unit_test(of_invalid_bytes_only_a_possible_beginning_is_left_out),
         cmocka_unit_test(characters_are_counted_and_found),
-        cmocka_unit_test(every_character_is_written_as_utf8),
+        cmocka_unit_test(every_character_is_written_and_read_as_utf8),
+        cmocka_unit_test(bytes_that_are_no_character_are_read_one_by_one),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
