@@ -64,6 +64,7 @@ struct tool_call *tool_call_new(const struct tool_call_spec *spec)
     call->variables.messages = message_cache_hold(spec->variables.messages);
     call->searches = regex_budget_hold(spec->searches);
     call->resolved = spec->resolved;
+    call->search = spec->search;
     call->planning = spec->planning;
     call->args = copy(spec->args, "{}");
     call->config = copy(spec->config, "{}");
@@ -118,6 +119,11 @@ const char *tool_call_run(const struct tool_call *call)
 const char *tool_call_thread(const struct tool_call *call)
 {
     return call->thread;
+}
+
+unsigned tool_call_search(const struct tool_call *call)
+{
+    return call->search;
 }
 
 json_t *tool_call_config(const struct tool_call *call)

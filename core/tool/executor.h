@@ -63,8 +63,9 @@ struct tool_call_spec {
     /* Without scope and memory: no variables. Memory is held; the store outlives the executor */
     struct variable_access variables;
     struct regex_budget
-        *searches; /* of the run, for tool_call_searches(); held; NULL: no limit */
-    bool resolved; /* the arguments had references */
+        *searches;   /* of the run, for tool_call_searches(); held; NULL: no limit */
+    bool resolved;   /* the arguments had references */
+    unsigned search; /* for tool_call_search() */
     /* Run plan() only; the permission it asks for comes as the stage "planned" */
     bool planning;
 };

@@ -92,6 +92,12 @@ void tool_result_end(struct tool_result *result, enum tool_status status, const 
     result->status = status;
 }
 
+void tool_result_set_sources(struct tool_result *result, json_t *sources)
+{
+    json_decref(result->sources);
+    result->sources = sources;
+}
+
 void tool_result_clear(struct tool_result *result)
 {
     for (size_t i = 0; i < result->count; i++) {
@@ -103,6 +109,7 @@ void tool_result_clear(struct tool_result *result)
     json_decref(result->data);
     free(result->title);
     json_decref(result->metadata);
+    json_decref(result->sources);
     free(result->why);
     *result = (struct tool_result){0};
 }

@@ -77,6 +77,8 @@ struct tool_result {
     json_t *metadata; /* for people and programs, not for the model; owned, or NULL */
     enum tool_status status;
     char *why; /* owned; the reason for the status, or NULL */
+    json_t *
+        sources; /* owned; what its text may be cited for, or NULL: tool_result_set_sources() */
 };
 
 /* Bytes of text that are not UTF-8 become U+FFFD. add_part takes what the part owns. */
@@ -91,6 +93,11 @@ void tool_result_describe(struct tool_result *result, const char *title, json_t 
  * the model, or NULL. Of a call that was rejected or cancelled the model sees the status and `why`, and no
  * parts. Of other calls it sees the parts, and `why` only if there are no parts. */
 void tool_result_end(struct tool_result *result, enum tool_status status, const char *why);
+/* What the model may cite from the text, with TOOL_CITED: a list with an entry for each passage that the text
+ * has (source.h), in their order. An entry is the annotation that a citation of it becomes, in the form of the
+ * Responses API and without its place in the text: {"type":"file_citation","file_id":...,"filename":...}.
+ * Takes the list. */
+void tool_result_set_sources(struct tool_result *result, json_t *sources);
 void tool_result_clear(struct tool_result *result);
 
 /* The parts that are not text, as JSON for the client. Data that is too large for an item is replaced by its
@@ -114,6 +121,7 @@ enum tool_flags {
     TOOL_VARIABLES = 1 << 4,  /* reads or writes variables: tool_call_variables() */
     TOOL_READ_ONLY = 1 << 5,  /* changes nothing; `read_only` in a request selects such tools */
     TOOL_READER = 1 << 10, /* reads a variable by its name: hints to the model name this tool */
+    TOOL_CITED = 1 << 11,  /* the model may cite its results; it has an item of its own */
 
     /* Definition-only: */
     TOOL_NAMED = 1 << 6,      /* each entry has a name; other tools are named by their type */
@@ -226,6 +234,10 @@ const struct tenant *tool_call_tenant(const struct tool_call *call);
 const char *tool_call_id(const struct tool_call *call);
 const char *tool_call_run(const struct tool_call *call);
 const char *tool_call_thread(const struct tool_call *call);
+
+/* Of a tool whose results may be cited (TOOL_CITED): the number of this call among such calls of its context,
+ * from 1. 0 for other tools. */
+unsigned tool_call_search(const struct tool_call *call);
 
 /* The tool's own entry in the request's `tools`, e.g. {"type":"image_generation","size":...}.
  * Borrowed; never NULL. */
