@@ -20,6 +20,12 @@ json_t *notes_of(const json_t *object);
 /* The same; adds an empty object if it is missing. Borrowed. */
 json_t *notes_make(json_t *object);
 
+/* Of a call whose result the model may cite: its number among such calls of its context, which clients see and
+ * send back, and the list of its sources, which they do not see (core/tool/tool.h). */
+#define NOTE_SEARCH         "search"
+#define NOTE_SOURCES        "sources"
+#define SEARCH_NUMBER_LIMIT 999999
+
 /* An item was cut: its answer broke off, or it belongs to a turn that was requested again
  * (core/run/engine/recover.h). Clients do not see this note, and no model is sent the item. */
 void notes_mark_cut(json_t *body);

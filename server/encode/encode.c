@@ -7,10 +7,12 @@
 #include "core/base/clock.h"
 #include "core/base/json.h"
 #include "core/base/mem.h"
+#include "core/base/utf8.h"
 #include "core/domain/notes.h"
 #include "core/domain/withheld.h"
 #include "core/run/context/past_calls.h"
 #include "core/tool/registry.h"
+#include "core/tool/source.h"
 #include "server/encode/encode_chain.h"
 #include "server/encode/encode_field.h"
 
@@ -99,30 +101,65 @@ static json_int_t annotation_index(const json_t *annotation, const char *key)
 }
 
 /* file_citation and file_path exist in both APIs, in different shapes. Other types exist only in Responses. */
-json_t *encode_annotation(const json_t *annotation)
+bool encode_shows_annotation(const json_t *annotation)
 {
     const char *type = json_get_string(annotation, "type", "");
 
-    if (strcmp(type, "file_citation") != 0 && strcmp(type, "file_path") != 0)
-        return NULL;
-    return json_build("{s:s, s:s, s:I, s:I, s:{s:s}}", "type", type, "text",
-                      json_get_string(annotation, "text", ""), "start_index",
-                      annotation_index(annotation, "start_index"), "end_index",
-                      annotation_index(annotation, "end_index"), type, "file_id",
-                      json_get_string(annotation, "file_id", ""));
+    return strcmp(type, "file_citation") == 0 || strcmp(type, "file_path") == 0;
 }
 
-static json_t *encode_annotations(const json_t *annotations)
+json_t *encode_annotation(const json_t *annotation, const char *mark, size_t length)
 {
+    const char *type = json_get_string(annotation, "type", "");
+    json_int_t end =
+        annotation_index(annotation, "end_index") + (json_int_t)utf8_count(mark, length);
+
+    return json_build("{s:s, s:o, s:I, s:I, s:{s:s}}", "type", type, "text",
+                      length ? json_stringn_nocheck(mark, length)
+                             : json_string(json_get_string(annotation, "text", "")),
+                      "start_index", annotation_index(annotation, "start_index"), "end_index",
+                      end, type, "file_id", json_get_string(annotation, "file_id", ""));
+}
+
+/* A text, and how far its characters were counted. */
+struct counted_text {
+    const char *text;
+    const char *at;
+    json_int_t place; /* of `at`, in code points */
+};
+
+/* The place in the text. Places mostly rise, and each character is counted once. */
+static const char *go_to(struct counted_text *counted, json_int_t place)
+{
+    if (place < counted->place) {
+        counted->at = counted->text;
+        counted->place = 0;
+    }
+    counted->at = utf8_at(counted->at, (size_t)(place - counted->place));
+    counted->place = place;
+    return counted->at;
+}
+
+/* The mark of a citation stands in the text, and its annotation knows only where. In a text of Responses there
+ * is no mark. */
+static json_t *encode_placed(const json_t *annotation, struct counted_text *counted)
+{
+    json_int_t index = json_get_int(annotation, "index", -1);
+    const char *mark = index >= 0 ? go_to(counted, index) : "";
+
+    return encode_annotation(annotation, mark, source_mark_length(mark));
+}
+
+static json_t *encode_annotations(const json_t *annotations, const char *text)
+{
+    struct counted_text counted = {.text = text, .at = text};
     json_t *list = json_array();
     size_t i;
     json_t *annotation;
 
     json_array_foreach (annotations, i, annotation) {
-        json_t *encoded = encode_annotation(annotation);
-
-        if (encoded)
-            json_array_append_new(list, encoded);
+        if (encode_shows_annotation(annotation))
+            json_array_append_new(list, encode_placed(annotation, &counted));
     }
     return list;
 }
@@ -139,7 +176,8 @@ static json_t *text_content(const json_t *part)
 {
     return json_build("{s:s, s:{s:o, s:o}}", "type", "text", "text", "value",
                       text_of(part, "text"), "annotations",
-                      encode_annotations(json_object_get(part, "annotations")));
+                      encode_annotations(json_object_get(part, "annotations"),
+                                         json_get_string(part, "text", "")));
 }
 
 static json_t *refusal_content(const json_t *part)

@@ -28,8 +28,11 @@ json_t *encode_thread(const struct thread_row *row);
 json_t *encode_conversation(const struct thread_row *row);
 /* A message item of a thread, as thread.message. A message in progress has no body yet. */
 json_t *encode_message(const struct item_row *row);
-/* An annotation in the form of Assistants; NULL for a type that only Responses has. */
-json_t *encode_annotation(const json_t *annotation);
+/* False for an annotation of a type that only Responses has. */
+bool encode_shows_annotation(const json_t *annotation);
+/* Any other in the form of Assistants. `mark` is the citation's mark in the text, with `length` bytes; 0: it has
+ * none. New reference. */
+json_t *encode_annotation(const json_t *annotation, const char *mark, size_t length);
 json_t *encode_run(const struct run_row *row);
 /* A run step with its calls and their outputs, without hidden calls. `include` is a set of enum run_include. */
 json_t *encode_step(const struct step_load *load, unsigned include);

@@ -202,35 +202,33 @@ static void emit_text(const struct run_event *event, struct frames *frames)
     frames_end(frames);
 }
 
-/* Its index among the annotations that this API shows; -1 if it is not shown. The index of the engine counts
- * all kinds. */
+/* Its index among the annotations that this API shows. The index of the engine counts all types. */
 static int shown_index(const struct part *part, size_t number)
 {
-    int shown = -1;
-    bool is_shown = false;
+    int shown = 0;
 
-    for (size_t i = 0; i <= number; i++) {
-        json_auto_t *encoded = encode_annotation(json_array_get(part->annotations, i));
-
-        is_shown = encoded;
-        shown += is_shown;
-    }
-    return is_shown ? shown : -1;
+    for (size_t i = 0; i < number; i++)
+        shown += encode_shows_annotation(json_array_get(part->annotations, i));
+    return shown;
 }
 
+/* The mark of a citation is a delta of its own, together with its annotation. */
 static void emit_annotation(const struct run_event *event, struct frames *frames)
 {
-    int index = shown_index(&event->item->parts[event->part], event->number);
     json_t *shown;
+    json_t *text;
 
-    if (index < 0)
+    if (!encode_shows_annotation(event->fields))
         return;
-    shown = encode_annotation(event->fields);
-    json_set_int(shown, "index", index);
+    shown = encode_annotation(event->fields, event->text ? event->text : "", event->length);
+    json_set_int(shown, "index", shown_index(&event->item->parts[event->part], event->number));
+    text = json_build("{s:[o]}", "annotations", shown);
+    if (event->text)
+        json_set(text, "value", json_stringn_nocheck(event->text, event->length));
     frame(frames, "thread.message.delta",
-          json_build("{s:s, s:s, s:{s:[{s:i, s:s, s:{s:[o]}}]}}", "id", event->item->row.id,
-                     "object", "thread.message.delta", "delta", "content", "index",
-                     (int)event->part, "type", "text", "text", "annotations", shown));
+          json_build("{s:s, s:s, s:{s:[{s:i, s:s, s:o}]}}", "id", event->item->row.id, "object",
+                     "thread.message.delta", "delta", "content", "index", (int)event->part,
+                     "type", "text", "text", text));
 }
 
 /* ---- The table of events ---- */
@@ -294,6 +292,22 @@ static json_t *assistants_object(const struct run *run)
 
 /* ---- Reading deltas back, after a crash ---- */
 
+/* A citation in the form in which items have it. */
+static void add_citations(const json_t *annotations, struct item *item)
+{
+    size_t i;
+    json_t *shown;
+
+    json_array_foreach (annotations, i, shown) {
+        const char *type = json_get_string(shown, "type", "");
+        const char *file = json_get_string(json_object_get(shown, type), "file_id", "");
+
+        (void)item_annotate(item, json_build("{s:s, s:s, s:s, s:I}", "type", type, "file_id",
+                                             file, "filename", "", "index",
+                                             json_get_int(shown, "start_index", 0)));
+    }
+}
+
 /* This API has no event for the end of a part, so the last one counts as open. */
 static void add_message_delta(const json_t *content, struct item *item)
 {
@@ -307,6 +321,7 @@ static void add_message_delta(const json_t *content, struct item *item)
         if (json_get_int(delta, "index", 0) >= (json_int_t)item->part_count)
             item_add_part(item, refusal ? PART_REFUSAL : PART_TEXT);
         buf_add_text(&item->parts[item->part_count - 1].text, refusal ? refusal : text);
+        add_citations(json_object_get(json_object_get(delta, "text"), "annotations"), item);
     }
 }
 

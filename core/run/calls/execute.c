@@ -193,6 +193,8 @@ static struct regex_budget *searches_of(struct run *run)
 static void execute(struct run *run, struct call *call, json_t *args)
 {
     call_move(call, CALL_EV_EXECUTE);
+    if (call->use->handler->flags & TOOL_CITED)
+        call->search = run_next_search(run);
     if (call->use->remote) {
         run_call_server(run, call, args);
         return;
@@ -214,6 +216,7 @@ static void execute(struct run *run, struct call *call, json_t *args)
             .skills = run->settings.skills,
             .variables = run_variable_access_of(run, call->use->handler),
             .searches = searches_of(run),
+            .search = call->search,
             /* The arguments that were approved had their references resolved. */
             .resolved = call->resolved || *call->approval.id,
         });

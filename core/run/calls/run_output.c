@@ -30,6 +30,7 @@
  * item needs (note_final()).
  */
 
+#include "core/domain/notes.h"
 #include "core/domain/withheld.h"
 #include "core/run/approval/run_approvals.h"
 #include "core/run/approval/run_grants.h"
@@ -380,6 +381,19 @@ static void note_result(struct item *item, const struct call *call,
         json_set(item->metadata, "attachments", attachments);
 }
 
+/* What the model may cite of the result, and under which number. A withheld result is not shown yet: the
+ * residency that shows it finds both in the item. */
+static void note_sources(struct run *run, struct item *item, const struct call *call,
+                         const struct tool_output *output)
+{
+    if (!call->search || !output->result.sources)
+        return;
+    json_set_int(item->metadata, NOTE_SEARCH, call->search);
+    json_set(item->metadata, NOTE_SOURCES, json_incref(output->result.sources));
+    if (!call->withheld)
+        run_add_sources(run, call->search, output->result.sources, item->output);
+}
+
 static enum item_status status_of(const struct call *call)
 {
     if (call->status == CALL_SKIPPED || is_undone(call))
@@ -489,6 +503,7 @@ static void close_call(struct run *run, struct call *call, const struct tool_out
         item->error = mem_strdup(text);
     else if (item->look)
         fill_hosted(item, call, output);
+    note_sources(run, item, call, output);
     if (call->truncated)
         json_set_bool(item->metadata, "is_truncated", true);
     /* The way to a remote tool has failed, not the tool: OpenAI's item has an object for

@@ -65,6 +65,7 @@ struct call {
     /* While it runs. */
     unsigned channel_position; /* of a call that the server executes */
     int64_t started_at;        /* wall clock, microseconds */
+    unsigned search;           /* its number, if its result may be cited; else 0 */
     uint64_t
         noted_ns; /* when its live metadata was emitted last, on the loop's clock; 0: never */
     struct buf said; /* text that its tool has emitted */

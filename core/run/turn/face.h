@@ -30,7 +30,9 @@ enum run_event_kind {
     RUN_EVENT_ITEM_OPENED, /* the item begins, in its in_progress shape */
     RUN_EVENT_PART_OPENED, /* content part `part` of a message, or of reasoning, begins */
     RUN_EVENT_TEXT,        /* delta of an output_text, refusal or reasoning_text part */
-    RUN_EVENT_ANNOTATION, /* of an output_text part: `number` is its index, `fields` the annotation */
+    /* Of an output_text part: `number` is its index, `fields` the annotation. With a mark that was added to the
+     * text for it, `text` is the mark. */
+    RUN_EVENT_ANNOTATION,
     RUN_EVENT_PART_CLOSED, /* its text is complete */
     RUN_EVENT_ARGUMENTS,   /* delta of a call's arguments (or a custom call's input) */
     RUN_EVENT_ARGUMENTS_DONE,

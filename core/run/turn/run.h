@@ -16,6 +16,7 @@
 #include "core/run/turn/call.h"
 #include "core/run/turn/face.h"
 #include "core/run/turn/home.h"
+#include "core/run/turn/run_citations.h"
 #include "core/run/turn/run_items.h"
 #include "core/run/turn/run_model.h"
 #include "core/run/turn/run_remote.h"
@@ -114,6 +115,7 @@ struct run {
     struct chain chain;
     struct budget budget;
     struct run_items items;
+    struct run_citations *citations; /* NULL: the model can cite nothing */
 
     /* What leaves it. */
     struct run_writing writing;

@@ -207,7 +207,8 @@ void run_add_text(struct run *run, const char *text, size_t length)
                                       .fields = logprobs});
 }
 
-void run_annotate(struct run *run, json_t *annotation)
+/* `mark` is NULL, or text that was added to the part with it. */
+static void annotate(struct run *run, json_t *annotation, const char *mark)
 {
     struct item *item = run->items.open;
     size_t number = item_annotate(item, annotation);
@@ -216,7 +217,22 @@ void run_annotate(struct run *run, json_t *annotation)
                                       .item = item,
                                       .part = item->part_count - 1,
                                       .number = number,
+                                      .text = mark,
+                                      .length = mark ? strlen(mark) : 0,
                                       .fields = annotation});
+}
+
+void run_annotate(struct run *run, json_t *annotation)
+{
+    annotate(run, annotation, NULL);
+}
+
+void run_add_mark(struct run *run, const char *mark, json_t *annotation)
+{
+    struct item *item = run->items.open;
+
+    buf_add_text(&item->parts[item->part_count - 1].text, mark);
+    annotate(run, annotation, mark);
 }
 
 void run_close_part(struct run *run)
@@ -225,6 +241,7 @@ void run_close_part(struct run *run)
 
     if (!item || !item->part_open)
         return;
+    run_end_cited_text(run);
     item->part_open = false;
     run_emit(run, &(struct run_event){.kind = RUN_EVENT_PART_CLOSED,
                                       .item = item,

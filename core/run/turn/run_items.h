@@ -49,6 +49,8 @@ void run_open_part(struct run *run, enum part_kind kind);
 void run_add_text(struct run *run, const char *text, size_t length);
 /* Of the open part; takes the annotation. */
 void run_annotate(struct run *run, json_t *annotation);
+/* The same, of text that comes with it: the mark of a citation, which is added to the part. */
+void run_add_mark(struct run *run, const char *mark, json_t *annotation);
 /* Nothing happens if no part is open. */
 void run_close_part(struct run *run);
 /* Nothing happens if no item is open. */

@@ -118,7 +118,10 @@ static void add_text(struct run *run, enum part_kind kind, const char *text, siz
         want_reasoning(run, kind);
     else
         want_message(run, kind);
-    run_add_text(run, text, length);
+    if (run->citations && kind == PART_TEXT)
+        run_add_cited_text(run, text, length);
+    else
+        run_add_text(run, text, length);
 }
 
 /* A call has ended: the text that came in the middle of it follows. */
@@ -603,6 +606,7 @@ void run_begin_turn(struct run *run)
     json_decref(TAKE(run->turn.logprobs));
     run->turn.reasoning_member = NULL;
     run->turn.upstream = upstream;
+    run_open_citations(run);
     if (run_must_compact(run)) {
         run_compact(run);
         return;

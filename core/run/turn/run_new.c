@@ -201,6 +201,7 @@ void run_free(struct run *run)
     json_decref(run->writing.posts_written);
     run_forget_held(run);
     chain_clear(&run->chain);
+    run_citations_free(run->citations);
     buf_clear(&run->turn.summary);
     free(run->turn.usage);
     free(run->publishing.peers);

@@ -1,0 +1,245 @@
+/*
+ * run_citations.c -- from marks to annotations.
+ *
+ *   run_model.c: text ─▶ citation_feed() ─┬─ text ─▶ run_add_text()
+ *                                         └─ mark ─▶ its source ─▶ run_annotate() or run_add_mark()
+ *
+ * A search has a number in its context, from 1. It stands in the notes of the call's item with the list of
+ * sources, so a later request that has the search in its history knows it by the same number. The first number that
+ * is free is the one behind the greatest of the history.
+ *
+ * What was shown is read from the text that the model has received (source.h). A result that was cut, or that
+ * waits for an approval, shows less than its list says.
+ *
+ * Places are counted in code points. Counting begins where the last citation stood, so each text is counted
+ * once, and text without citations never.
+ */
+
+#include "core/run/turn/run_citations.h"
+
+#include <string.h>
+
+#include "core/base/json.h"
+#include "core/base/mem.h"
+#include "core/base/utf8.h"
+#include "core/domain/notes.h"
+#include "core/domain/withheld.h"
+#include "core/run/context/past_calls.h"
+#include "core/run/turn/citation.h"
+#include "core/run/turn/run.h"
+#include "core/tool/source.h"
+
+/* What a search has shown. */
+struct shown_search {
+    unsigned number;
+    json_t *sources; /* a list; null where something was not shown */
+};
+
+struct run_citations {
+    struct citation_parser parser;
+    struct shown_search *searches;
+    size_t count;
+    unsigned last; /* number of the last search */
+
+    /* Of the open part. */
+    size_t counted;    /* bytes of its text */
+    json_int_t points; /* code points in these */
+};
+
+/* ---- Sources ---- */
+
+static void add_search(struct run_citations *citations, unsigned number, const json_t *sources,
+                       const char *text)
+{
+    size_t count = json_array_size(sources);
+    AUTO_FREE struct source_passage *passages =
+        mem_new_array(struct source_passage, count ? count : 1);
+    struct shown_search *search;
+
+    source_passages(text, number, passages, count);
+    citations->searches =
+        mem_resize(citations->searches, citations->count + 1, sizeof(*citations->searches));
+    search = &citations->searches[citations->count++];
+    *search = (struct shown_search){.number = number, .sources = json_array()};
+    for (size_t i = 0; i < count; i++)
+        json_array_append_new(search->sources, passages[i].shown
+                                                   ? json_deep_copy(json_array_get(sources, i))
+                                                   : json_null());
+    if (number > citations->last)
+        citations->last = number;
+}
+
+/* A call of the history. Of a result that the model was not shown only the number counts. */
+static void add_past(struct run_citations *citations, const struct item_row *row)
+{
+    json_auto_t *body = json_parse_own(row->body);
+    const json_t *notes = notes_of(body);
+    const json_t *sources = json_object_get(notes, NOTE_SOURCES);
+    json_int_t number = json_get_int(notes, NOTE_SEARCH, 0);
+    const char *text = withheld_is(body) ? "" : past_own_output(row->type, body);
+
+    if (json_is_array(sources) && number > 0 && number <= SEARCH_NUMBER_LIMIT)
+        add_search(citations, (unsigned)number, sources, text ? text : "");
+}
+
+static bool may_have_sources(const struct item_row *row)
+{
+    return item_type_kind(row->type) == ITEM_KIND_HOSTED_CALL && row->body &&
+           strstr(row->body, "\"" NOTE_SOURCES "\"");
+}
+
+static bool has_cited_tool(const struct tool_set *set)
+{
+    for (size_t i = 0; i < set->count; i++) {
+        if (set->uses[i].handler->flags & TOOL_CITED)
+            return true;
+    }
+    return false;
+}
+
+static bool history_has_sources(const struct run *run)
+{
+    for (size_t i = 0; i < run->history_count; i++) {
+        if (may_have_sources(&run->history[i]))
+            return true;
+    }
+    return false;
+}
+
+static void make_citations(struct run *run)
+{
+    run->citations = mem_new(struct run_citations);
+    for (size_t i = 0; i < run->history_count; i++) {
+        if (may_have_sources(&run->history[i]))
+            add_past(run->citations, &run->history[i]);
+    }
+}
+
+void run_open_citations(struct run *run)
+{
+    if (run->citations)
+        return;
+    if (has_cited_tool(&run->tools) || history_has_sources(run))
+        make_citations(run);
+}
+
+void run_citations_free(struct run_citations *citations)
+{
+    if (!citations)
+        return;
+    for (size_t i = 0; i < citations->count; i++)
+        json_decref(citations->searches[i].sources);
+    free(citations->searches);
+    free(citations);
+}
+
+unsigned run_next_search(struct run *run)
+{
+    if (!run->citations)
+        make_citations(run);
+    return ++run->citations->last;
+}
+
+void run_add_sources(struct run *run, unsigned search, const json_t *sources, const char *text)
+{
+    if (!run->citations)
+        make_citations(run);
+    add_search(run->citations, search, sources, text);
+}
+
+/* The source that a pair names; NULL: no such passage was shown. A search may be there twice, in the history
+ * that a client sends. The later one counts. */
+static const json_t *find_source(const struct run_citations *citations,
+                                 const struct citation_pair *pair)
+{
+    for (size_t i = citations->count; i-- > 0;) {
+        const struct shown_search *search = &citations->searches[i];
+
+        if (search->number == pair->search) {
+            const json_t *source = json_array_get(search->sources, pair->passage);
+
+            return json_is_object(source) ? source : NULL;
+        }
+    }
+    return NULL;
+}
+
+/* ---- Marks ---- */
+
+/* The place behind the text of the open part so far. */
+static json_int_t place_in_part(struct run *run)
+{
+    struct run_citations *citations = run->citations;
+    const struct item *item = run->items.open;
+    const struct buf *text = &item->parts[item->part_count - 1].text;
+
+    if (text->length > citations->counted)
+        citations->points += (json_int_t)utf8_count(text->data + citations->counted,
+                                                    text->length - citations->counted);
+    citations->counted = text->length;
+    return citations->points;
+}
+
+static void cite(struct run *run, const json_t *source, const struct citation_pair *pair)
+{
+    json_t *annotation = json_deep_copy(source);
+    char mark[SOURCE_MARK_SIZE];
+
+    json_set_int(annotation, "index", place_in_part(run));
+    if (!run_is_assistants(run)) {
+        run_annotate(run, annotation);
+        return;
+    }
+    source_mark(pair->search, pair->passage, mark);
+    run_add_mark(run, mark, annotation);
+}
+
+static bool is_repeated(const struct citation_mark *mark, unsigned at)
+{
+    for (unsigned i = 0; i < at; i++) {
+        if (mark->pairs[i].search == mark->pairs[at].search &&
+            mark->pairs[i].passage == mark->pairs[at].passage)
+            return true;
+    }
+    return false;
+}
+
+static void take_text(void *arg, const char *text, size_t length)
+{
+    run_add_text(arg, text, length);
+}
+
+static void take_mark(void *arg, const struct citation_mark *mark)
+{
+    struct run *run = arg;
+    bool known = false;
+
+    for (unsigned i = 0; i < mark->count; i++) {
+        const json_t *source = find_source(run->citations, &mark->pairs[i]);
+
+        if (!source || is_repeated(mark, i))
+            continue;
+        cite(run, source, &mark->pairs[i]);
+        known = true;
+    }
+    if (!known && run_is_assistants(run))
+        run_add_text(run, mark->text, mark->length);
+}
+
+static const struct citation_events events = {.text = take_text, .mark = take_mark};
+
+void run_add_cited_text(struct run *run, const char *text, size_t length)
+{
+    citation_feed(&run->citations->parser, text, length, &events, run);
+}
+
+void run_end_cited_text(struct run *run)
+{
+    struct run_citations *citations = run->citations;
+
+    if (!citations)
+        return;
+    citation_end(&citations->parser, &events, run);
+    citations->counted = 0;
+    citations->points = 0;
+}
