@@ -59,6 +59,7 @@
     X(test_stubborn)              \
     X(test_image)                 \
     X(test_search)                \
+    X(test_cite)                  \
     X(test_web)                   \
     X(test_code)                  \
     X(test_echo_context)          \

@@ -17,6 +17,7 @@
 #include "core/base/json.h"
 #include "core/base/mem.h"
 #include "core/tool/rules.h"
+#include "core/tool/source.h"
 #include "handlers/handlers.h"
 
 /* One transparent pixel. */
@@ -211,6 +212,38 @@ static enum err_code run_search(struct tool_call *call, struct tool_result *ret_
     if (rc)
         return rc;
     return run_slow(call, ret_result, err);
+}
+
+/* A search whose results may be cited: args.passages, each with file_id, filename and text. */
+static enum err_code run_cite(struct tool_call *call, struct tool_result *ret_result,
+                              struct err *err)
+{
+    const json_t *passages = json_object_get(tool_call_args(call), "passages");
+    enum err_code rc = tool_call_emit_stage(call, "searching", NULL);
+    json_t *sources;
+    AUTO_BUF text = {0};
+    size_t i;
+    json_t *passage;
+
+    (void)err;
+    if (rc)
+        return rc;
+    sources = json_array();
+    buf_addf(&text, "%zu passages found.\n", json_array_size(passages));
+    json_array_foreach (passages, i, passage) {
+        const char *filename = json_get_string(passage, "filename", "");
+
+        source_add_mark(&text, tool_call_search(call), (unsigned)i);
+        buf_addf(&text, " %s\n", filename);
+        source_add_quoted(&text, json_get_string(passage, "text", ""));
+        buf_add_char(&text, '\n');
+        json_array_append_new(
+            sources, json_build("{s:s, s:s, s:s}", "type", "file_citation", "file_id",
+                                json_get_string(passage, "file_id", ""), "filename", filename));
+    }
+    tool_result_add_text(ret_result, text.data);
+    tool_result_set_sources(ret_result, sources);
+    return ERR_OK;
 }
 
 /* args.pieces are the code. */
@@ -438,6 +471,13 @@ TEST_HANDLER(hidden, "As test_stream, unseen.", .flags = TOOL_HIDDEN, run_stream
 TEST_HANDLER(stubborn, "Blocks for args.ms whatever happens.", PLAIN, run_stubborn);
 TEST_HANDLER(image, "Makes a picture.", .item = &image_generation_item, run_image);
 TEST_HANDLER(search, "Searches files.", .item = &file_search_item, run_search);
+const struct tool_handler test_cite_handler = {.name = "test_cite",
+                                               .group = "test",
+                                               .description = "Finds args.passages, which may be cited.",
+                                               .parameters = ANY,
+                                               .flags = TOOL_CITED,
+                                               .item = &file_search_item,
+                                               .run = run_cite};
 TEST_HANDLER(web, "Searches the web.", .item = &web_search_item, run_search);
 TEST_HANDLER(code, "Runs code.", .item = &code_interpreter_item, run_code);
 TEST_HANDLER(echo_context, "Returns what it was given.", PLAIN, run_echo_context);
