@@ -163,7 +163,7 @@ static const char *find_wide(const char *text, size_t length)
     return NULL;
 }
 
-/* The first opening bracket; NULL: there is none. Most pieces have none, and end here. */
+/* The first opening bracket; NULL without one. Most pieces have none, and end here. */
 static const char *find_opening(const char *text, size_t length)
 {
     const char *narrow = memchr(text, '[', length);
