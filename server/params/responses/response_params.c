@@ -8,10 +8,10 @@
 #include "core/run/catalog/tool_secrets.h"
 #include "server/complaint.h"
 #include "server/params/params.h"
+#include "server/params/responses/answer_params.h"
 #include "server/params/responses/prompt_template.h"
 #include "server/params/responses/response_tools.h"
 #include "server/params/runnel_params.h"
-#include "server/params/strict_schema.h"
 #include "server/params/tool_settings_params.h"
 
 #define MODEL_LIMIT           ((size_t)256)
@@ -87,34 +87,6 @@ static enum err_code check_tools(const json_t *body, struct err *err)
 
 /* ---- Text ---- */
 
-static enum err_code check_format(const json_t *format, struct err *err)
-{
-    static const char *const types[] = {"text", "json_object", "json_schema", NULL};
-    json_t *schema = NULL;
-    const char *type = NULL, *name = NULL;
-    bool strict = false;
-    enum err_code rc;
-
-    rc = param_enum(format, "text.format", "type", PARAM_REQUIRED, types, &type, err);
-    if (rc || strcmp(type, "json_schema") != 0)
-        return rc;
-    rc = param_name(format, "text.format", "name", SHORT_KEY_LIMIT, &name, err);
-    if (!rc)
-        rc = param_string(format, "text.format", "description", PARAM_OPTIONAL, 0, &type, err);
-    if (!rc)
-        rc = param_object(format, "text.format", "schema", PARAM_REQUIRED, &schema, err);
-    if (!rc)
-        rc = param_bool(format, "text.format", "strict", &strict, err);
-    if (rc || !strict)
-        return rc;
-    return strict_schema_check(schema,
-                               &(struct schema_subject){.kind = "response_format",
-                                                        .name = name,
-                                                        .api_code = "invalid_json_schema",
-                                                        .param = "text.format.schema"},
-                               err);
-}
-
 static enum err_code check_text(const json_t *body, struct err *err)
 {
     static const char *const verbosities[] = {"low", "medium", "high", NULL};
@@ -127,7 +99,7 @@ static enum err_code check_text(const json_t *body, struct err *err)
         return rc;
     rc = param_object(text, "text", "format", PARAM_OPTIONAL, &format, err);
     if (!rc && format)
-        rc = check_format(format, err);
+        rc = answer_format_check(format, "text.format", err);
     if (rc)
         return rc;
     return param_enum(text, "text", "verbosity", PARAM_OPTIONAL, verbosities, &verbosity, err);
@@ -181,8 +153,6 @@ enum err_code response_include_check(json_t *include, struct err *err)
 
 static enum err_code check_reasoning(const json_t *body, struct err *err)
 {
-    static const char *const efforts[] = {"none", "minimal", "low", "medium",
-                                          "high", "xhigh",   "max", NULL};
     static const char *const summaries[] = {"auto", "concise", "detailed", NULL};
     static const char *const contexts[] = {"auto", "current_turn", "all_turns", NULL};
     json_t *reasoning = NULL;
@@ -195,7 +165,8 @@ static enum err_code check_reasoning(const json_t *body, struct err *err)
     rc = param_string(reasoning, "reasoning", "mode", PARAM_OPTIONAL, SHORT_KEY_LIMIT, &word,
                       err);
     if (!rc)
-        rc = param_enum(reasoning, "reasoning", "effort", PARAM_OPTIONAL, efforts, &word, err);
+        rc = param_enum(reasoning, "reasoning", "effort", PARAM_OPTIONAL, answer_efforts, &word,
+                        err);
     if (!rc)
         rc = param_enum(reasoning, "reasoning", "summary", PARAM_OPTIONAL, summaries, &word,
                         err);
