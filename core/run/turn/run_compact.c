@@ -3,7 +3,8 @@
  * together with messages that are kept word for word (context/compaction.h).
  *
  * A compaction is a turn of the model like any other, with a request, usage and an end. But its answer is
- * not emitted. It is collected, and becomes one item. So most callbacks of the answer do nothing here.
+ * not emitted. It is collected, and becomes one item, which opens with the first word. So most callbacks of
+ * the answer do nothing here.
  *
  * It happens before a request, when the context has reached the threshold of the run's request, or of
  * its upstream. Or it is all that the run was made for (settings.compact). `turn.compacted` keeps a
@@ -13,8 +14,9 @@
  * are lifted for it: after the compaction only the summary is left, so what it does not cover is lost
  * for the conversation. Its tokens count in the run's usage, but do not use up the request's limits.
  *
- * After a crash there is either the whole item or nothing: an unfinished summary is in no row and in no
- * frame. The next owner compacts anew.
+ * A summary that was not finished is in no row and in no frame. Its item is closed as cut, in this process
+ * (run_items.c) or by the next owner, and is in no output and no later request. The next owner compacts
+ * anew.
  *
  * Rejected: to cut the oldest items instead. Requests that want that say so (truncation: auto), and
  * context_fit() does it.
@@ -29,6 +31,9 @@
 #include "core/run/context/compaction.h"
 #include "core/run/context/context.h"
 #include "core/run/context/context_fit.h"
+
+/* Clients see progress once for so many bytes of a summary. An event for each piece would fill the log. */
+#define PROGRESS_BYTES ((size_t)1024)
 
 /* Where the request names no threshold: four fifths of what the model can read. */
 #define THRESHOLD(context_tokens) ((context_tokens) / 10 * 8)
@@ -147,14 +152,23 @@ static json_t *new_content(struct run *run)
     return compaction_content(&compaction, run->turn.summary.data);
 }
 
-static void add_item(struct run *run)
+/* Its content is not known yet, so it opens without. */
+static void open_item(struct run *run)
 {
-    json_auto_t *content = new_content(run);
     struct item *item = run_new_item(run, ITEM_COMPACTION);
 
+    item->fields = json_build("{s:s}", "encrypted_content", "");
+    run_open_item(run, item);
+}
+
+static void finish_item(struct run *run)
+{
+    json_auto_t *content = new_content(run);
+    struct item *item = run->items.open;
+
+    json_decref(item->fields);
     item->fields = compaction_body(engine_options(run->engine)->seal, &run->tenant, content);
     item->metadata = json_build("{s:O}", "compaction", content);
-    run_open_item(run, item);
     run_close_item(run, ITEM_COMPLETED);
 }
 
@@ -173,11 +187,28 @@ static void count_usage(struct run *run, const struct model_usage *usage)
 
 /* ---- The turn ---- */
 
+/* As by OpenAI only for a compaction that was requested: older versions of its strict stream helper for Node do
+ * not know the event. The others see that the item is open. */
+static void show_progress(struct run *run)
+{
+    if (is_requested(run))
+        run_emit(run, &(struct run_event){.kind = RUN_EVENT_STAGE,
+                                          .item = run->items.open,
+                                          .name = "compacting"});
+    run_pump(run);
+}
+
 static void take_text(void *arg, const char *text, size_t length)
 {
     struct run *run = arg;
+    struct buf *summary = &run->turn.summary;
+    size_t before = summary->length;
 
-    buf_add(&run->turn.summary, text, length);
+    buf_add(summary, text, length);
+    if (!before)
+        open_item(run);
+    if (!before || before / PROGRESS_BYTES != summary->length / PROGRESS_BYTES)
+        show_progress(run);
 }
 
 static void ignore_text(void *arg, const char *text, size_t length)
@@ -252,7 +283,7 @@ static void take_done(void *arg, enum model_finish finish, const struct model_us
     if (finish == MODEL_FINISH_CONTENT_FILTER || !run->turn.summary.length) {
         run_fail(run, "server_error", "The model did not summarize the conversation.");
     } else {
-        add_item(run);
+        finish_item(run);
         run->turn.compacted = true;
         run_end_turn(run);
         if (is_requested(run))

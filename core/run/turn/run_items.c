@@ -25,6 +25,7 @@
 #include "core/base/ids.h"
 #include "core/base/json.h"
 #include "core/base/mem.h"
+#include "core/domain/notes.h"
 
 /* ---- Steps: for the Assistants API ---- */
 
@@ -248,6 +249,18 @@ void run_close_part(struct run *run)
                                       .part = item->part_count - 1});
 }
 
+/* Clients have seen it begin, and it says nothing. */
+static void hide_cut(struct item *item)
+{
+    json_auto_t *body = json_object();
+
+    notes_mark_cut(body);
+    if (!item->metadata)
+        item->metadata = json_object();
+    json_object_update(item->metadata, notes_of(body));
+    item->row.hidden = true;
+}
+
 void run_close_item(struct run *run, enum item_status status)
 {
     struct item *item = run->items.open;
@@ -259,6 +272,8 @@ void run_close_item(struct run *run, enum item_status status)
         run_finish_reasoning(run);
     if (status == ITEM_INCOMPLETE && run->end_reason)
         item_note(item, "incomplete_reason", run->end_reason);
+    if (status == ITEM_INCOMPLETE && item->row.type == ITEM_COMPACTION)
+        hide_cut(item);
     item_close(item, status);
     run->items.open = NULL;
     run_emit(run, &(struct run_event){.kind = RUN_EVENT_ITEM_CLOSED, .item = item});
@@ -282,8 +297,10 @@ json_t *run_output(const struct run *run)
             json_array_append_new(output, item_object(&past));
     }
     for (size_t i = 0; i < run->items.count; i++) {
-        if (run->items.list[i]->output_index >= 0)
-            json_array_append_new(output, item_object(run->items.list[i]));
+        const struct item *item = run->items.list[i];
+
+        if (item->output_index >= 0 && !item->row.hidden)
+            json_array_append_new(output, item_object(item));
     }
     return output;
 }

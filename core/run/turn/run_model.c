@@ -503,6 +503,12 @@ static const struct model_events events = {
 
 /* ---- The request ---- */
 
+/* One that an earlier owner began. It replaces nothing, and the input before it is still new. */
+static bool is_cut_compaction(const struct item_row *item)
+{
+    return item->type == ITEM_COMPACTION && item->hidden;
+}
+
 /* Which items the model has answered, and may therefore see cut (context/long_messages.h). That depends
  * on the whole list, so it is decided here, before anything is left out. */
 static void mark_answered(const struct run *run, const struct item_row *const *items,
@@ -511,8 +517,12 @@ static void mark_answered(const struct run *run, const struct item_row *const *i
     size_t past = long_message_past(items, count);
     size_t at = 0;
 
-    for (size_t i = 0; i < run->history_count && at < past; i++, at++)
+    for (size_t i = 0; i < run->history_count && at < past; i++) {
+        if (is_cut_compaction(&run->history[i]))
+            continue;
         run->history[i].answered = true;
+        at++;
+    }
     for (size_t i = 0; i < run->items.count && at < past; i++) {
         if (!run->items.list[i]->open) {
             run->items.list[i]->row.answered = true;
@@ -527,8 +537,10 @@ const struct item_row **run_gather_items(const struct run *run, size_t *ret_coun
     const struct item_row **items = mem_zeroed(count, sizeof(*items));
     size_t used = 0;
 
-    for (size_t i = 0; i < run->history_count; i++)
-        items[used++] = &run->history[i];
+    for (size_t i = 0; i < run->history_count; i++) {
+        if (!is_cut_compaction(&run->history[i]))
+            items[used++] = &run->history[i];
+    }
     for (size_t i = 0; i < run->items.count; i++) {
         if (!run->items.list[i]->open)
             items[used++] = &run->items.list[i]->row;

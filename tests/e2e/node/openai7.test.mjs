@@ -252,6 +252,16 @@ describe("responses", () => {
     assert.equal(last.response.output_text, hello);
   });
 
+  it("show the progress of a compaction that was requested", { skip: isOld }, async () => {
+    await script({ answer: { text: "They met. ".repeat(50) } });
+    const { types, response } = await ask({ input: [user("Hello"), { type: "compaction_trigger" }] });
+    assert.deepEqual(types.slice(2), [
+      "response.output_item.added", "response.compaction.compacting", "response.output_item.done",
+      "response.completed",
+    ]);
+    assert.deepEqual(response.output.map((item) => item.type), ["compaction"]);
+  });
+
   it("say beforehand what they cost", async () => {
     const counted = await client.responses.inputTokens.count({ model: "demo", input: "Hi" });
     assert.equal(counted.object, "response.input_tokens");

@@ -9,6 +9,7 @@ import pytest
 from harness.failures import failed_response
 from harness.ranks import rank_file
 from harness.server import eventually
+from harness.stream import events_of
 from harness.tools import WEATHER_FLAT, call, then_says
 
 SUMMARY_REQUEST = "will be replaced by your summary"
@@ -323,12 +324,39 @@ def test_a_compaction_is_streamed_and_followed(responses):
     kinds = [event.type for event in events if "delta" not in event.type]
     assert kinds[2:5] == ["response.in_progress", "response.output_item.added",
                           "response.output_item.done"]
-    added = [event for event in events if event.type == "response.output_item.added"]
-    done = [event for event in events if event.type == "response.output_item.done"]
-    assert added[0].item == done[0].item and done[0].item.type == "compaction"
+    added, done = events[3:5]
+    assert added.item.type == done.item.type == "compaction" and added.item.id == done.item.id
+    assert added.item.encrypted_content == "" != done.item.encrypted_content
+    assert added.output_index == done.output_index == 0
     assert [event.sequence_number for event in events] == list(range(len(events)))
     again = list(responses.retrieve(events[0].response.id, stream=True))
     assert again == events
+
+
+def test_clients_see_a_compaction_while_it_is_made(http, upstream):
+    upstream.script({"match": {"user": SUMMARY_REQUEST},
+                     "answer": {"text": "They met.", "piece_delay_ms": 3600000}})
+    body = {"model": "demo", "stream": True, "context_management": managed(), "input": [
+        user("Hello"), assistant(long("b", 1200)), user("And now?")]}
+    with http.stream("POST", "/v1/responses", json=body) as answer:
+        assert any('"type":"compaction"' in line for line in answer.iter_lines())
+
+
+def test_a_summary_that_breaks_off_is_in_no_output(client, http, upstream):
+    upstream.script({"match": {"user": SUMMARY_REQUEST},
+                     "answer": {"text": "They met and", "finish_reason": "content_filter"}})
+    conversation = client.conversations.create()
+    events = events_of(http, [], context_management=managed(), conversation=conversation.id,
+                       input=[user("Hello"), assistant(long("b", 1200)), user("And now?")])
+    assert [event["type"] for event in events][-4:] == [
+        "response.output_item.added", "response.output_item.done", "error", "response.failed"]
+    assert events[-1]["response"]["output"] == []
+    assert client.responses.retrieve(events[-1]["response"]["id"]).output == []
+    items = list(client.conversations.items.list(conversation.id))
+    assert "compaction" not in [item.type for item in items]
+    upstream.script(ANSWER)
+    client.responses.create(model="demo", input="Then?", conversation=conversation.id)
+    assert "" not in [text for _role, text in sent(upstream)]
 
 
 def test_a_compaction_is_part_of_its_conversation(client, responses, upstream):
@@ -371,6 +399,20 @@ def test_a_compaction_trigger_does_nothing_else(responses, upstream):
     responses.create(model="demo", previous_response_id=answer.id, input="Then?")
     assert sent(upstream) == [("user", "Hello"), ("user", SHORTENED), ("user", "More"),
                               ("user", "Then?")]
+
+
+def test_a_requested_compaction_shows_that_it_lives(responses, upstream):
+    """An event when the summary begins, and one for each 1024 bytes, however small the pieces are."""
+    upstream.script({"match": {"user": SUMMARY_REQUEST}, "answer": {"text": "They met. " * 500}})
+    events = list(responses.create(model="demo", stream=True, background=True,
+                                   input=[user("Hello"), {"type": "compaction_trigger"}]))
+    progress = [event for event in events if event.type == "response.compaction.compacting"]
+    assert len(progress) == 1 + 5000 // 1024
+    places = [event.type for event in events]
+    added, done = (events[places.index(f"response.output_item.{end}")] for end in ("added", "done"))
+    assert added.sequence_number + 1 == progress[0].sequence_number < done.sequence_number
+    assert {(event.item_id, event.output_index) for event in progress} == {(added.item.id, 0)}
+    assert list(responses.retrieve(events[0].response.id, stream=True)) == events
 
 
 def test_a_compaction_trigger_must_be_the_last_item(http):

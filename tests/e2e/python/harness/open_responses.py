@@ -24,7 +24,7 @@ KNOWN_CHOICES = {"function", "allowed_tools"}
 OTHER_CALLS = re.compile(r"response\.(?!function_)\w+?_call[._]")
 OTHER_EVENTS = (
     "response.reasoning_text.",  # there it is response.reasoning.
-    "response.mcp_list_tools.", "keepalive",
+    "response.mcp_list_tools.", "response.compaction.", "keepalive",
 )
 
 
