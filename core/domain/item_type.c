@@ -59,6 +59,7 @@ static const struct fact {
     [ITEM_TOOL_SEARCH_CALL]        = {"tool_search_call",        "tsc_",   CLIENT_CALL, USUAL,  ITEM_OTHER,             false},
     [ITEM_TOOL_SEARCH_OUTPUT]      = {"tool_search_output",      "tso_",   OUTPUT,      USUAL,  ITEM_TOOL_SEARCH_CALL,  true},
     [ITEM_ADDITIONAL_TOOLS]        = {"additional_tools",        "at_",    PLAIN,       NONE,   ITEM_OTHER,             true},
+    [ITEM_CONFIGURATION_UPDATE]    = {"configuration_update",    "cfg_",   PLAIN,       NONE,   ITEM_OTHER,             false},
     [ITEM_PROGRAM]                 = {"program",                 "cm_",    PLAIN,       NONE,   ITEM_OTHER,             false},
     [ITEM_PROGRAM_OUTPUT]          = {"program_output",          "cmo_",   PLAIN,       USUAL,  ITEM_OTHER,             false},
     [ITEM_MCP_LIST_TOOLS]          = {"mcp_list_tools",          "mcpl_",  PLAIN,       NONE,   ITEM_OTHER,             false},

@@ -40,6 +40,7 @@ enum item_type {
     ITEM_TOOL_SEARCH_CALL,
     ITEM_TOOL_SEARCH_OUTPUT,
     ITEM_ADDITIONAL_TOOLS,
+    ITEM_CONFIGURATION_UPDATE, /* input only: settings from here on */
     ITEM_PROGRAM,
     ITEM_PROGRAM_OUTPUT,
     ITEM_MCP_LIST_TOOLS,

@@ -34,6 +34,7 @@
 #include "core/base/json.h"
 #include "core/base/log.h"
 #include "core/base/mem.h"
+#include "core/run/context/configuration_updates.h"
 #include "core/run/context/context.h"
 #include "core/run/context/context_fit.h"
 #include "core/run/context/past_reasoning.h"
@@ -551,14 +552,16 @@ const struct item_row **run_gather_items(const struct run *run, size_t *ret_coun
 }
 
 /* NULL when the run's tokens do not suffice for it. */
-static json_t *build_request(struct run *run, const struct run_settings *settings)
+static json_t *build_request(struct run *run, struct run_settings *settings)
 {
     size_t count;
     AUTO_FREE const struct item_row **items = run_gather_items(run, &count);
     struct context context = run_context(run);
+    json_auto_t *updates = NULL;
     unsigned flags = 0;
     json_t *chat;
 
+    configuration_updates_apply(items, count, settings, &updates);
     context.settings = settings;
     run_count_items(run); /* after mark_answered(): a message that is cut costs less */
     context_fit(&context, items, &count);

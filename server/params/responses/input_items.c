@@ -10,6 +10,7 @@
 #include "core/run/approval/approval_answer.h"
 #include "server/complaint.h"
 #include "server/params/params.h"
+#include "server/params/responses/answer_params.h"
 #include "server/params/responses/response_tools.h"
 
 #define LIST_LIMIT      ((size_t)10000)
@@ -17,10 +18,10 @@
 #define NAME_LIMIT      ((size_t)256)
 
 /*
- * Twenty-nine types of items, and nearly all of their rules fit into one kind of row: a key, its JSON
+ * Thirty types of items, and nearly all of their rules fit into one kind of row: a key, its JSON
  * type, whether it is required, a limit, a default. So the types are data. One function walks the rows
  * to check an item, and another walks the same rows to complete it; a new type is a table and a line in
- * `types`. With a function for each type the same few calls would be repeated twenty-nine times, and
+ * `types`. With a function for each type the same few calls would be repeated thirty times, and
  * completing would be a second copy of them.
  *
  * What a row cannot say ("one of two keys", "exit_code if the outcome is an exit") is a function behind
@@ -196,6 +197,16 @@ static const struct input_field tools_fields[] = {
     {"role",  KIND_WORD,  REQUIRED, 0, NULL, developer_words, NULL},
     {"tools", KIND_TOOLS, REQUIRED, 0, NULL, NULL, NULL},
     {0}};
+static const struct input_field effort_fields[] = {
+    {"effort", KIND_WORD, OPTIONAL, 0, "null", answer_efforts, NULL},
+    {0}};
+static const struct input_field text_fields[] = {
+    {"format", KIND_OBJECT, REQUIRED, 0, NULL, NULL, NULL},
+    {0}};
+static const struct input_field configuration_fields[] = {
+    {"reasoning", KIND_OBJECT, OPTIONAL, 0, NULL, NULL, effort_fields},
+    {"text",      KIND_OBJECT, OPTIONAL, 0, NULL, NULL, text_fields},
+    {0}};
 static const struct input_field summary_fields[] = {
     {"type", KIND_WORD,   REQUIRED, 0, NULL, summary_words, NULL},
     {"text", KIND_STRING, OPTIONAL, INPUT_TEXT_LIMIT, "\"\"", NULL, NULL},
@@ -289,6 +300,7 @@ static const struct input_type types[] = {
     {ITEM_TOOL_SEARCH_CALL,        "tool search call", search_fields},
     {ITEM_TOOL_SEARCH_OUTPUT,      "tool search call", search_output_fields},
     {ITEM_ADDITIONAL_TOOLS,        NULL, tools_fields},
+    {ITEM_CONFIGURATION_UPDATE,    NULL, configuration_fields},
     {ITEM_REASONING,               NULL, reasoning_fields},
     {ITEM_FILE_SEARCH_CALL,        NULL, file_search_fields},
     {ITEM_WEB_SEARCH_CALL,         NULL, web_search_fields},
@@ -616,6 +628,18 @@ static enum err_code check_outcomes(const json_t *item, const char *path, struct
     return ERR_OK;
 }
 
+static enum err_code check_configuration(const json_t *item, const char *path, struct err *err)
+{
+    const json_t *text = json_object_get(item, "text");
+
+    if (!json_absent(text))
+        return answer_format_check(json_object_get(text, "format"),
+                                   param_key(path, "text.format").text, err);
+    if (json_absent(json_object_get(item, "reasoning")))
+        return param_missing(err, param_key(path, "reasoning").text);
+    return ERR_OK;
+}
+
 static enum err_code check_listed_tool(const json_t *tool, const char *path, struct err *err)
 {
     struct param_path name = param_key(path, "name");
@@ -662,9 +686,12 @@ enum err_code input_item_check(const json_t *item, const struct input_type *type
         enum item_type type;
         enum err_code (*check)(const json_t *item, const char *path, struct err *err);
     } more[] = {
-        {ITEM_APPLY_PATCH_CALL, check_operation},      {ITEM_COMPUTER_CALL, check_actions},
-        {ITEM_COMPUTER_CALL_OUTPUT, check_screenshot}, {ITEM_MCP_LIST_TOOLS, check_listed},
+        {ITEM_APPLY_PATCH_CALL, check_operation},
+        {ITEM_COMPUTER_CALL, check_actions},
+        {ITEM_COMPUTER_CALL_OUTPUT, check_screenshot},
+        {ITEM_MCP_LIST_TOOLS, check_listed},
         {ITEM_SHELL_CALL_OUTPUT, check_outcomes},
+        {ITEM_CONFIGURATION_UPDATE, check_configuration},
     };
     enum err_code rc = check_fields(item, path, type->fields, err);
 

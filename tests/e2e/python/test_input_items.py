@@ -1,6 +1,7 @@
 """Every type of item that a client may send is kept and shown again, in a response's input and in
 a conversation; what is not as its type wants it is refused by name."""
 
+import functools
 import json
 import re
 
@@ -68,6 +69,9 @@ ITEMS = {
         {"type": "tool_search_output", "execution": "server", "call_id": None,
          "tools": [{"type": "web_search"}]}],
     "tools": [{"type": "additional_tools", "role": "developer", "tools": [WEATHER_FLAT]}],
+    "configuration": [
+        {"type": "configuration_update", "reasoning": {"effort": "low"}},
+        {"type": "configuration_update", "reasoning": {"effort": None}, "text": {"format": {"type": "text"}}}],
     "reasoning": [{"type": "reasoning", "summary": [{"type": "summary_text", "text": "hm"}],
                    "content": [{"type": "reasoning_text", "text": "well"}],
                    "encrypted_content": "gAAA"}],
@@ -185,6 +189,16 @@ WRONG = {
                      "input[0].call_id",
                      "Invalid 'input[0].call_id': string too long. Expected a string with maximum "
                      "length 64, but got a string with length 65 instead."),
+    "nothing to change": ({"type": "configuration_update"}, "input[0].reasoning",
+                          "Missing required parameter: 'input[0].reasoning'."),
+    "effort": ({"type": "configuration_update", "reasoning": {"effort": "most"}}, "input[0].reasoning.effort",
+               "Invalid value: 'most'. Supported values are: 'none', 'minimal', 'low', 'medium', 'high', "
+               "'xhigh', and 'max'."),
+    "no format": ({"type": "configuration_update", "text": {}}, "input[0].text.format",
+                  "Missing required parameter: 'input[0].text.format'."),
+    "schema": ({"type": "configuration_update", "text": {"format": {"type": "json_schema", "name": "a"}}},
+               "input[0].text.format.schema",
+               "Missing required parameter: 'input[0].text.format.schema'."),
     "output": ({"type": "function_call_output", "call_id": "c", "output": 5}, "input[0].output",
                "Invalid type for 'input[0].output': expected one of a string or an array of "
                "objects, but got an integer instead."),
@@ -237,3 +251,58 @@ def test_pictures_and_files_reach_the_model(client, upstream):
         {"type": "image_url", "image_url": {"url": "https://example.org/a.png", "detail": "high"}},
         {"type": "text", "text": "[file a.pdf]\nhello"},
         {"type": "file", "file": {"file_url": "https://example.org/a.pdf"}}]
+
+
+# ---- Settings that items change ----
+
+@pytest.fixture
+def configured_context(start_server, upstream, tmp_path):
+    """Clients of a server whose model reads only so many tokens."""
+    def start(tokens):
+        config = tmp_path / "runnel.yaml"
+        config.write_text(json.dumps({"upstreams": [
+            {"name": "main", "url": upstream.url, "context_tokens": tokens}]}))
+        return start_server(upstream_url=None, config=config).sdk()
+    return start
+
+
+def update(**settings):
+    return {"type": "configuration_update", **settings}
+
+
+def user(text):
+    return {"role": "user", "content": text}
+
+
+def test_an_update_counts_until_the_next(client, upstream):
+    """In the request that brings it and in those that continue it, whatever they say themselves."""
+    shape = {"type": "json_schema", "name": "a", "schema": {"type": "object"}, "strict": False}
+    ask = functools.partial(client.responses.create, model="demo", reasoning={"effort": "high"})
+    first = ask(input=[user("a"), update(reasoning={"effort": "low"}), user("b")])
+    second = ask(input=[update(text={"format": shape}), user("c")], previous_response_id=first.id)
+    third = ask(input=[update(reasoning={"effort": None}, text={"format": {"type": "text"}}), user("d")],
+                previous_response_id=second.id)
+    ask(input="e", previous_response_id=third.id)
+    ask(input="f", previous_response_id=second.id)
+    sent = [(chat.get("reasoning_effort"), chat.get("response_format", {}).get("type"))
+            for chat in upstream.chats()]
+    assert sent == [("low", None), ("low", "json_schema"), (None, None), (None, None), ("low", "json_schema")]
+    said = [message["content"] for message in upstream.chats()[1]["messages"] if message["role"] == "user"]
+    assert said == ["a", "b", "c"]
+
+
+def test_an_update_of_a_conversation_counts(client, upstream):
+    conversation = client.conversations.create(items=[update(reasoning={"effort": "minimal"})])
+    assert [item.type for item in client.conversations.items.list(conversation.id)] == ["configuration_update"]
+    client.responses.create(model="demo", input="a", conversation=conversation.id)
+    assert upstream.chats()[0]["reasoning_effort"] == "minimal"
+
+
+def test_an_update_outlives_what_is_left_out(configured_context, upstream):
+    """The beginning of the context does not fit, and has the update."""
+    client = configured_context(1200)
+    client.responses.create(model="demo", truncation="auto", input=[
+        update(reasoning={"effort": "low"}), user("a" * 6000), {"role": "assistant", "content": "b"},
+        user("c")])
+    chat = upstream.chats()[-1]
+    assert chat["reasoning_effort"] == "low" and "aaa" not in json.dumps(chat["messages"])
