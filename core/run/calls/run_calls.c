@@ -129,6 +129,8 @@ struct item *run_new_call_item(struct run *run, struct call *call, enum item_typ
         item->label = mem_strdup(call->use->label);
     if (call_is_clients(call) && call->use->space)
         item->fields = json_build("{s:s}", "namespace", call->use->space);
+    if (call_is_clients(call) && call->use && json_get_bool(call->use->entry, "async", false))
+        item_set_field(item, "async", json_true());
     if (!call_is_clients(call) && *call->approval.id)
         item_set_field(item, "approval_request_id", json_string_nocheck(call->approval.id));
     if (call->recall && *call->recall->grant_id) {

@@ -249,13 +249,17 @@ static json_t *output_of(const struct prompt *prompt, size_t at)
 {
     static const char never[] = "{\"status\":\"incomplete\",\"message\":\"This call has no "
                                 "output: it was not executed.\"}";
-    const char *own =
-        past_own_output(prompt->items[at]->type, json_array_get(prompt->bodies, at));
+    static const char later[] = "{\"status\":\"in_progress\",\"message\":\"The output of "
+                                "this call comes later.\"}";
+    const json_t *body = json_array_get(prompt->bodies, at);
+    const char *own = past_own_output(prompt->items[at]->type, body);
     json_auto_t *given = own ? NULL : client_output(prompt, at);
 
     if (own)
         return json_string_nocheck(own);
-    return given ? chat_content(given) : json_string(never);
+    if (given)
+        return chat_content(given);
+    return json_string(json_get_bool(body, "async", false) ? later : never);
 }
 
 /* In Chat Completions the output of a tool is text, and only a user's message has pictures and files. So

@@ -39,11 +39,20 @@ struct matching {
     json_t *answers; /* {call id: place of its last output, in the chain and the kept input} */
 };
 
+/* Its output may come in a later request. Most bodies do not have the word, and are not parsed. */
+static bool is_async(const struct item_row *row)
+{
+    json_auto_t *body = strstr(row->body, "\"async\"") ? json_parse_own(row->body) : NULL;
+
+    return json_get_bool(body, "async", false);
+}
+
 static void open_call(json_t *calls, const struct item_row *row)
 {
-    bool orphan = id_has_prefix(row->run_id, "run_") || row->status == ITEM_INCOMPLETE;
+    bool may_stay_open =
+        id_has_prefix(row->run_id, "run_") || row->status == ITEM_INCOMPLETE || is_async(row);
 
-    json_set_int(calls, row->call_id, orphan ? -(int)row->type : (int)row->type);
+    json_set_int(calls, row->call_id, may_stay_open ? -(int)row->type : (int)row->type);
 }
 
 static bool is_open(const json_t *calls, const struct item_row *row, enum item_type type)

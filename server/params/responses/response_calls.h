@@ -21,7 +21,8 @@ void response_calls_name(const struct item_row *chain, size_t chain_count,
  *   No tool output found for function call call_X.
  *   No tool call found for custom tool call output with call_id call_X.
  *   The function call call_X was already answered with another output.
- * A call that a run of a thread left open when it ended needs no output. An output that only repeats the one
+ * A call that a run of a thread left open when it ended needs no output, and neither does one of an `async`
+ * tool. An output that only repeats the one
  * before it is released: *input_count becomes smaller, and the rows behind it move up. After an error
  * the rows are in no order; the caller frees as many as before. */
 enum err_code response_calls_match(const struct item_row *chain, size_t chain_count,

@@ -220,6 +220,32 @@ def test_tools_may_come_with_the_input(client, upstream):
     assert kept[0].type == "additional_tools" and kept[0].tools[0].name == "send_mail"
 
 
+def test_the_output_of_an_asynchronous_tool_may_come_later(client, upstream):
+    slow = {**WEATHER_FLAT, "async": True}
+    asks(upstream, (slow["name"], {"location": "Rome"}))
+    first = client.responses.create(model="demo", input="go", tools=[slow])
+    call = first.output[0]
+    assert call.type == "function_call" and call.to_dict()["async"] is True
+    upstream.answer(text="Meanwhile.")
+    second = client.responses.create(model="demo", input="And then?", previous_response_id=first.id, tools=[slow])
+    assert second.output_text == "Meanwhile."
+    assert json.loads(upstream.chats()[-1]["messages"][2]["content"]) == {
+        "status": "in_progress", "message": "The output of this call comes later."}
+    upstream.answer(text="It is warm.")
+    output = {"type": "function_call_output", "call_id": call.call_id, "output": "25 degrees"}
+    third = client.responses.create(model="demo", input=[output], previous_response_id=second.id, tools=[slow])
+    assert third.output_text == "It is warm."
+    messages = upstream.chats()[-1]["messages"]
+    assert [message["role"] for message in messages] == ["user", "assistant", "tool", "user", "assistant"]
+    assert messages[2]["content"] == "25 degrees"
+    # A call of any other tool must be answered at once.
+    asks(upstream, (slow["name"], {"location": "Rome"}))
+    plain = client.responses.create(model="demo", input="go", tools=[WEATHER_FLAT])
+    assert "async" not in plain.output[0].to_dict()
+    with pytest.raises(openai.BadRequestError, match="No tool output found"):
+        client.responses.create(model="demo", input="And then?", previous_response_id=plain.id)
+
+
 def send_mail(form):
     return ({"type": "function", "name": "send_mail"} if form == "responses" else
             {"type": "function", "function": {"name": "send_mail"}})
