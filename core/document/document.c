@@ -20,6 +20,7 @@
 #include "core/base/mem.h"
 #include "core/document/html.h"
 #include "core/document/plain_text.h"
+#include "core/document/text_writer.h"
 
 /* ---- In the child ---- */
 
@@ -59,11 +60,12 @@ static int read_html(void)
     size_t length;
     const char *bytes = map_input(STDIN_FILENO, &length);
     struct buf decoded = {0}, text = {0};
+    struct text_writer writer = {.text = &text};
 
     if (!bytes)
         return CANNOT_READ;
     plain_text_add(&decoded, bytes, length);
-    html_add_text(&text, decoded.data ? decoded.data : "", decoded.length);
+    html_write(&writer, decoded.data ? decoded.data : "", decoded.length);
     return write_all(text.data, text.length) ? READ_ALL : CANNOT_READ;
 }
 

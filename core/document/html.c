@@ -2,24 +2,20 @@
  * html.c -- walks gumbo's tree.
  *
  * The walk follows the parents' links back up and uses no stack: a page of a million nested elements is a tree that
- * deep. The tree is not released, because gumbo does that by recursion, and the child ends anyway.
+ * deep. For the same reason the tree is not released by gumbo, but block by block.
  */
 
 #include "core/document/html.h"
 
-#include <ctype.h>
 #include <gumbo.h>
 #include <stdbool.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
 
 #include "core/base/compiler.h"
-
-/* What is being written. White space is collapsed, so what is due is known only with the next letter. */
-struct writer {
-    struct buf *text;
-    unsigned newlines; /* due before the next letter */
-    bool blank;        /* due, too */
-    unsigned exact;    /* depth of elements whose white space counts */
-};
+#include "core/base/mem.h"
+#include "core/document/text_writer.h"
 
 /* ---- Elements ---- */
 
@@ -58,90 +54,25 @@ static bool is_paragraph(GumboTag tag)
 static bool is_block(GumboTag tag)
 {
     static const GumboTag tags[] = {
-        GUMBO_TAG_DIV,     GUMBO_TAG_SECTION, GUMBO_TAG_ARTICLE, GUMBO_TAG_HEADER,
-        GUMBO_TAG_FOOTER,  GUMBO_TAG_MAIN,    GUMBO_TAG_ASIDE,   GUMBO_TAG_TR,
-        GUMBO_TAG_LI,      GUMBO_TAG_DT,      GUMBO_TAG_DD,      GUMBO_TAG_HR,
-        GUMBO_TAG_CAPTION, GUMBO_TAG_ADDRESS, GUMBO_TAG_FORM,    GUMBO_TAG_FIGCAPTION,
-        GUMBO_TAG_BR,      GUMBO_TAG_FIELDSET};
+        GUMBO_TAG_DIV,    GUMBO_TAG_SECTION,    GUMBO_TAG_ARTICLE, GUMBO_TAG_HEADER,
+        GUMBO_TAG_FOOTER, GUMBO_TAG_MAIN,       GUMBO_TAG_ASIDE,   GUMBO_TAG_TR,
+        GUMBO_TAG_TD,     GUMBO_TAG_TH,         GUMBO_TAG_LI,      GUMBO_TAG_DT,
+        GUMBO_TAG_DD,     GUMBO_TAG_HR,         GUMBO_TAG_CAPTION, GUMBO_TAG_ADDRESS,
+        GUMBO_TAG_FORM,   GUMBO_TAG_FIGCAPTION, GUMBO_TAG_BR,      GUMBO_TAG_FIELDSET};
 
     return is_one_of(tag, tags, COUNT_OF(tags));
 }
 
-/* ---- Writing ---- */
+/* ---- Tables ---- */
 
-static void due_newlines(struct writer *writer, unsigned count)
+/* A table with blocks in its cells is layout: its cells are written as blocks. */
+static bool is_layout(GumboTag tag)
 {
-    if (writer->newlines < count)
-        writer->newlines = count;
-    writer->blank = false;
+    static const GumboTag tags[] = {GUMBO_TAG_TABLE, GUMBO_TAG_PRE, GUMBO_TAG_H1, GUMBO_TAG_H2,
+                                    GUMBO_TAG_H3,    GUMBO_TAG_H4,  GUMBO_TAG_H5, GUMBO_TAG_H6};
+
+    return is_one_of(tag, tags, COUNT_OF(tags));
 }
-
-static void write_due(struct writer *writer)
-{
-    for (; writer->newlines && writer->text->length; writer->newlines--)
-        buf_add_char(writer->text, '\n');
-    writer->newlines = 0;
-    if (writer->blank && writer->text->length)
-        buf_add_char(writer->text, ' ');
-    writer->blank = false;
-}
-
-static void write_mark(struct writer *writer, const char *mark)
-{
-    write_due(writer);
-    buf_add_text(writer->text, mark);
-}
-
-static void write_text(struct writer *writer, const char *text)
-{
-    for (; *text; text++) {
-        if (!writer->exact && isspace((unsigned char)*text)) {
-            writer->blank = writer->newlines == 0;
-            continue;
-        }
-        write_due(writer);
-        buf_add_char(writer->text, *text);
-    }
-}
-
-static void enter(struct writer *writer, const GumboElement *element)
-{
-    GumboTag tag = element->tag;
-
-    if (is_paragraph(tag))
-        due_newlines(writer, 2);
-    else if (is_block(tag))
-        due_newlines(writer, 1);
-    if (tag >= GUMBO_TAG_H1 && tag <= GUMBO_TAG_H6) {
-        static const char marks[] = "###### ";
-
-        write_mark(writer, marks + (GUMBO_TAG_H6 - tag));
-    } else if (tag == GUMBO_TAG_LI) {
-        write_mark(writer, "- ");
-    } else if ((tag == GUMBO_TAG_TD || tag == GUMBO_TAG_TH) && !writer->newlines &&
-               writer->text->length) {
-        write_mark(writer, " | ");
-    } else if (tag == GUMBO_TAG_IMG) {
-        const GumboAttribute *alternative = gumbo_get_attribute(&element->attributes, "alt");
-
-        if (alternative)
-            write_text(writer, alternative->value);
-    } else if (tag == GUMBO_TAG_PRE) {
-        writer->exact++;
-    }
-}
-
-static void leave(struct writer *writer, GumboTag tag)
-{
-    if (tag == GUMBO_TAG_PRE)
-        writer->exact--;
-    if (is_paragraph(tag))
-        due_newlines(writer, 2);
-    else if (is_block(tag))
-        due_newlines(writer, 1);
-}
-
-/* ---- The walk ---- */
 
 static const GumboVector *children_of(const GumboNode *node)
 {
@@ -152,11 +83,121 @@ static const GumboVector *children_of(const GumboNode *node)
     return NULL;
 }
 
+/* The node after `node` and what is in it, within `top`. NULL at the end. */
+static const GumboNode *next_beside(const GumboNode *node, const GumboNode *top)
+{
+    for (; node != top; node = node->parent) {
+        const GumboVector *siblings = children_of(node->parent);
+        size_t next = node->index_within_parent + 1;
+
+        if (next < siblings->length)
+            return siblings->data[next];
+    }
+    return NULL;
+}
+
+/* Looks no further than the first block. So tables inside of tables are not looked through again and again. */
+static bool has_data(const GumboNode *table)
+{
+    const GumboNode *node = table;
+
+    do {
+        const GumboVector *children = children_of(node);
+
+        node = children && children->length ? children->data[0] : next_beside(node, table);
+    } while (node && !(node->type == GUMBO_NODE_ELEMENT && is_layout(node->v.element.tag)));
+    return !node;
+}
+
+/* ---- Writing ---- */
+
+/* Empty cells beside the first one. Browsers, too, believe no more than 1,000. */
+static size_t span_of(const GumboElement *cell)
+{
+    const GumboAttribute *span = gumbo_get_attribute(&cell->attributes, "colspan");
+    long columns = span ? strtol(span->value, NULL, 10) : 1;
+
+    return columns < 1 || columns > 1000 ? 1 : (size_t)columns;
+}
+
+/* Enters a part of a table that has data. */
+static void enter_table(struct text_writer *writer, const GumboNode *node)
+{
+    GumboTag tag = node->v.element.tag;
+
+    if (tag == GUMBO_TAG_TABLE)
+        text_writer_table(writer);
+    else if (tag == GUMBO_TAG_TR)
+        text_writer_row(writer);
+    else if (tag == GUMBO_TAG_TD || tag == GUMBO_TAG_TH)
+        text_writer_cells(writer, 1);
+}
+
+static bool is_list(GumboTag tag)
+{
+    return tag == GUMBO_TAG_UL || tag == GUMBO_TAG_OL;
+}
+
+/* A list inside of a list is no paragraph of its own. */
+static void break_around(struct text_writer *writer, GumboTag tag)
+{
+    if (is_paragraph(tag) && !(is_list(tag) && writer->lists))
+        text_writer_break(writer, 2);
+    else if (is_paragraph(tag) || is_block(tag))
+        text_writer_break(writer, 1);
+}
+
+static void write_text(struct text_writer *writer, const char *text)
+{
+    text_writer_add(writer, text, strlen(text));
+}
+
+static void enter(struct text_writer *writer, const GumboNode *node)
+{
+    const GumboElement *element = &node->v.element;
+    GumboTag tag = element->tag;
+
+    break_around(writer, tag);
+    writer->lists += is_list(tag);
+    if (writer->tables || (tag == GUMBO_TAG_TABLE && has_data(node)))
+        enter_table(writer, node);
+    if (tag >= GUMBO_TAG_H1 && tag <= GUMBO_TAG_H6) {
+        text_writer_heading(writer, tag - GUMBO_TAG_H1 + 1);
+    } else if (tag == GUMBO_TAG_LI) {
+        text_writer_item(writer, writer->lists);
+    } else if (tag == GUMBO_TAG_IMG) {
+        const GumboAttribute *alternative = gumbo_get_attribute(&element->attributes, "alt");
+
+        if (alternative)
+            write_text(writer, alternative->value);
+    } else if (tag == GUMBO_TAG_PRE) {
+        writer->exact++;
+    }
+}
+
+static void leave(struct text_writer *writer, const GumboElement *element)
+{
+    GumboTag tag = element->tag;
+
+    if (tag == GUMBO_TAG_PRE)
+        writer->exact--;
+    writer->lists -= is_list(tag);
+    break_around(writer, tag);
+    if (!writer->tables)
+        return;
+    if (tag == GUMBO_TAG_TABLE)
+        text_writer_table_end(writer);
+    else if (tag == GUMBO_TAG_TD || tag == GUMBO_TAG_TH)
+        text_writer_cells(writer, span_of(element) - 1);
+}
+
+/* ---- The walk ---- */
+
 /* Visits one node; its children come next. */
-static void visit(struct writer *writer, const GumboNode *node)
+static void visit(struct text_writer *writer, const GumboNode *node)
 {
     if (node->type == GUMBO_NODE_ELEMENT && !is_left_out(node->v.element.tag))
-        enter(writer, &node->v.element);
+        enter(writer, node);
     else if (node->type == GUMBO_NODE_TEXT || node->type == GUMBO_NODE_CDATA ||
              node->type == GUMBO_NODE_WHITESPACE)
         write_text(writer, node->v.text.text);
@@ -164,34 +205,83 @@ static void visit(struct writer *writer, const GumboNode *node)
 
 /* The node after `node` in the order of the page, when its children are done: the next sibling, or that of
  * a parent. NULL at the end. */
-static const GumboNode *after(struct writer *writer, const GumboNode *node)
+static const GumboNode *after(struct text_writer *writer, const GumboNode *node)
 {
     for (; node->parent; node = node->parent) {
         const GumboVector *siblings = children_of(node->parent);
         size_t next = node->index_within_parent + 1;
 
         if (node->type == GUMBO_NODE_ELEMENT && !is_left_out(node->v.element.tag))
-            leave(writer, node->v.element.tag);
+            leave(writer, &node->v.element);
         if (next < siblings->length)
             return siblings->data[next];
     }
     return NULL;
 }
 
-void html_add_text(struct buf *text, const char *html, size_t length)
+/* ---- Memory ---- */
+
+/* What gumbo allocates, in a list. Its own way to release a tree is a recursion as deep as the tree. */
+struct block {
+    struct block *next, **place;
+    max_align_t bytes[];
+};
+
+static void *allocate(void *list, size_t size)
+{
+    struct block **first = list;
+    struct block *block = mem_zeroed(1, sizeof(*block) + size);
+
+    block->next = *first;
+    block->place = first;
+    if (block->next)
+        block->next->place = &block->next;
+    *first = block;
+    return block->bytes;
+}
+
+static void release(void *list, void *bytes)
+{
+    struct block *block;
+
+    (void)list;
+    if (!bytes)
+        return;
+    block = CONTAINER_OF(bytes, struct block, bytes);
+    *block->place = block->next;
+    if (block->next)
+        block->next->place = block->place;
+    free(block);
+}
+
+static void release_all(struct block *block)
+{
+    while (block) {
+        struct block *next = block->next;
+
+        free(block);
+        block = next;
+    }
+}
+
+void html_write(struct text_writer *writer, const char *html, size_t length)
 {
     GumboOptions options = kGumboDefaultOptions;
-    struct writer writer = {.text = text};
+    struct block *blocks = NULL;
     GumboOutput *output;
     const GumboNode *node;
 
     options.max_errors = 0;
+    options.allocator = allocate;
+    options.deallocator = release;
+    options.userdata = &blocks;
     output = gumbo_parse_with_options(&options, html, length);
     node = output ? output->document : NULL;
-    while (node && text->length <= HTML_TEXT_MAX) {
+    while (node && !text_writer_is_full(writer)) {
         const GumboVector *children = children_of(node);
 
-        visit(&writer, node);
-        node = children && children->length ? children->data[0] : after(&writer, node);
+        visit(writer, node);
+        node = children && children->length ? children->data[0] : after(writer, node);
     }
+    release_all(blocks);
 }

@@ -3,19 +3,17 @@
 
 #include <stddef.h>
 
-#include "core/base/buf.h"
+#include "core/document/text_writer.h"
 
 /*
  * html.h -- an HTML page as text that a model reads well.
  *
- * Headings become lines that begin with "#", items of lists begin with "- ", cells of a row are divided by " | ",
- * and blocks by empty lines. Scripts, styles, navigation, forms' controls and comments are left out. Pictures
- * are their alternative text. For compute children: the parser is a library that reads hostile bytes.
+ * Headings, items of lists and tables become what document.h says. Scripts, styles, navigation, forms' controls and
+ * comments are left out. Pictures are their alternative text. For compute children: the parser is a library that
+ * reads hostile bytes.
  */
 
-/* Adds the text of a page in UTF-8. Gives up beyond HTML_TEXT_MAX bytes of text. */
-#define HTML_TEXT_MAX ((size_t)64 << 20)
-
-void html_add_text(struct buf *text, const char *html, size_t length);
+/* Writes the text of a page in UTF-8. Stops when the writer is full. */
+void html_write(struct text_writer *writer, const char *html, size_t length);
 
 #endif
