@@ -52,6 +52,8 @@ need_build() {
     need nettle-dev library nettle
     need libpcre2-dev library libpcre2-8
     need libgumbo-dev library gumbo
+    need libarchive-dev library libarchive
+    need libxml2-dev library libxml-2.0
     need poppler-utils have pdftotext
     need libseccomp-dev library libseccomp
     need libsodium-dev library libsodium
@@ -62,6 +64,8 @@ need_build() {
 need_test() {
     need git have git
     need "clang libclang-rt-dev" fuzzer_runtime
+    need unrtf have unrtf
+    need antiword have antiword
     need clang-tidy have clang-tidy
     need libcmocka-dev library cmocka
     need "python3 python3-venv" python_venv
