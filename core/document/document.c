@@ -3,9 +3,6 @@
  *
  * The child is taken as hostile: its output is made valid text, its size is bounded by compute_run(), and its
  * exit status only chooses a sentence.
- *
- * PDF is not read by a library. The good ones are under the GPL or the AGPL, and this program would be,
- * too. pdftotext is a program of its own. The child confines itself and then becomes pdftotext.
  */
 
 #include "core/document/document.h"
@@ -18,72 +15,36 @@
 #include <unistd.h>
 
 #include "core/base/mem.h"
-#include "core/document/html.h"
 #include "core/document/plain_text.h"
-#include "core/document/text_writer.h"
-
-/* ---- In the child ---- */
-
-/* Exit statuses of the tasks. */
-enum { READ_ALL = 0, CANNOT_READ = 1, NO_PROGRAM = 127 };
-
-/* The input is a file of a known size, so that it is mapped and not copied. */
-static const char *map_input(int fd, size_t *ret_length)
-{
-    struct stat file;
-    void *bytes;
-
-    if (fstat(fd, &file) != 0)
-        return NULL;
-    *ret_length = (size_t)file.st_size;
-    if (!file.st_size)
-        return "";
-    bytes = mmap(NULL, (size_t)file.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
-    return bytes == MAP_FAILED ? NULL : bytes;
-}
-
-static bool write_all(const char *bytes, size_t length)
-{
-    while (length) {
-        ssize_t written = write(STDOUT_FILENO, bytes, length);
-
-        if (written < 0)
-            return false;
-        bytes += written;
-        length -= (size_t)written;
-    }
-    return true;
-}
-
-static int read_html(void)
-{
-    size_t length;
-    const char *bytes = map_input(STDIN_FILENO, &length);
-    struct buf decoded = {0}, text = {0};
-    struct text_writer writer = {.text = &text};
-
-    if (!bytes)
-        return CANNOT_READ;
-    plain_text_add(&decoded, bytes, length);
-    html_write(&writer, decoded.data ? decoded.data : "", decoded.length);
-    return write_all(text.data, text.length) ? READ_ALL : CANNOT_READ;
-}
-
-static int read_pdf(void)
-{
-    static const char *const arguments[] = {"pdftotext", "-q", "-enc", "UTF-8", "-", "-", NULL};
-    static char *const environment[] = {NULL};
-
-    execve("/usr/bin/pdftotext", (char *const *)(uintptr_t)arguments, environment);
-    return errno == ENOENT ? NO_PROGRAM : CANNOT_READ;
-}
+#include "core/document/reading.h"
+#include "core/document/tasks.h"
 
 const struct compute_task document_tasks[DOCUMENT_TASKS] = {
-    [DOCUMENT_TASK_HTML] = {"html", CONFINE_COMPUTE, read_html},
-    [DOCUMENT_TASK_PDF] = {"pdf", CONFINE_PROGRAM, read_pdf},
+    [DOCUMENT_TASK_HTML] = {"html", CONFINE_COMPUTE, task_html},
+    [DOCUMENT_TASK_PDF] = {"pdf", CONFINE_PROGRAM, task_pdf},
+    [DOCUMENT_TASK_CSV] = {"csv", CONFINE_COMPUTE, task_csv},
+    [DOCUMENT_TASK_XML] = {"xml", CONFINE_COMPUTE, task_xml},
+    [DOCUMENT_TASK_OFFICE] = {"office", CONFINE_COMPUTE, task_office},
+    [DOCUMENT_TASK_RTF] = {"rtf", CONFINE_PROGRAM, task_rtf},
+    [DOCUMENT_TASK_DOC] = {"doc", CONFINE_PROGRAM, task_doc},
 };
 
-/* ---- In the server ---- */
+/* The types that children read. */
+static const struct reader {
+    size_t task;
+    const char *name;
+    const char *package; /* that has its reader */
+    bool is_text_too;    /* what its reader does not take is read as it is */
+} readers[DOCUMENT_TYPES] = {
+    [DOCUMENT_CSV] = {DOCUMENT_TASK_CSV, "a table", "", true},
+    [DOCUMENT_HTML] = {DOCUMENT_TASK_HTML, "an HTML page", "", false},
+    [DOCUMENT_XML] = {DOCUMENT_TASK_XML, "XML", "libxml2", true},
+    [DOCUMENT_PDF] = {DOCUMENT_TASK_PDF, "a PDF file", "poppler-utils", false},
+    [DOCUMENT_RTF] = {DOCUMENT_TASK_RTF, "an RTF file", "unrtf", false},
+    [DOCUMENT_OFFICE] = {DOCUMENT_TASK_OFFICE, "an Office file or a book",
+                         "libarchive13 and libxml2", false},
+    [DOCUMENT_DOC] = {DOCUMENT_TASK_DOC, "an old Word document", "antiword", false},
+};
 
 void document_clear(struct document *document)
 {
@@ -91,37 +52,63 @@ void document_clear(struct document *document)
     document->pages = 0;
 }
 
-static enum err_code unsupported(struct err *err, const char *sentence)
-{
-    return err_refuse(err, ERR_INVALID, REASON_UNSUPPORTED, NULL, "%s", sentence);
-}
-
 static enum err_code broken(struct err *err, const char *sentence)
 {
     return err_refuse(err, ERR_INVALID, REASON_BAD_VALUE, NULL, "%s", sentence);
 }
 
+static enum err_code too_large(struct err *err, const char *what)
+{
+    return err_refuse(err, ERR_TOO_LARGE, REASON_BAD_VALUE, NULL,
+                      "The file could not be parsed because it is too large: %s.", what);
+}
+
+/* The reader has looked at the file and ended by itself. */
+static enum err_code refused(const struct reader *reader, int status, const char *bytes,
+                             size_t length, struct err *err)
+{
+    switch (status) {
+    case COMPUTE_NOT_CONFINED:
+        return err_refuse(err, ERR_INVALID, REASON_UNSUPPORTED, NULL,
+                          "It is %s, and this machine cannot confine its reader.",
+                          reader->name);
+    case READING_NO_READER:
+        return err_refuse(
+            err, ERR_INVALID, REASON_UNSUPPORTED, NULL,
+            "It is %s, and this server has no reader for it: %s is not installed.",
+            reader->name, reader->package);
+    case READING_NO_DOCUMENT:
+        return err_refuse(err, ERR_INVALID, REASON_UNSUPPORTED, NULL, "It is %s.",
+                          document_type_guess(bytes, length));
+    case READING_INCOMPLETE:
+        return broken(err, "The file is damaged: a part that it needs is missing.");
+    case READING_ENCRYPTED: return broken(err, "The file is encrypted.");
+    case READING_TOO_LARGE:
+        return too_large(err, "it has more than 10,000 parts, or too much when it is unpacked");
+    default:
+        if (reader == &readers[DOCUMENT_PDF] && memmem(bytes, length, "/Encrypt", 8))
+            return broken(err, "The file is encrypted.");
+        return broken(err, "The file is damaged.");
+    }
+}
+
 /* Why a child did not read the document. */
-static enum err_code unread(enum document_type type, const struct compute_end *end,
+static enum err_code unread(const struct reader *reader, const struct compute_end *end,
                             const char *bytes, size_t length, struct err *err)
 {
-    if (end->why == COMPUTE_LATE || (end->why == COMPUTE_KILLED && end->status == SIGXCPU))
-        return broken(err, "Reading the file takes too long.");
-    if (end->why == COMPUTE_BUSY)
+    switch (end->why) {
+    case COMPUTE_LATE: return broken(err, "Reading the file takes too long.");
+    case COMPUTE_BUSY:
         return err_set(err, ERR_LIMIT, "Too many files are being read. Try again later.");
-    if (end->why == COMPUTE_LOST)
-        return err_set(err, ERR_INTERNAL, "the child that read a file was lost");
-    if (end->why == COMPUTE_EXITED && end->status == COMPUTE_NOT_CONFINED)
-        return unsupported(err,
-                           "The file type you uploaded is not supported: this machine cannot "
-                           "confine its reader.");
-    if (end->why == COMPUTE_EXITED && end->status == NO_PROGRAM)
-        return unsupported(err,
-                           "The file type you uploaded is not supported: this server has no "
-                           "reader for PDF files.");
-    if (type == DOCUMENT_PDF && memmem(bytes, length, "/Encrypt", 8))
-        return broken(err, "The file is encrypted.");
-    return broken(err, "The file is damaged.");
+    case COMPUTE_LOST: return err_set(err, ERR_INTERNAL, "the child that read a file was lost");
+    case COMPUTE_KILLED:
+        if (end->status == SIGXCPU || end->status == SIGKILL)
+            return broken(err, "Reading the file takes too long.");
+        /* mem.h ends a process that gets no memory. */
+        return end->status == SIGABRT ? too_large(err, "reading it takes too much memory")
+                                      : broken(err, "The file is damaged.");
+    default: return refused(reader, end->status, bytes, length, err);
+    }
 }
 
 /* Each page ends with a form feed; one between pages is enough. */
@@ -135,31 +122,106 @@ static void count_pages(struct document *document)
         text->data[--text->length] = '\0';
 }
 
-static enum err_code read_in_child(int fd, enum document_type type, const char *bytes,
-                                   size_t length, struct document *document, struct err *err)
+/* A file without a name. -1: errno says why. */
+static int file_of(const char *bytes, size_t length)
+{
+    int fd = memfd_create("document", MFD_CLOEXEC);
+
+    while (fd >= 0 && length) {
+        ssize_t written = write(fd, bytes, length);
+
+        if (written < 0 && errno != EINTR) {
+            close(fd);
+            return -1;
+        }
+        bytes += written > 0 ? written : 0;
+        length -= written > 0 ? (size_t)written : 0;
+    }
+    return fd;
+}
+
+static enum err_code run_task(int fd, size_t task, struct buf *output, struct compute_end *end,
+                              struct err *err)
 {
     struct compute_plan plan = {
-        .task = type == DOCUMENT_PDF ? DOCUMENT_TASK_PDF : DOCUMENT_TASK_HTML,
+        .task = task,
         .input = fd,
         .output_max = DOCUMENT_TEXT_MAX,
         .wall_ms = DOCUMENT_WALL_MS,
     };
+    enum err_code rc = compute_run(&plan, output, end, err);
+
+    return rc == ERR_TOO_LARGE ? too_large(err, "its text has more than 64 MiB") : rc;
+}
+
+static bool is_read(const struct compute_end *end)
+{
+    return end->why == COMPUTE_EXITED && end->status == READING_DONE;
+}
+
+/* The same, on a copy of the bytes. */
+static enum err_code run_on_copy(const char *bytes, size_t length, size_t task,
+                                 struct buf *output, struct compute_end *end, struct err *err)
+{
+    int fd = file_of(bytes, length);
+    enum err_code rc;
+
+    if (fd < 0)
+        return err_set(err, ERR_INTERNAL, "cannot copy a file: %s", strerror(errno));
+    rc = run_task(fd, task, output, end, err);
+    close(fd);
+    return rc;
+}
+
+/* unrtf makes HTML of RTF, and that is read like any other. */
+static enum err_code read_rtf(int fd, struct buf *output, struct compute_end *end,
+                              struct err *err)
+{
+    AUTO_BUF html = {0};
+    enum err_code rc = run_task(fd, DOCUMENT_TASK_RTF, &html, end, err);
+
+    if (rc || !is_read(end))
+        return rc;
+    return run_on_copy(html.data ? html.data : "", html.length, DOCUMENT_TASK_HTML, output, end,
+                       err);
+}
+
+static enum err_code read_in_child(int fd, enum document_type type, const char *bytes,
+                                   size_t length, struct document *document, struct err *err)
+{
+    const struct reader *reader = &readers[type];
     AUTO_BUF output = {0};
     struct compute_end end;
-    enum err_code rc = compute_run(&plan, &output, &end, err);
+    enum err_code rc;
 
-    if (rc == ERR_TOO_LARGE)
-        return err_set(err, rc, "The text of the file has more than %zu MiB.",
-                       DOCUMENT_TEXT_MAX >> 20);
+    if (type == DOCUMENT_RTF)
+        rc = read_rtf(fd, &output, &end, err);
+    else if (type == DOCUMENT_DOC)
+        rc = run_on_copy(bytes, length, reader->task, &output, &end, err);
+    else
+        rc = run_task(fd, reader->task, &output, &end, err);
     if (rc)
         return rc;
-    if (end.why != COMPUTE_EXITED || end.status != READ_ALL)
-        return unread(type, &end, bytes, length, err);
-    plain_text_add_pages(&document->text, output.data ? output.data : "", output.length);
-    if (type == DOCUMENT_PDF)
-        count_pages(document);
-    return document->pages > DOCUMENT_PAGES_MAX ? broken(err, "The file has too many pages.")
-                                                : ERR_OK;
+    if (is_read(&end))
+        plain_text_add_pages(&document->text, output.data ? output.data : "", output.length);
+    else if (reader->is_text_too && end.why == COMPUTE_EXITED)
+        plain_text_add(&document->text, bytes, length);
+    else
+        return unread(reader, &end, bytes, length, err);
+    count_pages(document);
+    return document->pages > DOCUMENT_PAGES_MAX
+               ? too_large(err, "it has more than 10,000 pages")
+               : ERR_OK;
+}
+
+/* A document that its author has filled with something must not pass for an empty one. */
+static enum err_code check_text(const struct document *document, enum document_type type,
+                                struct err *err)
+{
+    if (document->text.length || type == DOCUMENT_TEXT || readers[type].is_text_too)
+        return ERR_OK;
+    return broken(err, type == DOCUMENT_PDF ? "No text was found; it looks scanned."
+                                            : "No text was found.");
 }
 
 static enum err_code read_bytes(int fd, const char *bytes, size_t length, const char *filename,
@@ -169,17 +231,34 @@ static enum err_code read_bytes(int fd, const char *bytes, size_t length, const 
     enum err_code rc = ERR_OK;
 
     if (type == DOCUMENT_UNKNOWN)
-        return unsupported(err, "The file type you uploaded is not supported.");
+        return err_refuse(err, ERR_INVALID, REASON_UNSUPPORTED, NULL, "It is %s.",
+                          document_type_guess(bytes, length));
+    if (type == DOCUMENT_LOCKED)
+        return broken(err, "The file is encrypted.");
     if (type != DOCUMENT_TEXT)
         rc = read_in_child(fd, type, bytes, length, document, err);
     else if (length > DOCUMENT_TEXT_MAX)
-        rc = err_set(err, ERR_TOO_LARGE, "The text of the file has more than %zu MiB.",
-                     DOCUMENT_TEXT_MAX >> 20);
+        rc = too_large(err, "its text has more than 64 MiB");
     else
         plain_text_add(&document->text, bytes, length);
-    if (!rc && !document->text.length && type == DOCUMENT_PDF)
-        rc = broken(err, "No text was found in the file; it looks scanned.");
-    return rc;
+    return rc ? rc : check_text(document, type, err);
+}
+
+/* ---- All of it ---- */
+
+/* The file is mapped and not copied. */
+static const char *map_file(int fd, size_t *ret_length)
+{
+    struct stat file;
+    void *bytes;
+
+    if (lseek(fd, 0, SEEK_SET) != 0 || fstat(fd, &file) != 0)
+        return NULL;
+    *ret_length = (size_t)file.st_size;
+    if (!file.st_size)
+        return "";
+    bytes = mmap(NULL, (size_t)file.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
+    return bytes == MAP_FAILED ? NULL : bytes;
 }
 
 enum err_code document_read(int fd, const char *filename, struct document *ret_document,
@@ -187,7 +266,7 @@ enum err_code document_read(int fd, const char *filename, struct document *ret_d
 {
     struct document document = {0};
     size_t length = 0;
-    const char *bytes = lseek(fd, 0, SEEK_SET) == 0 ? map_input(fd, &length) : NULL;
+    const char *bytes = map_file(fd, &length);
     enum err_code rc;
 
     if (!bytes)

@@ -15,11 +15,32 @@
  * Plain text is decoded here, by code that does nothing but count and copy. Every other type is read in a compute child
  * (core/sandbox), because its parser is a large library or program:
  *
- *   text, Markdown, code, CSV, JSON   here               plain_text.h
- *   HTML                              gumbo, in a child   html.h
- *   PDF                               pdftotext, in a child; the program must be installed
+ *   text, Markdown, code, JSON, YAML           here                 plain_text.h
+ *   CSV, TSV                                   in a child           csv.h
+ *   HTML, XHTML                                gumbo, in a child    html.h
+ *   XML                                        libxml2, in a child  office/xml_text.h
+ *   DOCX, PPTX, XLSX, ODT, ODS, ODP, EPUB      libarchive, libxml2  office/office.h
+ *   PDF, RTF, DOC                              pdftotext, unrtf, antiword, as far as they are installed
  *
- * Headings are lines that begin with "#", as in Markdown. Other structure is left as it is.
+ * Whatever the type is, the text has one form, so that what cuts it into passages needs to know nothing of types:
+ *
+ *   a page      ends where a form feed stands. Pages are those of a PDF, and slides; other types have none.
+ *               Inside of a page there is no form feed
+ *   a heading   is a line that begins with one to six "#" and a blank, as in Markdown
+ *   a list      has "- " before each item, behind two blanks for each level
+ *   a table     is a Markdown table, and nothing else begins a line with "| ":
+ *
+ *                   | name | price |
+ *                   | --- | --- |
+ *                   | tea | 3 |
+ *
+ *               Its first row is its header, whatever the file calls it. A row is one line and begins with "| ". The
+ *               second line is made of "| ---", as often as the header has cells, and " |". An empty line ends
+ *               the table. A bar inside of a cell is "\|", and a new line is a blank. A row may have fewer
+ *               cells than the header, or more. So a table that is cut can repeat its first two lines
+ *   a block     otherwise: lines of text, and an empty line behind them
+ *
+ * Plain text, Markdown, code, JSON and YAML are left as they are: they may look like any of this, or not.
  */
 
 /* Limits of one document. */
@@ -28,7 +49,16 @@
 #define DOCUMENT_WALL_MS   60000
 
 /* What children can do; the caller hands it to compute_start(). */
-enum { DOCUMENT_TASK_HTML, DOCUMENT_TASK_PDF, DOCUMENT_TASKS };
+enum {
+    DOCUMENT_TASK_HTML,
+    DOCUMENT_TASK_PDF,
+    DOCUMENT_TASK_CSV,
+    DOCUMENT_TASK_XML,
+    DOCUMENT_TASK_OFFICE,
+    DOCUMENT_TASK_RTF,
+    DOCUMENT_TASK_DOC,
+    DOCUMENT_TASKS
+};
 extern const struct compute_task document_tasks[DOCUMENT_TASKS];
 
 /* The text of a document: valid UTF-8 without control characters other than newline and tab. A form feed stands between
@@ -43,9 +73,12 @@ void document_clear(struct document *document);
 /* Reads a document from a file, which is borrowed; its offset is moved. `filename` may be NULL: it only helps to
  * find the type. Blocks for up to DOCUMENT_WALL_MS: for workers, never for loops.
  *
- * ERR_INVALID with REASON_UNSUPPORTED: no type that is read here, or its reader is not installed. ERR_INVALID
- * with REASON_BAD_VALUE: the type is known, and the bytes are broken, encrypted, or have no text. ERR_TOO_LARGE: the text has more than
- * DOCUMENT_TEXT_MAX bytes. ERR_INTERNAL: no child could be confined here. Each has one sentence. */
+ * ERR_INVALID with REASON_UNSUPPORTED: no type that is read here, or its reader is not installed. Each API has a first
+ * sentence of its own for that, so the text is the second one: "It is a PNG picture."
+ * ERR_INVALID with REASON_BAD_VALUE: the type is known, and the bytes are broken, encrypted, or have no text. Plain
+ * text, XML and CSV may be empty.
+ * ERR_TOO_LARGE: more text, pages or parts than a limit allows, or more memory than a child has.
+ * ERR_LIMIT: too many files at once. ERR_INTERNAL: no child could be started. Each has one sentence. */
 enum err_code document_read(int fd, const char *filename, struct document *ret_document,
                             struct err *err) MUST_CHECK;
 

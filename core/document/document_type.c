@@ -2,7 +2,7 @@
  * document_type.c -- signatures first, then what text looks like.
  *
  * Text has no signature. Bytes count as text when hardly any of them are control characters, which no
- * encoding of text uses: at most one in fifty. A NUL means UTF-16, if a byte order mark says so, else no text.
+ * encoding of text uses: at most one in fifty. So UTF-16 needs a byte order mark, because half of its bytes may be NULs.
  */
 
 #include "core/document/document_type.h"
@@ -44,33 +44,71 @@ static bool looks_like_text(const char *bytes, size_t length)
     for (size_t i = 0; i < length; i++) {
         unsigned char byte = (unsigned char)bytes[i];
 
-        if (byte == 0)
-            return false;
-        controls += (byte < 0x20 && !strchr("\t\n\v\f\r\x1B", byte)) || byte == 0x7F;
+        controls += !byte || (byte < 0x20 && !strchr("\t\n\v\f\r\x1B", byte)) || byte == 0x7F;
     }
     return controls * CONTROLS_ONE_IN <= length;
 }
 
-/* The first tag, behind a byte order mark and white space. */
+/* Without a byte order mark and white space. */
+static void skip_blanks(const char **bytes, size_t *length)
+{
+    if (*length >= 3 && memcmp(*bytes, "\xEF\xBB\xBF", 3) == 0) {
+        *bytes += 3;
+        *length -= 3;
+    }
+    while (*length && strchr(" \t\r\n", **bytes)) {
+        ++*bytes;
+        --*length;
+    }
+}
+
+static bool begins_with(const char *bytes, size_t length, const char *begin)
+{
+    size_t size = strlen(begin);
+
+    return length >= size && strncasecmp(bytes, begin, size) == 0;
+}
+
+/* The first tag, behind the declaration that makes it XHTML. */
 static bool looks_like_html(const char *bytes, size_t length)
 {
     static const char *const begins[] = {"<!doctype html", "<html", "<head", "<body"};
 
-    if (length >= 3 && memcmp(bytes, "\xEF\xBB\xBF", 3) == 0) {
-        bytes += 3;
-        length -= 3;
-    }
-    while (length && strchr(" \t\r\n", *bytes)) {
-        bytes++;
-        length--;
+    skip_blanks(&bytes, &length);
+    if (begins_with(bytes, length, "<?xml")) {
+        const char *end = memmem(bytes, length, "?>", 2);
+
+        length -= end ? (size_t)(end + 2 - bytes) : length;
+        bytes = end ? end + 2 : bytes;
+        skip_blanks(&bytes, &length);
     }
     for (size_t i = 0; i < COUNT_OF(begins); i++) {
-        size_t size = strlen(begins[i]);
-
-        if (length >= size && strncasecmp(bytes, begins[i], size) == 0)
+        if (begins_with(bytes, length, begins[i]))
             return true;
     }
     return false;
+}
+
+static bool looks_like_xml(const char *bytes, size_t length)
+{
+    static const char utf16[] = "<\0?\0x\0m\0l", big_utf16[] = "\0<\0?\0x\0m";
+
+    if (has_utf16_mark(bytes, length))
+        return length > 12 && (memcmp(bytes + 2, utf16, sizeof(utf16) - 1) == 0 ||
+                               memcmp(bytes + 2, big_utf16, sizeof(big_utf16) - 1) == 0);
+    skip_blanks(&bytes, &length);
+    return begins_with(bytes, length, "<?xml");
+}
+
+/* An old container of Microsoft's: names of its streams are UTF-16. */
+static enum document_type type_of_ole(const char *bytes, size_t length)
+{
+    static const char word[] = "W\0o\0r\0d\0D\0o\0c\0u\0m\0e\0n\0t";
+    static const char locked[] = "E\0n\0c\0r\0y\0p\0t\0e\0d\0P\0a\0c\0k\0a\0g\0e";
+
+    if (memmem(bytes, length, locked, sizeof(locked)))
+        return DOCUMENT_LOCKED;
+    return memmem(bytes, length, word, sizeof(word)) ? DOCUMENT_DOC : DOCUMENT_UNKNOWN;
 }
 
 /* At the very beginning, or at the beginning of a line. Bytes before it are allowed by PDF's own readers. */
@@ -82,17 +120,64 @@ static bool has_pdf_mark(const char *bytes, size_t length)
            (mark == bytes || strchr("\r\n", mark[-1]) || (mark[-1] & 0x80) || !mark[-1]);
 }
 
+/* clang-format off */
+#define BYTES(text) text, sizeof(text) - 1
+static const struct {
+    const char *bytes;
+    size_t length;
+    const char *what;
+} signatures[] = {
+    {BYTES("\x89PNG\r\n"),                   "a PNG picture"},
+    {BYTES("\xFF\xD8\xFF"),                   "a JPEG picture"},
+    {BYTES("GIF8"),                          "a GIF picture"},
+    {BYTES("RIFF"),                          "a WebP picture, a sound or a film"},
+    {BYTES("PK"),                            "a ZIP archive that is no document"},
+    {BYTES("\x1F\x8B"),                      "a gzip archive"},
+    {BYTES("7z\xBC\xAF\x27\x1C"),            "a 7z archive"},
+    {BYTES("Rar!"),                          "a RAR archive"},
+    {BYTES("BZh"),                           "a bzip2 archive"},
+    {BYTES("\xFD" "7zXZ"),                   "an xz archive"},
+    {BYTES("\xD0\xCF\x11\xE0\xA1\xB1\x1A\xE1"), "an old Office file that is no Word document"},
+    {BYTES("\x7F" "ELF"),                    "a program"},
+    {BYTES("MZ"),                            "a program"},
+    {BYTES("ID3"),                           "a sound"},
+};
+/* clang-format on */
+
+const char *document_type_guess(const char *bytes, size_t length)
+{
+    for (size_t i = 0; i < COUNT_OF(signatures); i++) {
+        if (length >= signatures[i].length &&
+            memcmp(bytes, signatures[i].bytes, signatures[i].length) == 0)
+            return signatures[i].what;
+    }
+    return "no text in any encoding";
+}
+
+static enum document_type type_of_text(const char *bytes, size_t length, const char *filename)
+{
+    static const char *const html[] = {"html", "htm", "xhtml"};
+    static const char *const csv[] = {"csv", "tsv", "tab"};
+
+    if (looks_like_html(bytes, length) || has_ending(filename, html, COUNT_OF(html)))
+        return DOCUMENT_HTML;
+    if (looks_like_xml(bytes, length))
+        return DOCUMENT_XML;
+    return has_ending(filename, csv, COUNT_OF(csv)) ? DOCUMENT_CSV : DOCUMENT_TEXT;
+}
+
 enum document_type document_type_of(const char *bytes, size_t length, const char *filename)
 {
-    static const char *const html_endings[] = {"html", "htm", "xhtml"};
-    size_t head = length < PDF_MARK_WITHIN ? length : PDF_MARK_WITHIN;
-
-    if (has_pdf_mark(bytes, head))
+    if (has_pdf_mark(bytes, length < PDF_MARK_WITHIN ? length : PDF_MARK_WITHIN))
         return DOCUMENT_PDF;
+    if (begins_with(bytes, length, "{\\rtf"))
+        return DOCUMENT_RTF;
+    if (length > 4 &&
+        (memcmp(bytes, "PK\x03\x04", 4) == 0 || memcmp(bytes, "PK\x05\x06", 4) == 0))
+        return DOCUMENT_OFFICE;
+    if (length > 8 && memcmp(bytes, "\xD0\xCF\x11\xE0\xA1\xB1\x1A\xE1", 8) == 0)
+        return type_of_ole(bytes, length);
     if (!looks_like_text(bytes, length < DOCUMENT_TYPE_BYTES ? length : DOCUMENT_TYPE_BYTES))
         return DOCUMENT_UNKNOWN;
-    if (looks_like_html(bytes, length) ||
-        has_ending(filename, html_endings, COUNT_OF(html_endings)))
-        return DOCUMENT_HTML;
-    return DOCUMENT_TEXT;
+    return type_of_text(bytes, length, filename);
 }

@@ -141,7 +141,7 @@ TEST(a_pdf_without_text_is_refused)
     AUTO_FREE char *pdf = pdf_of(pages, 1, "");
 
     assert_refused(pdf, strlen(pdf), "scan.pdf", REASON_BAD_VALUE,
-                   "No text was found in the file; it looks scanned.");
+                   "No text was found; it looks scanned.");
 }
 
 TEST(a_damaged_pdf_is_refused)
@@ -163,8 +163,45 @@ TEST(an_encrypted_pdf_is_refused_as_such)
 
 TEST(what_is_no_document_is_refused)
 {
-    assert_refused("PK\x03\x04\0\0", 6, "a.txt", REASON_UNSUPPORTED,
-                   "The file type you uploaded is not supported.");
+    assert_refused("PK\x03\x04\0\0", 6, "a.txt", REASON_BAD_VALUE, "The file is damaged.");
+    assert_refused("\x89PNG\r\n\x1A\n\0\0\0\rIHDR", 16, "a.txt", REASON_UNSUPPORTED,
+                   "It is a PNG picture.");
+}
+
+TEST(a_table_of_values_is_read_in_a_child)
+{
+    assert_text("a;b\n1;\"2\"\n", "a.csv", "| a | b |\n| --- | --- |\n| 1 | 2 |", 0);
+    assert_text("", "empty.csv", "", 0);
+}
+
+TEST(xml_is_read_in_a_child)
+{
+    assert_text("<?xml version='1.0'?><a><b>1</b><c/></a>", "a.txt",
+                "<a>\n<b>1</b>\n<c/>\n</a>", 0);
+}
+
+/* What calls itself XML or a table and is none is text nevertheless. */
+TEST(what_its_reader_does_not_take_is_text)
+{
+    AUTO_BUF bytes = {0};
+
+    assert_text("<?xml version='1.0'?><a><b>", "a.xml", "<?xml version='1.0'?><a><b>", 0);
+    buf_add_text(&bytes, "\"");
+    memset(buf_reserve(&bytes, (size_t)2 << 20), 'x', (size_t)2 << 20);
+    buf_added(&bytes, (size_t)2 << 20);
+    assert_text(bytes.data, "a.csv", bytes.data, 0);
+}
+
+TEST(rtf_is_read_where_unrtf_is_installed)
+{
+    static const char rtf[] = "{\\rtf1\\ansi {\\b Title}\\par Caf\\'e9 \\u20013?\\par}";
+
+    if (access("/usr/bin/unrtf", X_OK) == 0)
+        assert_text(rtf, "a.txt", "Title\nCaf\xC3\xA9 \xE4\xB8\xAD", 0);
+    else
+        assert_refused(rtf, strlen(rtf), "a.txt", REASON_UNSUPPORTED,
+                       "It is an RTF file, and this server has no reader for it: unrtf is not "
+                       "installed.");
 }
 
 TEST(without_a_spawner_only_text_is_read)
@@ -188,6 +225,10 @@ int main(void)
         cmocka_unit_test(a_damaged_pdf_is_refused),
         cmocka_unit_test(an_encrypted_pdf_is_refused_as_such),
         cmocka_unit_test(what_is_no_document_is_refused),
+        cmocka_unit_test(a_table_of_values_is_read_in_a_child),
+        cmocka_unit_test(xml_is_read_in_a_child),
+        cmocka_unit_test(what_its_reader_does_not_take_is_text),
+        cmocka_unit_test(rtf_is_read_where_unrtf_is_installed),
         cmocka_unit_test(without_a_spawner_only_text_is_read),
     };
 

@@ -1,0 +1,17 @@
+#ifndef RUNNEL_CORE_DOCUMENT_TASKS_H
+#define RUNNEL_CORE_DOCUMENT_TASKS_H
+
+/*
+ * tasks.h -- what a compute child does for each type of document. document.h has the list that children are started
+ * with. Each task reads the file at descriptor 0, writes text to descriptor 1, and ends with an enum reading.
+ */
+
+int task_html(void);
+int task_pdf(void);
+int task_csv(void);
+int task_xml(void);
+int task_office(void);
+int task_rtf(void);
+int task_doc(void);
+
+#endif
