@@ -153,9 +153,10 @@ static enum err_code refused(const char *place, enum err_code rc, struct err *er
 
     if (rc != ERR_INVALID && rc != ERR_TOO_LARGE)
         return rc;
-    return err_invalid(err,
-                       why.reason == REASON_UNSUPPORTED ? "unsupported_file" : "invalid_file",
-                       place, "%s", why.text);
+    if (why.reason == REASON_UNSUPPORTED)
+        return err_invalid(err, "unsupported_file", place,
+                           "The file type you uploaded is not supported. %s", why.text);
+    return err_invalid(err, "invalid_file", place, "%s", why.text);
 }
 
 static enum err_code read_part(json_t *part, const char *data, const char *path,

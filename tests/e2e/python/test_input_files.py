@@ -1,10 +1,12 @@
 """Files in the input: read here for models that read text, or left to an upstream that reads files."""
 
 import base64
+import io
 import json
 import pathlib
 import signal
 import os
+import zipfile
 
 import openai
 import pytest
@@ -18,6 +20,21 @@ QUESTION = {"type": "input_text", "text": "What is it about?"}
 READ = ("[file manual.pdf, page 1 of 3]\nHow to begin\n\n\n\n"
         "[file manual.pdf, page 2 of 3]\nHow to go on\n\n\n\n"
         "[file manual.pdf, page 3 of 3]\nHow to end")
+
+
+def archive(entries):
+    """A zip file of names and texts."""
+    file = io.BytesIO()
+    with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as made:
+        for name, text in entries.items():
+            made.writestr(name, text)
+    return file.getvalue()
+
+
+DOCX = archive({
+    "_rels/.rels": "<R><Relationship Id='a' Type='x/officeDocument' Target='d.xml'/></R>",
+    "d.xml": "<w:document xmlns:w='w'><w:p><w:pPr><w:outlineLvl w:val='0'/></w:pPr><w:r><w:t>Tea</w:t></w:r></w:p>"
+             "<w:tbl><w:tr><w:tc><w:p><w:r><w:t>hot</w:t></w:r></w:p></w:tc></w:tr></w:tbl></w:document>"})
 
 
 def message(*parts):
@@ -57,7 +74,8 @@ def test_a_websocket_reads_files_too(server, upstream):
 @pytest.mark.parametrize("name, mime, data, text", [
     ("notes.md", "text/markdown", b"# Notes\r\nfirst", "[file notes.md]\n# Notes\nfirst"),
     ("old.txt", "text/plain", "caf\xe9".encode("latin-1"), "[file old.txt]\ncaf\xe9"),
-    ("table.csv", "text/csv", b"a,b\n1,2\n", "[file table.csv]\na,b\n1,2\n"),
+    ("table.csv", "text/csv", b"a,b\n1,2\n", "[file table.csv]\n| a | b |\n| --- | --- |\n| 1 | 2 |"),
+    ("a.docx", "application/octet-stream", DOCX, "[file a.docx]\n# Tea\n\n| hot |\n| --- |"),
     ("page.html", "text/html", b"<!doctype html><h1>Head</h1><script>x()</script><ul><li>one",
      "[file page.html]\n# Head\n\n- one"),
 ])
@@ -123,10 +141,18 @@ def test_a_long_text_is_cut_and_says_so(client, upstream):
 
 
 REFUSED = {
-    "no document": (b"PK\x03\x04\0\0\0\0", "unsupported_file",
-                    "The file type you uploaded is not supported."),
+    "no document": (b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR", "unsupported_file",
+                    "The file type you uploaded is not supported. It is a PNG picture."),
+    "archive": (archive({"a.txt": "text"}), "unsupported_file",
+                "The file type you uploaded is not supported. It is a ZIP archive that is no document."),
+    "incomplete": (archive({"mimetype": "application/vnd.oasis.opendocument.text"}), "invalid_file",
+                   "The file is damaged: a part that it needs is missing."),
+    "bomb": (archive({"mimetype": "application/vnd.oasis.opendocument.text",
+                      "content.xml": "<a>" + "<b/>" * (8 << 20) + "</a>"}), "invalid_file",
+             "The file could not be parsed because it is too large: it has more than 10,000 parts, or too much "
+             "when it is unpacked."),
     "damaged": (b"%PDF-1.7\nnothing", "invalid_file", "The file is damaged."),
-    "scanned": (pdf(""), "invalid_file", "No text was found in the file; it looks scanned."),
+    "scanned": (pdf(""), "invalid_file", "No text was found; it looks scanned."),
     "encrypted": (pdf("x", trailer="/ID[<00><00>]/Encrypt<</Filter/Standard/V 1/R 2/P -4/O(" + "o" * 32
                       + ")/U(" + "u" * 32 + ")>>"), "invalid_file", "The file is encrypted."),
 }
