@@ -17,85 +17,13 @@
 #include "core/base/hash.h"
 #include "core/base/utf8.h"
 #include "core/retrieval/fold.h"
+#include "core/retrieval/kind.h"
 
 #define WORD_LIMIT      128 /* bytes; a longer run of letters is several words */
 #define PARTS_LIMIT     8   /* an identifier with more is noise, such as base64 */
 #define CHARACTER_LIMIT 4   /* bytes */
 #define PLURAL_MIN      4   /* letters: "its" and "bus" are no plurals */
 #define QUARTERS        4
-
-/* ---- Kinds of characters ---- */
-
-enum kind {
-    SEPARATES,
-    LETTER,
-    MARK, /* belongs to the letter before it, and does not count */
-    RUN,  /* a sign of a script without blanks */
-    LONE, /* a word by itself */
-};
-
-/* What is not a LETTER, from U+0080. */
-/* clang-format off */
-static const struct {
-    uint32_t first, last;
-    enum kind kind;
-} kinds[] = {
-    {0x80, 0xA9, SEPARATES}, {0xAB, 0xAC, SEPARATES}, {0xAD, 0xAD, MARK}, {0xAE, 0xB1, SEPARATES},
-    {0xB4, 0xB4, SEPARATES}, {0xB6, 0xB8, SEPARATES}, {0xBB, 0xBF, SEPARATES}, {0xD7, 0xD7, SEPARATES},
-    {0xF7, 0xF7, SEPARATES}, {0x2C2, 0x2DF, SEPARATES}, {0x300, 0x36F, MARK}, {0x37E, 0x37E, SEPARATES},
-    {0x387, 0x387, SEPARATES}, {0x482, 0x482, SEPARATES}, {0x483, 0x489, MARK}, {0x55A, 0x55F, SEPARATES},
-    {0x589, 0x58F, SEPARATES}, {0x591, 0x5BD, MARK}, {0x5BE, 0x5BE, SEPARATES}, {0x5BF, 0x5BF, MARK},
-    {0x5C0, 0x5C0, SEPARATES}, {0x5C1, 0x5C2, MARK}, {0x5C3, 0x5C3, SEPARATES}, {0x5C4, 0x5C5, MARK},
-    {0x5C6, 0x5C6, SEPARATES}, {0x5C7, 0x5C7, MARK}, {0x5F3, 0x5F4, SEPARATES}, {0x600, 0x60F, SEPARATES},
-    {0x610, 0x61A, MARK}, {0x61B, 0x61F, SEPARATES}, {0x640, 0x640, MARK}, {0x64B, 0x65F, MARK},
-    {0x66A, 0x66D, SEPARATES}, {0x670, 0x670, MARK}, {0x6D4, 0x6D4, SEPARATES}, {0x6D6, 0x6DC, MARK},
-    {0x6DD, 0x6DE, SEPARATES}, {0x6DF, 0x6E8, MARK}, {0x6E9, 0x6E9, SEPARATES}, {0x6EA, 0x6ED, MARK},
-    {0x700, 0x70F, SEPARATES}, {0x964, 0x965, SEPARATES}, {0x970, 0x970, SEPARATES}, {0xE01, 0xE3A, RUN},
-    {0xE3F, 0xE3F, SEPARATES}, {0xE40, 0xE4E, RUN}, {0xE4F, 0xE4F, SEPARATES}, {0xE50, 0xE59, RUN},
-    {0xE5A, 0xE5B, SEPARATES}, {0xE80, 0xEFF, RUN}, {0xF01, 0xF17, SEPARATES}, {0xF3A, 0xF3D, SEPARATES},
-    {0x1000, 0x1049, RUN}, {0x104A, 0x104F, SEPARATES}, {0x1050, 0x109F, RUN}, {0x10FB, 0x10FB, SEPARATES},
-    {0x1100, 0x11FF, RUN}, {0x1360, 0x1368, SEPARATES}, {0x1780, 0x17D3, RUN}, {0x17D4, 0x17DA, SEPARATES},
-    {0x17DB, 0x17FF, RUN}, {0x1800, 0x180A, SEPARATES}, {0x1AB0, 0x1AFF, MARK}, {0x1DC0, 0x1DFF, MARK},
-    {0x2000, 0x200B, SEPARATES}, {0x200C, 0x200F, MARK}, {0x2010, 0x205F, SEPARATES}, {0x2060, 0x2064, MARK},
-    {0x2065, 0x206F, SEPARATES}, {0x207A, 0x207E, SEPARATES}, {0x208A, 0x208E, SEPARATES}, {0x20A0, 0x20CF, SEPARATES},
-    {0x20D0, 0x20FF, MARK}, {0x2100, 0x2101, SEPARATES}, {0x2116, 0x2118, SEPARATES}, {0x2120, 0x2123, SEPARATES},
-    {0x2190, 0x245F, SEPARATES}, {0x2500, 0x25FF, SEPARATES}, {0x2600, 0x27BF, LONE}, {0x27C0, 0x2BFF, SEPARATES},
-    {0x2E00, 0x2E7F, SEPARATES}, {0x2E80, 0x2FDF, RUN}, {0x2FE0, 0x3004, SEPARATES}, {0x3005, 0x3007, RUN},
-    {0x3008, 0x3020, SEPARATES}, {0x3021, 0x3029, RUN}, {0x302A, 0x302F, MARK}, {0x3030, 0x3030, SEPARATES},
-    {0x3031, 0x3035, RUN}, {0x3036, 0x3037, SEPARATES}, {0x3038, 0x303C, RUN}, {0x303D, 0x3040, SEPARATES},
-    {0x3041, 0x3096, RUN}, {0x3099, 0x309A, MARK}, {0x309B, 0x309C, SEPARATES}, {0x309D, 0x309F, RUN},
-    {0x30A0, 0x30A0, SEPARATES}, {0x30A1, 0x30FA, RUN}, {0x30FB, 0x30FB, SEPARATES}, {0x30FC, 0x318F, RUN},
-    {0x3190, 0x319F, SEPARATES}, {0x31A0, 0x31BF, RUN}, {0x31C0, 0x31EF, SEPARATES}, {0x31F0, 0x31FF, RUN},
-    {0x3200, 0x33FF, LONE}, {0x3400, 0x4DBF, RUN}, {0x4DC0, 0x4DFF, LONE}, {0x4E00, 0xA48F, RUN},
-    {0xA490, 0xA4CF, SEPARATES}, {0xA960, 0xA97F, RUN}, {0xAC00, 0xD7FF, RUN}, {0xE000, 0xF8FF, SEPARATES},
-    {0xF900, 0xFAFF, RUN}, {0xFD3E, 0xFD3F, SEPARATES}, {0xFE00, 0xFE0F, MARK}, {0xFE10, 0xFE1F, SEPARATES},
-    {0xFE20, 0xFE2F, MARK}, {0xFE30, 0xFE6F, SEPARATES}, {0xFEFF, 0xFEFF, MARK}, {0xFF00, 0xFF65, SEPARATES},
-    {0xFF9E, 0xFF9F, MARK}, {0xFFA0, 0xFFDF, RUN}, {0xFFE0, 0xFFFF, SEPARATES}, {0x1F000, 0x1FAFF, LONE},
-    {0x20000, 0x3FFFF, RUN}, {0xE0000, 0xE0FFF, MARK}, {0xF0000, 0x10FFFF, SEPARATES},
-};
-/* clang-format on */
-
-/* Of a folded character. */
-static enum kind kind_of(uint32_t point)
-{
-    size_t low = 0, high = COUNT_OF(kinds);
-
-    if (point < 0x80) {
-        return (point >= 'a' && point <= 'z') || (point >= '0' && point <= '9') ? LETTER
-                                                                                : SEPARATES;
-    }
-    if (point >= 0x4E00 && point <= 0x9FFF) /* most of a Chinese text */
-        return RUN;
-    while (low < high) {
-        size_t middle = (low + high) / 2;
-
-        if (kinds[middle].last < point)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low < COUNT_OF(kinds) && kinds[low].first <= point ? kinds[low].kind : LETTER;
-}
 
 /* ---- Signs that belong together ---- */
 
@@ -311,23 +239,23 @@ void words_read(const char *text, size_t length, words_take *take, void *arg)
         at += take_letter(text + at, length - at, &raw, &point);
         kind = kind_of(point);
         letters = fold_several(raw);
-        if (kind == MARK)
+        if (kind == KIND_MARK)
             continue;
-        if (kind != RUN)
+        if (kind != KIND_RUN)
             end_run(&reader);
-        if (kind != LETTER && !(point == '_' && reader.length))
+        if (kind != KIND_LETTER && !(point == '_' && reader.length))
             end_word(&reader);
         if (letters) {
             for (; *letters; letters++)
                 add_letter(&reader, (unsigned char)*letters, (unsigned char)*letters);
-        } else if (kind == LETTER) {
+        } else if (kind == KIND_LETTER) {
             add_letter(&reader, raw, point);
         } else if (point == '_' && reader.length) {
             begin_part(&reader, reader.length);
             reader.was_lower = false;
-        } else if (kind == RUN) {
+        } else if (kind == KIND_RUN) {
             add_sign(&reader, point);
-        } else if (kind == LONE) {
+        } else if (kind == KIND_LONE) {
             take(arg, hash_point(HASH_OF_NOTHING, point));
         }
     }
@@ -345,9 +273,9 @@ size_t words_quarters(const char *text, size_t length)
         uint32_t point;
 
         at += utf8_take(text + at, length - at, &point);
-        quarters += point < 0x80                                         ? 1
-                    : kind_of(point) == LETTER || kind_of(point) == MARK ? 2
-                                                                         : 4;
+        quarters += point < 0x80                                                   ? 1
+                    : kind_of(point) == KIND_LETTER || kind_of(point) == KIND_MARK ? 2
+                                                                                   : 4;
     }
     return quarters;
 }
