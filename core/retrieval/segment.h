@@ -31,7 +31,8 @@
 /* The values are stored. */
 enum segment_kind { SEGMENT_BITS = 1, SEGMENT_INT8 = 2, SEGMENT_TERMS = 3 };
 
-#define SEGMENT_CHUNKS_MAX ((uint32_t)10000)
+#define SEGMENT_CHUNKS_MAX     ((uint32_t)10000)
+#define SEGMENT_DIMENSIONS_MAX ((uint32_t)8192)
 
 /* ---- Building the words ---- */
 
@@ -59,7 +60,7 @@ struct segment {
     size_t body_length;
 };
 
-/* `bytes` stay where they are as long as the segment is used, aligned to 8. ERR_INVALID: they are no segment of this
+/* `bytes` stay where they are as long as the segment is used, at any address. ERR_INVALID: they are no segment of this
  * version, or damaged. */
 enum err_code segment_open(const void *bytes, size_t length, struct segment *ret_segment,
                            struct err *err) MUST_CHECK;
@@ -69,8 +70,8 @@ struct segment_postings {
     const uint8_t *at, *end;
     uint32_t chunks; /* that have it, as it is written: 1 ... segment.chunks */
     uint32_t left;
-    uint32_t chunk;
-    uint32_t limit;
+    uint32_t chunk; /* the first that may come */
+    uint32_t limit; /* chunks of the segment */
 };
 
 /* False: no chunk has the word. */
@@ -86,6 +87,9 @@ uint32_t segment_chunk_words(const struct segment *segment, uint32_t chunk);
 /* ---- For vectors.h and the fuzz target ---- */
 
 #define SEGMENT_HEAD ((size_t)64)
+
+/* Bytes of one vector in the kinds BITS and INT8. */
+size_t segment_stride(enum segment_kind kind, uint32_t dimensions);
 
 /* Begins bytes of a kind: room for the head. Then the caller adds the body, and ends with segment_seal(). */
 void segment_begin(struct buf *out);
