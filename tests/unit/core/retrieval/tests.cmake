@@ -1,3 +1,3 @@
-foreach(file fusion words)
+foreach(file chunker fusion lexical segment words)
     unit_test(core/retrieval/${file} core_retrieval)
 endforeach()
