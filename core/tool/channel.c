@@ -13,7 +13,7 @@
  *                      slot 2: (empty)              the list of the call that has the floor
  *
  * The floor is a property of the channel and changes in two places only: a put when no call has it, and
- * the take of an END. Returning from the handler, the kind of the last output, what the client has read:
+ * the take of an END. Taking the outputs of a call that waits does not change it: their place is kept. Returning from the handler, the kind of the last output, what the client has read:
  * none of it matters, so no call can keep the floor by mistake. One list for all calls would be simpler,
  * but a call that waits for the floor would then fill it, and the call that has the floor would wait for
  * room behind it.
@@ -62,12 +62,24 @@ static void slot_init(struct channel_slot *slot, bool hidden)
     slot->hidden = hidden;
 }
 
+/* Whether it counts for the capacity. Metadata has a place of its own, too. */
+static bool needs_room(const struct tool_output *output)
+{
+    return output->kind != TOOL_OUTPUT_START && output->kind != TOOL_OUTPUT_METADATA &&
+           output->kind != TOOL_OUTPUT_END;
+}
+
 static void slot_append(struct channel_slot *slot, struct channel_entry *entry)
 {
     *slot->last = entry;
     slot->last = &entry->next;
-    if (entry->output.kind != TOOL_OUTPUT_END)
+    if (needs_room(&entry->output))
         slot->count++;
+}
+
+static bool slot_begins(const struct channel_slot *slot)
+{
+    return slot->first && slot->first->output.kind == TOOL_OUTPUT_START;
 }
 
 /* Metadata comes before older output, because it describes the present state of the call. */
@@ -75,13 +87,13 @@ static struct channel_entry *slot_pop(struct channel_slot *slot)
 {
     struct channel_entry *entry;
 
-    if (slot->metadata)
+    if (slot->metadata && !slot_begins(slot))
         return TAKE(slot->metadata);
     entry = slot->first;
     slot->first = entry->next;
     if (!slot->first)
         slot->last = &slot->first;
-    if (entry->output.kind != TOOL_OUTPUT_END)
+    if (needs_room(&entry->output))
         slot->count--;
     return entry;
 }
@@ -102,6 +114,12 @@ static struct channel_entry *slot_empty(struct channel_slot *slot)
 static bool slot_has_output(const struct channel_slot *slot)
 {
     return slot->first || slot->metadata;
+}
+
+/* It has started and said nothing since. */
+static bool slot_is_silent(const struct channel_slot *slot)
+{
+    return slot_begins(slot) && !slot->first->next && !slot->metadata;
 }
 
 struct tool_channel *tool_channel_new(unsigned calls, const bool *hidden, size_t capacity,
@@ -202,21 +220,22 @@ static enum err_code put_locked(struct tool_channel *channel, unsigned call,
     REQUIRES(channel->lock)
 {
     const struct channel_slot *slot = &channel->slots[call];
-    bool needs_room = output->kind != TOOL_OUTPUT_END && output->kind != TOOL_OUTPUT_METADATA;
 
     if (call_over_locked(channel, call))
         return ERR_CANCELLED;
-    if (needs_room && slot->count >= channel->capacity)
+    if (needs_room(output) && slot->count >= channel->capacity)
         return ERR_LIMIT;
     accept_locked(channel, call, output, ret_old);
     return ERR_OK;
 }
 
-/* True if the taker sleeps and can take this output. The caller must then call wake_taker(). */
+/* True if the taker sleeps and can take this output: an END also while its call waits for the floor. The
+ * caller must then call wake_taker(). */
 static bool must_wake_locked(struct tool_channel *channel, unsigned call)
     REQUIRES(channel->lock)
 {
-    bool can_take = channel->slots[call].hidden || channel->floor == call;
+    const struct channel_slot *slot = &channel->slots[call];
+    bool can_take = slot->hidden || slot->ended || channel->floor == call;
 
     if (!channel->asleep || !can_take)
         return false;
@@ -294,13 +313,22 @@ static unsigned speaker_locked(struct tool_channel *channel) REQUIRES(channel->l
     return TOOL_CHANNEL_NOBODY;
 }
 
-/* The earliest call, in the model's order, that has output. */
+/* The earliest call, in the model's order, that has more than a START; else the earliest that has one. */
 static unsigned next_floor_locked(struct tool_channel *channel) REQUIRES(channel->lock)
 {
-    for (unsigned call = 0; call < channel->calls; call++)
-        if (!channel->slots[call].hidden && slot_has_output(&channel->slots[call]))
+    unsigned silent = TOOL_CHANNEL_NOBODY;
+
+    for (unsigned call = 0; call < channel->calls; call++) {
+        const struct channel_slot *slot = &channel->slots[call];
+
+        if (slot->hidden || !slot_has_output(slot))
+            continue;
+        if (!slot_is_silent(slot))
             return call;
-    return TOOL_CHANNEL_NOBODY;
+        if (silent == TOOL_CHANNEL_NOBODY)
+            silent = call;
+    }
+    return silent;
 }
 
 static struct channel_entry *take_locked(struct tool_channel *channel) REQUIRES(channel->lock)
@@ -335,6 +363,70 @@ bool tool_channel_take(struct tool_channel *channel, struct tool_output *ret_out
         return false;
     *ret_output = entry->output;
     free(entry);
+    return true;
+}
+
+/* A call that has ended, and whose outputs wait behind another call's. */
+static struct channel_slot *find_waiting_locked(struct tool_channel *channel)
+    REQUIRES(channel->lock)
+{
+    for (unsigned call = 0; !channel->closed && call < channel->calls; call++) {
+        struct channel_slot *slot = &channel->slots[call];
+
+        if (slot->ended && slot->first && !slot->hidden && !slot->kept &&
+            channel->floor != call)
+            return slot;
+    }
+    return NULL;
+}
+
+/* An END without a result takes the place of the outputs. */
+static struct channel_entry *take_waiting_locked(struct tool_channel *channel,
+                                                 unsigned *ret_count) REQUIRES(channel->lock)
+{
+    struct channel_slot *slot = find_waiting_locked(channel);
+    struct channel_entry *first = NULL, **last = &first, *kept;
+    unsigned count = 0;
+
+    for (; slot && slot_has_output(slot); count++) {
+        *last = slot_pop(slot);
+        last = &(*last)->next;
+    }
+    *last = NULL;
+    *ret_count = count;
+    if (!slot)
+        return NULL;
+    kept = mem_new(struct channel_entry);
+    kept->output = (struct tool_output){
+        .kind = TOOL_OUTPUT_END, .call = (unsigned)(slot - channel->slots), .kept = true};
+    slot_append(slot, kept);
+    slot->kept = true;
+    return first;
+}
+
+bool tool_channel_take_waiting(struct tool_channel *channel, struct tool_output **ret_outputs,
+                               unsigned *ret_count)
+{
+    struct tool_output *outputs;
+    struct channel_entry *entry;
+    unsigned count;
+
+    lock_acquire(&channel->lock);
+    entry = take_waiting_locked(channel, &count);
+    lock_release(&channel->lock);
+
+    if (!entry)
+        return false;
+    outputs = mem_new_array(struct tool_output, count);
+    for (unsigned i = 0; i < count; i++) {
+        struct channel_entry *next = entry->next;
+
+        outputs[i] = entry->output;
+        free(entry);
+        entry = next;
+    }
+    *ret_outputs = outputs;
+    *ret_count = count;
     return true;
 }
 

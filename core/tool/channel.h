@@ -18,12 +18,14 @@
  * Rules:
  *  1. One speaker at a time. The first call that has output gets the floor and keeps it until
  *     it has finished; then the floor goes to the earliest call, in the model's order, that
- *     has something to say.
+ *     has something to say. A START is output: a call that starts while the floor is free takes
+ *     it, and is announced while its handler is silent. When the floor passes on, a call that
+ *     has only started comes after all that have said more: it may be silent for long.
  *  2. No output of a handler is lost, reordered within its call, or delivered after its end.
  *     TOOL_OUTPUT_END is the last output of a call, exactly one for each. A put after it,
  *     another END included, returns ERR_CANCELLED.
  *  3. Bounded for each call: a worker that is `capacity` outputs ahead of the loop waits. The
- *     loop never waits, and an END has a place of its own, so that it never waits either.
+ *     loop never waits. START and END have places of their own, so they never wait either.
  *  4. Closing it (cancel, expiry, shutdown) releases every waiting worker with ERR_CANCELLED.
  *     Outputs that were not taken are dropped.
  *  5. Hidden calls never take the floor: their outputs come out at once, marked hidden, no
@@ -33,14 +35,18 @@
  *     per call, and it never blocks. It comes out only while its call has the floor (or is
  *     hidden), ahead of the call's other outputs. It counts as output: a call that has
  *     nothing else takes the floor with it.
+ *  7. What has ended can be stored before it is shown. Outputs of a call that has ended and
+ *     waits for the floor may be taken all at once (tool_channel_take_waiting()). In their place
+ *     the floor brings an END that is `kept` and has no result.
  *
  * The taker is woken through `wake`, called without the lock, at most once between two takes
- * that found nothing. A wake may still be running while the taker takes the output that it
+ * that found nothing. An END always wakes it. A wake may still be running while the taker takes the output that it
  * announced. When tool_channel_close() has returned, no wake runs and none follows, so `arg` may
  * be freed then.
  */
 
 enum tool_output_kind {
+    TOOL_OUTPUT_START, /* first of its call, if it has one: the call was handed to its tool */
     TOOL_OUTPUT_TEXT,
     TOOL_OUTPUT_STAGE,
     TOOL_OUTPUT_DELTA,
@@ -53,6 +59,7 @@ struct tool_output {
     enum tool_output_kind kind;
     unsigned call; /* position in the model's order, from 0; set by put */
     bool hidden;   /* set by take */
+    bool kept;     /* END: the taker has the call's outputs already; set by take */
     char *text;    /* TEXT and DELTA: the piece; METADATA: title or NULL */
     size_t length;
     char *name;                /* STAGE: which; DELTA: the field */
@@ -81,7 +88,13 @@ enum err_code tool_channel_put(struct tool_channel *channel, unsigned call,
 /* The loop. The next output in floor order; false when no output can be taken now. */
 bool tool_channel_take(struct tool_channel *channel, struct tool_output *ret_output);
 
-/* The loop. True when the END of every call was taken. */
+/* The loop, when tool_channel_take() has found nothing. All outputs of a call that has ended and waits for
+ * the floor, in order, the END last; never of a hidden call. False: no call waits so. The caller clears
+ * each output and frees the array. */
+bool tool_channel_take_waiting(struct tool_channel *channel, struct tool_output **ret_outputs,
+                               unsigned *ret_count);
+
+/* The loop. True when the END of every call was taken, in its place. */
 bool tool_channel_finished(struct tool_channel *channel);
 
 /* Any thread, any number of times, but not from inside `wake` and with no lock held. */

@@ -26,9 +26,10 @@ struct channel_slot {
     struct channel_entry *first;
     struct channel_entry **last;
     struct channel_entry *metadata; /* the one that waits, or NULL */
-    size_t count;                   /* outputs that wait, END not counted */
+    size_t count;                   /* outputs that wait, START and END not counted */
     bool hidden;                    /* constant */
     bool ended;                     /* its END was put */
+    bool kept;                      /* its outputs were taken while it waited for the floor */
 };
 
 /* All but the constants is guarded by lock. */

@@ -102,6 +102,104 @@ TEST(channel_passes_the_floor_in_the_order_of_the_model)
     tool_channel_release(channel);
 }
 
+static void start(struct tool_channel *channel, unsigned call)
+{
+    assert_int_equal(put(channel, call, (struct tool_output){.kind = TOOL_OUTPUT_START}),
+                     ERR_OK);
+}
+
+static void expect_kind(struct tool_channel *channel, unsigned call, enum tool_output_kind kind)
+{
+    struct tool_output output;
+
+    assert_true(tool_channel_take(channel, &output));
+    assert_int_equal(output.call, call);
+    assert_int_equal(output.kind, kind);
+    tool_output_clear(&output);
+}
+
+static void put_metadata(struct tool_channel *channel, unsigned call, const char *title)
+{
+    struct tool_output output = {.kind = TOOL_OUTPUT_METADATA,
+                                 .text = mem_strdup(title),
+                                 .length = strlen(title),
+                                 .fields = json_build("{s:s}", "title", title)};
+
+    assert_int_equal(tool_channel_put(channel, call, &output), ERR_OK);
+}
+
+TEST(channel_announces_a_call_that_starts_while_the_floor_is_free)
+{
+    struct tool_channel *channel = channel_of(3, NULL, 1);
+
+    start(channel, 0);
+    start(channel, 1);
+    start(channel, 2);
+    expect_kind(channel, 0, TOOL_OUTPUT_START);
+    expect_nothing(channel);
+    say(channel, 2, "two");
+    finish(channel, 0);
+    expect(channel, 0, NULL);
+    expect_kind(channel, 2, TOOL_OUTPUT_START); /* it has more to say than the one before it */
+    expect(channel, 2, "two");
+    finish(channel, 2);
+    expect(channel, 2, NULL);
+    expect_kind(channel, 1, TOOL_OUTPUT_START);
+    expect_nothing(channel);
+    tool_channel_release(channel);
+}
+
+TEST(channel_gives_away_what_has_ended_and_waits_for_the_floor)
+{
+    struct tool_channel *channel = channel_of(2, NULL, 2);
+    struct tool_output *outputs, output;
+    unsigned count;
+
+    start(channel, 0);
+    start(channel, 1);
+    say(channel, 1, "one");
+    assert_false(tool_channel_take_waiting(channel, &outputs, &count));
+    put_metadata(channel, 1, "title");
+    finish(channel, 1);
+    assert_true(tool_channel_take_waiting(channel, &outputs, &count));
+    assert_int_equal(count, 4);
+    assert_int_equal(outputs[0].kind, TOOL_OUTPUT_START);
+    assert_int_equal(outputs[1].kind, TOOL_OUTPUT_METADATA);
+    assert_string_equal(outputs[2].text, "one");
+    assert_int_equal(outputs[3].kind, TOOL_OUTPUT_END);
+    assert_int_equal(outputs[3].call, 1);
+    for (unsigned i = 0; i < count; i++)
+        tool_output_clear(&outputs[i]);
+    free(outputs);
+    assert_false(tool_channel_take_waiting(channel, &outputs, &count));
+
+    expect_kind(channel, 0, TOOL_OUTPUT_START);
+    expect_nothing(channel);
+    finish(channel, 0);
+    expect(channel, 0, NULL);
+    assert_false(tool_channel_finished(channel));
+    assert_true(tool_channel_take(channel, &output));
+    assert_int_equal(output.call, 1);
+    assert_true(output.kept);
+    assert_true(tool_channel_finished(channel));
+    tool_channel_release(channel);
+}
+
+TEST(channel_keeps_for_the_floor_what_the_floor_has)
+{
+    struct tool_channel *channel = channel_of(2, (const bool[]){false, true}, 2);
+    struct tool_output *outputs;
+    unsigned count;
+
+    say(channel, 0, "zero");
+    finish(channel, 0);
+    finish(channel, 1);
+    assert_false(tool_channel_take_waiting(channel, &outputs, &count));
+    tool_channel_close(channel);
+    assert_false(tool_channel_take_waiting(channel, &outputs, &count));
+    tool_channel_release(channel);
+}
+
 TEST(channel_accepts_one_end_for_each_call_and_nothing_after_it)
 {
     struct tool_channel *channel = channel_of(1, NULL, 8);
@@ -175,16 +273,6 @@ TEST(channel_alternates_between_hidden_calls_and_the_floor)
     for (unsigned call = 0; call < 3; call++)
         assert_int_equal(received[call], 2);
     tool_channel_release(channel);
-}
-
-static void put_metadata(struct tool_channel *channel, unsigned call, const char *title)
-{
-    struct tool_output output = {.kind = TOOL_OUTPUT_METADATA,
-                                 .text = mem_strdup(title),
-                                 .length = strlen(title),
-                                 .fields = json_build("{s:s}", "title", title)};
-
-    assert_int_equal(tool_channel_put(channel, call, &output), ERR_OK);
 }
 
 TEST(channel_keeps_only_the_last_metadata)
@@ -281,8 +369,11 @@ TEST(channel_wakes_at_most_once_between_two_empty_takes)
     expect_nothing(channel);
     say(channel, 1, "waits for the floor");
     assert_int_equal(taker.wakes, 1);
+    finish(channel, 1);
+    assert_int_equal(taker.wakes, 2); /* an end does not wait for the floor */
+    expect_nothing(channel);
     say(channel, 0, "four");
-    assert_int_equal(taker.wakes, 2);
+    assert_int_equal(taker.wakes, 3);
     tool_channel_close(channel);
     tool_channel_release(channel);
     taker_clear(&taker);
@@ -617,6 +708,9 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(channel_gives_the_floor_to_the_first_call_with_output),
         cmocka_unit_test(channel_passes_the_floor_in_the_order_of_the_model),
+        cmocka_unit_test(channel_announces_a_call_that_starts_while_the_floor_is_free),
+        cmocka_unit_test(channel_gives_away_what_has_ended_and_waits_for_the_floor),
+        cmocka_unit_test(channel_keeps_for_the_floor_what_the_floor_has),
         cmocka_unit_test(channel_accepts_one_end_for_each_call_and_nothing_after_it),
         cmocka_unit_test(channel_has_room_for_its_capacity_and_the_end),
         cmocka_unit_test(channel_lets_hidden_calls_speak_without_the_floor),

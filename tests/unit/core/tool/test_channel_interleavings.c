@@ -8,7 +8,7 @@
 #include "tests/support/test.h"
 
 /*
- * The channel against its six rules, in every order in which things can happen.
+ * The channel against its seven rules, in every order in which things can happen.
  *
  * A world is a channel, calls that each have a script of outputs, a loop that takes, a thread that may close it and a timekeeper that may end calls. At any moment a few things can happen
  * next. The test tries all of them from every state that can be reached, and compares what the channel does with a simple model of the rules (`struct account`).
@@ -17,10 +17,10 @@
  */
 
 #define CALLS_MAX  3
-#define SCRIPT_MAX 4
+#define SCRIPT_MAX 5
 #define PATH_LIMIT 64
 
-/* One letter for each output: t text, m metadata. An END follows by itself. */
+/* One letter for each output: s start, t text, m metadata. An END follows by itself. */
 struct config {
     unsigned calls;
     size_t capacity;
@@ -38,6 +38,8 @@ struct call_account {
     unsigned char queued;
     unsigned char waiting;  /* queued, END not counted */
     unsigned char metadata; /* place plus one, 0: none */
+    unsigned char started;  /* its START is the first in the queue */
+    unsigned char kept;     /* its outputs were taken while it waited for the floor */
     unsigned char ended;    /* 1: by itself, 2: by the timekeeper */
     unsigned char end_taken;
     unsigned char blocked;
@@ -50,6 +52,7 @@ struct account {
     unsigned char floor; /* CALLS_MAX: nobody */
     unsigned char closed;
     unsigned char asleep; /* the last take found nothing */
+    unsigned char looks;  /* before it sleeps it takes what has ended and waits */
     unsigned char wakes;  /* since then */
 };
 
@@ -61,6 +64,7 @@ struct world {
 
 #define END_PLACE     100
 #define EXPIRED_PLACE 101
+#define KEPT_PLACE    102
 
 static struct world *current;
 
@@ -115,11 +119,20 @@ static bool may_speak(const struct world *world, unsigned call)
     return world->config->hidden[call] || world->account.floor == call;
 }
 
+/* It has ended and waits for the floor: its outputs may be taken all at once. */
+static bool waits_ended(const struct world *world, unsigned call)
+{
+    const struct call_account *account = &world->account.calls[call];
+
+    return !may_speak(world, call) && account->ended && account->queued && !account->kept;
+}
+
 static bool anything_to_take(const struct world *world)
 {
-    for (unsigned i = 0; i < world->config->calls; i++)
-        if (may_speak(world, i) && has_output(&world->account.calls[i]))
+    for (unsigned i = 0; i < world->config->calls; i++) {
+        if (may_speak(world, i) ? has_output(&world->account.calls[i]) : waits_ended(world, i))
             return true;
+    }
     return false;
 }
 
@@ -146,6 +159,8 @@ static void note_put(struct world *world, unsigned call, char letter, unsigned c
         account->metadata = (unsigned char)(place + 1);
     else
         account->queue[account->queued++] = place;
+    if (letter == 's')
+        account->started = 1;
     if (letter == 't')
         account->waiting++;
     if (letter == 'e')
@@ -155,12 +170,11 @@ static void note_put(struct world *world, unsigned call, char letter, unsigned c
 }
 
 /* Removes what must come next from this call, and says what that is. */
-static unsigned char note_take(struct world *world, unsigned call)
+static unsigned char note_pop(struct call_account *account)
 {
-    struct call_account *account = &world->account.calls[call];
     unsigned char place;
 
-    if (account->metadata) {
+    if (account->metadata && !account->started) {
         place = (unsigned char)(account->metadata - 1);
         account->metadata = 0;
         return place;
@@ -168,17 +182,44 @@ static unsigned char note_take(struct world *world, unsigned call)
     place = account->queue[0];
     memmove(account->queue, account->queue + 1, --account->queued);
     account->queue[account->queued] = 0;
-    if (place < END_PLACE) {
+    if (account->started)
+        account->started = 0;
+    else if (place < END_PLACE)
         account->waiting--;
+    return place;
+}
+
+/* The first that has more than a START, else the first that has one. */
+static unsigned char next_floor(const struct world *world)
+{
+    unsigned char floor = CALLS_MAX;
+    bool silent = true;
+
+    for (unsigned i = 0; i < world->config->calls; i++) {
+        const struct call_account *call = &world->account.calls[i];
+        bool says_more = call->queued > call->started || call->metadata;
+
+        if (world->config->hidden[i] || !has_output(call))
+            continue;
+        if (floor == CALLS_MAX || (silent && says_more)) {
+            floor = (unsigned char)i;
+            silent = !says_more;
+        }
+    }
+    return floor;
+}
+
+static unsigned char note_take(struct world *world, unsigned call)
+{
+    struct call_account *account = &world->account.calls[call];
+    unsigned char place;
+
+    place = note_pop(account);
+    if (place < END_PLACE)
         return place;
-    }
     account->end_taken = 1;
-    if (world->account.floor == call) {
-        world->account.floor = CALLS_MAX;
-        for (unsigned i = world->config->calls; i-- > 0;)
-            if (!world->config->hidden[i] && has_output(&world->account.calls[i]))
-                world->account.floor = (unsigned char)i;
-    }
+    if (world->account.floor == call)
+        world->account.floor = next_floor(world);
     return place;
 }
 
@@ -199,7 +240,7 @@ static void check(const struct world *world)
     assert_int_equal(tool_channel_finished(world->channel), finished);
     assert_int_equal(tool_channel_closed(world->channel), account->closed);
     assert_true(account->wakes <= 1);
-    if (account->asleep && anything_to_take(world))
+    if (account->asleep && !account->looks && anything_to_take(world))
         assert_int_equal(account->wakes, 1);
 }
 
@@ -218,6 +259,7 @@ static enum err_code put_one(struct world *world, unsigned call, char letter,
     enum err_code expected = rule_of_put(world, call, letter);
     struct tool_output output = {
         .kind = letter == 't'   ? TOOL_OUTPUT_TEXT
+                : letter == 's' ? TOOL_OUTPUT_START
                 : letter == 'm' ? TOOL_OUTPUT_METADATA
                                 : TOOL_OUTPUT_END,
         .length = place,
@@ -260,8 +302,9 @@ static void take(struct world *world)
     bool hidden;
 
     if (!tool_channel_take(world->channel, &output)) {
-        assert_false(anything_to_take(world));
-        account->asleep = 1;
+        for (unsigned i = 0; i < world->config->calls; i++)
+            assert_false(may_speak(world, i) && has_output(&account->calls[i]));
+        account->asleep = account->looks = 1;
         account->wakes = 0;
         return;
     }
@@ -271,13 +314,40 @@ static void take(struct world *world)
     assert_true(has_output(&account->calls[output.call]));
     hidden = world->config->hidden[output.call];
     place = note_take(world, output.call);
-    assert_int_equal(output.length, place);
+    assert_int_equal(output.length, place == KEPT_PLACE ? 0 : place);
+    assert_int_equal(output.kept, place == KEPT_PLACE);
     assert_int_equal(output.hidden, hidden);
     assert_int_equal(output.kind == TOOL_OUTPUT_END, place >= END_PLACE);
     assert_int_equal(output.rc, place == EXPIRED_PLACE ? ERR_TIMEOUT : ERR_OK);
-    account->asleep = 0;
+    account->asleep = account->looks = 0;
     account->wakes = 0;
     tool_output_clear(&output);
+}
+
+/* All outputs of the first call that has ended and waits for the floor. */
+static void take_waiting(struct world *world)
+{
+    struct account *account = &world->account;
+    struct tool_output *outputs;
+    unsigned call = 0, count;
+
+    while (call < world->config->calls && !waits_ended(world, call))
+        call++;
+    if (!tool_channel_take_waiting(world->channel, &outputs, &count)) {
+        assert_int_equal(call, world->config->calls);
+        account->looks = 0;
+        return;
+    }
+    assert_true(call < world->config->calls && !account->closed);
+    assert_int_equal(count, account->calls[call].queued + !!account->calls[call].metadata);
+    for (unsigned i = 0; i < count; i++) {
+        assert_int_equal(outputs[i].call, call);
+        assert_int_equal(outputs[i].length, note_pop(&account->calls[call]));
+        tool_output_clear(&outputs[i]);
+    }
+    free(outputs);
+    account->calls[call].kept = 1;
+    account->calls[call].queue[account->calls[call].queued++] = KEPT_PLACE;
 }
 
 static void close_it(struct world *world)
@@ -285,19 +355,21 @@ static void close_it(struct world *world)
     struct account *account = &world->account;
 
     account->closed = 1;
+    account->looks = 0;
     account->floor = CALLS_MAX;
     for (unsigned i = 0; i < world->config->calls; i++) {
         account->calls[i].queued = account->calls[i].waiting = account->calls[i].metadata = 0;
+        account->calls[i].started = 0;
         memset(account->calls[i].queue, 0, sizeof(account->calls[i].queue));
     }
     tool_channel_close(world->channel);
 }
 
 /* Things are numbered: what each call says, what the timekeeper does to each call, the take,
- * the close. */
+ * the take of what waits, the close. */
 static unsigned count_things(const struct config *config)
 {
-    return 2 * config->calls + 2;
+    return 2 * config->calls + 3;
 }
 
 static bool can_say(const struct config *config, const struct account *account, unsigned call)
@@ -316,6 +388,8 @@ static bool can_happen(const struct config *config, const struct account *accoun
                !account->calls[n - config->calls].expired;
     if (n == 2 * config->calls)
         return !account->asleep || account->wakes || config->may_poll;
+    if (n == 2 * config->calls + 1)
+        return account->looks;
     return config->may_close && !account->closed;
 }
 
@@ -329,6 +403,8 @@ static void happen(struct world *world, unsigned n)
         expire(world, n - calls);
     else if (n == 2 * calls)
         take(world);
+    else if (n == 2 * calls + 1)
+        take_waiting(world);
     else
         close_it(world);
     check(world);
@@ -442,7 +518,7 @@ TEST(channel_keeps_its_rules_in_every_state)
             struct config config = {
                 .calls = CALLS_MAX,
                 .capacity = capacity,
-                .scripts = {"tt", "mt", "t"},
+                .scripts = {"st", "smt", "t"},
                 .may_close = true,
                 .may_poll = true,
             };
@@ -460,7 +536,7 @@ TEST(channel_keeps_its_rules_with_three_outputs_each)
     const struct config config = {
         .calls = CALLS_MAX,
         .capacity = 1,
-        .scripts = {"ttt", "tmt", "mmt"},
+        .scripts = {"sttt", "stmt", "smmt"},
         .hidden = {false, false, true},
         .may_close = true,
     };
@@ -475,7 +551,7 @@ TEST(channel_keeps_its_rules_when_calls_expire)
     const struct config config = {
         .calls = CALLS_MAX,
         .capacity = 1,
-        .scripts = {"tt", "t", "tm"},
+        .scripts = {"stt", "t", "sm"},
         .hidden = {false, false, true},
         .may_expire = {true, false, true},
         .may_close = true,
@@ -495,7 +571,7 @@ TEST(channel_keeps_its_rules_in_every_order)
     const struct config config = {
         .calls = 2,
         .capacity = 1,
-        .scripts = {"tt", "m"},
+        .scripts = {"s", "sm"},
         .may_expire = {true},
         .may_close = true,
     };

@@ -125,6 +125,7 @@ TEST(executor_delivers_what_a_handler_emits)
             assert_int_equal(json_get_int(output.fields, "done", 0), 3);
             break;
         case TOOL_OUTPUT_TEXT: assert_string_equal(output.text, "text"); break;
+        case TOOL_OUTPUT_START:
         case TOOL_OUTPUT_END: fail(); break;
         }
         tool_output_clear(&output);
