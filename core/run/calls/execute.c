@@ -21,8 +21,9 @@
  *
  * Calls run in parallel. A request with parallel_tool_calls false has one call a turn (turn/run_model.c).
  *
- * The loop takes output whenever a worker wakes it: run_collect_output(). A run that ends first
- * closes the channel, and late output goes nowhere.
+ * The loop takes output whenever a worker wakes it: run_collect_output(). The end of a call is stored when
+ * its tool has ended, also while another call has the floor; its item follows when it gets it. A run that
+ * ends first closes the channel, and late output goes nowhere.
  */
 
 #include "core/run/calls/run_calls.h"
@@ -315,12 +316,15 @@ static void open_channel(struct run *run)
     AUTO_FREE bool *hidden = mem_new_array(bool, run->calls.count);
 
     run->calls.due = run->calls.started = run->calls.ended = 0;
+    free(run->calls.positions);
+    run->calls.positions = mem_new_array(unsigned, run->calls.count);
     for (unsigned i = 0; i < run->calls.count; i++) {
         struct call *call = &run->calls.list[i];
 
         if (!call_is_due(call))
             continue;
         hidden[run->calls.due] = call->hidden;
+        run->calls.positions[run->calls.due] = i;
         call->channel_position = run->calls.due++;
     }
     if (!run->calls.due)
@@ -355,18 +359,32 @@ void run_stop_execution(struct run *run)
 
 /* ---- Output ---- */
 
+/* False: the channel has nothing now. */
+static bool take_next(struct run *run)
+{
+    struct tool_output output, *outputs;
+    unsigned count;
+
+    if (tool_channel_take(run->calls.channel, &output)) {
+        run_take_output(run, &output);
+        tool_output_clear(&output);
+        return true;
+    }
+    if (!tool_channel_take_waiting(run->calls.channel, &outputs, &count))
+        return false;
+    run_keep_outputs(run, outputs, count);
+    return true;
+}
+
 void run_collect_output(struct run *run)
 {
-    struct tool_output output;
-
     run_collect_offload(run);
-    while (run->calls.channel && tool_channel_take(run->calls.channel, &output)) {
-        run_take_output(run, &output);
+    for (unsigned ended = run->calls.ended; run->calls.channel && take_next(run);
+         ended = run->calls.ended) {
         /* After a crash: the others start when all that had begun before it have ended. */
-        if (output.kind == TOOL_OUTPUT_END && run->calls.started < run->calls.due &&
+        if (ended != run->calls.ended && run->calls.started < run->calls.due &&
             run->calls.started == run->calls.ended)
             start_next_calls(run);
-        tool_output_clear(&output);
     }
     if (run->calls.channel && tool_channel_finished(run->calls.channel)) {
         run_stop_execution(run);

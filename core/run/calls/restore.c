@@ -45,10 +45,11 @@ static bool is_of_call(const struct run *run, const struct item_row *item,
            strcmp(item->call_id, row->call_id) == 0;
 }
 
+/* An item that a crash has cut does not count: the call gets another one. */
 static const struct item_row *find_item(const struct run *run, const struct call_row *row)
 {
     for (size_t i = run->history_count; i-- > 0;) {
-        if (is_of_call(run, &run->history[i], row))
+        if (is_of_call(run, &run->history[i], row) && !item_row_is_cut(&run->history[i]))
             return &run->history[i];
     }
     return NULL;
@@ -76,13 +77,14 @@ static void take_end(struct run *run, struct call *call, const json_t *stored)
     bool refused = json_get_bool(stored, "refused", false);
     bool failed = refused || json_object_get(stored, "error");
 
+    call->refused = refused;
     if (stop != CHAIN_CONTINUES) {
         run->chain.stop = stop;
         call_move(call, CALL_EV_LIMIT);
         call_move(call, CALL_EV_FAIL);
         return;
     }
-    if (json_get_string(json_object_get(stored, "final"), "rejected", NULL))
+    if (json_get_string(json_object_get(stored, "end"), "rejected", NULL))
         call_move(call, CALL_EV_REFUSE);
     if (!refused) {
         chain_count_call(&run->chain);
@@ -115,10 +117,9 @@ static struct call *restore_call(struct run *run, const struct call_row *row)
     stored = json_parse_own(row->output ? row->output : "{}");
     take_end(run, call, stored);
     run_restore_withheld(call, stored);
-    /* A final call gets its item after all calls of the turn have ended: that may be
-     * missing. */
-    if (call->final && call->status != CALL_SKIPPED && !find_item(run, row))
-        run_restore_final_call(run, call, stored);
+    /* Its item may be missing: it waited for the floor, or for the end of all calls. */
+    if (json_object_get(stored, "end") && !find_item(run, row))
+        run_restore_end(run, call, stored);
     return call;
 }
 
@@ -131,6 +132,7 @@ void run_resume_calls(struct run *run, const struct call_row *rows, size_t count
     run->turn.choice_spent = true;
     for (size_t i = 0; i < count; i++)
         run_restore_decision(run, restore_call(run, &rows[i]), rows, count);
+    run_show_waiting(run);
     run_walk_stages(run);
 }
 

@@ -9,12 +9,12 @@
  *   another tool of the client shown when it is complete, because its item is made from all
  *                              arguments; a custom tool's input is read out of the JSON and
  *                              emitted as it comes
- *   a server-side tool         not shown yet: its item opens when its tool has output
- *                              (run_output.c)
+ *   a server-side tool         not shown yet: its item opens when its tool starts and has the
+ *                              floor (run_output.c)
  *
  * The client's calls are shown early because clients expect OpenAI's stream, in which a
  * function's arguments arrive token by token. Server-side calls wait, because they can still
- * need an approval, and their items must appear in the order in which their tools speak.
+ * need an approval, and their items must appear in the order of the floor.
  *
  * A name that the model was not offered makes a call without a tool. It passes the stages like
  * the others and ends with "not found", so the model can correct itself. The run does not fail
@@ -34,6 +34,7 @@
 #include "core/base/mem.h"
 #include "core/run/approval/run_grants.h"
 #include "core/run/approval/run_results.h"
+#include "core/run/calls/call_end.h"
 #include "core/run/calls/run_plan.h"
 #include "core/run/calls/run_variables.h"
 #include "core/run/catalog/tool_choice.h"
@@ -49,6 +50,8 @@ static void clear_call(struct call *call)
     resolved_call_free(call->resolved);
     free(call->reason);
     free(call->why);
+    free(call->text);
+    call_end_clear(call);
     recall_free(call->recall);
     withheld_result_free(call->withheld);
     call_plan_free(call->plan);
@@ -62,6 +65,7 @@ void run_clear_calls(struct run *run)
         clear_call(&run->calls.list[i]);
     free(TAKE(run->calls.list));
     free(TAKE(run->calls.final_order));
+    free(TAKE(run->calls.positions));
     run->calls.count = run->calls.final_count = 0;
     run->calls.due = run->calls.started = run->calls.ended = 0;
 }

@@ -11,6 +11,7 @@
  *   stages.c         the list of stages that calls pass
  *   execute.c        hands calls that are due to their tools
  *   run_output.c     turns the output of tools into items and text
+ *   call_end.c       how a call ended, in its row
  *   restore.c        calls of an earlier residency
  *
  * What the rest of a run needs of calls is declared in core/run/turn/call.h. All functions are
@@ -66,12 +67,17 @@ void run_start_calls(struct run *run);
 /* Takes one output of the channel. The caller clears it. */
 void run_take_output(struct run *run, const struct tool_output *output);
 
+/* Takes the outputs of a call that has ended and waits for the floor: its end is stored, and shown when
+ * the floor brings its END. Takes the array with all that it owns. */
+void run_keep_outputs(struct run *run, struct tool_output *outputs, unsigned count);
+
 /* Shows the calls of final tools, behind the message that their output became. */
 void run_show_final_calls(struct run *run);
 
-/* Restores a call of a final tool that had ended before a crash and has no item yet.
- * `stored` is the output of its row. */
-void run_restore_final_call(struct run *run, struct call *call, const json_t *stored);
+/* Restores a call that had ended before a crash and has no item yet. `stored` is the output of its
+ * row. run_show_waiting() then shows those that waited for the floor. */
+void run_restore_end(struct run *run, struct call *call, const json_t *stored);
+void run_show_waiting(struct run *run);
 
 /* Emits a stage of a call's item: "in_progress", "searching", "completed" ... `fields` are
  * borrowed; or NULL. */

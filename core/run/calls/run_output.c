@@ -5,10 +5,10 @@
  * Each output of a worker passes run_take_output() on the loop. What becomes of it depends on
  * the call:
  *
- *   an ordinary call  its item opens with its first output, grows by stages, deltas and
+ *   an ordinary call  its item opens when its tool starts, grows by stages, deltas and
  *                     metadata, and closes with its END. The channel lets one call speak at a
  *                     time (the floor), so one item is open at a time, as OpenAI's streams have
- *                     it.
+ *                     it. A call that starts while another has the floor opens when it gets it.
  *   a hidden call     is stored as a hidden item. Nothing is emitted.
  *   a final call      its text streams as a part of a message, because it is the answer. Its
  *                     item follows behind the message, when all calls of the turn have ended
@@ -24,10 +24,12 @@
  * Texts that are not the tool's (a refusal, a limit) and answers of final tools are never cut
  * to the model's limit: they are short, or the client is their reader.
  *
- * The item, the variable and the row of the call go into the same write. So after a crash
- * either the call has its end and everything that belongs to it, or it is still "running"
- * (execute.c). A final call is the exception: its item comes later, so its row has what the
- * item needs (note_final()).
+ * The variable and the row of the call go into the same write, and usually the item, too. So
+ * after a crash either the call has its end and everything that belongs to it, or it is still
+ * "running" (execute.c). The item comes later if the call is final, or has ended while another
+ * call has the floor. A silent call may have the floor for long, and what the others have done
+ * must not wait for it. So the row is stored at the end of the tool, with what the item needs
+ * (call_end.h), and again without that when the item is.
  */
 
 #include "core/domain/notes.h"
@@ -35,6 +37,7 @@
 #include "core/run/approval/run_approvals.h"
 #include "core/run/approval/run_grants.h"
 #include "core/run/approval/run_results.h"
+#include "core/run/calls/call_end.h"
 #include "core/run/calls/run_calls.h"
 #include "core/run/calls/run_servers.h"
 #include "core/run/calls/run_variables.h"
@@ -117,10 +120,17 @@ static void open_final_message(struct run *run, struct call *call)
     call->message = run->items.open;
 }
 
-static void take_text(struct run *run, struct call *call, const struct tool_output *output)
+static void keep_text(struct call *call, const struct tool_output *output)
 {
     if (call->said.length + output->length <= OUTPUT_KEPT_LIMIT)
         buf_add(&call->said, output->text, output->length);
+}
+
+/* Of a call that has ended the text is kept already. */
+static void take_text(struct run *run, struct call *call, const struct tool_output *output)
+{
+    if (!call_status_is_final(call->status))
+        keep_text(call, output);
     if (!call->final || !output->length)
         return;
     open_final_message(run, call);
@@ -302,42 +312,28 @@ static bool is_shown_later(const struct call *call)
     return call->final && !call->hidden && call->status != CALL_SKIPPED;
 }
 
-/* What the item of a final call needs after a crash, for run_restore_final_call(). */
-static void note_final(const struct call *call, json_t *output)
+/* Stores the result: {"output": ...} or {"error": ...}, why the call was not executed, and what its item
+ * needs if that comes later. restore.c reads it. */
+static void put_result(struct run *run, const struct call *call)
 {
-    json_t *end = json_build(
-        "{s:s, s:b, s:b, s:I, s:I}", "status", tool_status_name(call->outcome), "misread",
-        call->phase == CHAIN_PARSE_ARGUMENTS, "truncated", call->truncated, "start",
-        (json_int_t)call->started_at, "end", (json_int_t)call->ended_at);
-
-    if (call->why)
-        json_set_string(end, "why", call->why);
-    if (call->status == CALL_REJECTED)
-        json_set_string(end, "rejected", call->reason);
-    if (call->recall && *call->recall->grant_id)
-        json_set_string(end, "grant_id", call->recall->grant_id);
-    json_set(output, "final", end);
-}
-
-/* Stores the result: {"output": ...} or {"error": ...}, and why the call was not executed.
- * restore.c reads it. `was` is the status before the end. */
-static void put_result(struct run *run, const struct call *call, enum call_status was,
-                       const char *text)
-{
-    json_auto_t *output = json_build("{s:s}", call_has_failed(call) ? "error" : "output", text);
+    const char *text = is_shown_later(call) && call->said.length ? call->said.data : call->text;
+    json_auto_t *output = NULL;
     AUTO_FREE char *json = NULL;
 
+    if (!run_is_resumable(run))
+        return;
+    output = json_build("{s:s}", call_has_failed(call) ? "error" : "output", text);
     if (call->status == CALL_SKIPPED)
         json_set_string(output, "reason", chain_reason(run->chain.stop));
-    else if (was != CALL_ADMITTED && was != CALL_EXECUTING)
+    else if (call->refused)
         json_set_bool(output, "refused", true);
-    if (is_shown_later(call))
-        note_final(call, output);
+    if (is_shown_later(call) || call->waiting_count)
+        json_set(output, "end", call_end_json(call));
     run_note_withheld(call, output);
     json = json_text(output);
 
     run_note_call(run, call, CALL_DONE, json);
-    if (run_is_resumable(run) && !run->publishing.frames.count)
+    if (!run->publishing.frames.count)
         run->writing.urgent = true; /* no frame asks for a write, but the effect has happened */
 }
 
@@ -548,111 +544,96 @@ static void store_hidden_call(struct run *run, struct call *call, const char *te
 
 /* ---- Final calls ---- */
 
-/* Keeps the text and the order of a final call for run_show_final_calls(). Of a failed call
- * the text is the error: what it had emitted before is in the message. */
-static void keep_final_call(struct run *run, struct call *call, const char *text)
+/* The text of the call for its item. Of a failed call that is the error: what it had emitted before is in
+ * the message. */
+static void finish_said(struct call *call)
 {
     if (call_has_failed(call))
         buf_clear(&call->said);
     if (!call->said.length)
-        buf_add_text(&call->said, text);
+        buf_add_text(&call->said, call->text);
+}
+
+/* Keeps its place for run_show_final_calls(). */
+static void keep_final_call(struct run *run, const struct call *call)
+{
     run->calls.final_order =
         mem_resize(run->calls.final_order, run->calls.final_count + 1, sizeof(unsigned));
     run->calls.final_order[run->calls.final_count++] = (unsigned)(call - run->calls.list);
 }
 
-static void end_final_call(struct run *run, struct call *call, const char *text)
+static void end_final_call(struct run *run, struct call *call)
 {
-    if (call->status == CALL_SUCCEEDED && !call->message && *text) {
+    if (call->status == CALL_SUCCEEDED && !call->message && *call->text) {
         open_final_message(run, call);
-        run_add_text(run, text, strlen(text));
+        run_add_text(run, call->text, strlen(call->text));
     }
     if (call->message && run->items.open == call->message) {
         run_close_part(run);
         run_store_open_item(run); /* this part is complete, also if a crash follows */
     }
-    keep_final_call(run, call, text);
-}
-
-void run_restore_final_call(struct run *run, struct call *call, const json_t *stored)
-{
-    const json_t *end = json_object_get(stored, "final");
-    const char *grant_id = json_get_string(end, "grant_id", "");
-
-    call->outcome = tool_status_parse(json_get_string(end, "status", ""));
-    call->why = mem_strdup(json_get_string(end, "why", NULL));
-    call->phase =
-        json_get_bool(end, "misread", false) ? CHAIN_PARSE_ARGUMENTS : CHAIN_TOOL_EXECUTION;
-    call->truncated = json_get_bool(end, "truncated", false);
-    call->started_at = json_get_int(end, "start", 0);
-    call->ended_at = json_get_int(end, "end", 0);
-    call->reason = mem_strdup(json_get_string(end, "rejected", NULL));
-    if (*grant_id) { /* only for the item: a call that has ended is not looked up again */
-        call->recall = mem_new(struct recall);
-        (void)snprintf(call->recall->grant_id, sizeof(call->recall->grant_id), "%s", grant_id);
-    }
-    keep_final_call(run, call,
-                    json_get_string(stored, call_has_failed(call) ? "error" : "output", ""));
+    keep_final_call(run, call);
 }
 
 /* ---- The end of a call ---- */
 
-static void take_end(struct run *run, struct call *call, const struct tool_output *output)
+/* The tool has ended: what becomes of its result is decided, whether or not the call has the floor. */
+static void settle(struct run *run, struct call *call, const struct tool_output *end)
 {
     enum call_status was = call->status;
     AUTO_FREE char *whole = NULL;
-    AUTO_FREE char *text = NULL;
 
-    call_move(call, output->rc ? CALL_EV_FAIL : CALL_EV_SUCCEED);
+    call_move(call, end->rc ? CALL_EV_FAIL : CALL_EV_SUCCEED);
     run->calls.ended++;
     call->ended_at = clock_wall_us();
-    call->outcome = output->result.status;
+    call->outcome = end->result.status;
+    call->refused = was != CALL_ADMITTED && was != CALL_EXECUTING;
     if (is_undone(call))
-        call->why = mem_strdup(output->error.text);
+        call->why = mem_strdup(end->error.text);
     if (was == CALL_EXECUTING)
         run_check_result(run, call);
 
     /* The whole text; then what of it is shown. A withheld result is cut now, too: the
      * person approves what the model will receive. */
-    whole = is_rejected(call) ? run_refusal_text(call) : output_text(run, call, output);
+    whole = is_rejected(call) ? run_refusal_text(call) : output_text(run, call, end);
     if (is_answer(call) || is_rejected(call) || is_undone(call))
-        text = mem_strndup(whole, utf8_fit(whole, OUTPUT_KEPT_LIMIT));
+        call->text = mem_strndup(whole, utf8_fit(whole, OUTPUT_KEPT_LIMIT));
     else
-        text = shown_text(run, call, whole);
+        call->text = shown_text(run, call, whole);
     if (call->withheld)
-        run_freeze_result(call, text);
+        run_freeze_result(call, call->text);
+    if (is_shown_later(call))
+        finish_said(call);
+}
 
+static void show_end(struct run *run, struct call *call, const struct tool_output *end)
+{
     if (call->hidden) {
-        store_hidden_call(run, call, text);
+        store_hidden_call(run, call, call->text);
     } else if (is_shown_later(call)) {
-        end_final_call(run, call, text);
+        end_final_call(run, call);
     } else {
-        if (!call->item) /* of a final tool, and not executed: it is no answer */
+        if (!call->item) /* it was not started, or is of a final tool and no answer */
             show_call(run, call);
-        close_call(run, call, output, text);
+        close_call(run, call, end, call->text);
     }
-    put_result(run, call, was,
-               is_shown_later(call) && call->said.length ? call->said.data : text);
 }
 
-static struct call *call_at(struct run *run, unsigned channel_position)
+/* The END of a call, when it may speak. A call that waited for the floor was settled before. */
+static void take_end(struct run *run, struct call *call, const struct tool_output *end)
 {
-    for (unsigned i = 0; i < run->calls.count; i++) {
-        if (call_is_due(&run->calls.list[i]) &&
-            run->calls.list[i].channel_position == channel_position)
-            return &run->calls.list[i];
-    }
-    assert(false);
-    return NULL;
+    if (!call_status_is_final(call->status))
+        settle(run, call, end);
+    show_end(run, call, end);
+    put_result(run, call);
 }
 
-void run_take_output(struct run *run, const struct tool_output *output)
+static void take_output(struct run *run, struct call *call, const struct tool_output *output)
 {
-    struct call *call = call_at(run, output->call);
-
     if (!call->hidden && !call->final && !call->item)
         show_call(run, call);
     switch (output->kind) {
+    case TOOL_OUTPUT_START: break;
     case TOOL_OUTPUT_TEXT: take_text(run, call, output); break;
     case TOOL_OUTPUT_STAGE: take_stage(run, call, output); break;
     case TOOL_OUTPUT_DELTA: take_delta(run, call, output); break;
@@ -660,6 +641,74 @@ void run_take_output(struct run *run, const struct tool_output *output)
     case TOOL_OUTPUT_END: take_end(run, call, output); break;
     }
 }
+
+/* ---- Calls that have ended and wait for the floor ---- */
+
+static struct call *call_at(const struct run *run, unsigned channel_position)
+{
+    return &run->calls.list[run->calls.positions[channel_position]];
+}
+
+void run_keep_outputs(struct run *run, struct tool_output *outputs, unsigned count)
+{
+    struct call *call = call_at(run, outputs[count - 1].call);
+
+    for (unsigned i = 0; i < count; i++) {
+        if (outputs[i].kind == TOOL_OUTPUT_TEXT)
+            keep_text(call, &outputs[i]);
+    }
+    call->waiting = outputs;
+    call->waiting_count = count;
+    settle(run, call, &outputs[count - 1]);
+    put_result(run, call);
+}
+
+/* The call has the floor. The END, which is the last output, stores its row without them. */
+static void show_waiting(struct run *run, struct call *call)
+{
+    struct tool_output *outputs = TAKE(call->waiting);
+    unsigned count = call->waiting_count;
+
+    call->waiting_count = 0;
+    for (unsigned i = 0; i < count; i++) {
+        take_output(run, call, &outputs[i]);
+        tool_output_clear(&outputs[i]);
+    }
+    free(outputs);
+}
+
+void run_take_output(struct run *run, const struct tool_output *output)
+{
+    struct call *call = call_at(run, output->call);
+
+    if (output->kept)
+        show_waiting(run, call);
+    else
+        take_output(run, call, output);
+}
+
+/* ---- After a crash ---- */
+
+void run_restore_end(struct run *run, struct call *call, const json_t *stored)
+{
+    call_end_restore(call, json_object_get(stored, "end"));
+    call->text =
+        mem_strdup(json_get_string(stored, call_has_failed(call) ? "error" : "output", ""));
+    if (is_shown_later(call))
+        finish_said(call);
+    if (!call->waiting_count)
+        keep_final_call(run, call);
+}
+
+void run_show_waiting(struct run *run)
+{
+    for (unsigned i = 0; i < run->calls.count; i++) {
+        if (run->calls.list[i].waiting_count)
+            show_waiting(run, &run->calls.list[i]);
+    }
+}
+
+/* ---- When all calls have ended ---- */
 
 void run_show_final_calls(struct run *run)
 {

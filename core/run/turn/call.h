@@ -50,6 +50,7 @@ struct call {
     bool hidden;
     bool final;
     bool begun;     /* it was handed to its tool in an earlier residency */
+    bool refused;   /* it has ended and was never admitted, so nothing was executed */
     bool lost;      /* it was approved in an earlier run, and may or may not have run there */
     bool truncated; /* its result is too long for the model to see all of it */
     bool
@@ -71,6 +72,7 @@ struct call {
     struct buf said; /* text that its tool has emitted */
 
     /* Its end. */
+    char *text; /* what the model reads of it; NULL until it has ended */
     int64_t ended_at;
     enum tool_status outcome; /* as its tool reports it */
     char *why; /* with an outcome of rejected or cancelled: the tool's reason; or NULL */
@@ -80,6 +82,8 @@ struct call {
     struct withheld_result *withheld; /* run_results.h; NULL: the model sees its result */
 
     /* Where it is shown. */
+    struct tool_output *waiting; /* outputs that wait for the floor: it has ended; NULL: none */
+    unsigned waiting_count;
     struct input_text input; /* of a custom tool: how far the arguments were read */
     struct item *item;       /* NULL until it is shown */
     struct item *message;    /* of a final call: the message that carries its text */
@@ -96,6 +100,7 @@ struct run_calls {
     struct tool_channel *channel; /* of the calls that are executed; NULL: none is */
     unsigned due;                 /* calls of the channel; of these: */
     unsigned started, ended;
+    unsigned *positions;   /* the place in `list` of each call of the channel */
     unsigned *final_order; /* final calls, in the order in which they ended */
     unsigned final_count;
     struct schema_budget checks; /* time left in this turn for checks against remote schemas */

@@ -3,6 +3,7 @@ unit_test(core/run/approval/approval_webhook core_run)
 unit_test(core/run/approval/grant core_run)
 target_compile_definitions(test_core_run_approval_grant PRIVATE
     VECTORS="${CMAKE_SOURCE_DIR}/tests/unit/vectors")
+unit_test(core/run/calls/call_end core_run)
 unit_test(core/run/context/call_outputs core_run)
 unit_test(core/run/context/chain core_run)
 unit_test(core/run/context/chain_log core_run)

@@ -53,6 +53,12 @@ static const struct piece recalled[]    = {CALL("recalled", "call_1", "k1", "t")
 static const struct piece planned[]     = {CALL("planned", "call_1", "k1", "t"), CALL("once", "call_2", "k2", ""), END};
 static const struct piece withheld[]    = {CALL("withheld", "call_1", "k1", "t"), CALL("once", "call_2", "k2", ""), END};
 static const struct piece resolved[]    = {CALL("once", "call_1", "k1", "$VAR_REF{{word}}"), END};
+static const struct piece behind[]      = {CALL("once", "call_1", "k1", "w"), CALL("kept", "call_2", "k2", "st"),
+                                           CALL("failing", "call_3", "k3", "m"), END};
+static const struct piece in_turns[]    = {CALL("once", "call_1", "k1", ""), CALL("repeat", "call_2", "k2", "w"),
+                                           CALL("once", "call_3", "k3", "sw"), END};
+static const struct piece final_behind[] = {CALL("once", "call_1", "k1", "w"), CALL("final", "call_2", "k2", "t"), END};
+static const struct piece held_behind[] = {CALL("once", "call_1", "k1", "w"), CALL("withheld", "call_2", "k2", "s"), END};
 static const struct piece mixed_calls[] = {CALL("f", "call_1", "f1", ""), CALL("once", "call_2", "k1", "t"), END};
 static const struct piece mixed_ask[]   = {CALL("f", "call_1", "f1", ""), CALL("asking", "call_2", "k1", ""), END};
 
@@ -166,6 +172,10 @@ const struct scenario *const background_scenarios[] = {
                              .effects = {{"k1", "once"}}},
     &(const struct scenario){.name = "back_hidden", BACKGROUND, .config = WITH(GROUP("once") "," GROUP("hidden")),
                              ANSWERS(hidden_call), .effects = {{"k1", "hidden"}, {"k2", "once"}}},
+    &(const struct scenario){.name = "back_behind", BACKGROUND, .config = WITH(GROUP("once") "," GROUP("kept") "," GROUP("failing")),
+                             ANSWERS(behind), .effects = {{"k1", "once"}, {"k2", "kept"}, {"k3", "failing"}}},
+    &(const struct scenario){.name = "back_in_turns", UNWATCHED, .config = WITH(GROUP("repeat") "," GROUP("once")),
+                             ANSWERS(in_turns), .effects = {{"k1", "once"}, {"k2", "repeat"}, {"k3", "once"}}},
     &(const struct scenario){.name = "back_failing", BACKGROUND, .config = WITH(GROUP("failing")), ANSWERS(bad_call),
                              .effects = {{"k1", "failing"}}},
     &(const struct scenario){.name = "back_final", BACKGROUND, .config = WITH(GROUP("final")), .turns = {final_call, answer},
@@ -197,6 +207,10 @@ const struct scenario *const run_scenarios[] = {
                              ANSWERS(three_calls), .effects = {{"k1", "once"}, {"k2", "repeat"}, {"k3", "once"}}},
     &(const struct scenario){.name = "run_final", RUN, .config = WITH(GROUP("final")), .turns = {final_calls, answer},
                              .effects = {{"k1", "final"}, {"k2", "final"}}, .ending = RUN_COMPLETED},
+    &(const struct scenario){.name = "run_behind", RUN, .config = WITH(GROUP("once") "," GROUP("kept") "," GROUP("failing")),
+                             ANSWERS(behind), .effects = {{"k1", "once"}, {"k2", "kept"}, {"k3", "failing"}}},
+    &(const struct scenario){.name = "run_final_behind", RUN, .config = WITH(GROUP("once") "," GROUP("final")),
+                             ANSWERS(final_behind), .effects = {{"k1", "once"}, {"k2", "final"}}},
     &(const struct scenario){.name = "run_hidden", RUN, .config = WITH(GROUP("once") "," GROUP("hidden")),
                              ANSWERS(hidden_call), .effects = {{"k1", "hidden"}, {"k2", "once"}}},
     &(const struct scenario){.name = "run_resolved", RUN, .config = WITH(GROUP("once")), ANSWERS(resolved), .reads = true,
@@ -239,6 +253,9 @@ const struct scenario *const waiting_scenarios[] = {
     &(const struct scenario){.name = "run_withheld", .asks = true, RUN, .config = WITH(GROUP("withheld") "," GROUP("once")),
                              ANSWERS(withheld), .decision = DECISION_APPROVE,
                              .effects = {{"k1", "withheld"}, {"k2", "once"}}},
+    &(const struct scenario){.name = "run_withheld_behind", .asks = true, RUN,
+                             .config = WITH(GROUP("withheld") "," GROUP("once")), ANSWERS(held_behind),
+                             .decision = DECISION_APPROVE, .effects = {{"k1", "once"}, {"k2", "withheld"}}},
     &(const struct scenario){.name = "run_withheld_no", .asks = true, RUN, .config = WITH(GROUP("withheld") "," GROUP("once")),
                              ANSWERS(withheld), .decision = DECISION_REJECT, .decides = true,
                              .effects = {{"k1", "withheld"}, {"k2", "once"}}},

@@ -324,6 +324,7 @@ static void step(void)
 
     world->steps++;
     world->now_ns += NS_PER_MS;
+    rules_check_quiet();
     if (schedule_inject())
         return;
     actor = schedule_choose();

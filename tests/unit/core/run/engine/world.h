@@ -212,7 +212,9 @@ void database_go_away(uint64_t ns);
 struct node *loop_node(const struct loop *loop);
 bool loop_has_task(const struct loop *loop);
 bool loop_is_empty(const struct loop *loop); /* neither tasks nor timers */
-void loop_run_all(struct loop *loop);        /* runs the tasks of a node that is buried */
+/* No task, and no timer that is due soon: nothing waits to be written. */
+bool loop_is_quiet(const struct loop *loop);
+void loop_run_all(struct loop *loop); /* runs the tasks of a node that is buried */
 
 /* world_rules.c */
 /* Nothing is left to do: all clients have what they want, all runs have ended, all is written. */
@@ -221,6 +223,8 @@ bool world_is_at_rest(void);
 void world_describe_unrest(char *ret_text, size_t size);
 /* The rules that can be checked in the end only. */
 void world_check_rules(void);
+/* The rules of calls that have begun, when nothing else happens before the next step. */
+void rules_check_quiet(void);
 /* The rules of a call, in the step in which its handler begins. */
 void rules_check_begin(const struct tool_handler *handler, const char *run_id, const char *key);
 

@@ -220,6 +220,9 @@ static void put_call(const struct call_row *row)
                                         database->calls[i].turn != row->turn))
         i++;
     if (i < database->call_count) {
+        world_expect(database->calls[i].client || database->calls[i].state != CALL_DONE ||
+                         row->state == CALL_DONE,
+                     "the end of %s is taken back", row->call_id);
         if (database->calls[i].client && database->calls[i].state == CALL_DONE)
             return; /* the client's answer stays */
         call_row_clear(&database->calls[i]);

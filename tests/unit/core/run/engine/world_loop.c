@@ -221,6 +221,16 @@ bool loop_has_task(const struct loop *loop)
     return loop->first;
 }
 
+/* Longer than a run gathers frames for its log. */
+#define SOON_NS (30 * NS_PER_MS)
+
+bool loop_is_quiet(const struct loop *loop)
+{
+    const struct loop_timer *timer = next_timer(loop);
+
+    return !loop->first && (!timer || timer->due_ns > world->now_ns + SOON_NS);
+}
+
 bool loop_is_empty(const struct loop *loop)
 {
     return !loop->first && !loop->timer_count;

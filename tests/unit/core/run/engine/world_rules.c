@@ -149,18 +149,25 @@ static bool was_approved(const char *run_id, const char *key)
     return false;
 }
 
-/* The row of the call must say that it is executed before the handler begins. Otherwise a node that takes
- * the run over would take the call for one that never began, and execute it again. */
-static bool was_noted(const char *run_id, const char *key)
+static const struct call_row *row_of(const char *run_id, const char *key)
 {
     for (size_t i = 0; i < world->database->call_count; i++) {
         const struct call_row *row = &world->database->calls[i];
 
         if (strcmp(row->run_id, run_id) == 0 && is_about(row->arguments, key) &&
             strcmp(row->tool, RUN_APPROVAL_FUNCTION) != 0)
-            return row->state != CALL_WAITING;
+            return row;
     }
-    return false;
+    return NULL;
+}
+
+/* The row of the call must say that it is executed before the handler begins. Otherwise a node that takes
+ * the run over would take the call for one that never began, and execute it again. */
+static bool was_noted(const char *run_id, const char *key)
+{
+    const struct call_row *row = row_of(run_id, key);
+
+    return row && row->state != CALL_WAITING;
 }
 
 void rules_check_begin(const struct tool_handler *handler, const char *run_id, const char *key)
@@ -171,6 +178,49 @@ void rules_check_begin(const struct tool_handler *handler, const char *run_id, c
         world_expect(was_approved(run_id, key), "%s is executed without approval", key);
     if (is(RUN_RESUMABLE))
         world_expect(was_noted(run_id, key), "%s is executed before the store knows", key);
+}
+
+/* ---- What a call does is seen and stored when it happens ---- */
+
+/* The node that has the run, if nothing more happens there by itself; otherwise NULL. */
+static const struct node *quiet_owner(const struct record *record)
+{
+    for (unsigned i = 0; i < world->node_count; i++) {
+        const struct node *node = &world->nodes[i];
+
+        if (strcmp(node->id, record->lease.owner) == 0 && node_is_up(node) &&
+            loop_is_quiet(engine_any_loop(node->engine)))
+            return node;
+    }
+    return NULL;
+}
+
+/* The others may be lost with the node while one call is silent: the end of each is stored by then. */
+static void check_ends(const char *run_id, const struct node *node)
+{
+    for (const struct effect *effect = world->scenario->effects; effect->key; effect++) {
+        const struct execution *execution = execution_of(run_id, effect->key);
+        const struct call_row *row = row_of(run_id, effect->key);
+
+        if (execution && execution->node == node)
+            world_expect(row && row->state == CALL_DONE,
+                         "%s has ended, and the store does not know", effect->key);
+    }
+}
+
+void rules_check_quiet(void)
+{
+    if (!is(RUN_RESUMABLE) || database_has_writes() || database_is_away())
+        return;
+    for (unsigned i = 0; i < world->client_count; i++) {
+        const char *run_id = world->clients[i]->run_id;
+        const struct record *record = database_find(run_id);
+        const struct node *node = record ? quiet_owner(record) : NULL;
+
+        if (!node || record->row.status != RUN_IN_PROGRESS)
+            continue;
+        check_ends(run_id, node);
+    }
 }
 
 /* Another owner may continue the run. It cannot know whether a call that had begun has had its effect: a
@@ -295,6 +345,41 @@ static void check_outputs(const struct record *record)
         world_expect(found <= 1, "the output of %s is stored %u times", call->call_id, found);
         if (call->state == CALL_DONE && record->row.status == RUN_COMPLETED)
             world_expect(found, "the output of %s was accepted, and is lost", call->call_id);
+    }
+}
+
+/* A call that the server executed has one item with what the row has; those that a crash has cut beside it
+ * do not count. */
+static void check_call(const struct call_row *call)
+{
+    json_auto_t *output = json_parse_own(call->output ? call->output : "{}");
+    const char *whole = json_get_string(output, "output", json_get_string(output, "error", ""));
+    const char *last = strrchr(whole, '\n');
+    const char *text = last ? last + 1 : whole; /* the same in JSON */
+    bool of_tool = strstr(text, "done ") || strstr(text, "went wrong");
+    unsigned found = 0;
+
+    for (size_t i = 0; i < world->database->item_count; i++) {
+        const struct item_row *item = &world->database->items[i];
+
+        if (strcmp(item->run_id, call->run_id) != 0 || item->turn != call->turn ||
+            strcmp(item->call_id, call->call_id) != 0 || item_row_is_cut(item))
+            continue;
+        found++;
+        world_expect(!of_tool || strstr(item->body, text),
+                     "the result of %s is not in its item", call->call_id);
+    }
+    world_expect(found == 1, "%s has ended, and has %u items", call->call_id, found);
+}
+
+static void check_calls(const struct record *record)
+{
+    for (size_t i = 0; i < world->database->call_count; i++) {
+        const struct call_row *call = &world->database->calls[i];
+
+        if (record->row.status == RUN_COMPLETED && is(RUN_RESUMABLE) && !call->client &&
+            strcmp(call->run_id, record->row.id) == 0)
+            check_call(call);
     }
 }
 
@@ -641,6 +726,7 @@ static void check_run(const struct client *client)
     check_end(record);
     check_rows(record);
     check_outputs(record);
+    check_calls(record);
     check_answer(record);
     check_result(record);
     check_places(record);

@@ -182,7 +182,11 @@ struct working {
     struct tool_call *call;
     struct execution *execution; /* NULL: it has not begun */
     size_t said;
+    uint64_t silent_until_ns;
 };
+
+/* Longer than all else takes that does not wait for this call. */
+#define SILENCE_NS (200 * NS_PER_MS)
 
 static void stop_working(struct working *working)
 {
@@ -198,7 +202,7 @@ static void say(struct tool_call *call, char letter)
         (void)!tool_call_emit_text(call, "word ", 5);
     else if (letter == 's')
         (void)!tool_call_emit_stage(call, "working", NULL);
-    else
+    else if (letter == 'm')
         tool_call_metadata(call, "at work", json_build("{s:i}", "at", 1));
 }
 
@@ -223,8 +227,10 @@ static void begin_work(struct working *working)
 
 static void finish_work(struct working *working)
 {
-    if (working->execution)
+    if (working->execution) {
         working->execution->ended++;
+        working->execution->node = may_begin(working->call) ? working->actor.node : NULL;
+    }
     tool_call_execute(working->call);
     stop_working(working);
 }
@@ -238,15 +244,29 @@ static void take_step(struct actor *actor)
         finish_work(working);
     else if (!working->execution)
         begin_work(working);
+    else if (script[working->said] == 'w' && !working->silent_until_ns)
+        working->silent_until_ns = world->now_ns + SILENCE_NS;
     else if (script[working->said])
         say(working->call, script[working->said++]);
     else
         finish_work(working);
 }
 
+static uint64_t silence_is_due(struct actor *actor)
+{
+    return CONTAINER_OF(actor, struct working, actor)->silent_until_ns;
+}
+
+static bool may_speak(struct actor *actor)
+{
+    return silence_is_due(actor) <= world->now_ns;
+}
+
 static const struct actor_ops working_ops = {
     .thing = THING_TOOL,
+    .is_ready = may_speak,
     .act = take_step,
+    .due = silence_is_due,
 };
 
 void tool_executor_submit(struct tool_executor *executor, const struct tool_call_spec *spec)
@@ -296,6 +316,20 @@ bool tools_time_out(void)
         tool_call_timeout_error(working->call->handler, &error);
         tool_call_end_with(working->call->channel, working->call->position, &error);
         return true;
+    }
+    return false;
+}
+
+bool tools_are_seen(const char *run_id, const struct node *node)
+{
+    const unsigned unseen = TOOL_HIDDEN | TOOL_FINAL;
+    struct working *working;
+
+    for (size_t at = 0; (working = working_at(&at)); at++) {
+        if (working->execution && working->actor.node == node &&
+            strcmp(tool_call_run(working->call), run_id) == 0 && may_begin(working->call) &&
+            !(working->call->handler->flags & unseen))
+            return true;
     }
     return false;
 }

@@ -12,6 +12,7 @@
  * ones.
  *
  *   t  emits a text        s  emits a stage        m  sets metadata
+ *   w  is silent for a while, in which all others come to rest
  */
 
 /* How often the effect of a call has happened. */
@@ -20,6 +21,7 @@ struct execution {
     char run_id[ID_SIZE];
     char key[24]; /* the argument `key` of the call, unique in its run */
     unsigned begun, ended;
+    const struct node *node; /* where it ended; NULL: its end was not accepted there */
 };
 
 /* NULL: the call has never begun. */
@@ -38,6 +40,9 @@ void tools_forget(struct node *node);
 
 /* Ends one call whose handler has begun as timed out. False: no handler has begun. */
 bool tools_time_out(void);
+
+/* A handler of the run is at work on that node, and clients see its calls while they work. */
+bool tools_are_seen(const char *run_id, const struct node *node);
 
 /* No handler is at work on a node that lives. */
 bool tools_are_idle(void);
