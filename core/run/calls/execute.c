@@ -190,12 +190,24 @@ static struct regex_budget *searches_of(struct run *run)
     return run->calls.searches;
 }
 
+/* A call is announced before its tool has output. Calls start in the model's order, so the first of a turn
+ * has the floor. A final call takes it, too: its answer streams then without waiting for a silent one behind
+ * it. */
+static void put_start(struct run *run, const struct call *call)
+{
+    struct tool_output output = {.kind = TOOL_OUTPUT_START};
+
+    if (!call->hidden)
+        (void)!tool_channel_put(run->calls.channel, call->channel_position, &output);
+}
+
 /* Hands the call to its remote server, or to a worker. */
 static void execute(struct run *run, struct call *call, json_t *args)
 {
     call_move(call, CALL_EV_EXECUTE);
     if (call->use->handler->flags & TOOL_CITED)
         call->search = run_next_search(run);
+    put_start(run, call);
     if (call->use->remote) {
         run_call_server(run, call, args);
         return;

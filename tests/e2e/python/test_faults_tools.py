@@ -127,8 +127,8 @@ def test_killed_at_every_step_of_a_call(fault_server, upstream, database, log, f
 
 @pytest.mark.parametrize("tool, lines, result", [("test_count", ["call_1"], LOST),
                                                  ("test_count_idempotent", ["call_1"] * 2, "done")])
-def test_an_executed_call_is_not_reported_as_beyond_the_limit(fault_server, upstream, log, tool, lines,
-                                                                 result):
+def test_an_executed_call_is_not_reported_as_beyond_the_limit(fault_server, upstream, database, log, tool,
+                                                              lines, result):
     """The one beside it was: its refusal is in the store when the server is killed."""
     upstream.script(
         {"match": {"user": "[SYSTEM]"}, "answer": {"text": "Enough."}},
@@ -138,8 +138,9 @@ def test_an_executed_call_is_not_reported_as_beyond_the_limit(fault_server, upst
         "model": "demo", "input": "go", "tools": [TEST_TOOLS], "background": True, "max_tool_calls": 1})
     path = f"/responses/{answer.json()['id']}"
     eventually(log.lines, lambda lines: lines == ["call_1"])
-    eventually(lambda: fault_server.api().get(path).json()["output"],
-               lambda items: any(i["type"] == "mcp_call" and i["status"] == "incomplete" for i in items))
+    eventually(lambda: database.ask("SELECT state FROM tool_calls WHERE call_id = 'call_2' AND run_id = "
+                                    f"'{answer.json()['id']}'", url=fault_server.settings["database_url"]),
+               lambda rows: rows == [["done"]])
     fault_server.kill()
     fault_server.start()
     done = eventually(lambda: fault_server.api().get(path).json(),

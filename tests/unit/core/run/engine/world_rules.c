@@ -195,6 +195,18 @@ static const struct node *quiet_owner(const struct record *record)
     return NULL;
 }
 
+static bool has_open_call(const char *run_id)
+{
+    for (size_t i = 0; i < world->database->item_count; i++) {
+        const struct item_row *item = &world->database->items[i];
+
+        if (strcmp(item->run_id, run_id) == 0 && item->status == ITEM_IN_PROGRESS &&
+            *item->call_id)
+            return true;
+    }
+    return false;
+}
+
 /* The others may be lost with the node while one call is silent: the end of each is stored by then. */
 static void check_ends(const char *run_id, const struct node *node)
 {
@@ -220,6 +232,8 @@ void rules_check_quiet(void)
         if (!node || record->row.status != RUN_IN_PROGRESS)
             continue;
         check_ends(run_id, node);
+        if (tools_are_seen(run_id, node))
+            world_expect(has_open_call(run_id), "a handler is at work, and no client knows");
     }
 }
 
