@@ -65,6 +65,9 @@ static const struct {
     [REASON_STORAGE_FULL]        = {"storage_full",                NULL},
     [REASON_STORAGE_QUOTA]       = {"storage_quota_exceeded",      NULL},
     [REASON_ELSEWHERE]           = {"file_elsewhere",              NULL},
+    [REASON_TOO_MANY_FILES]      = {"too_many_files",              NULL},
+    [REASON_STORE_EXPIRED]       = {"vector_store_expired",        NULL},
+    [REASON_SEARCH_TIMEOUT]      = {"vector_store_timeout",        NULL},
 };
 /* clang-format on */
 

@@ -74,6 +74,9 @@ enum err_reason {
     REASON_STORAGE_FULL,        /* a disk, or the database's, has no room */
     REASON_STORAGE_QUOTA,       /* the project's files have as many bytes as they may */
     REASON_ELSEWHERE,           /* the bytes lie on another node's disk */
+    REASON_TOO_MANY_FILES,      /* a vector store has as many as it may */
+    REASON_STORE_EXPIRED,       /* of a vector store */
+    REASON_SEARCH_TIMEOUT,      /* a search of vector stores took too long */
     REASON_COUNT
 };
 
