@@ -419,8 +419,11 @@ enum err_code param_array(const json_t *object, const char *path, const char *ke
 
 /* ---- metadata ---- */
 
-static enum err_code metadata_pair(const char *path, const char *key, const json_t *value,
-                                   struct err *err)
+/* What may stand under a key. */
+enum property_values { PROPERTY_TEXTS, PROPERTY_SCALARS };
+
+static enum err_code property_check(const char *path, const char *key, const json_t *value,
+                                    enum property_values values, struct err *err)
 {
     struct param_path param = param_key(path, show(key).text);
     size_t length = utf8_count(key, strlen(key));
@@ -431,35 +434,53 @@ static enum err_code metadata_pair(const char *path, const char *key, const json
                            "Invalid property name in '%s': string too long. Expected a string "
                            "with maximum length %zu, but got a string with length %zu instead.",
                            path, METADATA_KEY, length);
+    if (values == PROPERTY_SCALARS && (json_is_number(value) || json_is_boolean(value)))
+        return ERR_OK;
     if (!json_is_string(value))
-        return param_wrong_type(err, param.text, "a string", value);
+        return param_wrong_type(
+            err, param.text,
+            values == PROPERTY_TEXTS ? "a string" : "one of a string, a number or a boolean",
+            value);
     length = utf8_count(json_string_value(value), json_string_length(value));
     return length > METADATA_VALUE ? too_long(err, param.text, METADATA_VALUE, length) : ERR_OK;
+}
+
+static enum err_code properties_read(const json_t *object, const char *path, const char *name,
+                                     enum property_values values, json_t **ret_object,
+                                     struct err *err)
+{
+    struct param_path param = param_key(path, name);
+    json_t *found = NULL;
+    const char *key;
+    json_t *value;
+    enum err_code rc = param_object(object, path, name, PARAM_OPTIONAL, &found, err);
+
+    if (rc || !found)
+        return rc;
+    if (json_object_size(found) > METADATA_PAIRS)
+        return err_invalid(err, "object_above_max_properties", param.text,
+                           "Invalid '%s': too many properties. Expected an object with at most "
+                           "%zu properties, but got an object with %zu properties instead.",
+                           param.text, METADATA_PAIRS, json_object_size(found));
+    json_object_foreach (found, key, value) {
+        rc = property_check(param.text, key, value, values, err);
+        if (rc)
+            return rc;
+    }
+    *ret_object = found;
+    return ERR_OK;
+}
+
+enum err_code param_attributes(const json_t *object, const char *path, json_t **ret_attributes,
+                               struct err *err)
+{
+    return properties_read(object, path, "attributes", PROPERTY_SCALARS, ret_attributes, err);
 }
 
 enum err_code param_metadata_at(const json_t *object, const char *path, json_t **ret_metadata,
                                 struct err *err)
 {
-    struct param_path param = param_key(path, "metadata");
-    json_t *metadata = NULL;
-    const char *key;
-    json_t *value;
-    enum err_code rc = param_object(object, path, "metadata", PARAM_OPTIONAL, &metadata, err);
-
-    if (rc || !metadata)
-        return rc;
-    if (json_object_size(metadata) > METADATA_PAIRS)
-        return err_invalid(err, "object_above_max_properties", param.text,
-                           "Invalid '%s': too many properties. Expected an object with at most "
-                           "%zu properties, but got an object with %zu properties instead.",
-                           param.text, METADATA_PAIRS, json_object_size(metadata));
-    json_object_foreach (metadata, key, value) {
-        rc = metadata_pair(param.text, key, value, err);
-        if (rc)
-            return rc;
-    }
-    *ret_metadata = metadata;
-    return ERR_OK;
+    return properties_read(object, path, "metadata", PROPERTY_TEXTS, ret_metadata, err);
 }
 
 enum err_code param_metadata(const json_t *object, json_t **ret_metadata, struct err *err)

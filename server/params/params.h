@@ -76,6 +76,9 @@ enum err_code param_metadata(const json_t *object, json_t **ret_metadata,
 /* The same for an object inside the body, at `path`. */
 enum err_code param_metadata_at(const json_t *object, const char *path, json_t **ret_metadata,
                                 struct err *err) MUST_CHECK;
+/* object["attributes"], of files in vector stores: the same limits, and values may also be numbers and booleans. */
+enum err_code param_attributes(const json_t *object, const char *path, json_t **ret_attributes,
+                               struct err *err) MUST_CHECK;
 /* The metadata of an update, in the store's form. Absent leaves *ret_text as it is: nothing changes. Null
  * gives "{}", which clears the metadata. The caller frees. */
 enum err_code param_metadata_change(const json_t *object, char **ret_text,
