@@ -17,7 +17,7 @@
  *   - It claims from other nodes only after its own renewals have succeeded for a whole lease
  *     (server/keeper.c): nodes that are alive have renewed theirs by then. Until then it claims
  *     only what no node holds.
- *   - A claim that took longer than a third of a lease is undone (refuse_late()). It may have
+ *   - A claim that took longer than a third of a lease is undone (lease_refuse_late()). It may have
  *     waited in the database while owners had no chance to renew.
  *
  * What an earlier boot of this node held is claimed at once: two servers cannot share a
@@ -199,7 +199,7 @@ static enum err_code give_back(struct db *db, const char *const *run_ids, size_t
 
 /* While the database stands still, leases expire that their owners had no chance to renew. What
  * a statement finds after it has waited for that must not count. */
-static enum err_code refuse_late(const struct db *db, uint64_t begun_ns, struct err *err)
+enum err_code lease_refuse_late(const struct db *db, uint64_t begun_ns, struct err *err)
 {
     uint64_t third_ns = (uint64_t)db->store->lease_us * (NS_PER_MS / 1000) / 3;
 
@@ -219,7 +219,7 @@ enum err_code store_leases_give_back(struct store *store, const char *const *run
     if (!rc)
         rc = give_back(db, run_ids, count, ret_count, err);
     if (!rc)
-        rc = refuse_late(db, begun, err);
+        rc = lease_refuse_late(db, begun, err);
     return rc ? rc : db_commit(db, err);
 }
 
@@ -315,7 +315,7 @@ static enum err_code claim_in(struct db *db, enum claim_scope scope, size_t limi
 
     rc = claim_leases(db, scope, limit, &leases, err);
     if (!rc)
-        rc = refuse_late(db, begun, err);
+        rc = lease_refuse_late(db, begun, err);
     if (rc)
         return rc;
     for (size_t i = 0; !rc && i < db_count(leases); i++) {
@@ -412,6 +412,6 @@ enum err_code store_runs_fail_foreground(struct store *store, enum claim_scope s
     if (!rc)
         rc = fail_foreground(db, scope, ret_count, err);
     if (!rc)
-        rc = refuse_late(db, begun, err);
+        rc = lease_refuse_late(db, begun, err);
     return rc ? rc : db_commit(db, err);
 }

@@ -58,4 +58,13 @@ enum err_code store_runs_claim(struct store *store, enum claim_scope scope, size
 enum err_code store_runs_fail_foreground(struct store *store, enum claim_scope scope,
                                          size_t *ret_count, struct err *err) MUST_CHECK;
 
+/* ---- For core/store ---- */
+
+struct db;
+
+/* ERR_STORE if more than a third of a lease has passed since `begun_ns`: what is a claim may have waited for a database
+ * that stood still, while owners had no chance to renew. */
+enum err_code lease_refuse_late(const struct db *db, uint64_t begun_ns,
+                                struct err *err) MUST_CHECK;
+
 #endif
