@@ -28,6 +28,7 @@ enum wakeup_kind {
     WAKEUP_MOVED,    /* a run has a new owner */
     WAKEUP_ANSWERED, /* an answer was stored that a run waits for, on whatever node */
     WAKEUP_DELETED,  /* a run was deleted that had not ended: its owner and its followers end */
+    WAKEUP_INGEST,   /* there are documents that any node may make searchable */
 };
 
 struct wakeup {
