@@ -134,8 +134,13 @@ static const struct old_step {
 #define OLD_STEPS (sizeof(old_steps) / sizeof(old_steps[0]))
 
 /* What steps since then have made: their tables, and how the names of these and of their indexes begin. */
-#define LATER_TABLES "deletion_marks, blobs, blob_pages, files, storage_use"
-#define LATER        "(deletion_marks|blob|files|storage_use)"
+#define LATER_TABLES                                                                      \
+    "deletion_marks, blobs, blob_pages, files, storage_use, vector_stores, file_batches," \
+    " vector_store_files, documents, document_texts, chunks, document_segments,"          \
+    " left_documents"
+#define LATER                                                                           \
+    "(deletion_marks|blob|files|storage_use|vector_store|file_batches|document|chunks|" \
+    "left_documents)"
 
 /* The schema is the same but for later steps; the rows of such a database are those of its first `count`
  * steps. */
