@@ -52,6 +52,13 @@ EXCEPTIONS = {
     "events_find_old": (["run_leases"], "days of the log that no run needs any more"),
     "events_clean_default": (["run_events_default", "run_leases"], "the same in the default partition"),
     "store_blobs_stale": (["blobs"], "what nobody holds; each is then removed by its project"),
+    # Documents are work of all projects, as runs are.
+    "store_document_claim": (["documents", "a name that is not understood"],
+                             "the oldest of the project with the fewest at work"),
+    "store_document_leases_renew": (["documents"], "a node renews what it owns, by owner and fence"),
+    "store_documents_recover": (["documents"], "recovery: what died with its node"),
+    "store_documents_left": (["left_documents"], "what no file may name; each is then looked at by its project"),
+    "store_vector_stores_expired": (["vector_stores"], "stores past their time; each is then emptied by its project"),
     "store_files_expired": (["files"], "files past their time; each is then deleted by its project"),
     # The log has a partition a day, for all projects.
     "store_skill_create": (["a name that is not understood"], "files is a column here"),
