@@ -5,7 +5,7 @@
  * of the project. The last is a row that all uploads of a project change, so it comes last: it is
  * locked for the length of a COMMIT.
  *
- * Deleting is one statement, for a client as for the keeper.
+ * A file that is deleted leaves all vector stores in the same transaction, also when the keeper deletes it.
  */
 
 #include "core/store/tables/files/files.h"
@@ -15,6 +15,7 @@
 #include "core/base/mem.h"
 #include "core/store/pg/db.h"
 #include "core/store/pg/page.h"
+#include "core/store/tables/vector_stores/vector_store_sql.h"
 
 #define NOW   "(extract(epoch FROM clock_timestamp()) * 1000000)::bigint"
 #define ALIVE "(f.expires_at IS NULL OR f.expires_at > " NOW ")"
@@ -189,12 +190,36 @@ enum err_code store_file_list(struct store *store, const struct tenant *tenant,
     " UPDATE blobs b SET holders = b.holders - 1, changed_at = " NOW                     \
     " FROM gone g WHERE b.project_id = $1 AND b.id = g.blob_id"
 
+static enum err_code delete_file(struct store *store, const struct db_statement *delete,
+                                 const struct tenant *tenant, const char *id, bool *ret_found,
+                                 struct err *err)
+{
+    AUTO_DB *db = NULL;
+    AUTO_DB_ROWS *rows = NULL;
+    AUTO_DB_ARGS args = {0};
+    enum err_code rc = db_begin(store, &db, err);
+
+    if (rc)
+        return rc;
+    db_arg_tenant(&args, tenant);
+    db_arg_text(&args, id);
+    rc = db_exec(db, delete, &args, &rows, err);
+    if (rc)
+        return rc;
+    *ret_found = db_changed(rows);
+    if (*ret_found)
+        rc = store_files_forget_in(db, tenant, id, err);
+    return rc ? rc : db_commit(db, err);
+}
+
 enum err_code store_file_delete(struct store *store, const struct tenant *tenant,
                                 const char *id, struct err *err)
 {
     static const struct db_statement delete = {"store_file_delete", FILE_DELETE(ALIVE)};
+    bool found = false;
+    enum err_code rc = delete_file(store, &delete, tenant, id, &found, err);
 
-    return db_find_by_id(store, &delete, tenant, id, not_found, NULL, err);
+    return rc || found ? rc : not_found(id, err);
 }
 
 static enum err_code find_expired(struct store *store, size_t limit, struct db_rows **ret_rows,
@@ -218,8 +243,9 @@ enum err_code store_files_expire(struct store *store, size_t limit, size_t *ret_
 
     for (size_t i = 0; !rc && i < db_count(rows); i++) {
         const struct tenant tenant = tenant_of_project(db_text(rows, i, 0));
+        bool found;
 
-        rc = db_once_by_id(store, &delete, &tenant, db_text(rows, i, 1), NULL, err);
+        rc = delete_file(store, &delete, &tenant, db_text(rows, i, 1), &found, err);
     }
     if (!rc)
         *ret_count = db_count(rows);
