@@ -1,0 +1,620 @@
+/*
+ * Documents: work in the database.
+ *
+ * Claiming is fair by project. The projects that have queued documents are found by jumping along an index, one
+ * step a project, so a project with a hundred thousand waiting files costs the others nothing. Nodes that claim at once skip
+ * each other's rows.
+ *
+ * The owner does its work without a transaction, and comes back with all of it: texts, chunks and index are
+ * written in the transaction that makes the document ready. A crash before its COMMIT leaves nothing. A long document
+ * is written in several statements, each of which has the time of a call.
+ *
+ * No file waits for the document any more when its stores, its batch or the file itself went meanwhile. Then
+ * it is dropped: by the next claim, or by its owner when it comes back.
+ */
+
+#include "core/store/tables/vector_stores/documents.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/base/mem.h"
+#include "core/store/pg/db.h"
+#include "core/store/pg/state.h"
+#include "core/store/tables/vector_stores/vector_store_sql.h"
+
+/* Of one statement: bytes of arrays in text form are several in memory. */
+#define ROWS_BYTES ((size_t)4 << 20)
+#define ROWS_COUNT ((size_t)1000)
+
+void document_recipe(int chunk_tokens, int overlap_tokens,
+                     char ret_recipe[DOCUMENT_RECIPE_SIZE])
+{
+    (void)snprintf(ret_recipe, DOCUMENT_RECIPE_SIZE, "%d/%d/%d", DOCUMENT_RECIPE_VERSION,
+                   chunk_tokens, overlap_tokens);
+}
+
+void document_work_clear(struct document_work *work)
+{
+    free(work->filename);
+    *work = (struct document_work){0};
+}
+
+static void add_work(struct db_args *args, const struct tenant *tenant,
+                     const struct document_work *work)
+{
+    db_arg_tenant(args, tenant);
+    db_arg_text(args, work->id);
+}
+
+static enum err_code drop_document(struct db *db, const struct tenant *tenant, const char *id,
+                                   struct err *err)
+{
+    static const struct db_statement drop = {
+        "store_document_drop",
+        "WITH texts AS (DELETE FROM document_texts t WHERE t.project_id = $1"
+        "  AND t.document_id = $2),"
+        " parts AS (DELETE FROM chunks c WHERE c.project_id = $1 AND c.document_id = $2),"
+        " index AS (DELETE FROM document_segments s WHERE s.project_id = $1"
+        "  AND s.document_id = $2),"
+        " left_ones AS (DELETE FROM left_documents l WHERE l.project_id = $1"
+        "  AND l.document_id = $2)"
+        " DELETE FROM documents WHERE project_id = $1 AND id = $2"};
+    AUTO_DB_ARGS args = {0};
+
+    db_arg_tenant(&args, tenant);
+    db_arg_text(&args, id);
+    return db_exec(db, &drop, &args, NULL, err);
+}
+
+/* ---- Claiming ---- */
+
+static enum err_code claim_one(struct db *db, struct db_rows **ret_rows, struct err *err)
+{
+    static const struct db_statement claim = {
+        "store_document_claim",
+        "WITH RECURSIVE p (project_id) AS ("
+        "  (SELECT d.project_id FROM documents d WHERE d.state = 'queued'"
+        "   ORDER BY d.project_id LIMIT 1)"
+        "  UNION ALL SELECT (SELECT d.project_id FROM documents d WHERE d.state = 'queued'"
+        "    AND d.project_id > p.project_id ORDER BY d.project_id LIMIT 1)"
+        "  FROM p WHERE p.project_id IS NOT NULL),"
+        " due AS MATERIALIZED (SELECT p.project_id, o.next_try_at FROM p CROSS JOIN LATERAL"
+        "  (SELECT d.next_try_at FROM documents d WHERE d.project_id = p.project_id"
+        "    AND d.state = 'queued' AND d.next_try_at <= " VECTOR_STORES_NOW
+        "    ORDER BY d.next_try_at, d.id LIMIT 1) o"
+        "  ORDER BY (SELECT count(*) FROM documents b WHERE b.project_id = p.project_id"
+        "   AND b.state = 'parsing'), o.next_try_at),"
+        " picked AS MATERIALIZED (SELECT k.project_id, k.id FROM due CROSS JOIN LATERAL"
+        "  (SELECT d.project_id, d.id FROM documents d WHERE d.project_id = due.project_id"
+        "    AND d.state = 'queued' AND d.next_try_at <= " VECTOR_STORES_NOW
+        "    ORDER BY d.next_try_at, d.id LIMIT 1 FOR UPDATE SKIP LOCKED) k LIMIT 1)"
+        " UPDATE documents d SET state = 'parsing', owner = $1, fence = d.fence + 1,"
+        "  lease_until = clock_timestamp() + $2::bigint * interval '1 microsecond'"
+        " FROM picked k WHERE d.project_id = k.project_id AND d.id = k.id"
+        " RETURNING d.project_id, d.id, d.file_id, d.fence, d.attempts, d.tries, d.queued_at"};
+    AUTO_DB_ARGS args = {0};
+
+    db_arg_text(&args, db->store->node_id);
+    db_arg_int(&args, db->store->lease_us);
+    return db_exec(db, &claim, &args, ret_rows, err);
+}
+
+/* What is known of it besides. No row: no file waits for it. */
+static enum err_code find_rest(struct db *db, const struct tenant *tenant,
+                               struct document_work *work, bool *ret_wanted, struct err *err)
+{
+    static const struct db_statement find = {
+        "store_document_claimed",
+        "SELECT s.chunk_tokens, s.overlap_tokens, f.blob_id, f.filename"
+        " FROM vector_store_files s JOIN files f ON f.project_id = $1 AND f.id = s.file_id"
+        " WHERE s.project_id = $1 AND s.document_id = $2 AND s.status = 'in_progress' LIMIT 1"};
+    AUTO_DB_ROWS *rows = NULL;
+    AUTO_DB_ARGS args = {0};
+    enum err_code rc;
+
+    add_work(&args, tenant, work);
+    rc = db_exec(db, &find, &args, &rows, err);
+    if (rc)
+        return rc;
+    *ret_wanted = db_count(rows);
+    if (!*ret_wanted)
+        return ERR_OK;
+    work->chunk_tokens = (int)db_int(rows, 0, 0);
+    work->overlap_tokens = (int)db_int(rows, 0, 1);
+    work->filename = db_copy(rows, 0, 3);
+    db_id(rows, 0, 2, work->blob_id, sizeof(work->blob_id));
+    return ERR_OK;
+}
+
+static void work_read(const struct db_rows *rows, struct document_work *work)
+{
+    *work = (struct document_work){.fence = db_int(rows, 0, 3),
+                                   .attempts = (int)db_int(rows, 0, 4),
+                                   .tries = (int)db_int(rows, 0, 5),
+                                   .queued_at = db_int(rows, 0, 6)};
+    db_id(rows, 0, 0, work->project, sizeof(work->project));
+    db_id(rows, 0, 1, work->id, sizeof(work->id));
+    db_id(rows, 0, 2, work->file_id, sizeof(work->file_id));
+}
+
+/* One step of the claim. *ret_found without *ret_wanted: one was dropped, and there may be another. */
+static enum err_code claim_step(struct store *store, struct document_work *work,
+                                bool *ret_found, bool *ret_wanted, struct err *err)
+{
+    AUTO_DB *db = NULL;
+    AUTO_DB_ROWS *rows = NULL;
+    struct tenant tenant;
+    enum err_code rc = db_begin(store, &db, err);
+
+    *ret_found = *ret_wanted = false;
+    if (!rc)
+        rc = claim_one(db, &rows, err);
+    if (rc)
+        return rc;
+    if (!db_count(rows))
+        return db_commit(db, err);
+    *ret_found = true;
+    work_read(rows, work);
+    tenant = tenant_of_project(work->project);
+    rc = find_rest(db, &tenant, work, ret_wanted, err);
+    if (!rc && !*ret_wanted)
+        rc = drop_document(db, &tenant, work->id, err);
+    return rc ? rc : db_commit(db, err);
+}
+
+enum err_code store_document_claim(struct store *store, struct document_work *ret_work,
+                                   bool *ret_found, struct err *err)
+{
+    struct document_work work = {0};
+    bool found = true, wanted = false;
+    enum err_code rc = ERR_OK;
+
+    while (!rc && found && !wanted) {
+        document_work_clear(&work);
+        rc = claim_step(store, &work, &found, &wanted, err);
+    }
+    if (rc) {
+        document_work_clear(&work);
+        return rc;
+    }
+    *ret_found = wanted;
+    if (wanted)
+        *ret_work = work;
+    return ERR_OK;
+}
+
+/* ---- Under the fence ---- */
+
+static enum err_code lease_lost(const struct document_work *work, struct err *err)
+{
+    return err_set(err, ERR_CANCELLED, "the document %s is no longer this node's", work->id);
+}
+
+/* Locks the document. */
+static enum err_code hold(struct db *db, const struct tenant *tenant,
+                          const struct document_work *work, struct err *err)
+{
+    static const struct db_statement lock = {
+        "store_document_hold", "SELECT 1 FROM documents WHERE project_id = $1 AND id = $2"
+                               " AND state = 'parsing' AND owner = $3 AND fence = $4"
+                               " FOR UPDATE"};
+    AUTO_DB_ROWS *rows = NULL;
+    AUTO_DB_ARGS args = {0};
+    enum err_code rc;
+
+    add_work(&args, tenant, work);
+    db_arg_text(&args, db->store->node_id);
+    db_arg_int(&args, work->fence);
+    rc = db_exec(db, &lock, &args, &rows, err);
+    return rc || db_count(rows) ? rc : lease_lost(work, err);
+}
+
+enum err_code store_document_progress(struct store *store, const struct document_work *work,
+                                      size_t pages, size_t chunks, struct err *err)
+{
+    static const struct db_statement update = {
+        "store_document_progress",
+        "UPDATE documents SET page_count = $5::bigint, chunk_count = $6::bigint WHERE "
+        "project_id = $1"
+        " AND id = $2 AND state = 'parsing' AND owner = $3 AND fence = $4"};
+    const struct tenant tenant = tenant_of_project(work->project);
+    AUTO_DB_ROWS *rows = NULL;
+    AUTO_DB_ARGS args = {0};
+    enum err_code rc;
+
+    add_work(&args, &tenant, work);
+    db_arg_text(&args, store->node_id);
+    db_arg_int(&args, work->fence);
+    db_arg_int(&args, (int64_t)pages);
+    db_arg_int(&args, (int64_t)chunks);
+    rc = db_once(store, &update, &args, &rows, err);
+    return rc || db_changed(rows) ? rc : lease_lost(work, err);
+}
+
+enum err_code store_document_retry(struct store *store, const struct document_work *work,
+                                   int64_t delay_us, enum document_retry retry, struct err *err)
+{
+    static const struct db_statement update = {
+        "store_document_retry",
+        "UPDATE documents SET state = 'queued', owner = NULL, lease_until = NULL,"
+        " next_try_at = " VECTOR_STORES_NOW " + $5::bigint, tries = tries + $6::integer"
+        " WHERE project_id = $1 AND id = $2 AND state = 'parsing' AND owner = $3"
+        " AND fence = $4"};
+    const struct tenant tenant = tenant_of_project(work->project);
+    AUTO_DB_ARGS args = {0};
+
+    add_work(&args, &tenant, work);
+    db_arg_text(&args, store->node_id);
+    db_arg_int(&args, work->fence);
+    db_arg_int(&args, delay_us);
+    db_arg_int(&args, retry == RETRY_COUNTED);
+    return db_once(store, &update, &args, NULL, err);
+}
+
+/* ---- The end ---- */
+
+/* Locks the stores with files that wait for it. */
+static enum err_code lock_stores(struct db *db, const struct tenant *tenant,
+                                 const struct document_work *work, size_t *ret_count,
+                                 struct err *err)
+{
+    static const struct db_statement lock = {
+        "store_document_stores",
+        "SELECT v.id FROM vector_stores v WHERE v.project_id = $1 AND v.id IN"
+        " (SELECT f.vector_store_id FROM vector_store_files f WHERE f.project_id = $1"
+        "  AND f.document_id = $2 AND f.status = 'in_progress') ORDER BY v.id FOR UPDATE"};
+    AUTO_DB_ROWS *rows = NULL;
+    AUTO_DB_ARGS args = {0};
+    enum err_code rc;
+
+    add_work(&args, tenant, work);
+    rc = db_exec(db, &lock, &args, &rows, err);
+    if (!rc)
+        *ret_count = db_count(rows);
+    return rc;
+}
+
+/* What became of it. */
+struct outcome {
+    enum store_file_status status;
+    const char *code, *message;
+    size_t pages, chunks;
+    uint64_t usage_bytes;
+};
+
+static enum err_code end_files(struct db *db, const struct tenant *tenant,
+                               const struct document_work *work, const struct outcome *outcome,
+                               size_t *ret_count, struct err *err)
+{
+    static const struct db_statement end = {"store_document_files",
+                                            STORE_FILES_END("f.document_id = $2")};
+    AUTO_DB_ROWS *rows = NULL;
+    AUTO_DB_ARGS args = {0};
+    enum err_code rc;
+
+    add_work(&args, tenant, work);
+    db_arg_text(&args, store_file_status_name(outcome->status));
+    db_arg_text(&args, outcome->code);
+    db_arg_text(&args, outcome->message);
+    db_arg_int(&args, (int64_t)outcome->usage_bytes);
+    rc = db_exec(db, &end, &args, &rows, err);
+    if (!rc)
+        *ret_count = (size_t)db_int(rows, 0, 0);
+    return rc;
+}
+
+static enum err_code end_document(struct db *db, const struct tenant *tenant,
+                                  const struct document_work *work,
+                                  const struct outcome *outcome, struct err *err)
+{
+    static const struct db_statement end = {
+        "store_document_end",
+        "UPDATE documents SET state = $3, owner = NULL, lease_until = NULL,"
+        " page_count = $4::bigint, chunk_count = $5::bigint, usage_bytes = $6"
+        " WHERE project_id = $1 AND id = $2"};
+    AUTO_DB_ARGS args = {0};
+
+    add_work(&args, tenant, work);
+    db_arg_text(&args, outcome->status == STORE_FILE_COMPLETED ? "ready" : "failed");
+    db_arg_int(&args, (int64_t)outcome->pages);
+    db_arg_int(&args, (int64_t)outcome->chunks);
+    db_arg_int(&args, (int64_t)outcome->usage_bytes);
+    return db_exec(db, &end, &args, NULL, err);
+}
+
+/* The last statements of a transaction that holds the document. Nothing waits: it is dropped, with all that was
+ * written of it. */
+static enum err_code end_work(struct db *db, const struct tenant *tenant,
+                              const struct document_work *work, const struct outcome *outcome,
+                              struct err *err)
+{
+    size_t stores = 0, files = 0;
+    enum err_code rc;
+
+    db_allow_time(db);
+    rc = lock_stores(db, tenant, work, &stores, err);
+    if (!rc && stores)
+        rc = end_files(db, tenant, work, outcome, &files, err);
+    if (!rc)
+        rc = files ? end_document(db, tenant, work, outcome, err)
+                   : drop_document(db, tenant, work->id, err);
+    if (!rc)
+        rc = db_commit(db, err);
+    return rc || files ? rc : lease_lost(work, err);
+}
+
+enum err_code store_document_fail(struct store *store, const struct document_work *work,
+                                  const char *code, const char *message, struct err *err)
+{
+    const struct tenant tenant = tenant_of_project(work->project);
+    const struct outcome outcome = {
+        .status = STORE_FILE_FAILED, .code = code, .message = message};
+    AUTO_DB *db = NULL;
+    enum err_code rc = db_begin(store, &db, err);
+
+    if (!rc)
+        rc = hold(db, &tenant, work, err);
+    return rc ? rc : end_work(db, &tenant, work, &outcome, err);
+}
+
+/* ---- What it consists of ---- */
+
+/* Texts end with NUL in a parameter. */
+static enum err_code insert_texts(struct db *db, const struct tenant *tenant,
+                                  const struct document_work *work,
+                                  const struct document_made *made, struct err *err)
+{
+    static const struct db_statement insert = {
+        "store_document_texts", "INSERT INTO document_texts (project_id, document_id, n, text)"
+                                " SELECT $1, $2, $3::integer + u.n::integer - 1, u.text"
+                                " FROM unnest($4::text[]) WITH ORDINALITY u (text, n)"};
+    size_t at = 0;
+
+    while (at < made->text_count) {
+        const char **texts = mem_new_array(const char *, ROWS_COUNT);
+        size_t count = 0, bytes = 0;
+        AUTO_DB_ARGS args = {0};
+        enum err_code rc;
+
+        for (; at + count < made->text_count && count < ROWS_COUNT && bytes < ROWS_BYTES;
+             count++) {
+            const struct document_text *text = &made->texts[at + count];
+
+            texts[count] = mem_strndup(text->text, text->length);
+            bytes += text->length;
+        }
+        add_work(&args, tenant, work);
+        db_arg_int(&args, (int64_t)at);
+        db_arg_texts(&args, texts, count);
+        db_allow_time(db);
+        rc = db_exec(db, &insert, &args, NULL, err);
+        for (size_t i = 0; i < count; i++)
+            free((void *)(uintptr_t)texts[i]);
+        free(texts);
+        if (rc)
+            return rc;
+        at += count;
+    }
+    return ERR_OK;
+}
+
+static enum err_code insert_chunk_rows(struct db *db, const struct tenant *tenant,
+                                       const struct document_work *work,
+                                       const struct document_chunk *chunks, size_t first,
+                                       size_t count, struct err *err)
+{
+    static const struct db_statement insert = {
+        "store_document_chunks",
+        "INSERT INTO chunks (project_id, document_id, n, page, heading, text)"
+        " SELECT $1, $2, $3::integer + u.n::integer - 1, u.page, u.heading, u.text"
+        " FROM unnest($4::bigint[], $5::text[], $6::text[]) WITH ORDINALITY"
+        "  u (page, heading, text, n)"};
+    AUTO_FREE int64_t *pages = mem_new_array(int64_t, count + 1);
+    AUTO_FREE const char **headings = mem_new_array(const char *, count + 1);
+    AUTO_FREE const char **texts = mem_new_array(const char *, count + 1);
+    AUTO_DB_ARGS args = {0};
+
+    for (size_t i = 0; i < count; i++) {
+        pages[i] = (int64_t)chunks[first + i].page;
+        headings[i] = chunks[first + i].heading;
+        texts[i] = chunks[first + i].text;
+    }
+    add_work(&args, tenant, work);
+    db_arg_int(&args, (int64_t)first);
+    db_arg_ints(&args, pages, count);
+    db_arg_texts(&args, headings, count);
+    db_arg_texts(&args, texts, count);
+    db_allow_time(db);
+    return db_exec(db, &insert, &args, NULL, err);
+}
+
+static enum err_code insert_chunks(struct db *db, const struct tenant *tenant,
+                                   const struct document_work *work,
+                                   const struct document_made *made, struct err *err)
+{
+    size_t at = 0;
+    enum err_code rc = ERR_OK;
+
+    while (!rc && at < made->chunk_count) {
+        size_t count = 0, bytes = 0;
+
+        for (; at + count < made->chunk_count && count < ROWS_COUNT && bytes < ROWS_BYTES;
+             count++)
+            bytes += strlen(made->chunks[at + count].text);
+        rc = insert_chunk_rows(db, tenant, work, made->chunks, at, count, err);
+        at += count;
+    }
+    return rc;
+}
+
+static enum err_code insert_segment(struct db *db, const struct tenant *tenant,
+                                    const struct document_work *work,
+                                    const struct document_made *made, struct err *err)
+{
+    static const struct db_statement insert = {
+        "store_document_segment",
+        "INSERT INTO document_segments (project_id, document_id, n, bytes)"
+        " VALUES ($1, $2, $3, $4)"};
+    enum err_code rc = ERR_OK;
+
+    for (size_t at = 0, n = 0; !rc && at < made->segment_size; at += DOCUMENT_PIECE, n++) {
+        size_t left = made->segment_size - at;
+        AUTO_DB_ARGS args = {0};
+
+        add_work(&args, tenant, work);
+        db_arg_int(&args, (int64_t)n);
+        db_arg_bytes(&args, (const char *)made->segment + at,
+                     left < DOCUMENT_PIECE ? left : DOCUMENT_PIECE);
+        db_allow_time(db);
+        rc = db_exec(db, &insert, &args, NULL, err);
+    }
+    return rc;
+}
+
+enum err_code store_document_publish(struct store *store, const struct document_work *work,
+                                     const struct document_made *made, struct err *err)
+{
+    const struct tenant tenant = tenant_of_project(work->project);
+    const struct outcome outcome = {
+        .status = STORE_FILE_COMPLETED,
+        .pages = made->pages,
+        .chunks = made->chunk_count,
+        .usage_bytes = made->usage_bytes,
+    };
+    AUTO_DB *db = NULL;
+    enum err_code rc = db_begin(store, &db, err);
+
+    if (!rc)
+        rc = hold(db, &tenant, work, err);
+    if (!rc)
+        rc = insert_texts(db, &tenant, work, made, err);
+    if (!rc)
+        rc = insert_chunks(db, &tenant, work, made, err);
+    if (!rc)
+        rc = insert_segment(db, &tenant, work, made, err);
+    return rc ? rc : end_work(db, &tenant, work, &outcome, err);
+}
+
+/* ---- Sweeping ---- */
+
+static enum err_code find_left(struct store *store, int64_t grace_us, size_t limit,
+                               struct db_rows **ret_rows, struct err *err)
+{
+    static const struct db_statement select = {
+        "store_documents_left",
+        "SELECT project_id, document_id FROM left_documents"
+        " WHERE left_at <= " VECTOR_STORES_NOW " - $1::bigint ORDER BY left_at LIMIT $2"};
+    AUTO_DB_ARGS args = {0};
+
+    db_arg_int(&args, grace_us);
+    db_arg_int(&args, (int64_t)limit);
+    return db_once(store, &select, &args, ret_rows, err);
+}
+
+/* Behind the lock, because a file may be about to name the document. One that is at work is its owner's. */
+static enum err_code lock_left(struct db *db, const struct tenant *tenant, const char *id,
+                               struct err *err)
+{
+    static const struct db_statement lock = {
+        "store_document_left_lock",
+        "SELECT 1 FROM documents WHERE project_id = $1 AND id = $2 FOR UPDATE"};
+    AUTO_DB_ARGS args = {0};
+
+    db_arg_tenant(&args, tenant);
+    db_arg_text(&args, id);
+    return db_exec(db, &lock, &args, NULL, err);
+}
+
+static enum err_code is_named(struct db *db, const struct tenant *tenant, const char *id,
+                              bool *ret_named, struct err *err)
+{
+    static const struct db_statement find = {
+        "store_document_named",
+        "SELECT EXISTS (SELECT FROM vector_store_files f WHERE f.project_id = $1"
+        "  AND f.document_id = $2) OR EXISTS (SELECT FROM vector_store_files f"
+        "  WHERE f.project_id = $1 AND f.searched_id = $2 AND f.searched_id <> f.document_id)"
+        " OR EXISTS (SELECT FROM documents d WHERE d.project_id = $1 AND d.id = $2"
+        "  AND d.state = 'parsing')"};
+    AUTO_DB_ROWS *rows = NULL;
+    AUTO_DB_ARGS args = {0};
+    enum err_code rc;
+
+    db_arg_tenant(&args, tenant);
+    db_arg_text(&args, id);
+    rc = db_exec(db, &find, &args, &rows, err);
+    if (!rc)
+        *ret_named = db_bool(rows, 0, 0);
+    return rc;
+}
+
+static enum err_code forget_left(struct db *db, const struct tenant *tenant, const char *id,
+                                 struct err *err)
+{
+    static const struct db_statement forget = {
+        "store_document_forget_left",
+        "DELETE FROM left_documents WHERE project_id = $1 AND document_id = $2"};
+    AUTO_DB_ARGS args = {0};
+
+    db_arg_tenant(&args, tenant);
+    db_arg_text(&args, id);
+    return db_exec(db, &forget, &args, NULL, err);
+}
+
+static enum err_code sweep_one(struct store *store, const struct tenant *tenant, const char *id,
+                               struct err *err)
+{
+    AUTO_DB *db = NULL;
+    bool named = false;
+    enum err_code rc = db_begin(store, &db, err);
+
+    if (!rc)
+        rc = lock_left(db, tenant, id, err);
+    if (!rc)
+        rc = is_named(db, tenant, id, &named, err);
+    if (!rc)
+        rc = named ? forget_left(db, tenant, id, err) : drop_document(db, tenant, id, err);
+    return rc ? rc : db_commit(db, err);
+}
+
+enum err_code store_documents_sweep(struct store *store, int64_t grace_us, size_t limit,
+                                    size_t *ret_count, struct err *err)
+{
+    AUTO_DB_ROWS *rows = NULL;
+    enum err_code rc = find_left(store, grace_us, limit, &rows, err);
+
+    for (size_t i = 0; !rc && i < db_count(rows); i++) {
+        const struct tenant tenant = tenant_of_project(db_text(rows, i, 0));
+
+        rc = sweep_one(store, &tenant, db_text(rows, i, 1), err);
+    }
+    if (!rc)
+        *ret_count = db_count(rows);
+    return rc;
+}
+
+/* ---- Reading ---- */
+
+enum err_code store_document_text(struct store *store, const struct tenant *tenant,
+                                  const char *document_id, size_t n, char **ret_text,
+                                  bool *ret_found, struct err *err)
+{
+    static const struct db_statement select = {
+        "store_document_text", "SELECT text FROM document_texts WHERE project_id = $1"
+                               " AND document_id = $2 AND n = $3"};
+    AUTO_DB_ROWS *rows = NULL;
+    AUTO_DB_ARGS args = {0};
+    enum err_code rc;
+
+    db_arg_tenant(&args, tenant);
+    db_arg_text(&args, document_id);
+    db_arg_int(&args, (int64_t)n);
+    rc = db_once(store, &select, &args, &rows, err);
+    if (rc)
+        return rc;
+    *ret_found = db_count(rows);
+    if (*ret_found)
+        *ret_text = db_copy(rows, 0, 0);
+    return ERR_OK;
+}

@@ -1,0 +1,112 @@
+#ifndef RUNNEL_CORE_STORE_TABLES_VECTOR_STORES_DOCUMENTS_H
+#define RUNNEL_CORE_STORE_TABLES_VECTOR_STORES_DOCUMENTS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "core/base/err.h"
+#include "core/base/ids.h"
+#include "core/domain/tenant.h"
+#include "core/store/store.h"
+
+/*
+ * documents.h -- files being made searchable: work that any node may do, and that survives it.
+ *
+ *   queued --claim--> parsing --publish--> ready
+ *     ^                  |------fail-----> failed
+ *     +-----retry--------+------dropped, when no file in a store waits for it
+ *
+ * A claimed document has this node as its owner, a lease and a fence, as a run has. Everything that is written about it
+ * carries the fence: an owner that was too slow changes nothing and gets ERR_CANCELLED. What a document consists of is
+ * written in the transaction that makes it ready, so there is nothing half made of a document that is not.
+ *
+ * An owner that dies leaves the document to core/store/cluster/document_leases.h. That counts as an attempt; a document that has
+ * been the end of DOCUMENT_ATTEMPTS owners is to be failed by the next.
+ */
+
+/* What chunks depend on besides their file. The version changes with the readers, the chunker, and the form of segments. */
+#define DOCUMENT_RECIPE_VERSION 1
+#define DOCUMENT_RECIPE_SIZE    32
+void document_recipe(int chunk_tokens, int overlap_tokens,
+                     char ret_recipe[DOCUMENT_RECIPE_SIZE]);
+
+#define DOCUMENT_ATTEMPTS 3
+
+/* Pieces of a segment, and of a text without pages. */
+#define DOCUMENT_PIECE ((size_t)1 << 20)
+
+struct document_work {
+    char project[ID_SIZE];
+    char id[ID_SIZE];
+    int64_t fence;
+    char file_id[ID_LIMIT + 1];
+    char blob_id[ID_SIZE];
+    char *filename;
+    int chunk_tokens, overlap_tokens;
+    int attempts;      /* owners that died with it */
+    int tries;         /* that were given up by store_document_retry() */
+    int64_t queued_at; /* when the first began */
+};
+void document_work_clear(struct document_work *work);
+
+/* Claims the oldest document of the project with the fewest at work. False: nothing is due. One that is no longer waited
+ * for is dropped on the way. */
+enum err_code store_document_claim(struct store *store, struct document_work *ret_work,
+                                   bool *ret_found, struct err *err) MUST_CHECK;
+
+/* How far it is, for clients that look. */
+enum err_code store_document_progress(struct store *store, const struct document_work *work,
+                                      size_t pages, size_t chunks, struct err *err) MUST_CHECK;
+
+/* Borrowed. `text` need not end with NUL. */
+struct document_text {
+    const char *text;
+    size_t length;
+};
+struct document_chunk {
+    size_t page;         /* 0: none */
+    const char *heading; /* "" without one */
+    const char *text;
+};
+struct document_made {
+    const struct document_text *texts;
+    size_t text_count;
+    const struct document_chunk *chunks;
+    size_t chunk_count;
+    const void *segment;
+    size_t segment_size;
+    size_t pages;
+    uint64_t usage_bytes;
+};
+
+/* Makes it ready, and completes the files that wait for it. ERR_CANCELLED: the lease was lost, or no file waits. */
+enum err_code store_document_publish(struct store *store, const struct document_work *work,
+                                     const struct document_made *made,
+                                     struct err *err) MUST_CHECK;
+
+/* Fails it, and the files that wait for it, with what clients read. */
+enum err_code store_document_fail(struct store *store, const struct document_work *work,
+                                  const char *code, const char *message,
+                                  struct err *err) MUST_CHECK;
+
+/* Puts it back, to be claimed after `delay_us`. RETRY_COUNTED adds to its tries. */
+enum document_retry { RETRY_COUNTED, RETRY_UNCOUNTED };
+enum err_code store_document_retry(struct store *store, const struct document_work *work,
+                                   int64_t delay_us, enum document_retry retry,
+                                   struct err *err) MUST_CHECK;
+
+/* ---- For the keeper ---- */
+
+/* Removes up to `limit` documents that no file in a store has named for `grace_us`. */
+enum err_code store_documents_sweep(struct store *store, int64_t grace_us, size_t limit,
+                                    size_t *ret_count, struct err *err) MUST_CHECK;
+
+/* ---- Reading what is ready ---- */
+
+/* The text of a document, by pieces: piece `n`. False behind the last. The caller frees. */
+enum err_code store_document_text(struct store *store, const struct tenant *tenant,
+                                  const char *document_id, size_t n, char **ret_text,
+                                  bool *ret_found, struct err *err) MUST_CHECK;
+
+#endif
