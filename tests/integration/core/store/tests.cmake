@@ -1,6 +1,6 @@
-# store_test(runs): test_runs.c, on a PostgreSQL of its own.
+# store_test(runs): test_runs.c, on a PostgreSQL of its own. The second argument is the room that it is in.
 function(store_test name)
-    add_executable(test_store_${name} ${CMAKE_CURRENT_FUNCTION_LIST_DIR}/test_${name}.c)
+    add_executable(test_store_${name} ${CMAKE_CURRENT_FUNCTION_LIST_DIR}/${ARGN}/test_${name}.c)
     target_link_libraries(test_store_${name} PRIVATE store_samples PkgConfig::CMOCKA)
     target_compile_options(test_store_${name} PRIVATE -Wno-missing-prototypes)
     add_test(NAME integration.core/store/${name} COMMAND test_store_${name})
@@ -15,15 +15,18 @@ add_library(store_samples STATIC
     ${CMAKE_CURRENT_LIST_DIR}/opened_store.c
     ${CMAKE_CURRENT_LIST_DIR}/run_samples.c
     ${CMAKE_CURRENT_LIST_DIR}/samples.c
-    ${CMAKE_CURRENT_LIST_DIR}/variable_samples.c)
+    ${CMAKE_CURRENT_LIST_DIR}/variable_samples.c
+    ${CMAKE_CURRENT_LIST_DIR}/vector_stores/vector_samples.c)
 target_link_libraries(store_samples PUBLIC pg_fixture PkgConfig::CMOCKA)
 
 store_test(approvals)
 store_test(assistants)
 store_test(conversations)
 store_test(deleted)
+store_test(documents vector_stores)
 store_test(embedded)
 store_test(files)
+store_test(filter_sql vector_stores)
 store_test(grants)
 store_test(keys)
 store_test(leases)
@@ -39,6 +42,7 @@ store_test(variable_races)
 store_test(variable_scopes)
 store_test(variable_twins)
 store_test(variables)
+store_test(vector_stores vector_stores)
 store_test(wakeups)
 store_test(writer)
 if(RUNNEL_FAULTS)
