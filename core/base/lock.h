@@ -26,11 +26,14 @@ enum lock_rank {
     LOCK_HTTP,    /* server/http/http.c: live connections */
     LOCK_WORKERS, /* server/workers.c: what waits for a thread */
     LOCK_STREAM, /* server/http/stream/sse.c: hand-over of one connection between its two threads */
+    LOCK_HELD_POLLS,   /* server/api/vector_stores/held_poll.c: which polls are held */
     LOCK_ENGINE,       /* core/run: how many runs are here, their slots, their leases */
     LOCK_TOOL_POOL,    /* core/tool/executor.c: calls waiting for a thread */
     LOCK_TOOL_CHANNEL, /* core/tool/channel.c: one turn's tool output */
     LOCK_VARIABLES, /* core/memory/variable_memory.c: the variables of a response that is not stored */
     LOCK_VARIABLE_SHARES, /* the same file: which projects have any */
+    LOCK_INGEST,          /* core/ingest/ingest.c: what is at work, and whether to look */
+    LOCK_SEGMENTS,        /* core/ingest/segment_cache.c: which segments are here */
     LOCK_SANDBOX,         /* core/sandbox/compute.c: which spawner is the current one */
     LOCK_STORE_QUEUE,     /* core/store/writer/writer.c: writes waiting for a writer */
     LOCK_STORE_POOL,      /* core/store: connections, state of the database */
