@@ -1,0 +1,331 @@
+/*
+ * search.c -- from the set in the database, through segments, to the texts.
+ *
+ * Segments that are missing here are read in groups of some megabytes, so the memory of a cold search has a limit, and
+ * its time is looked at between groups. A search that runs out of time fails: one that skipped files would seem to say that
+ * they have nothing.
+ *
+ * Between the set and the texts a file may go. Its chunks are left out then.
+ */
+
+#include "core/ingest/search.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/base/clock.h"
+#include "core/base/compiler.h"
+#include "core/base/fault.h"
+#include "core/base/log.h"
+#include "core/base/mem.h"
+#include "core/ingest/segment_cache.h"
+#include "core/retrieval/fusion.h"
+#include "core/retrieval/lexical.h"
+#include "core/store/tables/vector_stores/search_set.h"
+#include "core/store/tables/vector_stores/vector_stores.h"
+
+#define LIST_LENGTH ((size_t)200)        /* of a query's hits, before fusion */
+#define GROUP_BYTES ((uint64_t)16 << 20) /* of segments that are read at once */
+#define GROUP_COUNT ((size_t)256)
+
+struct retrieval {
+    struct store *store;
+    struct segment_cache *cache;
+    double timeout_seconds;
+};
+
+const char *search_mode_name(enum search_mode mode)
+{
+    return mode == SEARCH_HYBRID ? "hybrid" : "lexical";
+}
+
+void search_result_clear(struct search_result *result)
+{
+    for (size_t i = 0; i < result->count; i++) {
+        struct search_hit *hit = &result->hits[i];
+
+        free(hit->filename);
+        free(hit->attributes);
+        free(hit->text);
+        free(hit->heading);
+    }
+    free(result->hits);
+    *result = (struct search_result){0};
+}
+
+enum err_code retrieval_open(const struct retrieval_options *options,
+                             struct retrieval **ret_retrieval, struct err *err)
+{
+    struct segment_cache *cache;
+    enum err_code rc =
+        segment_cache_open(options->cache_dir, options->cache_bytes, &cache, err);
+
+    if (rc)
+        return rc;
+    *ret_retrieval = mem_new(struct retrieval);
+    **ret_retrieval = (struct retrieval){
+        .store = options->store, .cache = cache, .timeout_seconds = options->timeout_seconds};
+    return ERR_OK;
+}
+
+void retrieval_free(struct retrieval *retrieval)
+{
+    if (!retrieval)
+        return;
+    segment_cache_free(retrieval->cache);
+    free(retrieval);
+}
+
+/* ---- The set ---- */
+
+struct search {
+    struct retrieval *retrieval;
+    const struct tenant *tenant;
+    uint64_t deadline_ns;
+    struct searched_file *files; /* by document; each once */
+    size_t count;
+    struct held_segment **held; /* of each; NULL: not here yet, or gone */
+    size_t missing_at;          /* the file whose segment is read now */
+};
+
+static void search_clear(struct search *search)
+{
+    for (size_t i = 0; search->held && i < search->count; i++)
+        if (search->held[i])
+            segment_cache_release(search->retrieval->cache, search->held[i]);
+    free(search->held);
+    free(search->files);
+}
+
+static int by_document(const void *a, const void *b)
+{
+    const struct searched_file *left = a, *right = b;
+
+    return strcmp(left->document_id, right->document_id);
+}
+
+/* A document may be in several stores. The first row of it counts. Sorted, so that segments are found by their document,
+ * and equal scores stand in the same order on every node. */
+static void keep_each_once(struct search *search)
+{
+    size_t kept = 0;
+
+    /* Stable: rows of one store are different documents, and stores come in order. */
+    for (size_t i = 0; i < search->count; i++)
+        search->files[i].place = i;
+    qsort(search->files, search->count, sizeof(*search->files), by_document);
+    for (size_t i = 0; i < search->count; i++) {
+        struct searched_file *last = kept ? &search->files[kept - 1] : NULL;
+
+        if (!last || by_document(last, &search->files[i]) != 0)
+            search->files[kept++] = search->files[i];
+        else if (search->files[i].place < last->place)
+            *last = search->files[i];
+    }
+    search->count = kept;
+}
+
+static enum err_code find_set(struct search *search, const struct search_query *query,
+                              struct err *err)
+{
+    struct store *store = search->retrieval->store;
+    enum err_code rc = store_vector_stores_check(store, search->tenant, query->stores,
+                                                 query->store_count, NULL, err);
+
+    if (!rc)
+        rc = store_search_set(store, search->tenant, query->stores, query->store_count,
+                              query->filter, &search->files, &search->count, err);
+    if (rc)
+        return rc;
+    keep_each_once(search);
+    search->held = mem_zeroed(search->count + 1, sizeof(struct held_segment *));
+    return ERR_OK;
+}
+
+/* ---- Segments ---- */
+
+static enum err_code look_at_time(const struct search *search, struct err *err)
+{
+    if (clock_mono_ns() < search->deadline_ns && !FAULT("search.timeout"))
+        return ERR_OK;
+    return err_refuse(err, ERR_TIMEOUT, REASON_SEARCH_TIMEOUT, NULL,
+                      "The search took longer than %.15g seconds.",
+                      search->retrieval->timeout_seconds);
+}
+
+static void take_segment(void *arg, const char *document_id, char *bytes, size_t size)
+{
+    struct search *search = arg;
+    struct searched_file key;
+    struct searched_file *file;
+    struct err err;
+
+    memcpy(key.document_id, document_id, strlen(document_id) + 1);
+    file = bsearch(&key, search->files, search->count, sizeof(key), by_document);
+    if (!file) {
+        free(bytes);
+        return;
+    }
+    if (segment_cache_put(search->retrieval->cache, document_id, bytes, size,
+                          &search->held[file - search->files], &err))
+        log_warn("the index of %s is not searched: %s", document_id, err.text);
+}
+
+/* The next documents whose segments are missing, up to some megabytes. Returns how many. */
+static size_t next_group(struct search *search, const char **ret_ids)
+{
+    uint64_t bytes = 0;
+    size_t count = 0;
+
+    for (; search->missing_at < search->count && count < GROUP_COUNT && bytes < GROUP_BYTES;
+         search->missing_at++) {
+        const struct searched_file *file = &search->files[search->missing_at];
+
+        if (search->held[search->missing_at])
+            continue;
+        ret_ids[count++] = file->document_id;
+        bytes += file->usage_bytes ? file->usage_bytes : GROUP_BYTES / 16;
+    }
+    return count;
+}
+
+static enum err_code hold_segments(struct search *search, struct err *err)
+{
+    const char *ids[GROUP_COUNT];
+    enum err_code rc = look_at_time(search, err);
+    size_t count;
+
+    for (size_t i = 0; i < search->count; i++)
+        search->held[i] =
+            segment_cache_find(search->retrieval->cache, search->files[i].document_id);
+    while (!rc && (count = next_group(search, ids))) {
+        rc = store_segments_read(search->retrieval->store, search->tenant, ids, count,
+                                 take_segment, search, err);
+        if (!rc)
+            rc = look_at_time(search, err);
+    }
+    return rc;
+}
+
+/* ---- Ranking ---- */
+
+static size_t search_words(const struct search *search, const char *query,
+                           struct fusion_entry *ret_entries)
+{
+    AUTO_FREE const struct segment **segments =
+        mem_new_array(const struct segment *, search->count + 1);
+    AUTO_FREE struct lexical_hit *hits = mem_new_array(struct lexical_hit, LIST_LENGTH);
+    size_t count;
+
+    for (size_t i = 0; i < search->count; i++)
+        segments[i] = search->held[i] ? held_segment(search->held[i]) : NULL;
+    count = lexical_search(segments, search->count, query, strlen(query), hits, LIST_LENGTH);
+    for (size_t i = 0; i < count; i++)
+        ret_entries[i] = (struct fusion_entry){
+            .document = hits[i].document, .chunk = hits[i].chunk, .value = hits[i].share};
+    return count;
+}
+
+/* Without a model, words are all that there is: their weight is 1, whatever was asked for. */
+static size_t rank(const struct search *search, const struct search_query *query,
+                   struct fusion_hit **ret_hits)
+{
+    const struct fusion_weights words_alone = {.vectors = 0, .words = 1};
+    AUTO_FREE struct fusion_entry *entries =
+        mem_new_array(struct fusion_entry, LIST_LENGTH * SEARCH_QUERIES_LIMIT);
+    struct fusion_list lists[SEARCH_QUERIES_LIMIT];
+    size_t count;
+
+    for (size_t i = 0; i < query->query_count; i++) {
+        struct fusion_entry *of_query = entries + i * LIST_LENGTH;
+
+        lists[i] =
+            (struct fusion_list){.kind = FUSION_WORDS,
+                                 .query = (uint32_t)i,
+                                 .entries = of_query,
+                                 .count = search_words(search, query->queries[i], of_query)};
+    }
+    count = fusion_rank(lists, query->query_count, &words_alone, ret_hits);
+    return fusion_cut(*ret_hits, count, query->threshold, query->limit);
+}
+
+/* ---- Texts ---- */
+
+static void take_chunk(const struct searched_file *file, struct found_chunk *chunk,
+                       const struct fusion_hit *found, struct search_hit *ret_hit)
+{
+    *ret_hit = (struct search_hit){
+        .filename = TAKE(chunk->filename),
+        .attributes = TAKE(chunk->attributes),
+        .text = TAKE(chunk->text),
+        .heading = TAKE(chunk->heading),
+        .score = found->score,
+        .chunk = found->chunk,
+        .page = chunk->page,
+    };
+    memcpy(ret_hit->file_id, file->file_id, sizeof(ret_hit->file_id));
+    memcpy(ret_hit->store_id, file->store_id, sizeof(ret_hit->store_id));
+}
+
+static enum err_code read_texts(const struct search *search, const struct fusion_hit *found,
+                                size_t count, struct search_result *ret_result, struct err *err)
+{
+    struct found_chunk chunks[SEARCH_HITS_LIMIT] = {0};
+    enum err_code rc = ERR_OK;
+
+    for (size_t i = 0; i < count; i++)
+        chunks[i] = (struct found_chunk){.file = &search->files[found[i].document],
+                                         .n = found[i].chunk};
+    if (count)
+        rc = store_chunks_read(search->retrieval->store, search->tenant, chunks, count, err);
+    if (!rc) {
+        ret_result->hits = mem_zeroed(count + 1, sizeof(*ret_result->hits));
+        for (size_t i = 0; i < count; i++)
+            if (chunks[i].text)
+                take_chunk(chunks[i].file, &chunks[i], &found[i],
+                           &ret_result->hits[ret_result->count++]);
+    }
+    for (size_t i = 0; i < count; i++)
+        found_chunk_clear(&chunks[i]);
+    return rc;
+}
+
+enum err_code retrieval_search(struct retrieval *retrieval, const struct tenant *tenant,
+                               const struct search_query *query,
+                               struct search_result *ret_result, struct err *err)
+{
+    CLEANUP(search_clear)
+    struct search search = {
+        .retrieval = retrieval,
+        .tenant = tenant,
+        .deadline_ns = clock_mono_ns() + clock_ns_from_seconds(retrieval->timeout_seconds),
+    };
+    AUTO_FREE struct fusion_hit *found = NULL;
+    struct search_result result = {.mode = SEARCH_LEXICAL};
+    size_t count;
+    enum err_code rc = find_set(&search, query, err);
+
+    if (!rc)
+        rc = hold_segments(&search, err);
+    if (rc)
+        return rc;
+    count = rank(&search, query, &found);
+    rc = read_texts(&search, found, count, &result, err);
+    if (!rc)
+        rc = store_vector_stores_touch(retrieval->store, tenant, query->stores,
+                                       query->store_count, err);
+    if (rc) {
+        search_result_clear(&result);
+        return rc;
+    }
+    *ret_result = result;
+    return ERR_OK;
+}
+
+void retrieval_stats(struct retrieval *retrieval, struct retrieval_stats *ret_stats)
+{
+    struct segment_cache_stats stats;
+
+    segment_cache_stats(retrieval->cache, &stats);
+    *ret_stats = (struct retrieval_stats){stats.count, stats.bytes};
+}

@@ -1,0 +1,112 @@
+#ifndef RUNNEL_CORE_INGEST_SEARCH_H
+#define RUNNEL_CORE_INGEST_SEARCH_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "core/base/err.h"
+#include "core/base/ids.h"
+#include "core/domain/tenant.h"
+
+/*
+ * search.h -- one search over the files of vector stores.
+ *
+ *     struct search_query query = {.stores = ids, .store_count = 1, .queries = texts, .query_count = 1,
+ *                                  .limit = 20, .embedding_weight = 1, .text_weight = 1};
+ *     struct search_result result;
+ *
+ *     rc = retrieval_search(retrieval, tenant, &query, &result, err);
+ *     ...
+ *     search_result_clear(&result);
+ *
+ * The database says which documents a search may see: files of these stores, of this project, that are
+ * completed and pass the filter. Then their segments are searched, in memory. So a file that was removed is not found
+ * by any search that begins afterwards, on any node, and one that is completed is.
+ *
+ * A search counts as a use of its stores (last_active_at).
+ *
+ * Any thread that may wait: a worker, never a loop. It waits for the database, and for segments that this node has not
+ * read yet.
+ */
+
+struct filter; /* core/domain/filter.h */
+struct retrieval;
+struct store;
+
+#define SEARCH_STORES_LIMIT  ((size_t)32)
+#define SEARCH_QUERIES_LIMIT ((size_t)8)
+#define SEARCH_HITS_LIMIT    ((size_t)50)
+
+enum search_ranker {
+    SEARCH_RANKER_AUTO, /* the best that the server has; also "default-2024-11-15" */
+    SEARCH_RANKER_NONE,
+};
+
+/* All of it is borrowed for the length of the call. */
+struct search_query {
+    const char *const *stores; /* ids; 1 to SEARCH_STORES_LIMIT */
+    size_t store_count;
+    const struct filter *filter; /* NULL: all files */
+    const char *const *queries;  /* 1 to SEARCH_QUERIES_LIMIT texts */
+    size_t query_count;
+    size_t limit;            /* hits; 1 to SEARCH_HITS_LIMIT */
+    double embedding_weight; /* of meaning, and of words; not both 0 */
+    double text_weight;
+    double threshold; /* of scores, 0 to 1: hits below it are left out */
+    enum search_ranker ranker;
+};
+
+/* How a search was done. */
+enum search_mode {
+    SEARCH_LEXICAL, /* by words alone */
+    SEARCH_HYBRID,  /* by words and meaning */
+};
+const char *search_mode_name(enum search_mode mode); /* "lexical" */
+
+/* One chunk. */
+struct search_hit {
+    char file_id[ID_LIMIT + 1];
+    char store_id[ID_LIMIT + 1]; /* the first of the query's stores that has the file */
+    char *filename;
+    char *attributes; /* JSON object, "{}" without any */
+    double score;     /* 0 to 1, and never more than that of the hit before it */
+    char *text;       /* of the chunk, as the file has it */
+    char *heading;    /* the headings above it, joined by " > "; "" without any */
+    size_t chunk;     /* its number in the file, from 0 */
+    size_t page;      /* from 1; 0: the file has no pages */
+};
+
+struct search_result {
+    struct search_hit *hits; /* in the order of rank */
+    size_t count;
+    enum search_mode mode;
+};
+
+struct retrieval_options {
+    struct store *store;    /* borrowed until retrieval_free() */
+    const char *cache_dir;  /* made if it is missing */
+    uint64_t cache_bytes;   /* of segments kept there */
+    double timeout_seconds; /* of a search */
+};
+
+enum err_code retrieval_open(const struct retrieval_options *options,
+                             struct retrieval **ret_retrieval, struct err *err) MUST_CHECK;
+void retrieval_free(struct retrieval *retrieval); /* NULL is fine; nothing may be searching */
+
+/* ERR_NOT_FOUND: there is no such store; the first that is missing is named. ERR_INVALID with REASON_STORE_EXPIRED.
+ * ERR_TIMEOUT with REASON_SEARCH_TIMEOUT: `search_timeout` is over; no file is skipped silently. ERR_STORE: the
+ * database is away. *ret_result is untouched after an error. */
+enum err_code retrieval_search(struct retrieval *retrieval, const struct tenant *tenant,
+                               const struct search_query *query,
+                               struct search_result *ret_result, struct err *err) MUST_CHECK;
+
+void search_result_clear(struct search_result *result);
+
+/* Of the cache of segments. */
+struct retrieval_stats {
+    size_t segments;
+    uint64_t bytes;
+};
+void retrieval_stats(struct retrieval *retrieval, struct retrieval_stats *ret_stats);
+
+#endif
