@@ -1,0 +1,326 @@
+/*
+ * ingest.c -- the workers, and what they do with a document that they have claimed.
+ *
+ *   claim ─▶ read the file, cut it ─▶ say how far ─▶ index ─▶ publish
+ *              │ the file is bad: fail    │ something else: give back, to be tried later
+ *
+ * A worker holds nothing but memory while it works. If it cannot even give a document back, because the database is away, the
+ * lease runs out and the keeper puts the document into the queue.
+ *
+ * The workers are nicer than the loops: who streams an answer does not wait for who uploads a book.
+ */
+
+#include "core/ingest/ingest.h"
+
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include "core/base/clock.h"
+#include "core/base/compiler.h"
+#include "core/base/fault.h"
+#include "core/base/lock.h"
+#include "core/base/log.h"
+#include "core/base/mem.h"
+#include "core/ingest/make_document.h"
+#include "core/store/store.h"
+#include "core/store/tables/vector_stores/documents.h"
+
+#define NICENESS 10
+
+/* A document with fewer chunks is done sooner than a client could look how far it is. */
+#define PROGRESS_CHUNKS ((size_t)64)
+
+/* Tries that ended for no reason that anyone knows: as many as owners that may die. */
+#define UNKNOWN_TRIES DOCUMENT_ATTEMPTS
+
+#define RETRY_FIRST_US (1 * US_PER_SECOND)
+#define RETRY_LAST_US  (300 * US_PER_SECOND)
+
+struct worker {
+    struct ingest *ingest;
+    pthread_t thread;
+    struct document_work
+        work; /* guarded by the lock; id "": none. Its worker reads it without */
+};
+
+struct ingest {
+    struct ingest_options options;
+    char *spool_dir;
+    struct lock lock;
+    pthread_cond_t kicked;
+    uint64_t kicks; /* guarded by lock, as all below */
+    bool draining, stopping;
+    struct worker *workers;
+    unsigned count;
+};
+
+/* ---- One document ---- */
+
+static int64_t delay_of(const struct document_work *work)
+{
+    int64_t delay = work->tries < 16 ? RETRY_FIRST_US << work->tries : RETRY_LAST_US;
+
+    return delay < RETRY_LAST_US ? delay : RETRY_LAST_US;
+}
+
+static void complain(const struct document_work *work, const char *what, const struct err *err)
+{
+    log_warn("%s %s: %s", work->id, what, err->text);
+}
+
+static void fail(struct ingest *ingest, const struct document_work *work,
+                 const struct unmade_document *why)
+{
+    struct err err;
+    enum err_code rc =
+        store_document_fail(ingest->options.store, work, why->code, why->message, &err);
+
+    if (rc && rc != ERR_CANCELLED)
+        complain(work, "was not failed", &err);
+}
+
+/* Something else than the file is in the way. */
+static void give_back(struct ingest *ingest, const struct document_work *work,
+                      const struct err *why)
+{
+    struct ingest_options *options = &ingest->options;
+    bool unknown = why->code == ERR_INTERNAL && work->tries + 1 >= UNKNOWN_TRIES;
+    bool late = (double)(clock_wall_us() - work->queued_at) >
+                options->deadline_seconds * (double)US_PER_SECOND;
+    struct err err;
+
+    complain(work, unknown || late ? "is given up" : "is tried again later", why);
+    if (unknown || late) {
+        fail(ingest, work,
+             &(struct unmade_document){"server_error", "An internal error occurred."});
+        return;
+    }
+    if (store_document_retry(options->store, work, delay_of(work), RETRY_COUNTED, &err))
+        complain(work, "was not given back", &err);
+}
+
+static enum err_code publish(struct ingest *ingest, const struct document_work *work,
+                             const struct made_document *made, struct err *err)
+{
+    const struct document_made parts = {
+        .texts = made->texts,
+        .text_count = made->text_count,
+        .chunks = made->shown,
+        .chunk_count = made->chunks.count,
+        .segment = made->segment.data,
+        .segment_size = made->segment.length,
+        .pages = made->document.pages,
+        .usage_bytes = made->document.text.length + made->segment.length,
+    };
+
+    if (FAULT("ingest.publish"))
+        return err_set(err, ERR_INTERNAL, "a fault before a document was published");
+    return store_document_publish(ingest->options.store, work, &parts, err);
+}
+
+static enum err_code make(struct ingest *ingest, const struct document_work *work,
+                          struct made_document *made, struct unmade_document *why,
+                          struct err *err)
+{
+    enum err_code rc =
+        document_cut(ingest->options.blobs, ingest->spool_dir, work, made, why, err);
+
+    if (!rc && made->chunks.count > PROGRESS_CHUNKS)
+        rc = store_document_progress(ingest->options.store, work, made->document.pages,
+                                     made->chunks.count, err);
+    if (rc)
+        return rc;
+    document_index(work->filename, made);
+    return publish(ingest, work, made, err);
+}
+
+static void do_document(struct ingest *ingest, const struct document_work *work)
+{
+    CLEANUP(made_document_clear) struct made_document made = {0};
+    struct unmade_document why = {0};
+    struct err err;
+    enum err_code rc;
+
+    if (work->attempts >= DOCUMENT_ATTEMPTS) {
+        err_set(&err, ERR_INTERNAL, "%d servers have ended while they read it", work->attempts);
+        complain(work, "is given up", &err);
+        fail(ingest, work,
+             &(struct unmade_document){"server_error", "An internal error occurred."});
+        return;
+    }
+    rc = make(ingest, work, &made, &why, &err);
+    if (rc && why.code)
+        fail(ingest, work, &why);
+    else if (rc && rc != ERR_CANCELLED)
+        give_back(ingest, work, &err);
+}
+
+/* ---- Workers ---- */
+
+static bool may_begin(struct ingest *ingest)
+{
+    bool may;
+
+    lock_acquire(&ingest->lock);
+    may = !ingest->draining;
+    lock_release(&ingest->lock);
+    return may;
+}
+
+static void note_work(struct worker *worker, const struct document_work *work)
+{
+    lock_acquire(&worker->ingest->lock);
+    worker->work = *work;
+    lock_release(&worker->ingest->lock);
+}
+
+/* False: there is nothing to do now. */
+static bool do_next(struct worker *worker)
+{
+    struct ingest *ingest = worker->ingest;
+    struct document_work work;
+    bool found = false;
+    struct err err;
+
+    if (!may_begin(ingest))
+        return false;
+    if (store_document_claim(ingest->options.store, &work, &found, &err)) {
+        log_warn("files of vector stores wait: %s", err.text);
+        return false;
+    }
+    if (!found)
+        return false;
+    note_work(worker, &work);
+    do_document(ingest, &work);
+    note_work(worker, &(struct document_work){.id = ""});
+    if (ingest->options.ended)
+        ingest->options.ended(ingest->options.ended_arg, work.id);
+    document_work_clear(&work);
+    return true;
+}
+
+/* False: it is to end. */
+static bool wait_for_kick(struct ingest *ingest, uint64_t *seen)
+{
+    bool stopping;
+
+    lock_acquire(&ingest->lock);
+    while (!ingest->stopping && ingest->kicks == *seen)
+        lock_wait(&ingest->lock, &ingest->kicked);
+    *seen = ingest->kicks;
+    stopping = ingest->stopping;
+    lock_release(&ingest->lock);
+    return !stopping;
+}
+
+static void *run_worker(void *arg)
+{
+    struct worker *worker = arg;
+    uint64_t seen = 0;
+
+    pthread_setname_np(pthread_self(), "ingest");
+    (void)setpriority(PRIO_PROCESS, (id_t)gettid(), NICENESS);
+    while (wait_for_kick(worker->ingest, &seen))
+        while (do_next(worker))
+            continue;
+    store_thread_end(worker->ingest->options.store);
+    return NULL;
+}
+
+void ingest_kick(struct ingest *ingest)
+{
+    lock_acquire(&ingest->lock);
+    ingest->kicks++;
+    pthread_cond_broadcast(&ingest->kicked);
+    lock_release(&ingest->lock);
+}
+
+size_t ingest_leases(struct ingest *ingest, struct ingest_lease **ret_leases)
+{
+    size_t count = 0;
+
+    *ret_leases = mem_zeroed(ingest->count + 1, sizeof(**ret_leases));
+    lock_acquire(&ingest->lock);
+    for (unsigned i = 0; i < ingest->count; i++) {
+        const struct document_work *work = &ingest->workers[i].work;
+
+        if (!work->id[0])
+            continue;
+        memcpy((*ret_leases)[count].document_id, work->id, ID_SIZE);
+        (*ret_leases)[count++].fence = work->fence;
+    }
+    lock_release(&ingest->lock);
+    return count;
+}
+
+void ingest_drain(struct ingest *ingest)
+{
+    lock_acquire(&ingest->lock);
+    ingest->draining = true;
+    lock_release(&ingest->lock);
+}
+
+enum err_code ingest_start(const struct ingest_options *options, struct ingest **ret_ingest,
+                           struct err *err)
+{
+    struct ingest *ingest = mem_new(struct ingest);
+
+    *ingest = (struct ingest){
+        .options = *options,
+        .spool_dir = mem_strdup(options->spool_dir),
+        .kicks = 1, /* what an earlier start has left */
+        .workers = mem_zeroed(options->workers, sizeof(struct worker)),
+    };
+    lock_init(&ingest->lock, LOCK_INGEST);
+    lock_cond_init(&ingest->kicked);
+    for (; ingest->count < options->workers; ingest->count++) {
+        struct worker *worker = &ingest->workers[ingest->count];
+
+        worker->ingest = ingest;
+        if (pthread_create(&worker->thread, NULL, run_worker, worker) == 0)
+            continue;
+        ingest_stop(ingest);
+        return err_set(err, ERR_INTERNAL, "cannot start a worker for files");
+    }
+    *ret_ingest = ingest;
+    return ERR_OK;
+}
+
+/* Another node need not wait for a lease to run out. Its worker, if it comes to an end before the process, finds that it has
+ * lost the document. */
+static void give_back_all(struct ingest *ingest)
+{
+    for (unsigned i = 0; i < ingest->count; i++) {
+        struct document_work work;
+        struct err err;
+
+        lock_acquire(&ingest->lock);
+        work = ingest->workers[i].work;
+        lock_release(&ingest->lock);
+        if (work.id[0] &&
+            store_document_retry(ingest->options.store, &work, 0, RETRY_UNCOUNTED, &err))
+            complain(&work, "was not given back", &err);
+    }
+}
+
+void ingest_stop(struct ingest *ingest)
+{
+    if (!ingest)
+        return;
+    lock_acquire(&ingest->lock);
+    ingest->draining = ingest->stopping = true;
+    pthread_cond_broadcast(&ingest->kicked);
+    lock_release(&ingest->lock);
+    give_back_all(ingest);
+    for (unsigned i = 0; i < ingest->count; i++)
+        pthread_join(ingest->workers[i].thread, NULL);
+    pthread_cond_destroy(&ingest->kicked);
+    lock_destroy(&ingest->lock);
+    free(ingest->workers);
+    free(ingest->spool_dir);
+    free(ingest);
+}

@@ -1,0 +1,61 @@
+#ifndef RUNNEL_CORE_INGEST_INGEST_H
+#define RUNNEL_CORE_INGEST_INGEST_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "core/base/err.h"
+#include "core/base/ids.h"
+
+/*
+ * ingest.h -- threads that make documents searchable: they read a file, cut it into chunks, and index those.
+ *
+ * Work is rows of the database (core/store/tables/vector_stores/documents.h), which any node claims. A worker that finds
+ * nothing waits, without looking again, until ingest_kick(): for files that were attached, here or on another node, and from
+ * the keeper, which finds what a lost hint would have announced.
+ *
+ * A file that cannot be read fails at once, with a sentence for its client. What fails for another reason (the database is away,
+ * the bytes lie on another node, the machine is busy) is tried again, later each time, until its deadline.
+ *
+ * A server that ends in the middle of a document has left nothing of it. The keeper gives it to another, and that is counted:
+ * a document that has been the end of several servers fails, so it does not end them all.
+ */
+
+struct blobs;
+struct ingest;
+struct store;
+
+struct ingest_options {
+    struct store *store; /* both borrowed until ingest_stop() */
+    struct blobs *blobs;
+    const char *spool_dir; /* for files while they are read */
+    unsigned workers;
+    double
+        deadline_seconds; /* from attaching until a file fails that could not be tried to its end */
+    /* Called by a worker when it is done with a document, whatever has become of it; may be NULL. It must not wait. */
+    void (*ended)(void *arg, const char *document_id);
+    void *ended_arg;
+};
+
+enum err_code ingest_start(const struct ingest_options *options, struct ingest **ret_ingest,
+                           struct err *err) MUST_CHECK;
+
+/* There may be something to do. Any thread; never waits. */
+void ingest_kick(struct ingest *ingest);
+
+/* From now on nothing is begun. Any thread. */
+void ingest_drain(struct ingest *ingest);
+
+/* Gives back what is at work, and ends the threads. A reader that is at work ends first, within DOCUMENT_WALL_MS. NULL is
+ * fine. */
+void ingest_stop(struct ingest *ingest);
+
+/* What is at work here, for the keeper. */
+struct ingest_lease {
+    char document_id[ID_SIZE];
+    int64_t fence;
+};
+/* The caller frees. */
+size_t ingest_leases(struct ingest *ingest, struct ingest_lease **ret_leases);
+
+#endif
