@@ -96,6 +96,13 @@ static const struct setting settings[] = {
     {"max_file",         KIND_BYTES, AT(max_file), "536870912", 1024, 1048576 * MIB, NULL, NULL, "bytes of an uploaded file; beyond, 413"},
     {"max_project_bytes", KIND_BYTES, AT(max_project_bytes), "0", 0, 1073741824 * MIB, NULL, NULL, "bytes of all files of a project; beyond, 400; 0 for no limit"},
 
+    {"file_workers",     KIND_COUNT, AT(file_workers), "2", 1, 64, NULL, NULL, "threads that read files of requests"},
+    {"ingest_workers",   KIND_COUNT, AT(ingest_workers), "2", 1, 64, NULL, NULL, "threads that make files of vector stores searchable"},
+    {"ingest_deadline",  KIND_SECONDS, AT(ingest_deadline), "86400", 1, 30 * DAY, NULL, NULL, "until a file of a vector store ends `failed` that could not be worked on"},
+    {"search_workers",   KIND_COUNT, AT(search_workers), "cores", 1, 256, NULL, NULL, "threads that search vector stores for requests"},
+    {"search_timeout",   KIND_SECONDS, AT(search_timeout), "10", 0.05, 600, NULL, NULL, "until a search of vector stores ends with 503"},
+    {"segment_cache",    KIND_BYTES, AT(segment_cache), "8589934592", 0, 1048576 * MIB, NULL, NULL, "bytes in `data_dir/cache` of what searches have read before"},
+
     {"run_expiry",       KIND_SECONDS, AT(run_expiry),       "600",  1, 30 * DAY, NULL, NULL, "until an unfinished Assistants run expires"},
     {"response_timeout", KIND_SECONDS, AT(response_timeout), "3600", 1, 30 * DAY, NULL, NULL, "until a running response ends `failed`"},
     {"upstream_connect_timeout",    KIND_SECONDS, AT(upstream_connect_timeout),    "10",   0.01, DAY, NULL, NULL, "until an upstream must have accepted"},

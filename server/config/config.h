@@ -71,6 +71,7 @@ struct config {
     double store_timeout;
     double header_timeout, body_timeout, keep_alive;
     double websocket_age;
+    double ingest_deadline, search_timeout;
 
     unsigned http_workers, run_loops, tool_workers, store_writers;
     unsigned max_connections, max_connections_per_ip, max_connection_requests;
@@ -81,6 +82,8 @@ struct config {
         stream_buffers; /* bytes */
     unsigned websocket_lanes, websocket_workers;
     size_t websocket_memory; /* bytes */
+    unsigned file_workers, ingest_workers, search_workers;
+    size_t segment_cache; /* bytes */
 
     int unknown_parameters; /* enum unknown_parameters */
     int unavailable_tools;  /* enum unavailable_tools */
