@@ -14,8 +14,10 @@
 #include "core/base/log.h"
 #include "core/base/mem.h"
 #include "core/blob/blob.h"
+#include "core/ingest/ingest.h"
 #include "core/run/engine/engine.h"
 #include "core/run/engine/recover.h"
+#include "core/store/cluster/document_leases.h"
 #include "core/store/cluster/leases.h"
 #include "core/store/cluster/wakeups.h"
 #include "core/store/store.h"
@@ -23,14 +25,17 @@
 #include "core/store/tables/files/files.h"
 #include "core/store/tables/runs/runs.h"
 #include "core/store/tables/threads/deleted.h"
+#include "core/store/tables/vector_stores/documents.h"
+#include "core/store/tables/vector_stores/vector_stores.h"
 #include "server/database.h"
 #include "server/encode/faces.h"
 #include "server/server.h"
 
-#define CLAIM_LIMIT ((size_t)8)         /* runs of one claim */
-#define REVIVE_NS   (5 * NS_PER_SECOND) /* between two attempts to start a private database */
-#define SWEEP_LIMIT ((size_t)20)        /* files, or blobs of up to hundreds of MiB */
-#define PURGE_LIMIT ((size_t)100)       /* deleted responses of one statement */
+#define CLAIM_LIMIT  ((size_t)8)         /* runs of one claim */
+#define REVIVE_NS    (5 * NS_PER_SECOND) /* between two attempts to start a private database */
+#define SWEEP_LIMIT  ((size_t)20)        /* files, or blobs of up to hundreds of MiB */
+#define PURGE_LIMIT  ((size_t)100)       /* deleted responses of one statement */
+#define LOOK_SECONDS 5 /* between two looks for documents, whose hint may be lost */
 
 /*
  * One thread with a list of duties, each with a period. It sleeps until the next duty is due, or until
@@ -69,7 +74,7 @@ struct duty {
 };
 
 /* Wake-ups make the first two due at once; the others have no names. */
-enum { DUTY_RENEW, DUTY_CLAIM, DUTY_COUNT = 7 };
+enum { DUTY_RENEW, DUTY_CLAIM, DUTY_COUNT = 8 };
 
 struct keeper {
     struct server *server;
@@ -215,6 +220,43 @@ static void poll_answers(struct keeper *keeper)
     }
 }
 
+/* The documents that this node makes searchable. */
+struct held_documents {
+    size_t count;
+    struct ingest_lease *leases;
+    const char **ids;
+    int64_t *fences;
+};
+
+static void held_documents_clear(struct held_documents *held)
+{
+    free(held->leases);
+    free(held->ids);
+    free(held->fences);
+}
+
+static void held_documents_init(struct held_documents *held, const struct keeper *keeper)
+{
+    held->count = ingest_leases(keeper->server->ingest, &held->leases);
+    held->ids = mem_new_array(const char *, held->count + 1);
+    held->fences = mem_new_array(int64_t, held->count + 1);
+    for (size_t i = 0; i < held->count; i++) {
+        held->ids[i] = held->leases[i].document_id;
+        held->fences[i] = held->leases[i].fence;
+    }
+}
+
+static void renew_documents(struct keeper *keeper)
+{
+    CLEANUP(held_documents_clear) struct held_documents held = {0};
+    struct err err;
+
+    held_documents_init(&held, keeper);
+    if (store_document_leases_renew(keeper->server->store, held.ids, held.fences, held.count,
+                                    &err))
+        complain("leases of documents were not renewed", &err);
+}
+
 static void renew_leases(struct keeper *keeper)
 {
     CLEANUP(held_clear) struct held held = {0};
@@ -230,6 +272,7 @@ static void renew_leases(struct keeper *keeper)
     /* Only for runs in the engine. A pending run whose lease was lost fails at its first write. */
     for (size_t i = 0; i < held.pending_at; i++)
         apply_state(keeper->server->engine, &held.leases[i], held.states[i]);
+    renew_documents(keeper);
     poll_answers(keeper);
     if (is_steady(keeper))
         give_back_forgotten(keeper, &held);
@@ -382,12 +425,54 @@ static void maintain_events(struct keeper *keeper)
         complain("the event log was not maintained", &err);
 }
 
+/* Work on files that nobody has: its owner died, or a hint was lost, or it is time to try again. */
+static void look_for_documents(struct keeper *keeper)
+{
+    CLEANUP(held_documents_clear) struct held_documents held = {0};
+    size_t count = 0;
+    struct err err;
+
+    renew_if_due(keeper);
+    held_documents_init(&held, keeper);
+    if (is_fresh(keeper) && store_documents_recover(keeper->server->store, claim_scope(keeper),
+                                                    held.ids, held.count, &count, &err))
+        complain("documents of dead nodes were not taken over", &err);
+    else if (count)
+        log_info("took over %zu documents", count);
+    ingest_kick(keeper->server->ingest);
+}
+
+/* Vector stores that have expired, and documents that no store names any more. */
+static void sweep_stores(struct keeper *keeper)
+{
+    struct store *store = keeper->server->store;
+    size_t expired = SWEEP_LIMIT, swept = SWEEP_LIMIT;
+    struct err err;
+
+    while (expired == SWEEP_LIMIT) {
+        renew_if_due(keeper);
+        if (store_vector_stores_expire(store, SWEEP_LIMIT, &expired, &err)) {
+            complain("vector stores did not expire", &err);
+            return;
+        }
+    }
+    while (swept == SWEEP_LIMIT) {
+        renew_if_due(keeper);
+        if (store_documents_sweep(store, BLOB_GRACE_SECONDS * US_PER_SECOND, SWEEP_LIMIT,
+                                  &swept, &err)) {
+            complain("what was made of files was not removed", &err);
+            return;
+        }
+    }
+}
+
 static void sweep_files(struct keeper *keeper)
 {
     const struct server *server = keeper->server;
     size_t expired = SWEEP_LIMIT, swept = SWEEP_LIMIT;
     struct err err;
 
+    sweep_stores(keeper);
     while (expired == SWEEP_LIMIT) {
         renew_if_due(keeper);
         if (store_files_expire(server->store, SWEEP_LIMIT, &expired, &err)) {
@@ -530,6 +615,7 @@ static void on_wakeup(void *arg, const struct wakeup *wakeup)
         want(keeper, DUTY_RENEW);
         want(keeper, DUTY_CLAIM);
         engine_wake_all(engine, WOKEN_MOVED);
+        ingest_kick(keeper->server->ingest);
         break;
     case WAKEUP_CLAIM: want(keeper, DUTY_CLAIM); break;
     case WAKEUP_CANCEL: engine_cancel(engine, wakeup->run_id); break;
@@ -537,6 +623,7 @@ static void on_wakeup(void *arg, const struct wakeup *wakeup)
     case WAKEUP_EVENTS: engine_wake(engine, wakeup->run_id, WOKEN_MORE); break;
     case WAKEUP_MOVED: engine_wake(engine, wakeup->run_id, WOKEN_MOVED); break;
     case WAKEUP_DELETED: engine_deleted(engine, wakeup->run_id); break;
+    case WAKEUP_INGEST: ingest_kick(keeper->server->ingest); break;
     case WAKEUP_ANSWERED: (void)engine_check_approvals(engine, wakeup->run_id); break;
     }
 }
@@ -553,6 +640,7 @@ enum err_code keeper_start(struct server *server, struct database *database,
         {.perform = fail_foreground, .every_seconds = lease},
         {.perform = maintain_events, .every_seconds = 3600},
         {.perform = sweep_files, .every_seconds = 60},
+        {.perform = look_for_documents, .every_seconds = LOOK_SECONDS},
         {.perform = purge_responses, .every_seconds = server->config->response_timeout / 4},
     };
 

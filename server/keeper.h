@@ -12,6 +12,7 @@
  *   recovery     takes over runs whose owner died, and runs that have expired
  *   responses    closes foreground responses whose node died, and removes deleted ones for good
  *   files        deletes those that have expired, and the bytes of those that are deleted
+ *   documents    takes over those of dead nodes, and removes what no vector store names
  *   event log    makes and drops partitions
  *   database     while it is away: the only thread that tries to reach it; starts a private one again
  *

@@ -11,7 +11,7 @@
  * stopped in the reverse order, each after those that use it:
  *
  *   http       takes no requests; its suspended connections still belong to loops
- *   workers, keeper, log reader    would give the loops more work
+ *   workers, keeper, ingestion, log reader    would give the loops more work
  *   engine     its loops give the connections back
  *   executor, masking, writers     the loops wait for them, so they end later
  *   http, database   are freed when no part has a pointer into them
@@ -44,6 +44,8 @@
 #include "core/base/mem.h"
 #include "core/blob/blob.h"
 #include "core/document/document.h"
+#include "core/ingest/ingest.h"
+#include "core/ingest/search.h"
 #include "core/net/http_client.h"
 #include "core/net/listen.h"
 #include "core/run/catalog/unavailable.h"
@@ -58,6 +60,7 @@
 #include "core/tool/executor.h"
 #include "server/api/auth.h"
 #include "server/api/responses/socket/memory.h"
+#include "server/api/vector_stores/held_poll.h"
 #include "server/cli/commands.h"
 #include "server/config/config.h"
 #include "server/config/tools.h"
@@ -77,8 +80,6 @@
 
 /* Time for runs that were cut to send their last events. */
 #define LAST_EVENTS_NS (2 * NS_PER_SECOND)
-/* Each reads one file at a time. What they wait for is a child's processor time. */
-#define READER_THREADS 2
 /* Time for tools to return after they were cancelled. */
 #define TOOL_PATIENCE_NS (2 * NS_PER_SECOND)
 
@@ -415,7 +416,41 @@ static enum err_code start_readers(struct serving *serving, struct err *err)
     if (!confine_landlock_version() || !confine_has_seccomp())
         log_warn("the kernel has no %s: HTML and PDF files in requests cannot be read",
                  confine_has_seccomp() ? "Landlock" : "seccomp");
-    return workers_start(READER_THREADS, NULL, &serving->server.readers, err);
+    return workers_start(serving->config->file_workers, NULL, &serving->server.readers, err);
+}
+
+static enum err_code start_retrieval(struct serving *serving, struct err *err)
+{
+    const struct config *config = serving->config;
+    AUTO_FREE char *dir = mem_printf("%s/cache", config->data_dir);
+    const struct retrieval_options options = {
+        .store = serving->server.store,
+        .cache_dir = dir,
+        .cache_bytes = config->segment_cache,
+        .timeout_seconds = config->search_timeout,
+    };
+    enum err_code rc = retrieval_open(&options, &serving->server.retrieval, err);
+
+    return rc ? rc
+              : workers_start(config->search_workers, serving->server.store,
+                              &serving->server.searchers, err);
+}
+
+static enum err_code start_ingest(struct serving *serving, struct err *err)
+{
+    const struct config *config = serving->config;
+    struct ingest_options options = {
+        .store = serving->server.store,
+        .blobs = serving->server.blobs,
+        .spool_dir = config->data_dir,
+        .workers = config->ingest_workers,
+        .deadline_seconds = config->ingest_deadline,
+        .ended = held_polls_ended,
+    };
+
+    serving->server.held_polls = held_polls_new();
+    options.ended_arg = serving->server.held_polls;
+    return ingest_start(&options, &serving->server.ingest, err);
 }
 
 static enum err_code start_keeper(struct serving *serving, struct err *err)
@@ -424,9 +459,9 @@ static enum err_code start_keeper(struct serving *serving, struct err *err)
 }
 
 static step_fn *const steps[] = {
-    lock_data_dir, find_identity, find_key,     open_socket,    start_database, start_writers,
-    ensure_key,    open_blobs,    start_demo,   start_executor, start_masking,  start_engine,
-    start_workers, start_readers, start_keeper, start_http,
+    lock_data_dir, find_identity, find_key,        open_socket,  start_database, start_writers,
+    ensure_key,    open_blobs,    start_retrieval, start_demo,   start_executor, start_masking,
+    start_engine,  start_workers, start_readers,   start_ingest, start_keeper,   start_http,
 };
 
 static enum err_code go_up(struct serving *serving, struct err *err)
@@ -451,6 +486,7 @@ static void drain(struct serving *serving)
     log_info("draining: streams have %.15g seconds", serving->config->drain_timeout);
     http_drain(server->http);
     keeper_drain(serving->keeper);
+    ingest_drain(server->ingest);
     engine_drain(server->engine);
     if (engine_wait_idle(server->engine, deadline) && http_wait_idle(server->http, deadline))
         return;
@@ -467,7 +503,9 @@ static void go_down(struct serving *serving)
         http_stop(server->http);
     workers_stop(server->workers);
     workers_stop(server->readers);
+    workers_stop(server->searchers);
     keeper_stop(serving->keeper);
+    ingest_stop(server->ingest);
     log_reader_stop(serving->log_reader);
     if (serving->engine_started)
         engine_stop(server->engine);
@@ -482,6 +520,8 @@ static void go_down(struct serving *serving)
     if (server->executor)
         tool_executor_free(server->executor);
     upstream_server_stop(serving->demo);
+    held_polls_free(server->held_polls);
+    retrieval_free(server->retrieval);
     blobs_free(server->blobs);
     if (server->store)
         store_thread_end(server->store);

@@ -17,8 +17,11 @@
 
 struct blobs;
 struct engine;
+struct held_polls;
 struct http;
+struct ingest;
 struct masking;
+struct retrieval;
 struct store;
 struct tool_executor;
 struct workers;
@@ -32,9 +35,13 @@ struct server {
     struct tool_executor *executor;
     struct masking *masking; /* NULL without masks */
     struct http *http;
-    struct workers *workers; /* for messages of WebSockets */
-    struct workers *readers; /* for files of requests */
-    struct seal seal;        /* the same on all servers of the database */
+    struct workers *workers;       /* for messages of WebSockets */
+    struct workers *readers;       /* for files of requests */
+    struct ingest *ingest;         /* makes files of vector stores searchable */
+    struct retrieval *retrieval;   /* searches them */
+    struct workers *searchers;     /* for searches over HTTP */
+    struct held_polls *held_polls; /* of pollers of files */
+    struct seal seal;              /* the same on all servers of the database */
     char default_project
         [ID_SIZE]; /* of the key in the setting api_key, and of requests under no_auth */
     struct ws_budget *past_responses; /* for the responses that WebSockets remember */
