@@ -34,7 +34,6 @@ const struct absent_route absent_routes[] = {
     {NULL,     "/v1/safety"},
     {NULL,     "/v1/uploads"},
     {NULL,     "/v1/vaults"},
-    {NULL,     "/v1/vector_stores"},
     {NULL,     "/v1/videos"},
     {NULL,     "/v1/webhook_endpoints"},
     {NULL,     "/v1/webhook_event_types"},

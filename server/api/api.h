@@ -38,9 +38,17 @@ endpoint_fn api_conversation_create, api_conversation_get; /* responses/conversa
 endpoint_fn api_conversation_modify, api_conversation_delete;
 endpoint_fn api_conversation_item_list, api_conversation_item_create;
 endpoint_fn api_conversation_item_get, api_conversation_item_delete;
-endpoint_fn api_file_create;                                 /* files/file_create.c */
-endpoint_fn api_file_list, api_file_get, api_file_delete;    /* files/files.c */
-endpoint_fn api_file_content;                                /* files/file_content.c */
+endpoint_fn api_file_create;                                /* files/file_create.c */
+endpoint_fn api_file_list, api_file_get, api_file_delete;   /* files/files.c */
+endpoint_fn api_file_content;                               /* files/file_content.c */
+endpoint_fn api_vector_store_list, api_vector_store_create; /* vector_stores/vector_stores.c */
+endpoint_fn api_vector_store_get, api_vector_store_modify, api_vector_store_delete;
+endpoint_fn api_vector_store_search;                    /* vector_stores/search.c */
+endpoint_fn api_store_file_list, api_store_file_create; /* vector_stores/store_files.c */
+endpoint_fn api_store_file_get, api_store_file_modify, api_store_file_delete;
+endpoint_fn api_store_file_content, api_file_batch_file_list;
+endpoint_fn api_file_batch_create, api_file_batch_get; /* vector_stores/file_batches.c */
+endpoint_fn api_file_batch_cancel;
 endpoint_fn api_tool_list;                                   /* runnel/tools.c */
 endpoint_fn api_skill_create, api_skill_list, api_skill_get; /* responses/skills.c */
 endpoint_fn api_skill_content, api_skill_delete;
