@@ -13,7 +13,7 @@ from harness.server import Server, with_native_model
 from harness.stream import events_of
 from harness.upstream import Upstream
 
-pytest_plugins = ["harness.fault_fixtures"]
+pytest_plugins = ["harness.cpu", "harness.fault_fixtures"]
 
 KEPT = pytest.StashKey()
 FAILED = pytest.StashKey()
