@@ -12,7 +12,8 @@ import pathlib
 import re
 
 import jsonschema
-import referencing
+
+from .schemas import Schemas
 
 FACTS = json.loads((pathlib.Path(__file__).resolve().parents[2] / "open_responses.json").read_text())
 URN = "urn:open-responses"
@@ -96,17 +97,11 @@ def adapted(event):
 
 class OpenResponses:
     def __init__(self):
-        resource = referencing.Resource({"$defs": FACTS["$defs"]},
-                                        referencing.jsonschema.DRAFT202012)
-        self.registry = referencing.Registry().with_resource(URN, resource)
-        self.validators = {}
+        self.schemas = Schemas(URN, {"$defs": FACTS["$defs"]})
 
     def complaint_about(self, name, value):
-        if name not in self.validators:
-            schema = json.loads(json.dumps({"$ref": f"{URN}#/$defs/{name}"}))
-            self.validators[name] = jsonschema.Draft202012Validator(schema,
-                                                                    registry=self.registry)
-        error = jsonschema.exceptions.best_match(self.validators[name].iter_errors(value))
+        errors = self.schemas.errors({"$ref": f"{URN}#/$defs/{name}"}, value)
+        error = jsonschema.exceptions.best_match(errors)
         if error is None:
             return None
         where = "/".join(str(step) for step in error.absolute_path)

@@ -10,11 +10,10 @@ import re
 import urllib.parse
 
 import httpx2
-import jsonschema
-import referencing
 import yaml
 
 from .open_responses import OpenResponses
+from .schemas import Schemas
 
 ROOT = pathlib.Path(__file__).resolve().parents[4]
 CONTRACT = "urn:openapi"
@@ -40,9 +39,8 @@ class Contract:
         self.document = yaml.load(path.read_text(), yaml.CSafeLoader)
         for additions in sorted(ADDITIONS.glob("*.yaml")):
             add(self.document, yaml.load(additions.read_text(), yaml.CSafeLoader))
-        resource = referencing.Resource(self.document, referencing.jsonschema.DRAFT202012)
-        self.registry = referencing.Registry().with_resource(CONTRACT, resource)
-        self.validators = {}
+        self.schemas = Schemas(CONTRACT, self.document)
+        self.absolute = {}  # {schema as text: with references from everywhere}
         self.operations = []  # (method, pattern, operation)
         for path, item in self.document["paths"].items():
             parts = [".+" if part == "{model}" else "[^/]+" if part[:1] == "{" else re.escape(part)
@@ -70,18 +68,15 @@ class Contract:
 
     def complaint(self, schema, value):
         """What is wrong with the value; None when nothing is."""
-        reference = schema["$ref"] if "$ref" in schema else None
-        key = reference or json.dumps(schema, sort_keys=True)
-        if key not in self.validators:
-            absolute = json.loads(json.dumps(schema).replace('"#/', f'"{CONTRACT}#/'))
-            self.validators[key] = jsonschema.Draft202012Validator(absolute,
-                                                                   registry=self.registry)
-        error = next(self.validators[key].iter_errors(value), None)
-        if error is None:
+        text = json.dumps(schema)
+        if text not in self.absolute:
+            self.absolute[text] = json.loads(text.replace('"#/', f'"{CONTRACT}#/'))
+        errors = self.schemas.errors(self.absolute[text], value)
+        if not errors:
             return None
-        error = describing(error)
+        error = describing(errors[0])
         where = "/".join(str(step) for step in error.absolute_path)
-        return f"{reference or 'schema'}: at '{where}': {error.message[:800]}"
+        return f"{schema.get('$ref', 'schema')}: at '{where}': {error.message[:800]}"
 
 
 def describing(error):
