@@ -36,6 +36,7 @@
 
 #include "core/base/log.h"
 #include "core/base/mem.h"
+#include "tests/support/sanitized.h"
 #include "tests/support/test.h"
 #include "tests/unit/core/run/engine/world_client.h"
 #include "tests/unit/core/run/engine/world_database.h"
@@ -413,16 +414,7 @@ int64_t schedule_expiry_us(void)
 
 /* ---- All schedules of a program ---- */
 
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-#define DIVISOR 20
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
-#define DIVISOR 20
-#endif
-#endif
-#ifndef DIVISOR
-#define DIVISOR 1
-#endif
+#define DIVISOR (UNDER_ASAN ? 20u : 1u)
 
 #define SEEN_SIZE ((size_t)1 << 23)
 

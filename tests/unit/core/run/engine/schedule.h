@@ -98,7 +98,7 @@ int64_t schedule_expiry_us(void);
 
 /* ---- For the tests ---- */
 
-/* How many schedules. Under sanitizers a twentieth; with RUNNEL_SCHEDULES=N N times as many. */
+/* How many schedules. Under AddressSanitizer a twentieth; with RUNNEL_SCHEDULES=N N times as many. */
 struct exploration {
     const struct scenario *const *scenarios; /* ends with NULL */
     unsigned orders;  /* in which every incident is tried before every step, of 7; a scenario */
