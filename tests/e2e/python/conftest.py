@@ -3,12 +3,12 @@ import functools
 import itertools
 import pathlib
 import shutil
-import tempfile
 
 import pytest
 
 from harness.patience import patience
 from harness.recorder import Recorder
+from harness.scratch import scratch_directory
 from harness.server import Server, with_native_model
 from harness.stream import events_of
 from harness.upstream import Upstream
@@ -57,10 +57,8 @@ def binary(request):
 
 @pytest.fixture(scope="session")
 def scratch(request):
-    """A directory that PostgreSQL's user can reach, too. It is kept when a test has failed. Removing it may
-    take long, so that is no part of the last test."""
-    path = pathlib.Path(tempfile.mkdtemp(prefix="runnel-e2e-", dir="/tmp"))
-    path.chmod(0o755)
+    """It is kept when a test has failed. Removing it may take long, so that is no part of the last test."""
+    path = scratch_directory("runnel-e2e-")
     yield path
     if request.session.testsfailed or request.config.getoption("--keep"):
         request.config.stash[KEPT] = path
@@ -161,7 +159,7 @@ def start_server(binary, scratch, upstream, recorder, request, discard, database
         if not embedded:
             settings.setdefault("database_url", database.new())
         # Cut, because the path of a socket has at most 107 bytes; numbered, because cut names are alike.
-        name = request.node.name.translate(str.maketrans("[]/", "---"))[:40]
+        name = request.node.name.translate(str.maketrans("[]/", "---"))[:32]
         directory = scratch / f"{name}-{next(DIRECTORIES)}"
         directory.mkdir(mode=0o755)
         settings.setdefault("upstream_url", upstream.url)

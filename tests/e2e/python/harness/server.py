@@ -1,11 +1,10 @@
 """`runnel serve`, as a process, with a data directory of its own."""
 
+import atexit
 import functools
-import pathlib
 import shutil
 import signal
 import subprocess
-import tempfile
 import time
 
 import httpx2
@@ -13,6 +12,7 @@ import openai
 
 from .patience import patience
 from .process import Process, clean_environment, free_port
+from .scratch import scratch_directory
 
 KEY = "sk-end-to-end"
 
@@ -21,14 +21,13 @@ KEY = "sk-end-to-end"
 def made_data(binary):
     """A data directory as the first start makes it, for others to begin with: initdb takes a second. This
     PostgreSQL does not wait for the disk; it survives kill -9 all the same."""
-    made = tempfile.TemporaryDirectory(prefix="runnel-e2e-data-", dir="/tmp")  # gone with us
-    path = pathlib.Path(made.name)
-    path.chmod(0o755)
+    path = scratch_directory("runnel-e2e-data-")
+    atexit.register(shutil.rmtree, path, ignore_errors=True)
     subprocess.run([binary, "migrate", "--data-dir", path / "data"], check=True,
                    capture_output=True, env=clean_environment())
     with open(path / "data" / "pg" / "postgresql.auto.conf", "a") as settings:
         settings.write("fsync = off\n")
-    return made
+    return path / "data"
 
 
 def with_native_model(directory, upstream_url):
@@ -92,7 +91,7 @@ class Server:
     def prepare_data(self):
         data = self.settings["data_dir"]
         if not self.first and "database_url" not in self.settings and not data.exists():
-            subprocess.run(["cp", "-a", f"{made_data(self.binary).name}/data", data], check=True)
+            subprocess.run(["cp", "-a", made_data(self.binary), data], check=True)
 
     def start(self):
         """Starts the server, and returns when it has printed that it is ready."""
