@@ -1,6 +1,6 @@
 """What each test file costs: CPU seconds of pytest and of all that it started, PostgreSQL included.
 
-`run.sh BUILD_DIR --cpu [PYTEST_ARGUMENT...]` prints a line for each file at the end, the dearest last. `--cpu=FILE`
+`run.sh BUILD_DIR --cpu [PYTEST_ARGUMENT...]` prints a line for each file at the end, the dearest last. `--cpu-lines=FILE`
 also writes a line for each test. A clock says little on a busy machine, and CPU seconds hardly change there, so they
 compare two versions of a test. What starts for the first test that needs it, such as the database of the session,
 counts there.
@@ -77,10 +77,10 @@ class CpuTable:
 
 
 def pytest_addoption(parser):
-    parser.addoption("--cpu", nargs="?", const="", metavar="FILE", help="print the CPU seconds of every file")
+    parser.addoption("--cpu", action="store_true", help="print the CPU seconds of every file")
+    parser.addoption("--cpu-lines", metavar="FILE", help="a line for every test: CPU seconds, those of pytest, seconds")
 
 
 def pytest_configure(config):
-    path = config.getoption("--cpu")
-    if path is not None:
-        config.pluginmanager.register(CpuTable(path))
+    if config.getoption("--cpu"):
+        config.pluginmanager.register(CpuTable(config.getoption("--cpu-lines")))
