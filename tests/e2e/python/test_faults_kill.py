@@ -16,7 +16,9 @@ SHAPES = [shapes.Text, shapes.Client, shapes.ClientStreamed, shapes.ServerTools,
 RUN_POINTS = ["run.write", "run.committed", "run.ask", "run.turn_done", "model.start",
               "model.done", "writer.send", "writer.result"]
 TOOL_POINTS = ["tool.before_run", "tool.after_run"]
-LIMIT = 60
+# Early visits, and ever fewer of the later ones. A crash at each step of a run is what the schedules of the engine
+# try (tests/unit/core/run/engine); here each point is met with a real database and a real kill -9.
+VISITS = [1, 2, 3, 5, 8, 13, 21, 34, 55]
 
 
 def go_through(fault_server, upstream, database, shape, path, entry=None):
@@ -40,20 +42,19 @@ def test_the_run_completes_without_a_fault(fault_server, upstream, database, sha
     assert not go_through(fault_server, upstream, database, shape, tmp_path / "count")
 
 
-def kill_everywhere(fault_server, upstream, database, shape, tmp_path, point, visits):
-    for visit in visits:
+def kill_everywhere(fault_server, upstream, database, shape, tmp_path, point):
+    """How often the server was killed at that point: until the run comes there no more."""
+    for kills, visit in enumerate(VISITS):
         if not go_through(fault_server, upstream, database, shape, tmp_path / f"{point}-{visit}",
                           f"{point}:{visit}:kill"):
-            return visit - 1
-    return visits[-1] if visits else 0
+            return kills
+    raise AssertionError(f"{point} is visited without an end")
 
 
 @pytest.mark.parametrize("shape", SHAPES, ids=lambda shape: shape.__name__)
 @pytest.mark.parametrize("point", RUN_POINTS)
-def test_killed_on_every_visit(fault_server, upstream, database, shape, point, tmp_path):
-    killed = kill_everywhere(fault_server, upstream, database, shape, tmp_path, point,
-                             range(1, LIMIT))
-    assert 0 < killed < LIMIT - 1
+def test_killed_on_early_and_late_visits(fault_server, upstream, database, shape, point, tmp_path):
+    assert kill_everywhere(fault_server, upstream, database, shape, tmp_path, point)
 
 
 # Statements on behalf of clients, and of the server that recovers a run.
@@ -96,6 +97,4 @@ WITH_TOOLS = [shapes.ServerTools, shapes.Mixed, shapes.Hidden, shapes.Final,
 @pytest.mark.parametrize("shape", WITH_TOOLS, ids=lambda shape: shape.__name__)
 @pytest.mark.parametrize("point", TOOL_POINTS)
 def test_killed_at_every_tool(fault_server, upstream, database, shape, point, tmp_path):
-    killed = kill_everywhere(fault_server, upstream, database, shape, tmp_path, point,
-                             range(1, LIMIT))
-    assert 0 < killed < LIMIT - 1
+    assert kill_everywhere(fault_server, upstream, database, shape, tmp_path, point)

@@ -142,11 +142,14 @@ class Server:
 
 
 def eventually(ask, is_right=bool, seconds=20):
-    """Repeats a request until its answer is right, for work that another process does."""
+    """Repeats a request until its answer is right, for work that another process does. More and more seldom: what
+    takes seconds, such as the end of a lease, is worth fewer requests than what takes none."""
     deadline = time.monotonic() + patience(seconds)
+    pause = 0.01
     while True:
         answer = ask()
         if is_right(answer):
             return answer
         assert time.monotonic() < deadline, f"still {answer!r} after {patience(seconds)} s"
-        time.sleep(0.02)
+        time.sleep(pause)
+        pause = min(1.5 * pause, 0.2)
