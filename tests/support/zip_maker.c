@@ -40,7 +40,7 @@ static void begin_entry(struct zip_maker *zip, const char *name, size_t length)
     archive_entry_free(entry);
 }
 
-static void add_bytes(struct zip_maker *zip, const char *bytes, size_t length)
+static void write_bytes(struct zip_maker *zip, const char *bytes, size_t length)
 {
     while (length) {
         la_ssize_t written = archive_write_data(zip->archive, bytes, length);
@@ -53,8 +53,13 @@ static void add_bytes(struct zip_maker *zip, const char *bytes, size_t length)
 
 void zip_add(struct zip_maker *zip, const char *name, const char *text)
 {
-    begin_entry(zip, name, strlen(text));
-    add_bytes(zip, text, strlen(text));
+    zip_add_bytes(zip, name, text, strlen(text));
+}
+
+void zip_add_bytes(struct zip_maker *zip, const char *name, const char *bytes, size_t length)
+{
+    begin_entry(zip, name, length);
+    write_bytes(zip, bytes, length);
 }
 
 void zip_add_letters(struct zip_maker *zip, const char *name, char letter, size_t length)
@@ -65,7 +70,7 @@ void zip_add_letters(struct zip_maker *zip, const char *name, char letter, size_
     begin_entry(zip, name, length);
     for (size_t room; length; length -= room) {
         room = length < sizeof(letters) ? length : sizeof(letters);
-        add_bytes(zip, letters, room);
+        write_bytes(zip, letters, room);
     }
 }
 
@@ -73,10 +78,10 @@ void zip_add_repeated(struct zip_maker *zip, const char *name, const char *head,
                       const char *middle, size_t count, const char *tail)
 {
     begin_entry(zip, name, strlen(head) + count * strlen(middle) + strlen(tail));
-    add_bytes(zip, head, strlen(head));
+    write_bytes(zip, head, strlen(head));
     for (size_t i = 0; i < count; i++)
-        add_bytes(zip, middle, strlen(middle));
-    add_bytes(zip, tail, strlen(tail));
+        write_bytes(zip, middle, strlen(middle));
+    write_bytes(zip, tail, strlen(tail));
 }
 
 void zip_end(struct zip_maker *zip)

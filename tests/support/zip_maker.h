@@ -24,6 +24,7 @@ struct zip_maker {
 void zip_begin(struct zip_maker *zip, struct buf *bytes, const char *options);
 
 void zip_add(struct zip_maker *zip, const char *name, const char *text);
+void zip_add_bytes(struct zip_maker *zip, const char *name, const char *bytes, size_t length);
 
 /* A part of many bytes: `length` times the letter. */
 void zip_add_letters(struct zip_maker *zip, const char *name, char letter, size_t length);
