@@ -39,14 +39,23 @@ static size_t valid_character(const char *text, size_t length)
     return size;
 }
 
+/* All of it, or a text that was damaged: in ten bytes above 127 one place may be invalid. No other encoding looks
+ * like UTF-8 to nine tenths. */
 static bool is_utf8(const char *bytes, size_t length)
 {
-    for (size_t at = 0, size; at < length; at += size) {
-        size = valid_character(bytes + at, length - at);
-        if (!size)
-            return false;
+    size_t valid = 0, invalid = 0;
+    bool was_valid = true;
+
+    for (size_t at = 0; at < length;) {
+        size_t size = valid_character(bytes + at, length - at);
+
+        if (size > 1)
+            valid += size;
+        invalid += !size && was_valid;
+        was_valid = size > 0;
+        at += size ? size : 1;
     }
-    return true;
+    return invalid * 10 <= valid + invalid;
 }
 
 /* Adds UTF-8, without what is invalid and without control characters but those in `kept`. */
