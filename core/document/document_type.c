@@ -177,6 +177,9 @@ enum document_type document_type_of(const char *bytes, size_t length, const char
         return DOCUMENT_OFFICE;
     if (length > 8 && memcmp(bytes, "\xD0\xCF\x11\xE0\xA1\xB1\x1A\xE1", 8) == 0)
         return type_of_ole(bytes, length);
+    if (length > 4 && memcmp(bytes, "\xDB\xA5\x2D\0", 4) ==
+                          0) /* Word 2, which is older than these containers */
+        return DOCUMENT_DOC;
     if (!looks_like_text(bytes, length < DOCUMENT_TYPE_BYTES ? length : DOCUMENT_TYPE_BYTES))
         return DOCUMENT_UNKNOWN;
     return type_of_text(bytes, length, filename);

@@ -17,7 +17,7 @@
 #define RELS(list) "<Relationships>" list "</Relationships>"
 #define REL(id, type, target) \
     "<Relationship Id='" id "' Type='http://x/" type "' Target='" target "'/>"
-#define OFFICE "_rels/.rels", RELS(REL("m", "officeDocument", "m.xml"))
+#define OFFICE    "_rels/.rels", RELS(REL("m", "officeDocument", "m.xml"))
 #define MAX_PARTS 4
 
 static const struct {
@@ -25,19 +25,23 @@ static const struct {
     const char *fixed[4];         /* names and texts */
     const char *parts[MAX_PARTS]; /* names */
 } types[] = {
-    {'d', {OFFICE, "_rels/m.xml.rels", RELS(REL("s", "styles", "s") REL("n", "footnotes", "n"))},
+    {'d',
+     {OFFICE, "_rels/m.xml.rels", RELS(REL("s", "styles", "s") REL("n", "footnotes", "n"))},
      {"m.xml", "s", "n"}},
-    {'x', {OFFICE, "_rels/m.xml.rels",
-           RELS(REL("a", "worksheet", "w") REL("b", "sharedStrings", "t") REL("c", "styles", "s"))},
+    {'x',
+     {OFFICE, "_rels/m.xml.rels",
+      RELS(REL("a", "worksheet", "w") REL("b", "sharedStrings", "t") REL("c", "styles", "s"))},
      {"m.xml", "w", "t", "s"}},
-    {'p', {OFFICE, "_rels/m.xml.rels", RELS(REL("a", "slide", "s") REL("b", "slide", "t"))},
+    {'p',
+     {OFFICE, "_rels/m.xml.rels", RELS(REL("a", "slide", "s") REL("b", "slide", "t"))},
      {"m.xml", "s", "_rels/s.rels", "n"}},
     {'r', {OFFICE}, {"m.xml", "_rels/m.xml.rels", "a", "b"}},
     {'t', {"mimetype", "application/vnd.oasis.opendocument.text"}, {"content.xml"}},
     {'s', {"mimetype", "application/vnd.oasis.opendocument.spreadsheet"}, {"content.xml"}},
     {'o', {"mimetype", "application/vnd.oasis.opendocument.presentation"}, {"content.xml"}},
-    {'e', {"mimetype", "application/epub+zip", "META-INF/container.xml",
-           "<c><rootfile full-path='b'/></c>"},
+    {'e',
+     {"mimetype", "application/epub+zip", "META-INF/container.xml",
+      "<c><rootfile full-path='b'/></c>"},
      {"b", "a.html", "META-INF/encryption.xml", "META-INF/container.xml"}},
 };
 

@@ -204,6 +204,28 @@ TEST(rtf_is_read_where_unrtf_is_installed)
                        "installed.");
 }
 
+/* A document of Word 2: a head with the place and the length of the text. */
+TEST(doc_is_read_where_antiword_is_installed)
+{
+    static const char text[] = "A heading\rThe text of an old document.\r";
+    char bytes[2048] = "\xDB\xA5\x2D";
+    struct document document = {0};
+    struct err err = {0};
+
+    bytes[0x19] = bytes[0x1D] = 4; /* the text begins at 1024, and ends */
+    bytes[0x1C] = bytes[0x34] = sizeof(text) - 1;
+    memcpy(bytes + 1024, text, sizeof(text));
+    if (access("/usr/bin/antiword", X_OK) != 0) {
+        assert_refused(bytes, sizeof(bytes), "a.doc", REASON_UNSUPPORTED,
+                       "It is an old Word document, and this server has no reader for it: "
+                       "antiword is not installed.");
+        return;
+    }
+    assert_int_equal(read_bytes(bytes, sizeof(bytes), "a.doc", &document, &err), ERR_OK);
+    assert_string_equal(document.text.data, "\nA heading\nThe text of an old document.");
+    document_clear(&document);
+}
+
 TEST(without_a_spawner_only_text_is_read)
 {
     struct document document = {0};
@@ -229,6 +251,7 @@ int main(void)
         cmocka_unit_test(xml_is_read_in_a_child),
         cmocka_unit_test(what_its_reader_does_not_take_is_text),
         cmocka_unit_test(rtf_is_read_where_unrtf_is_installed),
+        cmocka_unit_test(doc_is_read_where_antiword_is_installed),
         cmocka_unit_test(without_a_spawner_only_text_is_read),
     };
 

@@ -32,6 +32,7 @@ static const struct {
     {BYTES("PK\x05\x06\0\0\0\0"), NULL, DOCUMENT_OFFICE},
     {BYTES("{\\rtf1\\ansi"), "a.doc", DOCUMENT_RTF},
     {BYTES(OLE "W\0o\0r\0d\0D\0o\0c\0u\0m\0e\0n\0t\0"), NULL, DOCUMENT_DOC},
+    {BYTES("\xDB\xA5\x2D\0\0\0\0\0"), NULL, DOCUMENT_DOC},
     {BYTES(OLE "E\0n\0c\0r\0y\0p\0t\0e\0d\0P\0a\0c\0k\0a\0g\0e\0"), "a.docx", DOCUMENT_LOCKED},
     {BYTES(OLE "W\0o\0r\0k\0b\0o\0o\0k\0"), "a.xls", DOCUMENT_UNKNOWN},
     {BYTES("<?xml version='1.0'?><a/>"), NULL, DOCUMENT_XML},
