@@ -1,15 +1,8 @@
 /*
- * input_files.c -- reads files on a thread of their own, between the two halves of a request.
+ * input_files.c -- reads files on a thread of their own, between the two halves of a request (aside.h).
  *
- * Reading a PDF takes seconds, so neither an HTTP worker nor a loop may do it. The way of a request:
- *
- *   HTTP worker   input_files_wait(): takes the body out of the request, suspends it
- *   reader        reads the files, writes the notes
- *   loop          gives the request back
- *   HTTP worker   puts the body back, and calls the endpoint again. It finds nothing to read
- *
- * The client may leave meanwhile. Then the request is released while a reader is at work, so what they share has two
- * holders, and the last one releases it.
+ * Reading a PDF takes seconds, so neither an HTTP worker nor a loop may do it. The body is taken out of the request
+ * meanwhile, and put back before the endpoint is called again. The endpoint then finds nothing to read.
  */
 
 #include "server/api/input_files.h"
@@ -28,13 +21,10 @@
 #include "core/base/utf8.h"
 #include "core/document/document.h"
 #include "core/domain/notes.h"
-#include "core/event/sink.h"
-#include "core/net/loop.h"
-#include "core/run/engine/engine.h"
+#include "server/api/aside.h"
 #include "server/complaint.h"
 #include "server/params/params.h"
 #include "server/server.h"
-#include "server/workers.h"
 
 /* ---- Which parts ---- */
 
@@ -211,67 +201,43 @@ enum err_code input_files_read(json_t *items, const char *member, struct err *er
 /* ---- Beside the request ---- */
 
 struct reading {
-    struct work work;
-    struct loop_task task;
-    atomic_int holders; /* the request; and the work, until it has given the request back */
-    struct loop *loop;
-    struct sink *request;
+    struct aside aside;
     const char *member;
     endpoint_fn *endpoint;
     json_t *body;
-    size_t bytes; /* of its files, in waiting_bytes until the last holder is gone */
-    enum err_code rc;
-    struct err err;
+    size_t bytes; /* of its files, in waiting_bytes until the reading is freed */
 };
 
 /* Of the files of all requests that wait or are read. A client that leaves does not take its files along. */
 static atomic_size_t waiting_bytes;
 
-static void release(void *arg)
+static void reading_free(struct aside *aside)
 {
-    struct reading *reading = arg;
+    struct reading *reading = CONTAINER_OF(aside, struct reading, aside);
 
-    if (atomic_fetch_sub(&reading->holders, 1) > 1)
-        return;
     atomic_fetch_sub(&waiting_bytes, reading->bytes);
     json_decref(reading->body);
     free(reading);
 }
 
-/* On an HTTP worker. */
-static enum err_code resume(struct request *request, void *arg, struct err *err)
+static enum err_code resume(struct request *request, struct aside *aside, struct err *err)
 {
-    struct reading *reading = arg;
-    endpoint_fn *endpoint = reading->endpoint;
-    enum err_code rc = reading->rc;
+    struct reading *reading = CONTAINER_OF(aside, struct reading, aside);
 
-    if (rc)
-        *err = reading->err;
-    else
-        request_put_json(request, TAKE(reading->body));
-    release(reading);
-    return rc ? rc : endpoint(request, err);
+    request_put_json(request, TAKE(reading->body));
+    return reading->endpoint(request, err);
 }
 
-/* On the loop. */
-static void give_back(struct loop_task *task)
-{
-    struct reading *reading = CONTAINER_OF(task, struct reading, task);
-    struct sink *request = reading->request;
-
-    release(reading);
-    request->ops->answer(request, &(struct sink_answer){.status = REQUEST_CONTINUE});
-    request->ops->close(request);
-}
+static const struct aside_ops reading_ops = {.resume = resume, .free = reading_free};
 
 /* On a reader. */
 static void read_files(struct work *work)
 {
-    struct reading *reading = CONTAINER_OF(work, struct reading, work);
+    struct reading *reading = CONTAINER_OF(work, struct reading, aside.work);
 
-    reading->rc = input_files_read(json_object_get(reading->body, reading->member),
-                                   reading->member, &reading->err);
-    loop_post(reading->loop, &reading->task);
+    aside_done(&reading->aside,
+               input_files_read(json_object_get(reading->body, reading->member),
+                                reading->member, &reading->aside.err));
 }
 
 bool input_files_wait(struct request *request, const char *member, endpoint_fn *endpoint)
@@ -286,25 +252,19 @@ bool input_files_wait(struct request *request, const char *member, endpoint_fn *
         return false;
     reading = mem_new(struct reading);
     *reading = (struct reading){
-        .work.run = read_files,
-        .task.run = give_back,
-        .holders = 2,
-        .loop = engine_any_loop(server->engine),
+        .aside.work.run = read_files,
         .member = member,
         .endpoint = endpoint,
         .body = request_take_json(request),
         .bytes = bytes,
     };
-    reading->request = request_wait_then(
-        request, reading->loop,
-        &(struct request_later){.resume = resume, .drop = release, .arg = reading});
+    aside_begin(request, &reading->aside, &reading_ops);
     if (atomic_fetch_add(&waiting_bytes, bytes) + bytes > INPUT_FILES_WAITING_LIMIT ||
-        FAULT("input_files.waiting")) {
-        reading->rc = err_refuse(&reading->err, ERR_LIMIT, REASON_BUSY, NULL,
-                                 "Too many files are being read. Please retry your request.");
-        loop_post(reading->loop, &reading->task);
-    } else {
-        workers_put(server->readers, &reading->work);
-    }
+        FAULT("input_files.waiting"))
+        aside_done(&reading->aside,
+                   err_refuse(&reading->aside.err, ERR_LIMIT, REASON_BUSY, NULL,
+                              "Too many files are being read. Please retry your request."));
+    else
+        workers_put(server->readers, &reading->aside.work);
     return true;
 }
