@@ -287,6 +287,15 @@ void file_row_clear(struct file_row *row)
     *row = (struct file_row){0};
 }
 
+void upload_row_clear(struct upload_row *row)
+{
+    free(row->filename);
+    free(row->purpose);
+    free(row->mime);
+    free(row->part_ids);
+    *row = (struct upload_row){0};
+}
+
 void file_rows_free(struct file_row *rows, size_t count)
 {
     for (size_t i = 0; i < count; i++)

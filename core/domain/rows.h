@@ -9,6 +9,7 @@
 #include "core/domain/approval_status.h"
 #include "core/domain/item_type.h"
 #include "core/domain/run_status.h"
+#include "core/domain/upload_status.h"
 
 /*
  * rows.h -- the rows of the store, as plain structs.
@@ -281,6 +282,32 @@ void grant_rows_free(struct grant_row *rows, size_t count);
 void thread_row_clear(struct thread_row *row);
 void assistant_row_clear(struct assistant_row *row);
 void file_row_clear(struct file_row *row);
+
+/* A file that comes in parts. */
+struct upload_row {
+    char id[ID_SIZE]; /* upload_... */
+    char *filename;   /* as a file's */
+    char *purpose;
+    char *mime;        /* as the client said; never looked at */
+    uint64_t bytes;    /* that the parts must have together */
+    uint64_t in_parts; /* bytes of the parts that have come */
+    enum upload_status status;
+    int64_t file_seconds;       /* how long the file will live; 0: until it is deleted */
+    char *part_ids;             /* JSON, of a completed one; else NULL */
+    char file_id[ID_LIMIT + 1]; /* of a completed one, else "" */
+    int64_t created_at;
+    int64_t expires_at;
+};
+void upload_row_clear(struct upload_row *row);
+
+/* A part of an upload. It has no pointers, so nothing has to be cleared. */
+struct part_row {
+    char id[ID_SIZE];        /* part_... */
+    char upload_id[ID_SIZE]; /* upload_... */
+    char blob_id[ID_SIZE];
+    uint64_t bytes;
+    int64_t created_at;
+};
 void file_rows_free(struct file_row *rows, size_t count);
 void item_rows_free(struct item_row *rows, size_t count);
 void step_rows_free(struct step_row *rows, size_t count);

@@ -60,6 +60,8 @@ def statuses():
                        lambda schemas: schemas["RunStatus"]["enum"]),
         "step status": (words_of_c("core/domain/rows.c", "STEP_(?!MESSAGE|TOOL)"), words_of_sql("run_steps_status"),
                         lambda schemas: schemas["RunStep"]["properties"]["status"]["enum"]),
+        "upload status": (words_of_c("core/domain/upload_status.c", "UPLOAD_(?!STATUS)"), words_of_sql("uploads_status"),
+                          lambda schemas: schemas["Upload"]["properties"]["status"]["enum"]),
     }
 
 

@@ -60,6 +60,8 @@ EXCEPTIONS = {
     "store_documents_left": (["left_documents"], "what no file may name; each is then looked at by its project"),
     "store_vector_stores_expired": (["vector_stores"], "stores past their time; each is then emptied by its project"),
     "store_files_expired": (["files"], "files past their time; each is then deleted by its project"),
+    "store_uploads_late": (["uploads"], "uploads past their time; each is then ended by its project"),
+    "store_uploads_old": (["uploads"], "uploads that ended long ago; each is then deleted by its project"),
     # The log has a partition a day, for all projects.
     "store_skill_create": (["a name that is not understood"], "files is a column here"),
     "store_skill_get": (["a name that is not understood"], "files is a column here"),

@@ -20,14 +20,14 @@ STORE = pathlib.Path(__file__).resolve().parents[3] / "core/store"
 # Those that a server says once at its start, those of other subcommands, and those that a writer
 # sends with others (its faults are writer.*), or that notify other servers (test_wakeups.c). Those of the
 # keeper's hourly round, and of histories beyond max_items, which a tour does not reach. Those of files fail in
-# tests/integration, test_blob.c and test_files.c, those of vector stores in test_vector_stores.c and test_documents.c
+# tests/integration, test_blob.c, test_files.c and test_uploads.c, those of vector stores in test_vector_stores.c and test_documents.c
 # there, and in test_vector_stores.py. Two are only for repeats under an Idempotency-Key.
 ELSEWHERE = re.compile(r"group_|writer_|migrate|ensure_|put_key|store_key_(list|revoke|ensure)|"
                        r"begin|commit|rollback|events_|drop_lease|store_schema|submit_is_repeat|"
                        r"(calls|steps|approvals|variables)_upsert|(runs|leases)_insert_missing|key_opens|idempotency_forget|"
                        r"thread_message_count|conversation_item_count|items_append|import_|store_secret_|"
                        r"wakeups_|find_project|deletion_marks_forget|load_(chain|thread)_rules|"
-                       r"store_blob|store_file|store_store_file|(store_)?vector_store|store_document|store_(search_set|segments|chunks)|"
+                       r"store_blob|store_file|store_upload|store_store_file|(store_)?vector_store|store_document|store_(search_set|segments|chunks)|"
                        r"conversation_find_appended|idempotency_replace")
 
 # What only a crash makes necessary, or a run that lasts.

@@ -16,6 +16,7 @@
 #include "core/store/pg/db.h"
 #include "core/store/pg/page.h"
 #include "core/store/tables/vector_stores/vector_store_sql.h"
+#include "core/store/tables/files/file_sql.h"
 
 #define NOW   "(extract(epoch FROM clock_timestamp()) * 1000000)::bigint"
 #define ALIVE "(f.expires_at IS NULL OR f.expires_at > " NOW ")"
@@ -40,8 +41,8 @@ static void file_read(const struct db_rows *rows, size_t row, struct file_row *r
 
 /* ---- Making ---- */
 
-static enum err_code hold_blob(struct db *db, const struct tenant *tenant, const char *blob_id,
-                               struct err *err)
+enum err_code blob_hold(struct db *db, const struct tenant *tenant, const char *blob_id,
+                        struct err *err)
 {
     static const struct db_statement update = {
         "store_file_hold", "UPDATE blobs SET holders = holders + 1, changed_at = " NOW
@@ -56,18 +57,22 @@ static enum err_code hold_blob(struct db *db, const struct tenant *tenant, const
     rc = db_exec(db, &update, &args, &rows, err);
     if (rc || db_changed(rows))
         return rc;
-    return err_set(err, ERR_STORE, "the bytes of the file were removed before it was made");
+    return err_set(err, ERR_STORE, "the bytes of %s were removed before they were used",
+                   blob_id);
 }
 
-static enum err_code insert_file(struct db *db, const struct tenant *tenant,
-                                 const struct file_row *row, struct err *err)
+enum err_code file_insert(struct db *db, const struct tenant *tenant,
+                          const struct file_row *row, struct err *err)
 {
     static const struct db_statement insert = {
         "store_file_create",
         "INSERT INTO files (project_id, id, blob_id, filename, purpose, bytes, created_at,"
         "  expires_at) VALUES ($1, $2, $3, $4, $5, $6, $7, $8)"};
     AUTO_DB_ARGS args = {0};
+    enum err_code rc = blob_hold(db, tenant, row->blob_id, err);
 
+    if (rc)
+        return rc;
     db_arg_tenant(&args, tenant);
     db_arg_text(&args, row->id);
     db_arg_text(&args, row->blob_id);
@@ -79,8 +84,8 @@ static enum err_code insert_file(struct db *db, const struct tenant *tenant,
     return db_exec(db, &insert, &args, NULL, err);
 }
 
-static enum err_code count_bytes(struct db *db, const struct tenant *tenant, uint64_t bytes,
-                                 uint64_t limit, struct err *err)
+enum err_code storage_count(struct db *db, const struct tenant *tenant, int64_t bytes,
+                            uint64_t limit, struct err *err)
 {
     static const struct db_statement upsert = {
         "store_file_count",
@@ -92,7 +97,7 @@ static enum err_code count_bytes(struct db *db, const struct tenant *tenant, uin
     enum err_code rc;
 
     db_arg_tenant(&args, tenant);
-    db_arg_int(&args, (int64_t)bytes);
+    db_arg_int(&args, bytes);
     rc = db_exec(db, &upsert, &args, &rows, err);
     if (rc || !limit || (uint64_t)db_int(rows, 0, 0) <= limit)
         return rc;
@@ -123,11 +128,9 @@ enum err_code store_file_create(struct store *store, const struct tenant *tenant
         *row = made;
         return ERR_OK;
     }
-    rc = hold_blob(db, tenant, row->blob_id, err);
+    rc = file_insert(db, tenant, row, err);
     if (!rc)
-        rc = insert_file(db, tenant, row, err);
-    if (!rc)
-        rc = count_bytes(db, tenant, row->bytes, limit, err);
+        rc = storage_count(db, tenant, (int64_t)row->bytes, limit, err);
     return rc ? rc : db_commit(db, err);
 }
 

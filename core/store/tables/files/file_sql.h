@@ -1,0 +1,31 @@
+#ifndef RUNNEL_CORE_STORE_TABLES_FILES_FILE_SQL_H
+#define RUNNEL_CORE_STORE_TABLES_FILES_FILE_SQL_H
+
+#include <stdint.h>
+
+#include "core/base/err.h"
+#include "core/domain/rows.h"
+#include "core/domain/tenant.h"
+
+/*
+ * file_sql.h -- steps of transactions that make files or keep bytes.
+ *
+ * The bytes of a project are a row that all its uploads change, so storage_count() comes last in a transaction.
+ */
+
+struct db;
+
+/* ERR_STORE if the blob is gone. */
+enum err_code blob_hold(struct db *db, const struct tenant *tenant, const char *blob_id,
+                        struct err *err) MUST_CHECK;
+
+/* The row, and its hold on the blob; not its bytes. */
+enum err_code file_insert(struct db *db, const struct tenant *tenant,
+                          const struct file_row *row, struct err *err) MUST_CHECK;
+
+/* The project has so many bytes more, or less. ERR_INVALID with REASON_STORAGE_QUOTA if that were more than `limit`
+ * (0: no limit). */
+enum err_code storage_count(struct db *db, const struct tenant *tenant, int64_t bytes,
+                            uint64_t limit, struct err *err) MUST_CHECK;
+
+#endif
