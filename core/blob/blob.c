@@ -160,6 +160,13 @@ enum err_code blob_write_add(struct blob_write *write, const void *bytes, size_t
     return places[write->row.place]->add(&write->name, write->state, bytes, size, err);
 }
 
+void blob_write_hash(const struct blob_write *write, uint8_t ret_sha256[BLOB_HASH_SIZE])
+{
+    struct sha256_ctx hash = write->hash;
+
+    sha256_digest(&hash, BLOB_HASH_SIZE, ret_sha256);
+}
+
 enum err_code blob_write_finish(struct blob_write *write, struct blob_row *ret_blob,
                                 struct err *err)
 {
@@ -169,7 +176,7 @@ enum err_code blob_write_finish(struct blob_write *write, struct blob_row *ret_b
         rc = err_set(err, ERR_STORE, "a fault behind the last byte");
     if (rc)
         return rc;
-    sha256_digest(&write->hash, sizeof(write->row.sha256), write->row.sha256);
+    blob_write_hash(write, write->row.sha256);
     rc = store_blob_written(write->name.ground->store, &write->name.tenant, &write->row, err);
     if (rc)
         return rc;

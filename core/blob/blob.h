@@ -71,6 +71,8 @@ enum err_code blob_write_begin(struct blobs *blobs, const struct tenant *tenant,
 /* After an error the write can only be freed. */
 enum err_code blob_write_add(struct blob_write *write, const void *bytes, size_t size,
                              struct err *err) MUST_CHECK;
+/* The SHA-256 of the bytes that were added so far. */
+void blob_write_hash(const struct blob_write *write, uint8_t ret_sha256[BLOB_HASH_SIZE]);
 /* Makes the bytes durable, then readable, in one step. *ret_blob has their number and SHA-256. Afterwards
  * the write can only be freed. */
 enum err_code blob_write_finish(struct blob_write *write, struct blob_row *ret_blob,
