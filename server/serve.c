@@ -453,15 +453,22 @@ static enum err_code start_ingest(struct serving *serving, struct err *err)
     return ingest_start(&options, &serving->server.ingest, err);
 }
 
+static enum err_code start_file_workers(struct serving *serving, struct err *err)
+{
+    return workers_start(serving->config->file_workers, serving->server.store,
+                         &serving->server.file_workers, err);
+}
+
 static enum err_code start_keeper(struct serving *serving, struct err *err)
 {
     return keeper_start(&serving->server, &serving->database, &serving->keeper, err);
 }
 
 static step_fn *const steps[] = {
-    lock_data_dir, find_identity, find_key,        open_socket,  start_database, start_writers,
-    ensure_key,    open_blobs,    start_retrieval, start_demo,   start_executor, start_masking,
-    start_engine,  start_workers, start_readers,   start_ingest, start_keeper,   start_http,
+    lock_data_dir, find_identity,      find_key,     open_socket,     start_database,
+    start_writers, ensure_key,         open_blobs,   start_retrieval, start_demo,
+    start_executor, start_masking,     start_engine, start_workers,   start_readers,
+    start_file_workers, start_ingest,  start_keeper, start_http,
 };
 
 static enum err_code go_up(struct serving *serving, struct err *err)
@@ -504,6 +511,7 @@ static void go_down(struct serving *serving)
     workers_stop(server->workers);
     workers_stop(server->readers);
     workers_stop(server->searchers);
+    workers_stop(server->file_workers);
     keeper_stop(serving->keeper);
     ingest_stop(server->ingest);
     log_reader_stop(serving->log_reader);

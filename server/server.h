@@ -37,6 +37,7 @@ struct server {
     struct http *http;
     struct workers *workers;       /* for messages of WebSockets */
     struct workers *readers;       /* for files of requests */
+    struct workers *file_workers; /* for bytes on their way to the disk, or to another blob */
     struct ingest *ingest;         /* makes files of vector stores searchable */
     struct retrieval *retrieval;   /* searches them */
     struct workers *searchers;     /* for searches over HTTP */

@@ -94,9 +94,11 @@ static const struct setting settings[] = {
     {"file_storage",     KIND_WORD, AT(file_storage), "auto", 0, 0, storage_words, NULL, "where the bytes of new files lie: `dir`, `database`, or `auto`: `dir` with a private cluster, else `database`"},
     {"files_dir",        KIND_TEXT, AT(files_dir), NULL, 0, 0, NULL, "`data_dir/files`", "the directory for `dir`; several servers may share one"},
     {"max_file",         KIND_BYTES, AT(max_file), "536870912", 1024, 1048576 * MIB, NULL, NULL, "bytes of an uploaded file; beyond, 413"},
+    {"max_upload",       KIND_BYTES, AT(max_upload), "8589934592", 1024, 1048576 * MIB, NULL, NULL, "bytes of a file that is uploaded in parts"},
+    {"max_upload_part",  KIND_BYTES, AT(max_upload_part), "67108864", 1024, 1048576 * MIB, NULL, NULL, "bytes of a part; beyond, 413"},
     {"max_project_bytes", KIND_BYTES, AT(max_project_bytes), "0", 0, 1073741824 * MIB, NULL, NULL, "bytes of all files of a project; beyond, 400; 0 for no limit"},
 
-    {"file_workers",     KIND_COUNT, AT(file_workers), "2", 1, 64, NULL, NULL, "threads that read files of requests"},
+    {"file_workers",     KIND_COUNT, AT(file_workers), "2", 1, 64, NULL, NULL, "threads that read files of requests; as many write uploaded bytes to the disk and join the parts of uploads"},
     {"ingest_workers",   KIND_COUNT, AT(ingest_workers), "2", 1, 64, NULL, NULL, "threads that make files of vector stores searchable"},
     {"ingest_deadline",  KIND_SECONDS, AT(ingest_deadline), "86400", 1, 30 * DAY, NULL, NULL, "until a file of a vector store ends `failed` that could not be worked on"},
     {"search_workers",   KIND_COUNT, AT(search_workers), "cores", 1, 256, NULL, NULL, "threads that search vector stores for requests"},
