@@ -23,6 +23,7 @@
 #include "core/store/store.h"
 #include "core/store/tables/approvals/approval_holds.h"
 #include "core/store/tables/files/files.h"
+#include "core/store/tables/files/uploads.h"
 #include "core/store/tables/runs/runs.h"
 #include "core/store/tables/threads/deleted.h"
 #include "core/store/tables/vector_stores/documents.h"
@@ -469,10 +470,17 @@ static void sweep_stores(struct keeper *keeper)
 static void sweep_files(struct keeper *keeper)
 {
     const struct server *server = keeper->server;
-    size_t expired = SWEEP_LIMIT, swept = SWEEP_LIMIT;
+    size_t late = SWEEP_LIMIT, expired = SWEEP_LIMIT, swept = SWEEP_LIMIT;
     struct err err;
 
     sweep_stores(keeper);
+    while (late == SWEEP_LIMIT) {
+        renew_if_due(keeper);
+        if (store_uploads_expire(server->store, SWEEP_LIMIT, &late, &err)) {
+            complain("expired uploads were not ended", &err);
+            return;
+        }
+    }
     while (expired == SWEEP_LIMIT) {
         renew_if_due(keeper);
         if (store_files_expire(server->store, SWEEP_LIMIT, &expired, &err)) {

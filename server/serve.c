@@ -59,6 +59,7 @@
 #include "core/store/writer/writer.h"
 #include "core/tool/executor.h"
 #include "server/api/auth.h"
+#include "server/api/files/turns.h"
 #include "server/api/responses/socket/memory.h"
 #include "server/api/vector_stores/held_poll.h"
 #include "server/cli/commands.h"
@@ -455,6 +456,7 @@ static enum err_code start_ingest(struct serving *serving, struct err *err)
 
 static enum err_code start_file_workers(struct serving *serving, struct err *err)
 {
+    serving->server.joins = turns_new();
     return workers_start(serving->config->file_workers, serving->server.store,
                          &serving->server.file_workers, err);
 }
@@ -512,6 +514,7 @@ static void go_down(struct serving *serving)
     workers_stop(server->readers);
     workers_stop(server->searchers);
     workers_stop(server->file_workers);
+    turns_free(server->joins);
     keeper_stop(serving->keeper);
     ingest_stop(server->ingest);
     log_reader_stop(serving->log_reader);

@@ -24,6 +24,7 @@ struct masking;
 struct retrieval;
 struct store;
 struct tool_executor;
+struct turns;
 struct workers;
 struct ws_budget;
 
@@ -38,6 +39,7 @@ struct server {
     struct workers *workers;       /* for messages of WebSockets */
     struct workers *readers;       /* for files of requests */
     struct workers *file_workers; /* for bytes on their way to the disk, or to another blob */
+    struct turns *joins;          /* uploads whose parts are being joined */
     struct ingest *ingest;         /* makes files of vector stores searchable */
     struct retrieval *retrieval;   /* searches them */
     struct workers *searchers;     /* for searches over HTTP */

@@ -49,6 +49,9 @@ endpoint_fn api_store_file_get, api_store_file_modify, api_store_file_delete;
 endpoint_fn api_store_file_content, api_file_batch_file_list;
 endpoint_fn api_file_batch_create, api_file_batch_get; /* vector_stores/file_batches.c */
 endpoint_fn api_file_batch_cancel;
+endpoint_fn api_upload_create, api_upload_cancel;            /* files/uploads.c */
+endpoint_fn api_upload_part;                                 /* files/upload_part.c */
+endpoint_fn api_upload_complete;                             /* files/upload_complete.c */
 endpoint_fn api_tool_list;                                   /* runnel/tools.c */
 endpoint_fn api_skill_create, api_skill_list, api_skill_get; /* responses/skills.c */
 endpoint_fn api_skill_content, api_skill_delete;

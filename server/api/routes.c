@@ -90,6 +90,11 @@ const struct route routes[] = {
     {"DELETE", "/v1/files/{file}",                                    api_file_delete,        "deleteFile",             0},
     {"GET",    "/v1/files/{file}/content",                            api_file_content,       "downloadFile",           0},
 
+    {"POST",   "/v1/uploads",                                         api_upload_create,      "createUpload",           0},
+    {"POST",   "/v1/uploads/{upload}/parts",                          api_upload_part,        "addUploadPart",          ROUTE_STREAMED},
+    {"POST",   "/v1/uploads/{upload}/complete",                       api_upload_complete,    "completeUpload",         0},
+    {"POST",   "/v1/uploads/{upload}/cancel",                         api_upload_cancel,      "cancelUpload",           ROUTE_BODY_OPTIONAL},
+
     {"GET",    "/v1/vector_stores",                                               api_vector_store_list,   "listVectorStores",       0},
     {"POST",   "/v1/vector_stores",                                               api_vector_store_create, "createVectorStore",      ROUTE_BODY_OPTIONAL},
     {"GET",    "/v1/vector_stores/{store}",                                       api_vector_store_get,    "getVectorStore",         0},

@@ -1,6 +1,7 @@
 // Files as openai 7 uploads them: before their purpose, chunked, and without a length.
 
 import assert from "node:assert/strict";
+import { createHash } from "node:crypto";
 import { createReadStream, mkdtempSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -48,5 +49,35 @@ describe("files that are uploaded", () => {
       client.files.create({ file: await toFile(Buffer.from("x"), "a.txt"), purpose: "nonsense" }),
       (problem) => problem instanceof OpenAI.BadRequestError && problem.param === "purpose"
         && problem.code === "invalid_value");
+  });
+});
+
+describe("files that come in parts", () => {
+  it("are put together in the order of the completion", async () => {
+    const upload = await client.uploads.create({
+      filename: "big.bin", purpose: "user_data", bytes: 200_000, mime_type: "application/octet-stream",
+      expires_after: { anchor: "created_at", seconds: 3600 } });
+    assert.equal(upload.status, "pending");
+    assert.equal(upload.file, null);
+    const pieces = [Buffer.alloc(100_000, "a"), Buffer.alloc(100_000, "b")];
+    const [second, first] = await Promise.all([pieces[1], pieces[0]].map(async (piece) =>
+      client.uploads.parts.create(upload.id, { data: await toFile(piece) })));
+    const md5 = createHash("md5").update(Buffer.concat(pieces)).digest("hex");
+    await assert.rejects(client.uploads.complete(upload.id, { part_ids: [second.id, first.id], md5 }), (problem) =>
+      problem instanceof OpenAI.BadRequestError && problem.code === "md5_mismatch" && problem.param === "md5");
+    const done = await client.uploads.complete(upload.id, { part_ids: [first.id, second.id], md5 });
+    assert.equal(done.status, "completed");
+    assert.deepEqual(await client.files.retrieve(done.file.id), done.file);
+    assert.equal(done.file.expires_at, done.file.created_at + 3600);
+    const bytes = Buffer.from(await (await client.files.content(done.file.id)).arrayBuffer());
+    assert.ok(bytes.equals(Buffer.concat(pieces)));
+  });
+
+  it("are given up", async () => {
+    const upload = await client.uploads.create({ filename: "a", purpose: "evals", bytes: 3, mime_type: "pdf" });
+    assert.equal((await client.uploads.cancel(upload.id)).status, "cancelled");
+    assert.equal((await client.uploads.cancel(upload.id)).status, "cancelled");
+    await assert.rejects(client.uploads.parts.create(upload.id, { data: await toFile(Buffer.from("x")) }), (problem) =>
+      problem instanceof OpenAI.BadRequestError && problem.code === "upload_not_pending");
   });
 });

@@ -54,8 +54,8 @@ def test_the_query_is_no_part_of_the_sentence(http, method, path):
 
 
 def test_a_file_for_an_absent_endpoint_is_answered_at_once(http):
-    answer = http.post("/v1/uploads/a/parts", files={"data": ("a.bin", b"x" * 1_000_000)})
-    absent(answer, "POST", "/v1/uploads/a/parts")
+    answer = http.post("/v1/containers/a/files", files={"file": ("a.bin", b"x" * 1_000_000)})
+    absent(answer, "POST", "/v1/containers/a/files")
 
 
 @pytest.mark.parametrize("method, path", [("POST", "/v1/filesystem"), ("GET", "/v2/files"), ("GET", "/files"),
