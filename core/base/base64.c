@@ -20,3 +20,13 @@ char *base64_decode(const char *text, size_t length, size_t *ret_length)
         return NULL;
     return TAKE(bytes);
 }
+
+/* libsodium ends its text with a NUL, which has room in the buffer and does not count. */
+void base64_add(struct buf *text, const void *bytes, size_t length)
+{
+    size_t size = sodium_base64_ENCODED_LEN(length, sodium_base64_VARIANT_ORIGINAL);
+
+    sodium_bin2base64(buf_reserve(text, size), size, bytes, length,
+                      sodium_base64_VARIANT_ORIGINAL);
+    buf_added(text, size - 1);
+}

@@ -1,0 +1,154 @@
+#include "server/api/file_refs.h"
+
+#include <string.h>
+
+#include "core/base/json.h"
+#include "core/store/tables/files/files.h"
+#include "server/complaint.h"
+#include "server/params/params.h"
+#include "server/server.h"
+#include "server/stored_file.h"
+
+static enum err_code absent(const char *id, const char *place, struct err *err)
+{
+    return err_refuse(err, ERR_NOT_FOUND, REASON_UNSET, place, "No such File object: %.64s",
+                      id);
+}
+
+/* object["file_id"] exists. */
+static enum err_code check_file(const struct request *request, const json_t *object,
+                                const char *place, struct err *err)
+{
+    const char *id = json_is_string(object) ? json_string_value(object)
+                                            : json_get_string(object, "file_id", NULL);
+    struct file_row row;
+    enum err_code rc;
+
+    if (!id)
+        return ERR_OK;
+    rc = store_file_get(request_server(request)->store, request_tenant(request), id, &row, err);
+    if (rc)
+        return rc == ERR_NOT_FOUND ? absent(id, place, err) : rc;
+    file_row_clear(&row);
+    return ERR_OK;
+}
+
+static enum err_code check_picture(const struct request *request, const json_t *image,
+                                   const char *path, struct err *err)
+{
+    struct param_path place = param_key(path, "file_id");
+    const char *id = json_get_string(image, "file_id", "");
+    CLEANUP(stored_file_close) struct stored_file file = {0};
+    struct err why = {0};
+    const char *type;
+    enum err_code rc =
+        stored_file_open(request_server(request), request_tenant(request), id, &file, err);
+
+    if (rc)
+        return rc == ERR_NOT_FOUND ? absent(id, place.text, err) : rc;
+    rc = stored_file_picture(&file, &type, &why);
+    if (rc == ERR_INVALID)
+        return err_invalid(err, "invalid_image_format", place.text, "%s", why.text);
+    if (rc)
+        *err = why;
+    return rc;
+}
+
+static enum err_code check_pictures(const struct request *request, const json_t *message,
+                                    const char *path, struct err *err)
+{
+    struct param_path list = param_key(path, "content");
+    size_t i;
+    json_t *part;
+
+    json_array_foreach (json_object_get(message, "content"), i, part) {
+        struct param_path at = param_index(list.text, i);
+        struct param_path image = param_key(at.text, "image_file");
+        enum err_code rc = ERR_OK;
+
+        if (strcmp(json_get_string(part, "type", ""), "image_file") == 0)
+            rc = check_picture(request, json_object_get(part, "image_file"), image.text, err);
+        if (rc)
+            return rc;
+    }
+    return ERR_OK;
+}
+
+enum err_code file_refs_check_message(const struct request *request, const json_t *message,
+                                      const char *path, struct err *err)
+{
+    struct param_path list = param_key(path, "attachments");
+    enum err_code rc = check_pictures(request, message, path, err);
+    size_t i;
+    json_t *attachment;
+
+    if (rc)
+        return rc;
+    json_array_foreach (json_object_get(message, "attachments"), i, attachment) {
+        struct param_path at = param_index(list.text, i);
+        struct param_path place = param_key(at.text, "file_id");
+
+        rc = check_file(request, attachment, place.text, err);
+        if (rc)
+            return rc;
+    }
+    return ERR_OK;
+}
+
+enum err_code file_refs_check_messages(const struct request *request, const json_t *object,
+                                       const char *path, const char *key, struct err *err)
+{
+    struct param_path list = param_key(path, key);
+    size_t i;
+    json_t *message;
+
+    json_array_foreach (json_object_get(object, key), i, message) {
+        enum err_code rc = file_refs_check_message(request, message,
+                                                   param_index(list.text, i).text, err);
+
+        if (rc)
+            return rc;
+    }
+    return ERR_OK;
+}
+
+static enum err_code check_list(const struct request *request, const json_t *ids,
+                                const char *path, struct err *err)
+{
+    size_t i;
+    json_t *id;
+
+    json_array_foreach (ids, i, id) {
+        enum err_code rc = check_file(request, id, param_index(path, i).text, err);
+
+        if (rc)
+            return rc;
+    }
+    return ERR_OK;
+}
+
+enum err_code file_refs_check_resources(const struct request *request, const json_t *object,
+                                        const char *path, struct err *err)
+{
+    struct param_path resources = param_key(path, "tool_resources");
+    const char *tool;
+    json_t *resource;
+
+    json_object_foreach (json_object_get(object, "tool_resources"), tool, resource) {
+        struct param_path at = param_key(resources.text, tool);
+        enum err_code rc = check_list(request, json_object_get(resource, "file_ids"),
+                                      param_key(at.text, "file_ids").text, err);
+
+        if (rc)
+            return rc;
+    }
+    return ERR_OK;
+}
+
+enum err_code file_refs_check_thread(const struct request *request, const json_t *thread,
+                                     const char *path, struct err *err)
+{
+    enum err_code rc = file_refs_check_resources(request, thread, path, err);
+
+    return rc ? rc : file_refs_check_messages(request, thread, path, "messages", err);
+}

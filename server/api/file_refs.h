@@ -1,0 +1,36 @@
+#ifndef RUNNEL_SERVER_API_FILE_REFS_H
+#define RUNNEL_SERVER_API_FILE_REFS_H
+
+#include <jansson.h>
+
+#include "core/base/err.h"
+#include "server/http/request.h"
+
+/*
+ * file_refs.h -- files that requests of the Assistants API name: they must exist, and pictures must be pictures.
+ *
+ * For bodies whose form was checked before. `path` is that of the object, "" for the body. What is absent is fine. Each
+ * file is a look-up in the store; for HTTP workers.
+ *
+ * ERR_NOT_FOUND is "No such File object: X", with the path of the id: unknown, foreign, deleted or expired.
+ * ERR_INVALID with the code invalid_image_format: `image_file` is no picture that models read.
+ */
+
+/* Pictures and attachments of a message. */
+enum err_code file_refs_check_message(const struct request *request, const json_t *message,
+                                      const char *path, struct err *err) MUST_CHECK;
+
+/* The same of a list of messages, object[key]. */
+enum err_code file_refs_check_messages(const struct request *request, const json_t *object,
+                                       const char *path, const char *key,
+                                       struct err *err) MUST_CHECK;
+
+/* object["tool_resources"]. */
+enum err_code file_refs_check_resources(const struct request *request, const json_t *object,
+                                        const char *path, struct err *err) MUST_CHECK;
+
+/* The resources and the messages of a new thread. */
+enum err_code file_refs_check_thread(const struct request *request, const json_t *thread,
+                                     const char *path, struct err *err) MUST_CHECK;
+
+#endif

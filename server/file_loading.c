@@ -1,0 +1,246 @@
+#include "server/file_loading.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/base/json.h"
+#include "core/base/mem.h"
+#include "core/document/document_type.h"
+#include "core/run/turn/named_files.h"
+#include "server/server.h"
+#include "server/stored_file.h"
+#include "server/workers.h"
+
+#define LOADING_THREADS 2
+
+struct file_loading {
+    struct before_send hook;
+    struct server *server;
+    struct workers *workers;
+};
+
+/* One request on its way. Freed before done(), which may end the run that it belongs to. */
+struct job {
+    struct work work;
+    struct server *server;
+    struct outgoing *outgoing;
+    size_t room; /* bytes that may still be loaded */
+};
+
+/* ---- One part ---- */
+
+static void become_text(json_t *part, json_t *text)
+{
+    json_object_clear(part);
+    json_set_string(part, "type", "text");
+    json_set(part, "text", text);
+}
+
+static void become_note(json_t *part, const char *id, const char *what)
+{
+    AUTO_FREE char *note = mem_printf("[file %s %s]", id, what);
+
+    become_text(part, json_string(note));
+}
+
+/* "data:TYPE;base64,...": the bytes of the file. */
+static enum err_code data_url(const struct stored_file *file, const char *type,
+                              json_t **ret_url, struct err *err)
+{
+    AUTO_BUF url = {0};
+    enum err_code rc;
+
+    buf_addf(&url, "data:%s;base64,", type);
+    rc = stored_file_add_base64(file, &url, err);
+    if (!rc)
+        *ret_url = json_stringn_nocheck(url.data, url.length);
+    return rc;
+}
+
+static enum err_code load_picture(const struct stored_file *file, json_t *image,
+                                  struct err *err)
+{
+    const char *type = NULL;
+    json_t *url = NULL;
+    enum err_code rc = stored_file_picture(file, &type, err);
+
+    if (!rc)
+        rc = data_url(file, type, &url, err);
+    if (rc)
+        return rc;
+    json_object_del(image, "file_id");
+    json_set(image, "url", url);
+    return ERR_OK;
+}
+
+static const char *media_type(const struct stored_file *file)
+{
+    static const char *const types[] = {
+        [DOCUMENT_TEXT] = "text/plain",
+        [DOCUMENT_CSV] = "text/csv",
+        [DOCUMENT_HTML] = "text/html",
+        [DOCUMENT_XML] = "application/xml",
+        [DOCUMENT_PDF] = "application/pdf",
+        [DOCUMENT_RTF] = "application/rtf",
+    };
+    AUTO_FREE char *bytes = mem_new_array(char, DOCUMENT_TYPE_BYTES);
+    enum document_type type;
+    size_t got = 0;
+
+    if (blob_read_at(file->read, 0, bytes, DOCUMENT_TYPE_BYTES, &got, NULL))
+        return "application/octet-stream";
+    if (file_picture_type(bytes, got))
+        return file_picture_type(bytes, got);
+    type = document_type_of(bytes, got, file->row.filename);
+    return type < COUNT_OF(types) && types[type] ? types[type] : "application/octet-stream";
+}
+
+static enum err_code load_file(const struct job *job, const struct stored_file *file,
+                               json_t *part, json_t *named, struct err *err)
+{
+    json_t *loaded = NULL;
+    enum err_code rc;
+
+    if (!job->outgoing->upstream->reads_files) {
+        rc = stored_file_text(file, &loaded, err);
+        if (!rc)
+            become_text(part, loaded);
+        return rc;
+    }
+    rc = data_url(file, media_type(file), &loaded, err);
+    if (rc)
+        return rc;
+    json_object_del(named, "file_id");
+    if (!json_object_get(named, "filename"))
+        json_set_string(named, "filename", file->row.filename);
+    json_set(named, "file_data", loaded);
+    return ERR_OK;
+}
+
+/* What is wrong with the file itself is no failure of the request: the model is sent that it is missing. */
+static enum err_code load_named(struct job *job, json_t *part, json_t *named, bool picture,
+                                struct err *err)
+{
+    AUTO_FREE char *id = mem_strdup(json_get_string(named, "file_id", ""));
+    CLEANUP(stored_file_close) struct stored_file file = {0};
+    enum err_code rc = stored_file_open(job->server, &job->outgoing->tenant, id, &file, err);
+
+    if (rc == ERR_NOT_FOUND) {
+        become_note(part, id, "is gone");
+        return ERR_OK;
+    }
+    if (rc)
+        return rc;
+    if (file.row.bytes > job->room) {
+        become_note(part, id, "was left out: the files of this request are too large");
+        return ERR_OK;
+    }
+    job->room -= (size_t)file.row.bytes;
+    rc = picture ? load_picture(&file, named, err) : load_file(job, &file, part, named, err);
+    if (rc == ERR_INVALID || rc == ERR_TOO_LARGE) {
+        become_note(part, id, "cannot be read");
+        return ERR_OK;
+    }
+    return rc;
+}
+
+static enum err_code load_part(struct job *job, json_t *part, struct err *err)
+{
+    bool picture;
+    json_t *named = named_file_of(part, &picture);
+
+    if (!named)
+        return ERR_OK;
+    if (picture && job->outgoing->upstream->text_only) {
+        become_text(part, json_string("[a picture was left out: this model reads text only]"));
+        return ERR_OK;
+    }
+    return json_object_get(named, "file_id") ? load_named(job, part, named, picture, err)
+                                             : ERR_OK;
+}
+
+/* ---- All messages ---- */
+
+/* A content of texts alone is one string, as context.c makes it: not every server reads a list. */
+static void join_texts(json_t *message)
+{
+    const json_t *content = json_object_get(message, "content");
+    AUTO_BUF text = {0};
+    size_t i;
+    json_t *part;
+
+    json_array_foreach (content, i, part) {
+        if (!json_object_get(part, "text"))
+            return;
+        buf_addf(&text, "%s%s", i ? "\n\n" : "", json_get_string(part, "text", ""));
+    }
+    json_set(message, "content", json_stringn_nocheck(text.data ? text.data : "", text.length));
+}
+
+/* From the newest message to the oldest, and within one from the last part to the first. */
+static enum err_code load_all(struct job *job, struct err *err)
+{
+    json_t *messages = job->outgoing->messages;
+
+    for (size_t i = json_array_size(messages); i--;) {
+        json_t *message = json_array_get(messages, i);
+        json_t *content = json_object_get(message, "content");
+
+        for (size_t j = json_is_array(content) ? json_array_size(content) : 0; j--;) {
+            enum err_code rc = load_part(job, json_array_get(content, j), err);
+
+            if (rc)
+                return rc;
+        }
+        if (json_is_array(content))
+            join_texts(message);
+    }
+    return ERR_OK;
+}
+
+static void load(struct work *work)
+{
+    struct job *job = CONTAINER_OF(work, struct job, work);
+    struct outgoing *outgoing = job->outgoing;
+
+    outgoing->rc = load_all(job, &outgoing->why);
+    free(job);
+    outgoing->done(outgoing);
+}
+
+static void look(struct before_send *hook, struct outgoing *outgoing)
+{
+    struct file_loading *loading = CONTAINER_OF(hook, struct file_loading, hook);
+    struct job *job = mem_new(struct job);
+
+    *job = (struct job){{.run = load}, loading->server, outgoing, FILE_LOADING_LIMIT};
+    workers_put(loading->workers, &job->work);
+}
+
+enum err_code file_loading_start(struct server *server, struct file_loading **ret_loading,
+                                 struct err *err)
+{
+    AUTO_FREE struct file_loading *loading = mem_new(struct file_loading);
+    enum err_code rc =
+        workers_start(LOADING_THREADS, server->store, &loading->workers, err);
+
+    if (rc)
+        return rc;
+    loading->hook.look = look;
+    loading->server = server;
+    *ret_loading = TAKE(loading);
+    return ERR_OK;
+}
+
+void file_loading_stop(struct file_loading *loading)
+{
+    if (!loading)
+        return;
+    workers_stop(loading->workers);
+    free(loading);
+}
+
+struct before_send *file_loading_hook(struct file_loading *loading)
+{
+    return &loading->hook;
+}

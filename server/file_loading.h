@@ -1,0 +1,32 @@
+#ifndef RUNNEL_SERVER_FILE_LOADING_H
+#define RUNNEL_SERVER_FILE_LOADING_H
+
+#include "core/run/turn/before_send.h"
+
+/*
+ * file_loading.h -- puts the bytes of files into requests to models, as the hook of before_send.h for messages that name
+ * files (named_files.h). It has threads of its own: a loop must not block, and uploads must not delay models.
+ *
+ * A picture becomes a data URL. Another file becomes `file_data` for an upstream whose `inputs` have `file`, and text for
+ * the others. A file that has gone since its item was stored becomes the text "[file file-... is gone]", and a picture for
+ * models that read text only a text that says so. So no history becomes useless, whatever happens to its files.
+ *
+ * The bytes are in memory while a request is made and sent, and never between requests.
+ */
+
+struct file_loading;
+struct server;
+
+/* Bytes of all files of one request. The newest files come first; the others are left out, which the model is sent
+ * instead. */
+#define FILE_LOADING_LIMIT ((size_t)50 << 20)
+
+/* Starts the threads. Borrows the server until file_loading_stop(). */
+enum err_code file_loading_start(struct server *server, struct file_loading **ret_loading,
+                                 struct err *err) MUST_CHECK;
+/* Ends the threads after all queued requests. Only when no loop runs any more. NULL is fine. */
+void file_loading_stop(struct file_loading *loading);
+
+struct before_send *file_loading_hook(struct file_loading *loading);
+
+#endif

@@ -1,0 +1,223 @@
+#include "server/stored_file.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "core/base/base64.h"
+#include "core/base/mem.h"
+#include "core/base/utf8.h"
+#include "core/document/document.h"
+#include "core/store/tables/files/files.h"
+#include "server/server.h"
+
+#define PIECE ((size_t)3 << 16) /* read at once; base64 writes three bytes as four */
+
+enum err_code stored_file_open(const struct server *server, const struct tenant *tenant,
+                               const char *id, struct stored_file *ret_file, struct err *err)
+{
+    struct stored_file file = {0};
+    enum err_code rc = store_file_get(server->store, tenant, id, &file.row, err);
+
+    if (rc)
+        return rc;
+    rc = blob_read_open(server->blobs, tenant, file.row.blob_id, &file.read, err);
+    if (rc) {
+        stored_file_close(&file);
+        return rc;
+    }
+    *ret_file = file;
+    return ERR_OK;
+}
+
+void stored_file_close(struct stored_file *file)
+{
+    blob_read_free(file->read);
+    file_row_clear(&file->row);
+    *file = (struct stored_file){0};
+}
+
+static enum err_code too_large(uint64_t bytes, struct err *err)
+{
+    return err_set(err, ERR_TOO_LARGE, "The file has %llu bytes, and the limit is %zu.",
+                   (unsigned long long)bytes, MODEL_FILE_LIMIT);
+}
+
+/* ---- Pictures ---- */
+
+const char *file_picture_type(const void *bytes, size_t size)
+{
+    if (size >= 8 && memcmp(bytes, "\x89PNG\r\n\x1a\n", 8) == 0)
+        return "image/png";
+    if (size >= 3 && memcmp(bytes, "\xff\xd8\xff", 3) == 0)
+        return "image/jpeg";
+    if (size >= 6 && (memcmp(bytes, "GIF87a", 6) == 0 || memcmp(bytes, "GIF89a", 6) == 0))
+        return "image/gif";
+    if (size >= FILE_PICTURE_BYTES && memcmp(bytes, "RIFF", 4) == 0 &&
+        memcmp((const char *)bytes + 8, "WEBP", 4) == 0)
+        return "image/webp";
+    return NULL;
+}
+
+enum err_code stored_file_picture(const struct stored_file *file, const char **ret_type,
+                                  struct err *err)
+{
+    char bytes[FILE_PICTURE_BYTES];
+    const char *type;
+    size_t got = 0;
+    enum err_code rc = blob_read_at(file->read, 0, bytes, sizeof(bytes), &got, err);
+
+    if (rc)
+        return rc;
+    type = file_picture_type(bytes, got);
+    if (!type)
+        return err_set(err, ERR_INVALID,
+                       "The file is no picture of a supported type: PNG, JPEG, WebP or GIF.");
+    if (file->row.bytes > MODEL_FILE_LIMIT) {
+        (void)too_large(file->row.bytes, err);
+        return ERR_INVALID;
+    }
+    *ret_type = type;
+    return ERR_OK;
+}
+
+enum err_code stored_file_add_base64(const struct stored_file *file, struct buf *text,
+                                     struct err *err)
+{
+    AUTO_FREE char *piece = mem_new_array(char, PIECE);
+    size_t got = PIECE;
+
+    if (file->row.bytes > MODEL_FILE_LIMIT)
+        return too_large(file->row.bytes, err);
+    (void)buf_reserve(text, (size_t)file->row.bytes / 3 * 4 + 8);
+    for (uint64_t at = 0; got == PIECE; at += got) {
+        enum err_code rc = blob_read_at(file->read, at, piece, PIECE, &got, err);
+
+        if (rc)
+            return rc;
+        base64_add(text, piece, got);
+    }
+    return ERR_OK;
+}
+
+/* ---- Text ---- */
+
+/* The text as the model gets it: each page behind a line that names it. Cut at the limit. */
+static json_t *shown_text(const struct document *document, const char *name)
+{
+    AUTO_BUF text = {0};
+    const char *page = document->text.data ? document->text.data : "";
+    size_t number = 1;
+
+    if (!document->pages)
+        buf_addf(&text, "[file %s]\n", name);
+    for (;;) {
+        size_t length = strcspn(page, "\f");
+
+        if (document->pages)
+            buf_addf(&text, "%s[file %s, page %zu of %zu]\n", number > 1 ? "\n\n" : "", name,
+                     number, document->pages);
+        if (text.length + length > MODEL_FILE_TEXT_LIMIT) {
+            size_t room =
+                text.length < MODEL_FILE_TEXT_LIMIT ? MODEL_FILE_TEXT_LIMIT - text.length : 0;
+
+            buf_add(&text, page, utf8_fit(page, room));
+            buf_addf(&text, "\n[The rest of %s was left out: it has %zu bytes of text.]", name,
+                     document->text.length);
+            break;
+        }
+        buf_add(&text, page, length);
+        page += length;
+        if (!*page++)
+            break;
+        number++;
+    }
+    return json_stringn(text.data, text.length);
+}
+
+/* A file in memory, for document_read(). */
+static enum err_code memory_file(int *ret_fd, struct err *err)
+{
+    int fd = memfd_create("input_file", MFD_CLOEXEC);
+
+    if (fd < 0)
+        return err_set(err, ERR_INTERNAL, "cannot keep a file in memory: %s", strerror(errno));
+    *ret_fd = fd;
+    return ERR_OK;
+}
+
+static enum err_code write_all(int fd, const char *bytes, size_t size, struct err *err)
+{
+    while (size) {
+        ssize_t count = write(fd, bytes, size);
+
+        if (count < 0 && errno != EINTR)
+            return err_set(err, ERR_INTERNAL, "cannot keep a file in memory: %s",
+                           strerror(errno));
+        bytes += count > 0 ? count : 0;
+        size -= count > 0 ? (size_t)count : 0;
+    }
+    return ERR_OK;
+}
+
+static enum err_code read_text(int fd, const char *name, json_t **ret_text, struct err *err)
+{
+    struct document document = {0};
+    enum err_code rc = document_read(fd, name, &document, err);
+
+    if (rc)
+        return rc;
+    *ret_text = shown_text(&document, name ? name : "without a name");
+    document_clear(&document);
+    return ERR_OK;
+}
+
+enum err_code file_text(const void *bytes, size_t size, const char *name, json_t **ret_text,
+                        struct err *err)
+{
+    int fd;
+    enum err_code rc = memory_file(&fd, err);
+
+    if (rc)
+        return rc;
+    rc = write_all(fd, bytes, size, err);
+    if (!rc)
+        rc = read_text(fd, name, ret_text, err);
+    close(fd);
+    return rc;
+}
+
+static enum err_code copy_to(const struct stored_file *file, int fd, struct err *err)
+{
+    AUTO_FREE char *piece = mem_new_array(char, PIECE);
+    size_t got = PIECE;
+
+    for (uint64_t at = 0; got == PIECE; at += got) {
+        enum err_code rc = blob_read_at(file->read, at, piece, PIECE, &got, err);
+
+        if (!rc)
+            rc = write_all(fd, piece, got, err);
+        if (rc)
+            return rc;
+    }
+    return ERR_OK;
+}
+
+enum err_code stored_file_text(const struct stored_file *file, json_t **ret_text,
+                               struct err *err)
+{
+    int fd;
+    enum err_code rc;
+
+    if (file->row.bytes > MODEL_FILE_LIMIT)
+        return too_large(file->row.bytes, err);
+    rc = memory_file(&fd, err);
+    if (rc)
+        return rc;
+    rc = copy_to(file, fd, err);
+    if (!rc)
+        rc = read_text(fd, file->row.filename, ret_text, err);
+    close(fd);
+    return rc;
+}

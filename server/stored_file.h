@@ -1,0 +1,60 @@
+#ifndef RUNNEL_SERVER_STORED_FILE_H
+#define RUNNEL_SERVER_STORED_FILE_H
+
+#include <jansson.h>
+#include <stddef.h>
+
+#include "core/base/buf.h"
+#include "core/base/err.h"
+#include "core/blob/blob.h"
+#include "core/domain/rows.h"
+#include "core/domain/tenant.h"
+
+/*
+ * stored_file.h -- a file of a project as a model gets it: a picture or other bytes in base64, or its text.
+ *
+ * All functions but file_picture_type() block on the store, a disk or a child: for workers.
+ */
+
+struct server;
+
+/* Bytes of a file that goes to a model. */
+#define MODEL_FILE_LIMIT ((size_t)50 << 20)
+
+/* Bytes of a file's text that a model is sent; behind them stands how much was left out. About 60,000 tokens. */
+#define MODEL_FILE_TEXT_LIMIT ((size_t)240000)
+
+struct stored_file {
+    struct file_row row;
+    struct blob_read *read;
+};
+
+/* ERR_NOT_FOUND, without a place: unknown, of another project, deleted or expired. Errors of blob.h. */
+enum err_code stored_file_open(const struct server *server, const struct tenant *tenant,
+                               const char *id, struct stored_file *ret_file,
+                               struct err *err) MUST_CHECK;
+void stored_file_close(struct stored_file *file); /* zeroed is fine */
+
+/* "image/png" and so on, by the first bytes; NULL: they are no PNG, JPEG, WebP or GIF. Pure. */
+const char *file_picture_type(const void *bytes, size_t size);
+#define FILE_PICTURE_BYTES ((size_t)12)
+
+/* The same of a file. ERR_INVALID, with the sentence for the client: it is no such picture, or larger than
+ * MODEL_FILE_LIMIT. */
+enum err_code stored_file_picture(const struct stored_file *file, const char **ret_type,
+                                  struct err *err) MUST_CHECK;
+
+/* Adds the bytes in base64. */
+enum err_code stored_file_add_base64(const struct stored_file *file, struct buf *text,
+                                     struct err *err) MUST_CHECK;
+
+/* The text, as a JSON string: each page behind a line that names it, cut at MODEL_FILE_TEXT_LIMIT. Errors of
+ * document_read(), and ERR_TOO_LARGE. */
+enum err_code stored_file_text(const struct stored_file *file, json_t **ret_text,
+                               struct err *err) MUST_CHECK;
+
+/* The same of bytes that came with a request. `name` may be NULL. */
+enum err_code file_text(const void *bytes, size_t size, const char *name, json_t **ret_text,
+                        struct err *err) MUST_CHECK;
+
+#endif
