@@ -73,6 +73,7 @@ struct model_upstream {
     const char *const *models; /* patterns: "*", "gpt-*", exact names; ends with NULL */
     struct http_timeouts timeouts;
     bool reads_files;            /* `inputs` in its configuration has `file` */
+    bool text_only;              /* `inputs` is there and has no `image` */
     int64_t context_tokens;      /* what its models can read and write together; 0: not known */
     const char *tokenizer_file;  /* see tokenizer.h; NULL: tokens are estimated */
     const char *tokenizer_split; /* NULL: as the file's name says */

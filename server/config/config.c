@@ -486,13 +486,13 @@ static json_t *upstream_list(struct config *config)
     return list;
 }
 
-static bool reads_files(const json_t *entry)
+static bool has_input(const json_t *entry, const char *kind)
 {
     size_t i;
     json_t *word;
 
     json_array_foreach (json_object_get(entry, "inputs"), i, word) {
-        if (strcmp(json_string_value(word), "file") == 0)
+        if (strcmp(json_string_value(word), kind) == 0)
             return true;
     }
     return false;
@@ -528,7 +528,8 @@ static void fill_upstream(struct config *config, struct model_upstream *upstream
     upstream->api_key = json_get_string(entry, "api_key", NULL);
     if (strcmp(json_get_string(entry, "dialect", "chat"), "responses") == 0)
         upstream->dialect = MODEL_DIALECT_RESPONSES;
-    upstream->reads_files = reads_files(entry);
+    upstream->reads_files = has_input(entry, "file");
+    upstream->text_only = json_object_get(entry, "inputs") && !has_input(entry, "image");
     (void)reasoning_parse(json_get_string(entry, "reasoning", "auto"), &upstream->reasoning);
     upstream->context_tokens = strtoll(json_get_string(entry, "context_tokens", "0"), NULL, 10);
     upstream->tokenizer_file = json_get_string(entry, "tokenizer", NULL);
