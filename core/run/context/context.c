@@ -56,24 +56,21 @@ static json_t *text_part(const char *text)
     return json_build("{s:s, s:s}", "type", "text", "text", text);
 }
 
+/* A picture of the server's own files keeps its id: its bytes are loaded when the request leaves (named_files.h). */
 static json_t *image_part(const json_t *part)
 {
     const char *url = json_get_string(part, "image_url", NULL);
     const char *detail = json_get_string(part, "detail", NULL);
-    json_t *image;
+    json_t *image = url ? json_build("{s:s}", "url", url)
+                        : json_build("{s:s}", "file_id", json_get_string(part, "file_id", ""));
 
-    if (!url) {
-        AUTO_FREE char *named = mem_printf("[image %s]", json_get_string(part, "file_id", ""));
-
-        return text_part(named);
-    }
-    image = json_build("{s:s}", "url", url);
     if (detail)
         json_set_string(image, "detail", strcmp(detail, "original") == 0 ? "high" : detail);
     return json_build("{s:s, s:o}", "type", "image_url", "image_url", image);
 }
 
-/* A file that was read when it came is sent as its text: server/api/input_files.h. */
+/* A file that was read when it came is sent as its text: server/api/input_files.h. One that was not, because its upstream
+ * reads files, keeps its id, as a picture does. */
 static json_t *file_part(const json_t *part)
 {
     const char *text = json_get_string(notes_of(part), "text", NULL);

@@ -4,10 +4,13 @@
 #include <jansson.h>
 
 #include "core/base/err.h"
+#include "core/domain/tenant.h"
+#include "core/model/model.h"
 
 /*
- * before_send.h -- an operator's hook, which sees the messages of a request before a model does. It may
- * change them, to take out what the model must not know, or refuse them.
+ * before_send.h -- a hook, which sees the messages of a request before a model does. It may change them or refuse
+ * them. There are two: the operator's, which takes out what the model must not know, and behind it the server's, which
+ * puts in the bytes of files (named_files.h).
  *
  * A hook gets the messages of every request to a model: of turns, of last answers and of compactions.
  * They have the form of Chat Completions, whatever the upstream speaks. What the hook changes is for the
@@ -17,7 +20,9 @@
 
 /* The messages of one request. They are the hook's from look() until it calls done(). */
 struct outgoing {
-    json_t *messages; /* an array that shares no part with another thread */
+    json_t *messages;     /* an array that shares no part with another thread */
+    struct tenant tenant; /* whose request it is; without a user */
+    const struct model_upstream *upstream; /* that will get it */
     enum err_code rc; /* ERR_OK, or why they must not be sent: then the run fails */
     struct err why;   /* with rc: for the log. The client does not see it */
     void (*done)(struct outgoing *outgoing); /* any thread; call it exactly once */

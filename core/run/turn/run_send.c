@@ -1,12 +1,12 @@
 /*
- * A request on its way to the model, by way of the operator's hook (before_send.h).
+ * A request on its way to the model, by way of hooks (before_send.h).
  *
  * Without a hook the request leaves at once. With one, its messages go to the hook, which may need
- * another thread. The run waits as it waits for a model: nothing blocks. A `sending` comes back as a task
+ * another thread. The operator's hook comes first: the bytes of files are none of its business. The run waits as it waits for a model: nothing blocks. A `sending` comes back as a task
  * of the loop. If the run has stopped in the meantime, run_stop_sending() has cut the link between the
  * two, and the task only frees the sending. That is why a sending belongs to its task and not to the run.
  *
- * The hook sees the request as Chat Completions, whatever the upstream speaks, and the translation comes
+ * A hook sees the request as Chat Completions, whatever the upstream speaks, and the translation comes
  * after it. So there is one form to write masks for. A hook that
  * refuses the messages fails the run.
  */
@@ -18,6 +18,7 @@
 #include "core/base/mem.h"
 #include "core/run/context/context_responses.h"
 #include "core/run/turn/before_send.h"
+#include "core/run/turn/named_files.h"
 
 /* Freed by its task. It may outlive its run. */
 struct sending {
@@ -25,7 +26,9 @@ struct sending {
     struct loop_task task;
     struct loop *loop;
     struct run *run; /* only the loop reads it; NULL: the run no longer waits */
-    json_t *chat;    /* the request; the hook has a copy of its messages */
+    json_t *chat;    /* the request; the hooks have a copy of its messages */
+    bool looked;     /* the operator's hook has seen it, or is missing */
+    bool loaded;     /* the same of the hook for files */
     const struct model_events *events;
 };
 
@@ -48,33 +51,70 @@ static void start(struct run *run, json_t *chat, const struct model_events *even
     run->turn.model = model_turn_start(run->loop, run->turn.upstream, request, events, run);
 }
 
-/* The hook has finished. */
-static void resume(struct sending *sending)
+/* The next hook that has to see the messages; NULL: none is left. */
+static struct before_send *next_hook(struct sending *sending)
 {
+    const struct engine_options *options = engine_options(sending->run->engine);
+
+    if (!sending->looked) {
+        sending->looked = true;
+        if (options->before_send)
+            return options->before_send;
+    }
+    if (!sending->loaded) {
+        sending->loaded = true;
+        if (messages_name_files(sending->outgoing.messages, sending->outgoing.upstream))
+            return options->load_files;
+    }
+    return NULL;
+}
+
+/* A hook has finished, or the first one is wanted. */
+static void go_on(struct sending *sending)
+{
+    struct before_send *hook = next_hook(sending);
     struct run *run = sending->run;
 
-    if (!run)
+    if (hook) {
+        hook->look(hook, &sending->outgoing);
         return;
-    run->turn.sending = NULL;
-    if (sending->outgoing.rc) {
-        run->chain.failed = run->turn.last_answer ? CHAIN_FINAL_RESPONSE : CHAIN_LLM_RESPONSE;
-        log_warn("run %s: not sent: %s", run->row.id, sending->outgoing.why.text);
-        run_fail(run, "server_error", "The request could not be prepared for the model.");
-    } else {
-        json_object_set(sending->chat, "messages", sending->outgoing.messages);
-        start(run, TAKE(sending->chat), sending->events);
     }
-    run_pump(run);
+    run->turn.sending = NULL;
+    json_object_set(sending->chat, "messages", sending->outgoing.messages);
+    start(run, TAKE(sending->chat), sending->events);
+    sending->run = NULL;
+}
+
+static void refuse(struct sending *sending)
+{
+    struct run *run = TAKE(sending->run);
+
+    run->turn.sending = NULL;
+    run->chain.failed = run->turn.last_answer ? CHAIN_FINAL_RESPONSE : CHAIN_LLM_RESPONSE;
+    log_warn("run %s: not sent: %s", run->row.id, sending->outgoing.why.text);
+    run_fail(run, "server_error", "The request could not be prepared for the model.");
+}
+
+static void sending_free(struct sending *sending)
+{
+    json_decref(sending->outgoing.messages);
+    json_decref(sending->chat);
+    free(sending);
 }
 
 static void back_on_loop(struct loop_task *task)
 {
     struct sending *sending = CONTAINER_OF(task, struct sending, task);
+    struct run *run = sending->run;
 
-    resume(sending);
-    json_decref(sending->outgoing.messages);
-    json_decref(sending->chat);
-    free(sending);
+    if (run && sending->outgoing.rc)
+        refuse(sending);
+    else if (run)
+        go_on(sending);
+    if (!sending->run)
+        sending_free(sending);
+    if (run)
+        run_pump(run);
 }
 
 /* Any thread: the hook calls it. */
@@ -87,10 +127,12 @@ static void hook_done(struct outgoing *outgoing)
 
 void run_send(struct run *run, json_t *chat, const struct model_events *events)
 {
-    struct before_send *hook = engine_options(run->engine)->before_send;
+    const struct engine_options *options = engine_options(run->engine);
+    json_t *messages = json_object_get(chat, "messages");
     struct sending *sending;
 
-    if (!hook) {
+    if (!options->before_send &&
+        !(options->load_files && messages_name_files(messages, run->turn.upstream))) {
         start(run, chat, events);
         return;
     }
@@ -100,11 +142,13 @@ void run_send(struct run *run, json_t *chat, const struct model_events *events)
     sending->task.run = back_on_loop;
     sending->chat = chat;
     sending->events = events;
-    /* A deep copy, because the hook may be on another thread and the run may share parts of the messages.
+    /* A deep copy, because a hook may be on another thread and the run may share parts of the messages.
      * The counts of jansson order nothing between threads. */
-    sending->outgoing.messages = json_deep_copy(json_object_get(chat, "messages"));
+    sending->outgoing.messages = json_deep_copy(messages);
+    sending->outgoing.tenant = tenant_kept(&run->tenant);
+    sending->outgoing.upstream = run->turn.upstream;
     sending->outgoing.done = hook_done;
-    hook->look(hook, &sending->outgoing);
+    go_on(sending);
 }
 
 void run_stop_sending(struct run *run)
