@@ -76,12 +76,9 @@ static enum err_code load_picture(const struct stored_file *file, json_t *image,
 static const char *media_type(const struct stored_file *file)
 {
     static const char *const types[] = {
-        [DOCUMENT_TEXT] = "text/plain",
-        [DOCUMENT_CSV] = "text/csv",
-        [DOCUMENT_HTML] = "text/html",
-        [DOCUMENT_XML] = "application/xml",
-        [DOCUMENT_PDF] = "application/pdf",
-        [DOCUMENT_RTF] = "application/rtf",
+        [DOCUMENT_TEXT] = "text/plain",     [DOCUMENT_CSV] = "text/csv",
+        [DOCUMENT_HTML] = "text/html",      [DOCUMENT_XML] = "application/xml",
+        [DOCUMENT_PDF] = "application/pdf", [DOCUMENT_RTF] = "application/rtf",
     };
     AUTO_FREE char *bytes = mem_new_array(char, DOCUMENT_TYPE_BYTES);
     enum document_type type;
@@ -221,8 +218,7 @@ enum err_code file_loading_start(struct server *server, struct file_loading **re
                                  struct err *err)
 {
     AUTO_FREE struct file_loading *loading = mem_new(struct file_loading);
-    enum err_code rc =
-        workers_start(LOADING_THREADS, server->store, &loading->workers, err);
+    enum err_code rc = workers_start(LOADING_THREADS, server->store, &loading->workers, err);
 
     if (rc)
         return rc;

@@ -69,6 +69,7 @@
 #include "server/database.h"
 #include "server/encode/faces.h"
 #include "server/fakemodel/server.h"
+#include "server/file_loading.h"
 #include "server/http/http.h"
 #include "server/http/stream/sse.h"
 #include "server/keeper.h"
@@ -333,6 +334,11 @@ static enum err_code start_masking(struct serving *serving, struct err *err)
     return masking_start(serving->config->masks, &serving->server.masking, err);
 }
 
+static enum err_code start_file_loading(struct serving *serving, struct err *err)
+{
+    return file_loading_start(&serving->server, &serving->server.file_loading, err);
+}
+
 static enum err_code start_engine(struct serving *serving, struct err *err)
 {
     const struct config *config = serving->config;
@@ -345,6 +351,7 @@ static enum err_code start_engine(struct serving *serving, struct err *err)
         .permissions = &config->permissions,
         .seal = &serving->server.seal,
         .before_send = masking_hook(serving->server.masking),
+        .load_files = file_loading_hook(serving->server.file_loading),
         .upstreams = config->upstreams,
         .upstream_count = config->upstream_count,
         .loops = config->run_loops,
@@ -417,7 +424,8 @@ static enum err_code start_readers(struct serving *serving, struct err *err)
     if (!confine_landlock_version() || !confine_has_seccomp())
         log_warn("the kernel has no %s: HTML and PDF files in requests cannot be read",
                  confine_has_seccomp() ? "Landlock" : "seccomp");
-    return workers_start(serving->config->file_workers, NULL, &serving->server.readers, err);
+    return workers_start(serving->config->file_workers, serving->server.store,
+                         &serving->server.readers, err);
 }
 
 static enum err_code start_retrieval(struct serving *serving, struct err *err)
@@ -467,10 +475,10 @@ static enum err_code start_keeper(struct serving *serving, struct err *err)
 }
 
 static step_fn *const steps[] = {
-    lock_data_dir, find_identity,      find_key,     open_socket,     start_database,
-    start_writers, ensure_key,         open_blobs,   start_retrieval, start_demo,
-    start_executor, start_masking,     start_engine, start_workers,   start_readers,
-    start_file_workers, start_ingest,  start_keeper, start_http,
+    lock_data_dir,  find_identity,      find_key,           open_socket,     start_database,
+    start_writers,  ensure_key,         open_blobs,         start_retrieval, start_demo,
+    start_executor, start_masking,      start_file_loading, start_engine,    start_workers,
+    start_readers,  start_file_workers, start_ingest,       start_keeper,    start_http,
 };
 
 static enum err_code go_up(struct serving *serving, struct err *err)
@@ -523,6 +531,7 @@ static void go_down(struct serving *serving)
     if (serving->executor_started)
         tool_executor_stop(server->executor, TOOL_PATIENCE_NS);
     masking_stop(server->masking);
+    file_loading_stop(server->file_loading);
     if (serving->writers_started)
         store_writers_stop(server->store);
     if (server->engine)

@@ -17,6 +17,7 @@
 
 struct blobs;
 struct engine;
+struct file_loading;
 struct held_polls;
 struct http;
 struct ingest;
@@ -35,11 +36,12 @@ struct server {
     struct engine *engine;
     struct tool_executor *executor;
     struct masking *masking; /* NULL without masks */
+    struct file_loading *file_loading;
     struct http *http;
     struct workers *workers;       /* for messages of WebSockets */
     struct workers *readers;       /* for files of requests */
-    struct workers *file_workers; /* for bytes on their way to the disk, or to another blob */
-    struct turns *joins;          /* uploads whose parts are being joined */
+    struct workers *file_workers;  /* for bytes on their way to the disk, or to another blob */
+    struct turns *joins;           /* uploads whose parts are being joined */
     struct ingest *ingest;         /* makes files of vector stores searchable */
     struct retrieval *retrieval;   /* searches them */
     struct workers *searchers;     /* for searches over HTTP */

@@ -103,8 +103,8 @@ enum err_code file_refs_check_messages(const struct request *request, const json
     json_t *message;
 
     json_array_foreach (json_object_get(object, key), i, message) {
-        enum err_code rc = file_refs_check_message(request, message,
-                                                   param_index(list.text, i).text, err);
+        enum err_code rc =
+            file_refs_check_message(request, message, param_index(list.text, i).text, err);
 
         if (rc)
             return rc;

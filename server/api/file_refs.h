@@ -10,7 +10,7 @@
  * file_refs.h -- files that requests of the Assistants API name: they must exist, and pictures must be pictures.
  *
  * For bodies whose form was checked before. `path` is that of the object, "" for the body. What is absent is fine. Each
- * file is a look-up in the store; for HTTP workers.
+ * file is read from the store, shortly: for HTTP workers.
  *
  * ERR_NOT_FOUND is "No such File object: X", with the path of the id: unknown, foreign, deleted or expired.
  * ERR_INVALID with the code invalid_image_format: `image_file` is no picture that models read.

@@ -7,134 +7,109 @@
 
 #include "server/api/input_files.h"
 
-#include <errno.h>
 #include <stdatomic.h>
 #include <string.h>
-#include <sys/mman.h>
-#include <unistd.h>
 
 #include "core/base/base64.h"
-#include "core/base/buf.h"
 #include "core/base/fault.h"
 #include "core/base/json.h"
 #include "core/base/mem.h"
-#include "core/base/utf8.h"
-#include "core/document/document.h"
 #include "core/domain/notes.h"
 #include "server/api/aside.h"
 #include "server/complaint.h"
 #include "server/params/params.h"
 #include "server/server.h"
+#include "server/stored_file.h"
+
+/* What reads the files of a request. */
+struct reader {
+    const struct server *server;
+    const struct tenant *tenant;
+    const struct model_upstream *upstream; /* of its model; NULL: it names none */
+    const char *model;
+};
+
+static struct reader reader_of(const struct server *server, const struct tenant *tenant,
+                               const json_t *body)
+{
+    const struct config *config = server->config;
+    const char *model = json_get_string(body, "model", "");
+
+    return (struct reader){
+        server, tenant, model_upstream_find(config->upstreams, config->upstream_count, model),
+        model};
+}
 
 /* ---- Which parts ---- */
 
-/* The data of a part that is to be read; NULL of any other part. Malformed ones are left to the endpoint's checks. */
-static const char *unread_data(const json_t *part)
+enum unread {
+    UNREAD_NOTHING,
+    UNREAD_DATA,       /* a file in the request, to be read as text */
+    UNREAD_FILE,       /* a file by its id */
+    UNREAD_PICTURE,    /* a picture by the id of its file */
+    UNREAD_IMPOSSIBLE, /* a picture, for a model that reads text only */
+};
+
+static bool has(const json_t *part, const char *key)
 {
-    if (strcmp(json_get_string(part, "type", ""), "input_file") != 0 || notes_of(part))
-        return NULL;
-    return json_get_string(part, "file_data", NULL);
+    return json_get_string(part, key, NULL) != NULL;
+}
+
+static enum unread unread_picture(const struct reader *reader, const json_t *part)
+{
+    if (*reader->model && reader->upstream && reader->upstream->text_only)
+        return UNREAD_IMPOSSIBLE;
+    return has(part, "file_id") && !has(part, "image_url") ? UNREAD_PICTURE : UNREAD_NOTHING;
+}
+
+/* Malformed parts, and those with several sources, are left to the endpoint's checks. */
+static enum unread unread(const struct reader *reader, const json_t *part)
+{
+    const char *type = json_get_string(part, "type", "");
+    bool id = has(part, "file_id"), data = has(part, "file_data"), url = has(part, "file_url");
+
+    if (notes_of(part))
+        return UNREAD_NOTHING;
+    if (strcmp(type, "input_image") == 0)
+        return unread_picture(reader, part);
+    if (strcmp(type, "input_file") != 0 || id + data + url != 1 || url)
+        return UNREAD_NOTHING;
+    if (id)
+        return UNREAD_FILE;
+    return reader->upstream && reader->upstream->reads_files ? UNREAD_NOTHING : UNREAD_DATA;
 }
 
 /* The lists of parts in an item: a message has one, and so has the output of a call. */
 static const char *const part_lists[] = {"content", "output"};
 
-/* How many files are to be read, and the bytes of their data as it came. */
-static size_t count_unread(const json_t *items, size_t *ret_bytes)
+/* What there is to do in a request. */
+struct count {
+    size_t files, pictures;
+    size_t bytes; /* of the files' data as it came */
+};
+
+static struct count count_unread(const struct reader *reader, const json_t *items)
 {
-    size_t count = 0, i, j;
+    struct count count = {0};
+    size_t i, j;
     json_t *item, *part;
 
-    *ret_bytes = 0;
     json_array_foreach (items, i, item) {
         for (size_t list = 0; list < COUNT_OF(part_lists); list++) {
             json_array_foreach (json_object_get(item, part_lists[list]), j, part) {
-                const char *data = unread_data(part);
+                enum unread kind = unread(reader, part);
 
-                count += data != NULL;
-                *ret_bytes += data ? strlen(data) : 0;
+                count.files += kind == UNREAD_DATA || kind == UNREAD_FILE;
+                count.pictures += kind == UNREAD_PICTURE || kind == UNREAD_IMPOSSIBLE;
+                if (kind == UNREAD_DATA)
+                    count.bytes += strlen(json_get_string(part, "file_data", ""));
             }
         }
     }
     return count;
 }
 
-bool input_files_are_read(const struct server *server, const json_t *body)
-{
-    const struct config *config = server->config;
-    const struct model_upstream *upstream = model_upstream_find(
-        config->upstreams, config->upstream_count, json_get_string(body, "model", ""));
-
-    return !upstream || !upstream->reads_files;
-}
-
 /* ---- One file ---- */
-
-/* The text as the model gets it: each page behind a line that names it. Cut at the limit. */
-static json_t *shown_text(const struct document *document, const char *name)
-{
-    AUTO_BUF text = {0};
-    const char *page = document->text.data ? document->text.data : "";
-    size_t number = 1;
-
-    if (!document->pages)
-        buf_addf(&text, "[file %s]\n", name);
-    for (;;) {
-        size_t length = strcspn(page, "\f");
-
-        if (document->pages)
-            buf_addf(&text, "%s[file %s, page %zu of %zu]\n", number > 1 ? "\n\n" : "", name,
-                     number, document->pages);
-        if (text.length + length > INPUT_FILE_TEXT_LIMIT) {
-            size_t room =
-                text.length < INPUT_FILE_TEXT_LIMIT ? INPUT_FILE_TEXT_LIMIT - text.length : 0;
-
-            buf_add(&text, page, utf8_fit(page, room));
-            buf_addf(&text, "\n[The rest of %s was left out: it has %zu bytes of text.]", name,
-                     document->text.length);
-            break;
-        }
-        buf_add(&text, page, length);
-        page += length;
-        if (!*page++)
-            break;
-        number++;
-    }
-    return json_stringn(text.data, text.length);
-}
-
-static enum err_code file_from(const char *data, const char *place, int *ret_fd,
-                               struct err *err)
-{
-    static const char mark[] = ";base64,";
-    const char *comma = strncmp(data, "data:", 5) == 0 ? strstr(data, mark) : NULL;
-    const char *digits = comma ? comma + strlen(mark) : data;
-    size_t length = 0;
-    AUTO_FREE char *bytes = base64_decode(digits, strlen(digits), &length);
-    int fd;
-
-    if (!bytes)
-        return err_invalid(
-            err, "invalid_value", place,
-            "Invalid '%s'. Expected base64-encoded content, or a base64-encoded "
-            "data URL (e.g. 'data:application/pdf;base64,cGRmIGJ5dGVzIGhlcmU=').",
-            place);
-    if (length > INPUT_FILE_BYTES_LIMIT)
-        return err_invalid(err, "invalid_value", place,
-                           "Invalid '%s': the file has %zu bytes, and the limit is %zu.", place,
-                           length, INPUT_FILE_BYTES_LIMIT);
-    fd = memfd_create("input_file", MFD_CLOEXEC);
-    if (fd < 0 || write(fd, bytes, length) != (ssize_t)length) {
-        enum err_code rc =
-            err_set(err, ERR_INTERNAL, "cannot keep a file in memory: %s", strerror(errno));
-
-        if (fd >= 0)
-            close(fd);
-        return rc;
-    }
-    *ret_fd = fd;
-    return ERR_OK;
-}
 
 /* The reader's sentence under the API's code. Its other errors are not the client's. */
 static enum err_code refused(const char *place, enum err_code rc, struct err *err)
@@ -149,36 +124,120 @@ static enum err_code refused(const char *place, enum err_code rc, struct err *er
     return err_invalid(err, "invalid_file", place, "%s", why.text);
 }
 
-static enum err_code read_part(json_t *part, const char *data, const char *path,
-                               struct err *err)
+static enum err_code note_text(json_t *part, json_t *text)
 {
-    struct param_path place = param_key(path, "file_data");
-    const char *name = json_get_string(part, "filename", NULL);
-    struct document document = {0};
-    int fd = -1;
-    enum err_code rc = file_from(data, place.text, &fd, err);
+    json_set(notes_make(part), "text", text);
+    return ERR_OK;
+}
 
+static enum err_code read_data(json_t *part, const char *path, struct err *err)
+{
+    static const char mark[] = ";base64,";
+    struct param_path at = param_key(path, "file_data");
+    const char *place = at.text;
+    const char *data = json_get_string(part, "file_data", "");
+    const char *comma = strncmp(data, "data:", 5) == 0 ? strstr(data, mark) : NULL;
+    const char *digits = comma ? comma + strlen(mark) : data;
+    size_t length = 0;
+    AUTO_FREE char *bytes = base64_decode(digits, strlen(digits), &length);
+    json_t *text = NULL;
+    enum err_code rc;
+
+    if (!bytes)
+        return err_invalid(
+            err, "invalid_value", place,
+            "Invalid '%s'. Expected base64-encoded content, or a base64-encoded "
+            "data URL (e.g. 'data:application/pdf;base64,cGRmIGJ5dGVzIGhlcmU=').",
+            place);
+    if (length > INPUT_FILE_BYTES_LIMIT)
+        return err_invalid(err, "invalid_value", place,
+                           "Invalid '%s': the file has %zu bytes, and the limit is %zu.", place,
+                           length, INPUT_FILE_BYTES_LIMIT);
+    rc = file_text(bytes, length, json_get_string(part, "filename", NULL), &text, err);
+    return rc ? refused(place, rc, err) : note_text(part, text);
+}
+
+static enum err_code read_picture(const struct stored_file *file, json_t *part,
+                                  const char *place, struct err *err)
+{
+    const char *type = NULL;
+    struct err why = {0};
+    enum err_code rc = stored_file_picture(file, &type, &why);
+
+    if (rc == ERR_INVALID)
+        return err_invalid(err, "invalid_image_format", place, "%s", why.text);
+    if (rc) {
+        *err = why;
+        return rc;
+    }
+    json_set_string(notes_make(part), "type", type);
+    return ERR_OK;
+}
+
+/* An upstream that reads files gets this one with each request: here it must only be small enough. */
+static enum err_code read_stored(const struct reader *reader, const struct stored_file *file,
+                                 json_t *part, const char *place, struct err *err)
+{
+    json_t *text = NULL;
+    enum err_code rc;
+
+    if (!reader->upstream || !reader->upstream->reads_files) {
+        rc = stored_file_text(file, &text, err);
+        return rc ? refused(place, rc, err) : note_text(part, text);
+    }
+    if (file->row.bytes > MODEL_FILE_LIMIT)
+        return err_invalid(err, "invalid_file", place,
+                           "The file has %llu bytes, and the limit is %zu.",
+                           (unsigned long long)file->row.bytes, MODEL_FILE_LIMIT);
+    json_set_int(notes_make(part), "bytes", (json_int_t)file->row.bytes);
+    return ERR_OK;
+}
+
+static enum err_code read_named(const struct reader *reader, json_t *part, bool picture,
+                                const char *path, struct err *err)
+{
+    struct param_path place = param_key(path, "file_id");
+    const char *id = json_get_string(part, "file_id", "");
+    CLEANUP(stored_file_close) struct stored_file file = {0};
+    enum err_code rc = stored_file_open(reader->server, reader->tenant, id, &file, err);
+
+    if (rc == ERR_NOT_FOUND)
+        return err_refuse(err, rc, REASON_UNSET, place.text, "No such File object: %.64s", id);
     if (rc)
         return rc;
-    rc = document_read(fd, name, &document, err);
-    close(fd);
-    if (rc)
-        return refused(place.text, rc, err);
-    json_set(notes_make(part), "text", shown_text(&document, name ? name : "without a name"));
-    document_clear(&document);
-    return ERR_OK;
+    return picture ? read_picture(&file, part, place.text, err)
+                   : read_stored(reader, &file, part, place.text, err);
+}
+
+static enum err_code read_part(const struct reader *reader, json_t *part, const char *path,
+                               struct err *err)
+{
+    switch (unread(reader, part)) {
+    case UNREAD_NOTHING: return ERR_OK;
+    case UNREAD_DATA: return read_data(part, path, err);
+    case UNREAD_FILE: return read_named(reader, part, false, path, err);
+    case UNREAD_PICTURE: return read_named(reader, part, true, path, err);
+    case UNREAD_IMPOSSIBLE: break;
+    }
+    return err_invalid(err, "unsupported_value", path,
+                       "The model '%.64s' does not read pictures.", reader->model);
 }
 
 /* ---- All files of a request ---- */
 
-enum err_code input_files_read(json_t *items, const char *member, struct err *err)
+static enum err_code read_all(const struct reader *reader, json_t *items, const char *member,
+                              struct err *err)
 {
-    size_t i, j, bytes;
+    struct count count = count_unread(reader, items);
+    size_t i, j;
     json_t *item, *part;
 
-    if (count_unread(items, &bytes) > INPUT_FILES_LIMIT)
+    if (count.files > INPUT_FILES_LIMIT)
         return err_invalid(err, "invalid_value", member,
                            "Too many files: a request may have %zu.", INPUT_FILES_LIMIT);
+    if (count.pictures > INPUT_PICTURES_LIMIT)
+        return err_invalid(err, "invalid_value", member,
+                           "Too many pictures: a request may have %zu.", INPUT_PICTURES_LIMIT);
     json_array_foreach (items, i, item) {
         struct param_path at = param_index(member, i);
 
@@ -186,9 +245,8 @@ enum err_code input_files_read(json_t *items, const char *member, struct err *er
             struct param_path of = param_key(at.text, part_lists[list]);
 
             json_array_foreach (json_object_get(item, part_lists[list]), j, part) {
-                const char *data = unread_data(part);
                 struct param_path path = param_index(of.text, j);
-                enum err_code rc = data ? read_part(part, data, path.text, err) : ERR_OK;
+                enum err_code rc = read_part(reader, part, path.text, err);
 
                 if (rc)
                     return rc;
@@ -198,10 +256,20 @@ enum err_code input_files_read(json_t *items, const char *member, struct err *er
     return ERR_OK;
 }
 
+enum err_code input_files_read(const struct server *server, const struct tenant *tenant,
+                               json_t *body, const char *member, struct err *err)
+{
+    struct reader reader = reader_of(server, tenant, body);
+
+    return read_all(&reader, json_object_get(body, member), member, err);
+}
+
 /* ---- Beside the request ---- */
 
 struct reading {
     struct aside aside;
+    const struct server *server;
+    struct tenant tenant;
     const char *member;
     endpoint_fn *endpoint;
     json_t *body;
@@ -236,7 +304,7 @@ static void read_files(struct work *work)
     struct reading *reading = CONTAINER_OF(work, struct reading, aside.work);
 
     aside_done(&reading->aside,
-               input_files_read(json_object_get(reading->body, reading->member),
+               input_files_read(reading->server, &reading->tenant, reading->body,
                                 reading->member, &reading->aside.err));
 }
 
@@ -244,22 +312,25 @@ bool input_files_wait(struct request *request, const char *member, endpoint_fn *
 {
     struct server *server = request_server(request);
     const json_t *body = request_json(request);
+    struct reader reader = reader_of(server, request_tenant(request), body);
+    struct count count = count_unread(&reader, json_object_get(body, member));
     struct reading *reading;
-    size_t bytes;
 
-    if (!count_unread(json_object_get(body, member), &bytes) ||
-        !input_files_are_read(server, body))
+    if (!count.files && !count.pictures)
         return false;
     reading = mem_new(struct reading);
     *reading = (struct reading){
         .aside.work.run = read_files,
+        .server = server,
+        .tenant = tenant_kept(request_tenant(request)),
         .member = member,
         .endpoint = endpoint,
         .body = request_take_json(request),
-        .bytes = bytes,
+        .bytes = count.bytes,
     };
     aside_begin(request, &reading->aside, &reading_ops);
-    if (atomic_fetch_add(&waiting_bytes, bytes) + bytes > INPUT_FILES_WAITING_LIMIT ||
+    if (atomic_fetch_add(&waiting_bytes, count.bytes) + count.bytes >
+            INPUT_FILES_WAITING_LIMIT ||
         FAULT("input_files.waiting"))
         aside_done(&reading->aside,
                    err_refuse(&reading->aside.err, ERR_LIMIT, REASON_BUSY, NULL,

@@ -8,35 +8,38 @@
 #include "server/http/request.h"
 
 /*
- * input_files.h -- files in a request's items, read for models that read text only.
+ * input_files.h -- files in a request's items: found, checked, and read for models that read text only.
  *
- * A part of type input_file with file_data is read once, before the endpoint sees the request: its text becomes a note in
- * the part, `runnel.text`, and core/run/context sends that instead of the file. The part itself stays as the client has
- * sent it, and clients do not see the note. What cannot be read is refused as OpenAI's API refuses it.
+ * A part that has a file, or names one by its id, is looked at once, before the endpoint sees the request. What was found
+ * stands in a note of the part, `runnel`, which clients do not see. The part itself stays as the client has sent it.
  *
- * A file is left to the upstream, and passed to it as it is, if the upstream's `inputs` in the configuration have
- * `file`. Files named by URL are always left to it.
+ *   input_file   its text: `runnel.text`, which core/run/context sends instead of the file. Not for an upstream
+ *                whose `inputs` in the configuration have `file`: it gets the file
+ *   input_image  of a file: that it is a picture. Its bytes are put into each request to a model
+ *                (server/file_loading.h)
+ *
+ * A file that is unknown, foreign or gone is refused, and so is what cannot be read, and a picture for a model whose
+ * upstream reads text only. Files named by URL are left to the upstream.
  */
 
-/* Files of one request, and bytes of one file: more is refused. */
+/* Files and pictures of one request, and bytes of one file: more is refused. Pictures are only looked at. */
 #define INPUT_FILES_LIMIT      ((size_t)32)
+#define INPUT_PICTURES_LIMIT   ((size_t)500)
 #define INPUT_FILE_BYTES_LIMIT ((size_t)50 << 20)
 
 /* Bytes of all files that wait for a reader, in base64. A request beyond is answered with 429. */
 #define INPUT_FILES_WAITING_LIMIT ((size_t)512 << 20)
 
-/* Bytes of a file's text that a model is sent; behind them stands how much was left out. About 60,000 tokens. */
-#define INPUT_FILE_TEXT_LIMIT ((size_t)240000)
+struct server;
+struct tenant;
 
-/* For an endpoint, as its first step: has the request a file to read in this member of its body, which is a list of items?
- * Then true: the request is suspended until its files are read, and the endpoint is called again, or the request fails.
+/* For an endpoint, as its first step: has the request a file to look at in this member of its body, which is a list of
+ * items? Then true: the request is suspended until all are, and the endpoint is called again, or the request fails.
  * The endpoint returns ERR_OK at once. */
 bool input_files_wait(struct request *request, const char *member, endpoint_fn *endpoint);
 
-/* The same for a thread that may wait: reads the files and writes the notes into `items`. */
-enum err_code input_files_read(json_t *items, const char *member, struct err *err) MUST_CHECK;
-
-/* Does this server read the files of requests to that model? */
-bool input_files_are_read(const struct server *server, const json_t *body);
+/* The same for a thread that may wait: looks at the files of `body` and writes the notes. */
+enum err_code input_files_read(const struct server *server, const struct tenant *tenant,
+                               json_t *body, const char *member, struct err *err) MUST_CHECK;
 
 #endif

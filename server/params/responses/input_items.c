@@ -339,18 +339,6 @@ enum err_code input_type_unknown(struct err *err, const char *param, const char 
 static const char *const part_types[] = {"input_text",  "input_image", "input_file",
                                          "output_text", "refusal",     NULL};
 
-/* This version stores no uploaded files, so the id of one cannot be resolved. */
-static enum err_code no_files(const json_t *part, const char *path, struct err *err)
-{
-    struct param_path param = param_key(path, "file_id");
-
-    return err_invalid(
-        err, "unsupported_value", param.text,
-        "Unsupported value: '%s': there are no uploaded files on this server, so "
-        "'%.64s' is none. Send the content itself, or a URL.",
-        param.text, json_get_string(part, "file_id", ""));
-}
-
 /* A URL, or the picture itself as a data URL. The upstream fetches URLs. */
 static enum err_code check_image_url(const json_t *object, const char *path, struct err *err)
 {
@@ -380,10 +368,9 @@ static enum err_code check_image(const json_t *image, const char *path, struct e
         rc = param_enum(image, path, "detail", PARAM_OPTIONAL, details, &word, err);
     if (!rc)
         rc = param_string(image, path, "file_id", PARAM_OPTIONAL, ID_LIMIT, &word, err);
-    if (rc || !json_absent(json_object_get(image, "image_url")))
+    if (rc || !json_absent(json_object_get(image, "image_url")) ||
+        !json_absent(json_object_get(image, "file_id")))
         return rc;
-    if (!json_absent(json_object_get(image, "file_id")))
-        return no_files(image, path, err);
     return param_missing(err, param_key(path, "image_url").text);
 }
 
@@ -418,23 +405,27 @@ static enum err_code check_file_data(const json_t *file, const char *path, struc
         param.text);
 }
 
+/* Whether the file exists and can be read was found before (server/api/input_files.h). */
 static enum err_code check_file(const json_t *file, const char *path, struct err *err)
 {
     static const char *const texts[] = {"file_id", "file_data", "file_url", "filename"};
     static const char *const details[] = {"auto", "low", "high", NULL};
     const char *text = NULL;
+    size_t sources = 0;
     enum err_code rc = param_enum(file, path, "detail", PARAM_OPTIONAL, details, &text, err);
 
     for (size_t i = 0; !rc && i < COUNT_OF(texts); i++)
         rc = param_string(file, path, texts[i], PARAM_OPTIONAL, 0, &text, err);
     if (!rc)
         rc = check_file_data(file, path, err);
-    if (rc || !json_absent(json_object_get(file, "file_data")) ||
-        !json_absent(json_object_get(file, "file_url")))
+    if (rc)
         return rc;
-    if (!json_absent(json_object_get(file, "file_id")))
-        return no_files(file, path, err);
-    return param_missing(err, param_key(path, "file_id").text);
+    for (size_t i = 0; i < COUNT_OF(texts) - 1; i++)
+        sources += !json_absent(json_object_get(file, texts[i]));
+    if (sources > 1)
+        return err_invalid(err, "invalid_value", path,
+                           "Provide only one of 'file_id', 'file_data' or 'file_url'.");
+    return sources ? ERR_OK : param_missing(err, param_key(path, "file_id").text);
 }
 
 /* A part of an unknown type is refused: the server could neither show it nor send it to a model. */

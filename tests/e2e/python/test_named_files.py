@@ -211,6 +211,15 @@ def test_a_file_that_has_expired_is_gone(start_server, database, upstream):
     assert sent(upstream, 0) == f"[file {file} is gone]"
 
 
+def test_a_request_may_name_more_pictures_than_documents(client, upstream):
+    file, text = upload(client, png(), purpose="vision"), upload(client, b"Seven.\n", "a.txt")
+    assert ask(client, *[picture(file)] * 100).status == "completed"
+    assert len(sent(upstream)) == 100
+    assert refused(lambda: ask(client, *[picture(file)] * 501)) == \
+        (400, "invalid_value", "input", "Too many pictures: a request may have 500.")
+    assert refused(lambda: ask(client, *[document(text)] * 33))[:3] == (400, "invalid_value", "input")
+
+
 def test_what_is_no_picture_is_refused(client):
     for data in (b"", b"%PDF-1.7", b"\x89PN", b"<svg xmlns='http://www.w3.org/2000/svg'/>"):
         assert refused(lambda: ask(client, picture(upload(client, data, "a.png")))) == \

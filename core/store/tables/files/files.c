@@ -15,8 +15,8 @@
 #include "core/base/mem.h"
 #include "core/store/pg/db.h"
 #include "core/store/pg/page.h"
-#include "core/store/tables/vector_stores/vector_store_sql.h"
 #include "core/store/tables/files/file_sql.h"
+#include "core/store/tables/vector_stores/vector_store_sql.h"
 
 #define NOW   "(extract(epoch FROM clock_timestamp()) * 1000000)::bigint"
 #define ALIVE "(f.expires_at IS NULL OR f.expires_at > " NOW ")"

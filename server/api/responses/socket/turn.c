@@ -366,8 +366,8 @@ static enum err_code make_run(struct turn *turn, const struct tenant *tenant, st
     };
     enum err_code rc = check_parent(turn, &create, err);
 
-    if (!rc && input_files_are_read(server, turn->body))
-        rc = input_files_read(json_object_get(turn->body, "input"), "input", err);
+    if (!rc)
+        rc = input_files_read(server, tenant, turn->body, "input", err);
     if (rc)
         return rc;
     if (create.past)
