@@ -15,6 +15,7 @@
 #include "core/base/json.h"
 #include "core/base/mem.h"
 #include "server/api/api.h"
+#include "server/api/file_refs.h"
 #include "server/encode/encode.h"
 #include "server/params/assistants/assistant_body.h"
 #include "server/params/assistants/run_params.h"
@@ -36,13 +37,15 @@ static enum err_code answer(struct request *request, struct assistant_row *row)
     return ERR_OK;
 }
 
-/* The form of the body, then the skills that it names: a wrong id is an error of this request and
+/* The form of the body, then the files and skills that it names: a wrong id is an error of this request and
  * not of each run. A skill may still be deleted later, and a run looks it up again. */
 static enum err_code check(const struct request *request, struct err *err)
 {
     const json_t *body = request_json(request);
     enum err_code rc = assistant_check(body, err);
 
+    if (!rc)
+        rc = file_refs_check_resources(request, body, "", err);
     return rc ? rc
               : skill_params_check_exist(request_server(request)->store,
                                          request_tenant(request), body, err);

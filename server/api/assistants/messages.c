@@ -15,6 +15,7 @@
 #include "core/base/mem.h"
 #include "core/store/tables/threads/threads.h"
 #include "server/api/api.h"
+#include "server/api/file_refs.h"
 #include "server/api/request_key.h"
 #include "server/encode/encode.h"
 #include "server/params/params.h"
@@ -70,7 +71,9 @@ enum err_code api_message_create(struct request *request, struct err *err)
     if (rc)
         return rc;
 
-    rc = store_message_create_once(place.store, place.tenant, &idempotency, &row, err);
+    rc = file_refs_check_message(request, request_json(request), "", err);
+    if (!rc)
+        rc = store_message_create_once(place.store, place.tenant, &idempotency, &row, err);
     if (rc) {
         item_row_clear(&row);
         return rc;

@@ -46,6 +46,7 @@
 #include "core/store/tables/threads/threads.h"
 #include "core/tool/files_view.h"
 #include "server/api/api.h"
+#include "server/api/file_refs.h"
 #include "server/api/request_key.h"
 #include "server/api/run_end.h"
 #include "server/complaint.h"
@@ -340,7 +341,11 @@ enum err_code api_run_create(struct request *request, struct err *err)
     rc = messages_decode(body, "", "additional_messages", thread_id, &messages, &count, err);
     if (rc)
         return rc;
-    rc = create(request, NULL, thread_id, messages, count, err);
+    rc = file_refs_check_messages(request, body, "", "additional_messages", err);
+    if (!rc)
+        rc = file_refs_check_resources(request, body, "", err);
+    if (!rc)
+        rc = create(request, NULL, thread_id, messages, count, err);
     item_rows_free(messages, count);
     return rc;
 }
@@ -364,7 +369,11 @@ enum err_code api_thread_run_create(struct request *request, struct err *err)
     rc = thread_decode(given ? given : empty, "thread", &thread, &messages, &count, err);
     if (rc)
         return rc;
-    rc = create(request, &thread, thread.id, messages, count, err);
+    rc = file_refs_check_thread(request, given, "thread", err);
+    if (!rc)
+        rc = file_refs_check_resources(request, body, "", err);
+    if (!rc)
+        rc = create(request, &thread, thread.id, messages, count, err);
     item_rows_free(messages, count);
     return rc;
 }

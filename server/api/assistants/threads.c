@@ -11,6 +11,7 @@
 #include "core/base/mem.h"
 #include "core/tool/files_view.h"
 #include "server/api/api.h"
+#include "server/api/file_refs.h"
 #include "server/api/request_key.h"
 #include "server/encode/encode.h"
 #include "server/params/assistants/messages.h"
@@ -43,8 +44,10 @@ enum err_code api_thread_create(struct request *request, struct err *err)
         rc = thread_decode(request_json(request), "", &row, &messages, &count, err);
     if (rc)
         return rc;
-    rc = store_thread_create_once(request_server(request)->store, request_tenant(request),
-                                  &idempotency, &row, messages, count, err);
+    rc = file_refs_check_thread(request, request_json(request), "", err);
+    if (!rc)
+        rc = store_thread_create_once(request_server(request)->store, request_tenant(request),
+                                      &idempotency, &row, messages, count, err);
     item_rows_free(messages, count);
     if (rc) {
         thread_row_clear(&row);
@@ -98,6 +101,8 @@ enum err_code api_thread_modify(struct request *request, struct err *err)
         rc = param_metadata_change(body, &metadata, err);
     if (!rc)
         rc = resources_change(body, &resources, err);
+    if (!rc)
+        rc = file_refs_check_resources(request, body, "", err);
     if (!rc)
         rc = runnel_defaults_change(body, &settings, err);
     if (!rc)

@@ -23,6 +23,10 @@ export function everyOperation(client, sdk, NotFoundError) {
   const { assistants, threads } = client.beta;
   const { runs, messages } = threads;
 
+  async function upload(bytes) {
+    return (await client.files.create({ file: new File([bytes], "a"), purpose: "assistants" })).id;
+  }
+
   async function prepare(...tools) {
     const assistant = await assistants.create({ model: "demo", tools });
     const thread = await threads.create({ messages: [user("How is the weather?")] });
@@ -42,7 +46,7 @@ export function everyOperation(client, sdk, NotFoundError) {
       const made = await assistants.create({
         model: "demo", name: "A", instructions: "Be brief.", metadata: { a: "1" },
         tools: [weatherTool, { type: "file_search" }, { type: "code_interpreter" }],
-        tool_resources: { code_interpreter: { file_ids: ["file-a"] } },
+        tool_resources: { code_interpreter: { file_ids: [await upload("a")] } },
         response_format: { type: "json_object" }, temperature: 0.5, top_p: 0.25,
       });
       assert.deepEqual(await assistants.retrieve(made.id), made);
@@ -71,17 +75,19 @@ export function everyOperation(client, sdk, NotFoundError) {
 
     it("of messages", async () => {
       const { id } = await threads.create();
+      const file = await upload("a");
+      const picture = await upload(Buffer.from("iVBORw0KGgo=", "base64"));
       const made = await messages.create(id, {
         role: "user", metadata: { a: "1" },
-        attachments: [{ file_id: "file-a", tools: [{ type: "file_search" }] }],
+        attachments: [{ file_id: file, tools: [{ type: "file_search" }] }],
         content: [
           { type: "text", text: "Look:" },
           { type: "image_url", image_url: { url: "https://example.org/a.png", detail: "low" } },
-          { type: "image_file", image_file: { file_id: "file-b" } },
+          { type: "image_file", image_file: { file_id: picture } },
         ],
       });
       assert.deepEqual(made.content.map((part) => part.type), ["text", "image_url", "image_file"]);
-      assert.equal(made.attachments[0].file_id, "file-a");
+      assert.equal(made.attachments[0].file_id, file);
       assert.deepEqual(await sdk.message(id, made.id), made);
       const changed = await sdk.updateMessage(id, made.id, { metadata: { b: "2" } });
       assert.deepEqual(changed, { ...made, metadata: { b: "2" } });

@@ -103,14 +103,16 @@ def fill(client, upstream):
                    "type": "object", "properties": {"a": {"type": "number"}}}}}],
         tool_resources={"file_search": {"vector_store_ids": ["vs_1"]}})
     assistant = client.beta.assistants.create(model="demo")
+    file = client.files.create(file=("a", b"a"), purpose="assistants").id
+    picture = client.files.create(file=("a.png", b"\x89PNG\r\n\x1a\n"), purpose="vision").id
     full = client.beta.threads.create(
-        metadata={"a": "b"}, tool_resources={"code_interpreter": {"file_ids": ["file-x"]}},
+        metadata={"a": "b"}, tool_resources={"code_interpreter": {"file_ids": [file]}},
         messages=[{"role": "user", "metadata": {"n": "1"}, "content": [
                        {"type": "text", "text": "What is \"that\"? \U0001f600"},
                        {"type": "image_url", "image_url": {"url": "https://e.org/a.png",
                                                            "detail": "low"}},
-                       {"type": "image_file", "image_file": {"file_id": "file-i"}}],
-                   "attachments": [{"file_id": "file-a", "tools": [{"type": "file_search"}]}]}])
+                       {"type": "image_file", "image_file": {"file_id": picture}}],
+                   "attachments": [{"file_id": file, "tools": [{"type": "file_search"}]}]}])
     client.beta.threads.runs.create_and_poll(thread_id=full.id, assistant_id=assistant.id,
                                              poll_interval_ms=20)
     upstream.answer(text="cut", finish_reason="length")

@@ -1,5 +1,5 @@
-"""Files that requests name by their ids: pictures and documents, loaded when a model is asked; what is unknown is refused before
-anything is made; what goes later leaves a sentence."""
+"""Files that requests name by their ids: pictures and documents, loaded for each request to a model. What is unknown is refused
+before anything is made; what goes later leaves a sentence."""
 
 import base64
 import json
@@ -166,7 +166,7 @@ def stranger(server, stranger_key):
 
 @pytest.fixture(params=["unknown", "no id", "foreign", "deleted"])
 def absent(request, client, stranger):
-    """The id of a file that is not there for this client."""
+    """The id of a file that this client does not have."""
     if request.param == "unknown":
         return UNKNOWN
     if request.param == "no id":

@@ -57,12 +57,13 @@ def run_to(threads, thread_id, assistant, status="completed"):
 
 # ---- fork ----
 
-def test_a_fork_has_everything_but_the_same_ids(threads, http, fork):
+def test_a_fork_has_everything_but_the_same_ids(threads, http, fork, client):
+    file = client.files.create(file=("a", b"a"), purpose="assistants").id
     thread = threads.create(
         metadata={"topic": "sky"},
-        tool_resources={"code_interpreter": {"file_ids": ["file-a"]}},
+        tool_resources={"code_interpreter": {"file_ids": [file]}},
         messages=[{"role": "user", "content": "one", "metadata": {"n": "1"},
-                   "attachments": [{"file_id": "file-a", "tools": [{"type": "file_search"}]}]},
+                   "attachments": [{"file_id": file, "tools": [{"type": "file_search"}]}]},
                   {"role": "assistant", "content": "two"},
                   {"role": "user", "content": [
                       {"type": "text", "text": "three"},
@@ -70,7 +71,7 @@ def test_a_fork_has_everything_but_the_same_ids(threads, http, fork):
     made = fork(thread)
     assert made["object"] == "thread" and made["id"] != thread.id
     assert made["metadata"] == {"topic": "sky"}
-    assert made["tool_resources"] == {"code_interpreter": {"file_ids": ["file-a"]}}
+    assert made["tool_resources"] == {"code_interpreter": {"file_ids": [file]}}
     assert http.get(f"/v1/threads/{made['id']}").json() == made
     before = threads.messages.list(thread.id, order="asc").data
     after = threads.messages.list(made["id"], order="asc").data

@@ -531,12 +531,13 @@ def test_a_final_tool_ends_a_run_with_its_message(thread_run, upstream, client):
     assert [n for n, _ in events].count("thread.message.delta") == 2
 
 
-def test_files_of_the_thread_are_visible_by_tool_type(thread_run, upstream, runs):
+def test_files_of_the_thread_are_visible_by_tool_type(thread_run, upstream, runs, client):
+    file = client.files.create(file=("a", b"a"), purpose="assistants").id
     calls_then_says(upstream, ("test_echo_context", {}), text="ok")
     _, run = thread_run([{**TEST, "server_label": "code_interpreter"}],
-                        tool_resources={"code_interpreter": {"file_ids": ["file-abc"]}})
+                        tool_resources={"code_interpreter": {"file_ids": [file]}})
     (shown,) = steps_of(runs, run)[0].step_details.tool_calls
-    assert json.loads(shown.function.output)["files"] == ["file-abc"]
+    assert json.loads(shown.function.output)["files"] == [file]
 
 
 # ---- Both faces of what was said ----
