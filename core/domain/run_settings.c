@@ -44,6 +44,12 @@ static const char *const histories[] = {
     [RUN_HISTORY_COMPACT] = "compact",
 };
 
+static const char *const citings[] = {
+    [RUN_CITING_NONE] = "none",
+    [RUN_CITING_MARKS] = "marks",
+    [RUN_CITING_OVERLAP] = "overlap",
+};
+
 static const char *const channels[] = {
     [APPROVAL_SUSPEND] = "suspend",
     [APPROVAL_HOLD] = "hold",
@@ -63,6 +69,7 @@ static const struct {
 } includes[] = {
     {"reasoning.encrypted_content",   RUN_INCLUDE_REASONING},
     {"message.output_text.logprobs",  RUN_INCLUDE_LOGPROBS},
+    {"file_search_call.results",      RUN_INCLUDE_SEARCH_RESULTS},
     {"step_details.tool_calls[*].file_search.results[*].content", RUN_INCLUDE_SEARCH_CONTENT},
 };
 /* clang-format on */
@@ -128,17 +135,22 @@ static void read_model(struct run_settings *settings, const json_t *request)
     settings->service_tier = json_get_string(request, "service_tier", NULL);
 }
 
+unsigned run_include_parse(const char *value)
+{
+    for (size_t i = 0; i < COUNT_OF(includes); i++) {
+        if (strcmp(value, includes[i].value) == 0)
+            return includes[i].flag;
+    }
+    return 0;
+}
+
 static void read_includes(struct run_settings *settings, const json_t *request)
 {
     size_t i;
     json_t *value;
 
-    json_array_foreach (json_object_get(request, "include"), i, value) {
-        for (size_t k = 0; k < COUNT_OF(includes); k++) {
-            if (strcmp(json_string_value(value), includes[k].value) == 0)
-                settings->includes |= includes[k].flag;
-        }
-    }
+    json_array_foreach (json_object_get(request, "include"), i, value)
+        settings->includes |= run_include_parse(json_string_value(value));
 }
 
 static void read_tools(struct run_settings *settings, const json_t *request,
@@ -196,6 +208,8 @@ static void read_history(struct run_settings *settings, const json_t *request,
         json_object_get(request, COMPACT_KEY) ? RUN_COMPACT_ITEM : RUN_COMPACT_UNASKED);
     settings->history =
         (enum run_history)PLACE_OF(runnel, "history", histories, RUN_HISTORY_UNSET);
+    settings->citing =
+        (enum run_citing)PLACE_OF(runnel, "citations", citings, RUN_CITING_UNSET);
     settings->message_limit = (size_t)limit_of(cache, "max_chars", 0);
 }
 

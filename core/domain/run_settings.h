@@ -37,12 +37,23 @@ enum run_history {
     RUN_HISTORY_UNSET,   /* as the server is configured */
 };
 
+/* How the answer cites what tools have found. */
+enum run_citing {
+    RUN_CITING_NONE,  /* not at all */
+    RUN_CITING_MARKS, /* by the marks that the model writes */
+    RUN_CITING_OVERLAP, /* by its marks; without any, where a paragraph has the words of a passage */
+    RUN_CITING_UNSET, /* overlap in a response, marks in a message of a thread */
+};
+
 /* Parts of the answer that are only shown when the request includes them. */
 enum run_include {
     RUN_INCLUDE_SEARCH_CONTENT = 1 << 0, /* the text that a file search found, in a run step */
     RUN_INCLUDE_REASONING = 1 << 1,      /* reasoning.encrypted_content */
     RUN_INCLUDE_LOGPROBS = 1 << 2,       /* message.output_text.logprobs */
+    RUN_INCLUDE_SEARCH_RESULTS = 1 << 3, /* file_search_call.results */
 };
+/* The flag of a value of `include`; 0 for one that changes nothing here. */
+unsigned run_include_parse(const char *value);
 
 /* What a request for a compaction gets. */
 enum run_compact {
@@ -114,6 +125,7 @@ struct run_settings {
     int64_t compact_threshold; /* tokens; 0: a share of the model's context */
     enum run_compact compact;
     enum run_history history;
+    enum run_citing citing;
     size_t message_limit; /* characters of a message that was answered; 0: all */
 
     /* How results are cut for the model (core/tool/cut.h). */

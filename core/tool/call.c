@@ -65,6 +65,8 @@ struct tool_call *tool_call_new(const struct tool_call_spec *spec)
     call->searches = regex_budget_hold(spec->searches);
     call->resolved = spec->resolved;
     call->search = spec->search;
+    call->finder = spec->finder;
+    call->passage_tokens = spec->passage_tokens;
     call->planning = spec->planning;
     call->args = copy(spec->args, "{}");
     call->config = copy(spec->config, "{}");
@@ -157,6 +159,19 @@ enum err_code tool_call_read_variable(const struct tool_call *call,
     if (variable_is_message(name))
         return message_cache_get(access->messages, name, ret_variable, err);
     return access->ops->get(access, &call->tenant, name, VARIABLE_READ, ret_variable, err);
+}
+
+enum err_code tool_call_find(const struct tool_call *call, const json_t *query,
+                             json_t **ret_found, struct err *err)
+{
+    if (!call->finder)
+        return err_set(err, ERR_INVALID, "There are no files to search on this server.");
+    return call->finder->find(call->finder->arg, &call->tenant, query, ret_found, err);
+}
+
+size_t tool_call_passage_tokens(const struct tool_call *call)
+{
+    return call->passage_tokens;
 }
 
 const json_t *tool_call_skills(const struct tool_call *call)

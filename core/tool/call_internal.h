@@ -27,9 +27,11 @@ struct tool_call {
     struct variable_access variables;
     struct regex_budget *searches; /* held, or NULL */
     bool resolved;                 /* the arguments had references */
-    unsigned search;               /* its number among the searches of its context, or 0 */
-    bool planning;                 /* runs plan() instead of run() */
-    json_t *permission;            /* that plan() asks for; owned, or NULL */
+    const struct tool_finder *finder;
+    size_t passage_tokens;
+    unsigned search;    /* its number among the searches of its context, or 0 */
+    bool planning;      /* runs plan() instead of run() */
+    json_t *permission; /* that plan() asks for; owned, or NULL */
     json_t *args;
     json_t *config;
     json_t *files;

@@ -46,6 +46,14 @@ void tool_executor_stop(struct tool_executor *executor, uint64_t patience_ns);
  * return. */
 void tool_executor_free(struct tool_executor *executor);
 
+/* What tool_call_find() calls. Any worker, several at a time. */
+struct tool_finder {
+    enum err_code (*find)(void *arg, const struct tenant *tenant, const json_t *query,
+                          json_t **ret_found, struct err *err);
+    void *arg;
+    size_t passage_tokens; /* of one search, at most */
+};
+
 /* Everything that one call needs. Strings and JSON are copied: no tree is shared by two threads. */
 struct tool_call_spec {
     const struct tool_handler *handler;
@@ -66,6 +74,8 @@ struct tool_call_spec {
         *searches;   /* of the run, for tool_call_searches(); held; NULL: no limit */
     bool resolved;   /* the arguments had references */
     unsigned search; /* for tool_call_search() */
+    const struct tool_finder *finder; /* outlives the executor; NULL: nothing can be found */
+    size_t passage_tokens;            /* for tool_call_passage_tokens() */
     /* Run plan() only; the permission it asks for comes as the stage "planned" */
     bool planning;
 };

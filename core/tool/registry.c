@@ -21,6 +21,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/base/json.h"
 #include "core/base/log.h"
 #include "core/base/mem.h"
 
@@ -83,10 +84,16 @@ void tool_registry_set(const struct tool_handler *const *handlers)
         put(*handlers);
 }
 
-/* Definition-only handlers have no run() and belong to no group: the client executes them. */
+/* Definition-only handlers have no run() and belong to no group: the client executes them. A hosted tool needs an
+ * entry of its own, so no group offers it. */
+static bool is_member(const struct tool_handler *handler)
+{
+    return handler->run && handler->group && !(handler->flags & TOOL_HOSTED);
+}
+
 static bool belongs_to(const struct tool_handler *handler, const char *group)
 {
-    return handler->run && handler->group && strcmp(handler->group, group) == 0;
+    return is_member(handler) && strcmp(handler->group, group) == 0;
 }
 
 void tool_registry_remove(const char *group, const char *name)
@@ -131,7 +138,7 @@ static bool is_first_of_group(size_t at)
 const char *tool_registry_group_name(size_t n)
 {
     for (size_t i = 0; i < count; i++)
-        if (all[i]->run && all[i]->group && is_first_of_group(i) && n-- == 0)
+        if (is_member(all[i]) && is_first_of_group(i) && n-- == 0)
             return all[i]->group;
     return NULL;
 }
@@ -199,10 +206,18 @@ const struct tool_item *tool_registry_item(const char *type)
     return NULL;
 }
 
+void tool_registry_show(json_t *object, unsigned include)
+{
+    const struct tool_item *item = tool_registry_item(json_get_string(object, "type", ""));
+
+    if (item && item->show)
+        item->show(object, include);
+}
+
 const struct tool_handler *tool_registry_definition(const char *type)
 {
     for (size_t i = 0; i < count; i++)
-        if (!all[i]->run && strcmp(all[i]->name, type) == 0)
+        if ((!all[i]->run || all[i]->flags & TOOL_HOSTED) && strcmp(all[i]->name, type) == 0)
             return all[i];
     return NULL;
 }

@@ -121,7 +121,9 @@ enum tool_flags {
     TOOL_VARIABLES = 1 << 4,  /* reads or writes variables: tool_call_variables() */
     TOOL_READ_ONLY = 1 << 5,  /* changes nothing; `read_only` in a request selects such tools */
     TOOL_READER = 1 << 10, /* reads a variable by its name: hints to the model name this tool */
-    TOOL_CITED = 1 << 11,  /* the model may cite its results; it has an item of its own */
+    /* OpenAI's hosted tool of that name: an entry with its type in `tools` offers it, and no group does */
+    TOOL_HOSTED = 1 << 12,
+    TOOL_CITED = 1 << 11, /* the model may cite its results; it has an item of its own */
 
     /* Definition-only: */
     TOOL_NAMED = 1 << 6,      /* each entry has a name; other tools are named by their type */
@@ -246,6 +248,19 @@ json_t *tool_call_config(const struct tool_call *call);
 /* The files visible to this tool: ids given to its tool type by tool_resources, attachments and
  * the request. A borrowed array of strings, never NULL. */
 json_t *tool_call_files(const struct tool_call *call);
+
+/* Searches the files of vector stores. `query` is an object with `vector_store_ids` and `queries`, and if they are
+ * wanted `filters`, `max_num_results` and `ranking_options`, in the form of the Responses API's tool. *ret_found, a
+ * new reference, lists what was found in the order of rank:
+ *
+ *   {"file_id", "filename", "score", "text", "attributes", "runnel": {"page", "heading", "chunk"}}
+ *
+ * Blocks. The text of an error is for the model. ERR_INVALID when this server searches no files. */
+enum err_code tool_call_find(const struct tool_call *call, const json_t *query,
+                             json_t **ret_found, struct err *err) MUST_CHECK;
+
+/* How many tokens of passages the model is shown, by the server's setting and by what the model can read. */
+size_t tool_call_passage_tokens(const struct tool_call *call);
 
 /* What the request has for handlers that call other services: the object `runnel.context`, and the headers
  * that the configuration names. Borrowed; read-only; never NULL. */

@@ -50,6 +50,15 @@ struct tool_item {
      * fields are what the tool has streamed. */
     void (*fill)(json_t *fields, const json_t *args, const struct tool_result *result);
 
+    /* Removes from the item's JSON what a client does not see, or only if its request includes it. `include` is a
+     * set of enum run_include. NULL: clients see all. */
+    void (*show)(json_t *object, unsigned include);
+
+    /* Makes of a call that a client sends, and that has a result, what the model read of it: the result's text, in
+     * `search` as the number of tool_call_search(), and its sources, a new reference. The caller frees. NULL, as a
+     * function or as its value: such an item is not sent to the model. */
+    char *(*retell)(const json_t *body, unsigned search, json_t **ret_sources);
+
     /* Fields that come in pieces; ends with one without a field. NULL: no such fields. Each stage that the
      * tool emits is the event response.<type>.<stage>; it follows the .done of the streams that end at it. */
     const struct item_stream *streams;

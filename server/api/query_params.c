@@ -105,13 +105,21 @@ enum err_code param_step_include(const struct request *request, unsigned *ret_in
     return ERR_OK;
 }
 
-enum err_code param_item_include(const struct request *request, struct err *err)
+enum err_code param_item_include(const struct request *request, unsigned *ret_include,
+                                 struct err *err)
 {
     json_auto_t *include = json_array();
     const char *value;
     size_t at = 0;
+    unsigned flags = 0;
+    enum err_code rc;
 
-    while ((value = request_query_next(request, "include", &at)))
+    while ((value = request_query_next(request, "include", &at))) {
         json_array_append_new(include, json_string_nocheck(value));
-    return response_include_check(include, err);
+        flags |= run_include_parse(value);
+    }
+    rc = response_include_check(include, err);
+    if (!rc)
+        *ret_include = flags;
+    return rc;
 }

@@ -45,8 +45,8 @@ enum err_code param_query_bool(const struct request *request, const char *name, 
 enum err_code param_step_include(const struct request *request, unsigned *ret_include,
                                  struct err *err) MUST_CHECK;
 
-/* Checks include[] of operations that return items. ERR_INVALID for an unknown value. A known one
- * changes nothing. */
-enum err_code param_item_include(const struct request *request, struct err *err) MUST_CHECK;
+/* include[] of operations that return items, as flags of enum run_include. ERR_INVALID for an unknown value. */
+enum err_code param_item_include(const struct request *request, unsigned *ret_include,
+                                 struct err *err) MUST_CHECK;
 
 #endif

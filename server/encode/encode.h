@@ -53,7 +53,7 @@ json_t *encode_response_error(const struct run_row *row);
 /* The object of a run that only made a compaction. Takes `output`. */
 json_t *encode_compaction(const struct run_row *row, json_t *output);
 /* An item as Responses shows it: {"id","type","status",...body}. Some types have no status. */
-json_t *encode_item(const struct item_row *row);
+json_t *encode_item(const struct item_row *row, unsigned include);
 
 /* conv_X, the id in Responses, for thread_X. */
 void encode_conversation_id(const char *thread_id, char ret_id[ID_SIZE]);

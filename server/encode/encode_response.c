@@ -300,7 +300,7 @@ static void hide_part_notes(json_t *body)
     }
 }
 
-json_t *encode_item(const struct item_row *row)
+json_t *encode_item(const struct item_row *row, unsigned include)
 {
     json_auto_t *body = json_parse_own(row->body);
     json_t *object = json_build("{s:s, s:s}", "id", row->id, "type", item_row_type_name(row));
@@ -313,6 +313,8 @@ json_t *encode_item(const struct item_row *row)
     }
     json_object_update(object, body);
     item_hide_notes(object);
+    if (!row->input) /* what a client has sent, it sees */
+        tool_registry_show(object, include);
     if (*row->call_id && !json_object_get(object, "call_id") && shows_call_id(row->type))
         json_set_string(object, "call_id", row->call_id);
     return object;

@@ -440,7 +440,8 @@ static void responses_event(const struct run *run, const struct run_event *event
     case RUN_EVENT_TEXT: emit_text(event, frames); return;
     case RUN_EVENT_STATUS: emit_status(run, frames); return;
     case RUN_EVENT_ITEM_OPENED:
-        emit_item(frames, "response.output_item.added", event->item, item_object(event->item));
+        emit_item(frames, "response.output_item.added", event->item,
+                  run_item_object(run, event->item));
         return;
     case RUN_EVENT_PART_OPENED:
         part_frame(frames, text_event_of(event)->part_added, event);
@@ -453,7 +454,8 @@ static void responses_event(const struct run *run, const struct run_event *event
     case RUN_EVENT_DELTA: emit_delta(event, frames); return;
     case RUN_EVENT_METADATA: emit_metadata(event, frames); return;
     case RUN_EVENT_ITEM_CLOSED:
-        emit_item(frames, "response.output_item.done", event->item, item_object(event->item));
+        emit_item(frames, "response.output_item.done", event->item,
+                  run_item_object(run, event->item));
         return;
     case RUN_EVENT_HELD: emit_held(event, frames); return;
     case RUN_EVENT_STEERED: emit_steered(run, event, frames); return;
@@ -483,7 +485,7 @@ static json_t *window_output(const struct run *run)
                     strcmp(items[i]->run_id, run->row.id) == 0;
 
         if (said_to_it || made)
-            json_array_append_new(output, encode_item(items[i]));
+            json_array_append_new(output, encode_item(items[i], run->settings.includes));
     }
     return output;
 }

@@ -58,13 +58,15 @@ static const json_t *operator_rule(const struct tool_use *use)
     return use->named ? use->named->require_approval : NULL;
 }
 
-/* The policy of an entry without `require_approval`. Tools of a group have policies of their
+/* The policy of an entry without `require_approval`. Tools of a group, and hosted ones, have policies of their
  * own. Calls of a remote server need an approval unless the request says "never": so does
  * OpenAI. */
 static enum execution_policy default_policy(const struct tool_use *use)
 {
     const struct tool_handler *handler = use->handler;
-    bool ours = handler->group && tool_registry_find(handler->group, handler->name) == handler;
+    bool ours =
+        handler->flags & TOOL_HOSTED ||
+        (handler->group && tool_registry_find(handler->group, handler->name) == handler);
     bool operators =
         operator_rule(use) && json_absent(json_object_get(use->entry, "require_approval"));
 

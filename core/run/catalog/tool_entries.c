@@ -354,6 +354,30 @@ void tool_set_add_remote(struct tool_set *set, const struct tool_server *server,
 
 /* ---- Tools of the client ---- */
 
+/* An entry of the list has this name, be the tool the client's or ours. */
+static bool is_named(const json_t *tools, const char *name)
+{
+    size_t i;
+    json_t *entry;
+
+    json_array_foreach (tools, i, entry) {
+        const struct tool_handler *handler =
+            tool_registry_definition(json_get_string(entry, "type", ""));
+        const char *own = json_get_string(tool_entry_function(entry), "name", "");
+
+        if (handler && handler->flags & TOOL_NAMED && strcmp(own, name) == 0)
+            return true;
+    }
+    return false;
+}
+
+/* A function of the client wins over a hosted tool of the same name, wherever it stands. */
+static bool is_taken(const struct tool_set *set, const struct tool_use *use)
+{
+    return use->handler->flags & TOOL_HOSTED &&
+           is_named(json_array_get(set->tools, 0), use->own);
+}
+
 /* What nobody here can execute is left out (unavailable.h). Types that do not exist were refused
  * before, when the request was read. */
 static enum err_code add_definition(struct tool_set *set, json_t *entry, const char *space,
@@ -376,6 +400,8 @@ static enum err_code add_definition(struct tool_set *set, json_t *entry, const c
         return err_refuse(err, ERR_INVALID, REASON_MISSING_MEMBER, param,
                           "Missing required parameter: '%s'.", param);
     }
+    if (!space && is_taken(set, &use))
+        space = use.handler->group;
     if (space)
         use.made_name = tool_set_spaced_name(space, use.own);
     use.name = space ? use.made_name : use.own;

@@ -167,7 +167,7 @@ static const char **offered_names(const struct tool_set *set, const char *group)
 static bool has_groups(const struct tool_set *set)
 {
     for (size_t i = 0; i < set->count; i++)
-        if (set->uses[i].handler->group && !set->uses[i].implied &&
+        if (set->uses[i].handler->group && set->uses[i].label && !set->uses[i].implied &&
             wants_rules(set->uses[i].entry))
             return true;
     return false;

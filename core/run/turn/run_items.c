@@ -26,6 +26,7 @@
 #include "core/base/json.h"
 #include "core/base/mem.h"
 #include "core/domain/notes.h"
+#include "core/tool/registry.h"
 
 /* ---- Steps: for the Assistants API ---- */
 
@@ -285,6 +286,14 @@ bool run_has_made(const struct run *run, const struct item_row *past)
     return !past->input && strcmp(past->run_id, run->row.id) == 0;
 }
 
+json_t *run_item_object(const struct run *run, const struct item *item)
+{
+    json_t *object = item_object(item);
+
+    tool_registry_show(object, run->settings.includes);
+    return object;
+}
+
 json_t *run_output(const struct run *run)
 {
     json_t *output = json_array();
@@ -294,13 +303,13 @@ json_t *run_output(const struct run *run)
         struct item past = {.row = *row};
 
         if (run_has_made(run, row) && !row->hidden)
-            json_array_append_new(output, item_object(&past));
+            json_array_append_new(output, run_item_object(run, &past));
     }
     for (size_t i = 0; i < run->items.count; i++) {
         const struct item *item = run->items.list[i];
 
         if (item->output_index >= 0 && !item->row.hidden)
-            json_array_append_new(output, item_object(item));
+            json_array_append_new(output, run_item_object(run, item));
     }
     return output;
 }

@@ -63,6 +63,8 @@ void run_store_open_item(struct run *run);
 
 /* Whether an item of the history was made by this run, in an earlier residency: it is not input. */
 bool run_has_made(const struct run *run, const struct item_row *past);
+/* The item as the client of this run sees it. New reference. */
+json_t *run_item_object(const struct run *run, const struct item *item);
 /* All items that the response shows, as JSON. New reference. */
 json_t *run_output(const struct run *run);
 /* The items of the step, oldest first. The caller frees the array; the rows stay the run's. */

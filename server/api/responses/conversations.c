@@ -30,6 +30,7 @@
 #include "server/api/api.h"
 #include "server/api/input_files.h"
 #include "server/api/request_key.h"
+#include "server/api/responses/response_read.h"
 #include "server/api/run_end.h"
 #include "server/encode/encode.h"
 #include "server/params/params.h"
@@ -206,9 +207,9 @@ enum err_code api_conversation_delete(struct request *request, struct err *err)
 
 /* Takes the rows. */
 static enum err_code answer_list(struct request *request, struct item_row *items, size_t count,
-                                 bool more)
+                                 unsigned include, bool more)
 {
-    answer_rows(request, items, count, more, encode_item);
+    answer_items(request, items, count, include, more);
     item_rows_free(items, count);
     return ERR_OK;
 }
@@ -241,7 +242,7 @@ static enum err_code append(struct request *request, struct addition *addition, 
 
     if (rc)
         return rc;
-    answer_rows(request, addition->items, addition->count, false, encode_item);
+    answer_items(request, addition->items, addition->count, 0, false);
     addition_free(addition);
     return ERR_OK;
 }
@@ -299,6 +300,7 @@ enum err_code api_conversation_item_create(struct request *request, struct err *
 {
     static const char *const known[] = {"items", NULL};
     struct addition *addition;
+    unsigned include = 0; /* what the client has sent is shown in any case */
     enum err_code rc;
 
     if (input_files_wait(request, "items", api_conversation_item_create))
@@ -310,7 +312,7 @@ enum err_code api_conversation_item_create(struct request *request, struct err *
     if (!rc)
         rc = param_unknown(request_json(request), "", known, err);
     if (!rc)
-        rc = param_item_include(request, err);
+        rc = param_item_include(request, &include, err);
     if (!rc)
         rc = decode_items(request, PARAM_REQUIRED, &addition->items, &addition->count, err);
     if (!rc && !addition->count)
@@ -331,32 +333,34 @@ enum err_code api_conversation_item_list(struct request *request, struct err *er
     struct page page;
     size_t count = 0;
     bool more = false;
+    unsigned include = 0;
     enum err_code rc = conversation_place(request, &place, err);
 
     if (!rc)
         rc = param_page(request, &page, err);
     if (!rc)
-        rc = param_item_include(request, err);
+        rc = param_item_include(request, &include, err);
     if (!rc)
         rc = store_conversation_items(place.store, place.tenant, place.thread, &page, &items,
                                       &count, &more, err);
-    return rc ? rc : answer_list(request, items, count, more);
+    return rc ? rc : answer_list(request, items, count, include, more);
 }
 
 enum err_code api_conversation_item_get(struct request *request, struct err *err)
 {
     struct place place;
     struct item_row item;
+    unsigned include = 0;
     enum err_code rc = item_place(request, &place, err);
 
     if (!rc)
-        rc = param_item_include(request, err);
+        rc = param_item_include(request, &include, err);
     if (!rc)
         rc = store_conversation_item_get(place.store, place.tenant, place.thread, place.item,
                                          &item, err);
     if (rc)
         return rc;
-    request_answer(request, 200, encode_item(&item));
+    request_answer(request, 200, encode_item(&item, include));
     item_row_clear(&item);
     return ERR_OK;
 }

@@ -9,7 +9,7 @@
 #include "server/server.h"
 
 static enum err_code load_output(struct request *request, const struct run_row *run,
-                                 json_t **ret_output, struct err *err)
+                                 unsigned include, json_t **ret_output, struct err *err)
 {
     struct page page = {.limit = 100, .ascending = true};
     json_auto_t *output = json_array();
@@ -25,7 +25,7 @@ static enum err_code load_output(struct request *request, const struct run_row *
         if (rc)
             return rc;
         for (size_t i = 0; i < count; i++)
-            json_array_append_new(output, encode_item(&items[i]));
+            json_array_append_new(output, encode_item(&items[i], include));
         if (count)
             (void)snprintf(page.after, sizeof(page.after), "%s", items[count - 1].id);
         item_rows_free(items, count);
@@ -35,15 +35,25 @@ static enum err_code load_output(struct request *request, const struct run_row *
 }
 
 enum err_code response_read(struct request *request, const struct run_row *run,
-                            json_t **ret_object, struct err *err)
+                            unsigned include, json_t **ret_object, struct err *err)
 {
     json_t *output = NULL;
-    enum err_code rc = load_output(request, run, &output, err);
+    enum err_code rc = load_output(request, run, include, &output, err);
 
     if (rc)
         return rc;
     *ret_object = encode_response(run, output);
     return ERR_OK;
+}
+
+void answer_items(struct request *request, const struct item_row *items, size_t count,
+                  unsigned include, bool more)
+{
+    json_t *data = json_array();
+
+    for (size_t i = 0; i < count; i++)
+        json_array_append_new(data, encode_item(&items[i], include));
+    request_answer(request, 200, encode_list(data, more));
 }
 
 /* The log is kept a little longer, in partitions of whole days, and

@@ -14,9 +14,14 @@
  */
 
 /* The object of a response, with its output, page after page. A cancelled one is shown without output, here
- * and in the answer to the cancel request. Blocks on the store. *ret_object is a new reference. */
+ * and in the answer to the cancel request. `include` is a set of enum run_include. Blocks on the store.
+ * *ret_object is a new reference. */
 enum err_code response_read(struct request *request, const struct run_row *run,
-                            json_t **ret_object, struct err *err) MUST_CHECK;
+                            unsigned include, json_t **ret_object, struct err *err) MUST_CHECK;
+
+/* Answers 200 with a list of items. `more` becomes has_more. The caller frees the rows afterwards. */
+void answer_items(struct request *request, const struct item_row *items, size_t count,
+                  unsigned include, bool more);
 
 /* Whether the log of its events may have been deleted. */
 bool response_log_is_over(const struct run_row *run, const struct config *config);

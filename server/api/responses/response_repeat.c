@@ -14,6 +14,7 @@
 
 #include "server/api/responses/response_repeat.h"
 
+#include "core/base/json.h"
 #include "core/run/context/chain.h"
 #include "core/run/engine/engine.h"
 #include "core/run/engine/follow.h"
@@ -40,6 +41,19 @@ bool response_gives_way(const struct run_row *run)
     return (is_plain(run) && has_failed(run)) || run->status == RUN_CANCELLED;
 }
 
+/* What the first request wanted included. */
+static unsigned includes_of(const struct run_row *run)
+{
+    json_auto_t *config = json_parse_own(run->config);
+    unsigned include = 0;
+    size_t i;
+    json_t *value;
+
+    json_array_foreach (json_object_get(config, "include"), i, value)
+        include |= run_include_parse(json_string_value(value));
+    return include;
+}
+
 static enum err_code answer(struct request *request, struct run_row *run, struct err *err)
 {
     struct sink_answer failure = {0};
@@ -53,7 +67,7 @@ static enum err_code answer(struct request *request, struct run_row *run, struct
         request_answer(request, failure.status, failure.object);
         return ERR_OK;
     }
-    rc = response_read(request, run, &object, err);
+    rc = response_read(request, run, includes_of(run), &object, err);
     if (rc)
         return rc;
     request_answer(request, 200, object);

@@ -178,11 +178,11 @@ static enum err_code find_response(struct request *request, struct run_row *ret_
 }
 
 static enum err_code check_query(const struct request *request, bool *ret_stream,
-                                 struct err *err)
+                                 unsigned *ret_include, struct err *err)
 {
     bool obfuscation = false; /* checked and ignored: deltas are never padded */
     int64_t first = 0;
-    enum err_code rc = param_item_include(request, err);
+    enum err_code rc = param_item_include(request, ret_include, err);
 
     if (!rc)
         rc = param_query_bool(request, "stream", ret_stream, err);
@@ -195,15 +195,16 @@ enum err_code api_response_get(struct request *request, struct err *err)
 {
     CLEANUP(run_row_clear) struct run_row run = {0};
     bool stream = false;
+    unsigned include = 0;
     json_t *object = NULL;
-    enum err_code rc = check_query(request, &stream, err);
+    enum err_code rc = check_query(request, &stream, &include, err);
 
     if (!rc)
         rc = find_response(request, &run, err);
     if (!rc && stream)
         return follow(request, &run, err);
     if (!rc)
-        rc = response_read(request, &run, &object, err);
+        rc = response_read(request, &run, include, &object, err);
     if (rc)
         return rc;
     if (!run_status_is_final(run.status))
@@ -234,10 +235,11 @@ enum err_code api_response_inputs(struct request *request, struct err *err)
     struct page page;
     size_t count = 0;
     bool more = false;
+    unsigned include = 0;
     enum err_code rc = param_page(request, &page, err);
 
     if (!rc)
-        rc = param_item_include(request, err);
+        rc = param_item_include(request, &include, err);
     if (!rc)
         rc = find_response(request, &run, err);
     if (!rc)
@@ -245,7 +247,7 @@ enum err_code api_response_inputs(struct request *request, struct err *err)
                              true, &page, &items, &count, &more, err);
     if (rc)
         return rc;
-    answer_rows(request, items, count, more, encode_item);
+    answer_items(request, items, count, include, more);
     item_rows_free(items, count);
     return ERR_OK;
 }

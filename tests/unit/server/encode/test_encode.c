@@ -502,7 +502,7 @@ TEST(an_output_message_is_an_item)
                            .status = ITEM_COMPLETED,
                            .body = body};
 
-    expect(encode_item(&row),
+    expect(encode_item(&row, 0),
            "{'id':'msg_1','type':'message','status':'completed','role':'assistant','content':["
            "{'type':'output_text','text':'hi','annotations':[],'logprobs':[]}]}");
 }
@@ -519,12 +519,12 @@ TEST(other_items_show_their_body)
     struct item_row thought = {
         .id = "rs_1", .type = ITEM_REASONING, .status = ITEM_COMPLETED, .body = reasoning};
 
-    expect(encode_item(&row), "{'id':'fc_1','type':'function_call','status':'incomplete',"
-                              "'arguments':'{}','call_id':'call_1','name':'f'}");
-    expect(encode_item(&thought), "{'id':'rs_1','type':'reasoning','summary':[]}");
+    expect(encode_item(&row, 0), "{'id':'fc_1','type':'function_call','status':'incomplete',"
+                                 "'arguments':'{}','call_id':'call_1','name':'f'}");
+    expect(encode_item(&thought, 0), "{'id':'rs_1','type':'reasoning','summary':[]}");
     row.type = ITEM_MCP_CALL;
     row.body = NULL;
-    expect(encode_item(&row), "{'id':'fc_1','type':'mcp_call','status':'failed'}");
+    expect(encode_item(&row, 0), "{'id':'fc_1','type':'mcp_call','status':'failed'}");
 }
 
 /* ---- Envelopes ---- */
