@@ -103,6 +103,14 @@ static enum err_code check_history(const json_t *runnel, const char *path, struc
     return param_enum(runnel, path, "history", PARAM_OPTIONAL, forms, &form, err);
 }
 
+static enum err_code check_citations(const json_t *runnel, const char *path, struct err *err)
+{
+    static const char *const ways[] = {"overlap", "marks", "none", NULL};
+    const char *way;
+
+    return param_enum(runnel, path, "citations", PARAM_OPTIONAL, ways, &way, err);
+}
+
 static enum err_code check_message_cache(const json_t *runnel, const char *path,
                                          struct err *err)
 {
@@ -202,6 +210,7 @@ static const struct member {
 } members[] = {
     {"approval",    ANYWHERE,   check_approval},
     {"check_results", ANYWHERE, check_results},
+    {"citations",   ANYWHERE,   check_citations},
     {"context",     OF_REQUEST, check_context},
     {"history",     ANYWHERE,   check_history},
     {"message_cache", ANYWHERE, check_message_cache},

@@ -230,6 +230,8 @@ static void execute(struct run *run, struct call *call, json_t *args)
             .variables = run_variable_access_of(run, call->use->handler),
             .searches = searches_of(run),
             .search = call->search,
+            .finder = engine_options(run->engine)->finder,
+            .passage_tokens = run_passage_tokens(run),
             /* The arguments that were approved had their references resolved. */
             .resolved = call->resolved || *call->approval.id,
         });

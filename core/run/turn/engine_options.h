@@ -22,13 +22,15 @@ struct permission_set;
 struct seal;
 struct store;
 struct tool_executor;
+struct tool_finder;
 
 /* What the pointers refer to outlives the engine. */
 struct engine_options {
     struct store *store;
     struct log_reader *log_reader; /* for followers */
     struct tool_executor *executor;
-    const struct face *assistants; /* the two faces */
+    const struct tool_finder *finder; /* for tools that search files; NULL: none can */
+    const struct face *assistants;    /* the two faces */
     const struct face *responses;
     const struct permission_set *permissions; /* the operator's; NULL: the operator set none */
     const struct seal *seal;                  /* for what clients carry */

@@ -13,6 +13,9 @@
  * stays, in its canonical form, with an annotation. What names nothing is removed from a response, and is text
  * in a message: there it belongs to the client.
  *
+ * Models that never write marks are cited by the words that they share with a passage (overlap.h), unless the
+ * request wants otherwise: run_settings.h has the ways.
+ *
  * A run that has neither such a tool nor such a history has no citations: `run->citations` is NULL, and its text
  * takes the way that it always takes.
  */
@@ -20,12 +23,20 @@
 struct run;
 struct run_citations;
 
+/* Searches among the items that a client has sent, and that this server or another has executed: those with results
+ * become calls with an output, which the model reads as it did the first time. When the run is made, before its
+ * input is stored. */
+void run_retell_searches(struct run *run);
+
 /* Before a turn: makes run->citations if the run may need it. */
 void run_open_citations(struct run *run);
 void run_citations_free(struct run_citations *citations);
 
 /* The number of the next call whose results may be cited. */
 unsigned run_next_search(struct run *run);
+
+/* How many tokens of passages one search may show the model of this run. */
+size_t run_passage_tokens(const struct run *run);
 
 /* The call with this number has ended, and the model is shown `text`. `sources` is the list that the tool has
  * brought (tool.h). Both are copied. */

@@ -168,6 +168,7 @@ struct run *run_new(struct engine_loop *home, const struct tenant_limits *limits
     run->history = TAKE(load->items);
     run->history_count = load->item_count;
     load->item_count = 0;
+    run_retell_searches(run);
     run->items.shown = count_shown(run);
     take_steps(run, load);
     take_thread(run, start->new_thread);

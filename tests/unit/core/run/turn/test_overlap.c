@@ -1,0 +1,86 @@
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/base/buf.h"
+#include "core/base/mem.h"
+#include "core/run/turn/overlap.h"
+#include "tests/support/test.h"
+
+static const char *const manual[] = {
+    "The battery of the drill is covered by a warranty of two years from the date of purchase.",
+    "Clean the filter of the vacuum cleaner every month with cold water and let it dry.",
+    "To reset the thermostat, hold the upper button for ten seconds until the display blinks.",
+    "电池的保修期为两年,自购买之日起计算。请保留发票。",
+};
+
+/* "end:passage ..." for each citation. */
+static void assert_cited(const char *text, const char *expected)
+{
+    struct overlap_passage passages[4];
+    AUTO_BUF seen = {0};
+    struct overlap *list;
+    size_t count;
+
+    for (size_t i = 0; i < 4; i++)
+        passages[i] = (struct overlap_passage){.text = manual[i], .length = strlen(manual[i])};
+    list = overlap_find(text, strlen(text), passages, 4, &count);
+    buf_add_text(&seen, "");
+    for (size_t i = 0; i < count; i++)
+        buf_addf(&seen, "%s%zu:%zu", i ? " " : "", list[i].end, list[i].passage);
+    assert_string_equal(seen.data ? seen.data : "", expected);
+    free(list);
+}
+
+TEST(a_paragraph_is_cited_where_its_words_stand)
+{
+    assert_cited("The drill's battery has a warranty of two years, from the purchase date.",
+                 "72:0");
+    assert_cited("电池自购买之日起保修期为两年。", "45:3");
+}
+
+TEST(each_paragraph_has_its_own_passage)
+{
+    assert_cited("The battery's warranty covers two years from purchase.\n\n"
+                 "I do not know more about your other question, sorry.\n\n"
+                 "Hold the upper button ten seconds until the display blinks.\n",
+                 "54:0 169:2");
+    assert_cited("- The battery's warranty covers two years from purchase.\n"
+                 "- Hold the upper button ten seconds until the display blinks.",
+                 "56:0 118:2");
+}
+
+TEST(what_could_come_from_two_passages_is_not_cited)
+{
+    assert_cited("The battery warranty of two years, and the upper button of the display "
+                 "blinks ten seconds.",
+                 "");
+}
+
+TEST(too_few_words_say_nothing)
+{
+    assert_cited("Two years.", "");
+    assert_cited("", "");
+    assert_cited("\n\n\n", "");
+    assert_cited("Something else entirely, without any relation to those documents.", "");
+}
+
+TEST(no_passages_cite_nothing)
+{
+    size_t count = 7;
+
+    assert_null(overlap_find("text", 4, NULL, 0, &count));
+    assert_int_equal(count, 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_paragraph_is_cited_where_its_words_stand),
+        cmocka_unit_test(each_paragraph_has_its_own_passage),
+        cmocka_unit_test(what_could_come_from_two_passages_is_not_cited),
+        cmocka_unit_test(too_few_words_say_nothing),
+        cmocka_unit_test(no_passages_cite_nothing),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
