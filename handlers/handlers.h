@@ -34,7 +34,8 @@
     X(read_var)                   \
     X(write_var)                  \
     X(remove_vars)                \
-    X(skill)
+    X(skill)                      \
+    X(file_search)
 
 #define SERVER_GROUPS(X)         \
     X(basic)                     \

@@ -69,6 +69,7 @@
 #include "server/database.h"
 #include "server/encode/faces.h"
 #include "server/fakemodel/server.h"
+#include "server/file_finder.h"
 #include "server/file_loading.h"
 #include "server/http/http.h"
 #include "server/http/stream/sse.h"
@@ -100,6 +101,7 @@ struct serving {
     struct keeper *keeper;
     struct log_reader *log_reader;
     bool key_known; /* the database has the key: the files of data_dir must stay */
+    struct tool_finder finder;
     bool engine_started, executor_started, writers_started;
 };
 
@@ -346,6 +348,7 @@ static enum err_code start_engine(struct serving *serving, struct err *err)
         .store = serving->server.store,
         .log_reader = serving->log_reader,
         .executor = serving->server.executor,
+        .finder = &serving->finder,
         .assistants = &assistants_face,
         .responses = &responses_face,
         .permissions = &config->permissions,
@@ -440,6 +443,7 @@ static enum err_code start_retrieval(struct serving *serving, struct err *err)
     };
     enum err_code rc = retrieval_open(&options, &serving->server.retrieval, err);
 
+    serving->finder = file_finder(&serving->server);
     return rc ? rc
               : workers_start(config->search_workers, serving->server.store,
                               &serving->server.searchers, err);

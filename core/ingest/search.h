@@ -33,9 +33,10 @@ struct filter; /* core/domain/filter.h */
 struct retrieval;
 struct store;
 
-#define SEARCH_STORES_LIMIT  ((size_t)32)
-#define SEARCH_QUERIES_LIMIT ((size_t)8)
-#define SEARCH_HITS_LIMIT    ((size_t)50)
+#define SEARCH_STORES_LIMIT    ((size_t)32)
+#define SEARCH_QUERIES_LIMIT   ((size_t)8)
+#define SEARCH_HITS_LIMIT      ((size_t)50)
+#define SEARCH_RESULTS_DEFAULT 20 /* of the tool */
 
 enum search_ranker {
     SEARCH_RANKER_AUTO, /* the best that the server has; also "default-2024-11-15" */

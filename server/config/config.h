@@ -84,7 +84,8 @@ struct config {
     unsigned websocket_lanes, websocket_workers;
     size_t websocket_memory; /* bytes */
     unsigned file_workers, ingest_workers, search_workers;
-    size_t segment_cache; /* bytes */
+    unsigned file_search_tokens; /* of passages that one search shows the model */
+    size_t segment_cache;        /* bytes */
 
     int unknown_parameters; /* enum unknown_parameters */
     int unavailable_tools;  /* enum unavailable_tools */

@@ -54,6 +54,7 @@
 #include "core/store/tables/runs/runs.h"
 #include "core/store/tables/threads/conversations.h"
 #include "server/complaint.h"
+#include "server/file_finder.h"
 #include "server/params/params.h"
 #include "server/params/responses/prompt_template.h"
 #include "server/params/responses/response_approvals.h"
@@ -143,6 +144,8 @@ static enum err_code check_means(const struct response_create *create,
     struct tool_set tools = {0};
     enum err_code rc = unavailable_tools_check(list, err);
 
+    if (!rc)
+        rc = file_finder_check(create->server, create->tenant, list, err);
     if (!rc)
         rc = tool_set_init(&tools, json_is_array(list) ? list : NULL, settings, err);
     if (rc)

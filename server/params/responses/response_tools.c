@@ -4,9 +4,12 @@
 #include <string.h>
 
 #include "core/base/json.h"
+#include "server/complaint.h"
+#include "server/params/filter_params.h"
 #include "server/params/mcp_tool.h"
 #include "server/params/params.h"
 #include "server/params/strict_schema.h"
+#include "server/params/vector_store_params.h"
 
 #define TOOL_NAME_LIMIT ((size_t)128)
 #define TYPE_LIMIT      ((size_t)64)
@@ -174,6 +177,42 @@ static enum err_code check_search(const json_t *tool, const char *path, struct e
     return rc ? rc : check_schema(tool, path, "tool_search", err);
 }
 
+static enum err_code check_stores(const json_t *tool, const char *path, struct err *err)
+{
+    struct param_path at = param_key(path, "vector_store_ids");
+    json_t *stores = NULL;
+    size_t i;
+    json_t *id;
+    enum err_code rc = param_array(tool, path, "vector_store_ids", PARAM_REQUIRED,
+                                   SEARCH_STORES_LIMIT, &stores, err);
+
+    if (rc)
+        return rc;
+    if (!json_array_size(stores))
+        return param_empty_array(err, at.text);
+    json_array_foreach (stores, i, id) {
+        if (!json_is_string(id))
+            return param_wrong_type(err, param_index(at.text, i).text, "a string", id);
+    }
+    return ERR_OK;
+}
+
+/* Whether the stores exist is for the store to say (server/file_finder.h). */
+static enum err_code check_file_search(const json_t *tool, const char *path, struct err *err)
+{
+    struct search_query query = {.embedding_weight = 1, .text_weight = 1};
+    struct filter *filter = NULL;
+    json_int_t count;
+    enum err_code rc = check_stores(tool, path, err);
+
+    if (!rc)
+        rc = param_int(tool, path, "max_num_results", 1, SEARCH_HITS_LIMIT, &count, err);
+    if (!rc)
+        rc = filter_params_read(tool, path, "filters", &filter, err);
+    filter_free(filter);
+    return rc ? rc : ranking_options_read(tool, path, &query, err);
+}
+
 static enum err_code check_mcp(const json_t *tool, const char *path, struct err *err)
 {
     return mcp_tool_check(tool, path, err);
@@ -195,7 +234,7 @@ static const struct tool_type {
     {"apply_patch",                   NULL},
     {"computer",                      NULL},
     {"computer_use_preview",          check_display},
-    {"file_search",                   NULL},
+    {"file_search",                   check_file_search},
     {"web_search",                    NULL},
     {"web_search_2025_08_26",         NULL},
     {"web_search_preview",            NULL},
@@ -213,6 +252,24 @@ static enum err_code unknown_type(struct err *err, const char *path, const char 
     for (size_t i = 0; i < COUNT_OF(tool_types); i++)
         words[i] = tool_types[i].type;
     return param_wrong_word(err, param_key(path, "type").text, type, words);
+}
+
+/* A second search in a request would be a second function of the same name for the model. */
+static enum err_code check_single(const json_t *tools, const char *type, const char *path,
+                                  struct err *err)
+{
+    size_t count = 0;
+    size_t i;
+    json_t *tool;
+
+    json_array_foreach (tools, i, tool) {
+        if (strcmp(json_get_string(tool, "type", ""), type) == 0 && ++count == 2)
+            return err_invalid(err, "duplicate_tool", param_index(path, i).text,
+                               "Invalid '%s': there is a '%s' tool before it. A request has at "
+                               "most one.",
+                               param_index(path, i).text, type);
+    }
+    return ERR_OK;
 }
 
 static enum err_code check_tool(const json_t *tool, const char *path, struct err *err)
@@ -249,7 +306,7 @@ enum err_code response_tools_check(const json_t *object, const char *path, const
         if (rc)
             return rc;
     }
-    return ERR_OK;
+    return check_single(tools, "file_search", at.text, err);
 }
 
 /* ---- tool_choice ---- */
@@ -354,6 +411,22 @@ static json_t *complete_function(const json_t *tool)
     return full;
 }
 
+static json_t *complete_file_search(const json_t *tool)
+{
+    json_t *full = json_copy((json_t *)(uintptr_t)tool);
+    const json_t *given = json_object_get(tool, "ranking_options");
+    json_t *options = json_build("{s:s, s:f}", "ranker", "auto", "score_threshold", 0.0);
+
+    if (json_is_object(given))
+        json_object_update(options, (json_t *)(uintptr_t)given);
+    json_set(full, "ranking_options", options);
+    if (!json_object_get(full, "filters"))
+        json_set(full, "filters", json_null());
+    if (json_absent(json_object_get(full, "max_num_results")))
+        json_set_int(full, "max_num_results", SEARCH_RESULTS_DEFAULT);
+    return full;
+}
+
 static json_t *complete_namespace(const json_t *tool)
 {
     json_t *full = json_copy((json_t *)(uintptr_t)tool);
@@ -375,5 +448,7 @@ json_t *response_tool_complete(json_t *tool)
         return complete_function(tool);
     if (strcmp(type, "namespace") == 0)
         return complete_namespace(tool);
+    if (strcmp(type, "file_search") == 0)
+        return complete_file_search(tool);
     return json_incref(tool);
 }
