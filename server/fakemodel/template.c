@@ -244,6 +244,35 @@ static void add_tool_outputs(struct buf *buf, const struct prompt *prompt)
     }
 }
 
+/* The longest line behind the first line that begins with a mark such as 【1:0†source】, and the mark behind it: what a
+ * model does with a passage that it cites. Without a mark the whole output. */
+static void add_passage(struct buf *buf, const struct prompt *prompt)
+{
+    AUTO_FREE char *text = prompt_content_text(prompt->tool_output);
+    const char *head = strstr(text, "\n【");
+    const char *mark = head ? head + 1 : NULL;
+    const char *mark_end = mark ? strstr(mark, "】") : NULL;
+    const char *line = mark_end ? strchr(mark_end, '\n') : NULL;
+    const char *best = text;
+    size_t length = 0;
+
+    while (line && strncmp(++line, "【", strlen("【")) != 0) {
+        size_t size = strcspn(line, "\n");
+
+        if (size > length) {
+            best = line;
+            length = size;
+        }
+        line = line[size] ? line + size : NULL;
+    }
+    if (!length) {
+        buf_add_text(buf, text);
+        return;
+    }
+    buf_add(buf, best, length);
+    buf_add(buf, mark, (size_t)(mark_end - mark) + strlen("】"));
+}
+
 static void add_sample_arguments(struct buf *buf, const struct prompt *prompt)
 {
     add_sample(buf, json_object_get(prompt_tool_definition(prompt->tool), "parameters"));
@@ -266,6 +295,7 @@ static const struct {
     {"{{tool_name}}",        add_tool_name},
     {"{{tool_output}}",      add_tool_output},
     {"{{tool_outputs}}",     add_tool_outputs},
+    {"{{passage}}",          add_passage},
     {"{{sample_arguments}}", add_sample_arguments},
     {"{{sample_json}}",      add_sample_json},
 };
