@@ -95,11 +95,11 @@ def test_a_message_keeps_marks_in_one_form(http, upstream, pieces):
         ("【1:1†source】", 47, 59, "file-b"), ("【1:1†source】", 59, 71, "file-b")]
 
 
-def run(http):
+def run(http, **more):
     """The text and the annotations of the deltas, and the content of the message as it is stored."""
     assistant = http.post("/v1/assistants", json={"model": "demo", "tools": [CITE]}).json()["id"]
     body = {"assistant_id": assistant, "stream": True,
-            "thread": {"messages": [{"role": "user", "content": "Hi"}]}}
+            "thread": {"messages": [{"role": "user", "content": "Hi"}]}, **more}
     text, annotations = "", []
     with http.stream("POST", "/v1/threads/runs", json=body) as answer:
         for name, data in parse_events(answer.read().decode()):
@@ -208,3 +208,60 @@ def test_the_helpers_of_the_sdk_gather_what_is_stored(client, server, upstream, 
     assert [(a.text, content.text.value[a.start_index:a.end_index]) for a in content.text.annotations] == [
         (a.text, a.text) for a in content.text.annotations]
     assert client.beta.threads.messages.retrieve(message.id, thread_id=message.thread_id) == message
+
+
+# ---- Models that write no marks ----
+
+MANUAL = [{"file_id": "file-a", "filename": "drill.md",
+           "text": "The battery of the drill is covered by a warranty of two years from the date of purchase."},
+          {"file_id": "file-b", "filename": "cleaner.md",
+           "text": "Clean the filter of the vacuum cleaner every month with cold water and let it dry."}]
+PLAIN = ("电池 Your drill's battery has a warranty of two years from the purchase date.\n\nI hope that helps you today.\n\n"
+         "Clean the cleaner's filter with cold water every month, then let it dry.")
+
+
+def test_a_paragraph_with_the_words_of_one_passage_is_cited(http, upstream):
+    answers(upstream, [PLAIN], passages=MANUAL)
+    events = ask(http)
+    part = events[-1]["response"]["output"][-1]["content"][0]
+    first = PLAIN.index("\n\n")
+    assert part["text"] == PLAIN
+    assert part["annotations"] == [
+        {"type": "file_citation", "file_id": "file-a", "filename": "drill.md", "index": first},
+        {"type": "file_citation", "file_id": "file-b", "filename": "cleaner.md", "index": len(PLAIN)}]
+    kinds = [event["type"].removeprefix("response.output_text.") for event in events
+             if event["type"].startswith("response.output_text.")]
+    assert kinds[-4:] == ["delta", "annotation.added", "annotation.added", "done"]
+
+
+@pytest.mark.parametrize("citations, count", [("overlap", 2), ("marks", 0), ("none", 0), (None, 2)])
+def test_the_request_says_how_is_cited(http, upstream, citations, count):
+    answers(upstream, [PLAIN], passages=MANUAL)
+    part = ask(http, runnel={"citations": citations})[-1]["response"]["output"][-1]["content"][0]
+    assert len(part["annotations"]) == count
+
+
+def test_a_mark_leaves_the_other_paragraphs_alone(http, upstream):
+    answers(upstream, [PLAIN + "【1:1†source】"], passages=MANUAL)
+    part = ask(http)[-1]["response"]["output"][-1]["content"][0]
+    assert [(a["file_id"], a["index"]) for a in part["annotations"]] == [("file-b", len(PLAIN))]
+
+
+def test_without_citations_marks_are_removed_all_the_same(http, upstream):
+    answers(upstream, ["Two years【1:0†source】."])
+    part = ask(http, runnel={"citations": "none"})[-1]["response"]["output"][-1]["content"][0]
+    assert (part["text"], part["annotations"]) == ("Two years.", [])
+
+
+def test_an_unknown_way_to_cite_is_refused(http):
+    answer = http.post("/v1/responses", json={"model": "demo", "input": "Hi", "runnel": {"citations": "all"}})
+    assert answer.status_code == 400 and answer.json()["error"]["param"] == "runnel.citations"
+
+
+def test_a_message_is_cited_by_its_words_only_when_that_is_wanted(http, upstream):
+    answers(upstream, [PLAIN], passages=MANUAL)
+    text, annotations, _ = run(http)
+    assert text == PLAIN and annotations == []
+    text, annotations, content = run(http, runnel={"citations": "overlap"})
+    assert text == content["text"]["value"] == PLAIN + "【1:0†source】【1:1†source】"
+    assert len(annotations) == len(content["text"]["annotations"]) == 2

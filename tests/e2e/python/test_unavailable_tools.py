@@ -10,10 +10,10 @@ from harness.tools import call
 
 FUNCTION = {"type": "function", "name": "look", "parameters": {"type": "object", "properties": {}}}
 OF_ASSISTANT = {"type": "function", "function": {"name": "look", "parameters": {"type": "object", "properties": {}}}}
-HOSTED = ["file_search", "web_search", "web_search_2025_08_26", "web_search_preview", "web_search_preview_2025_03_11",
+HOSTED = ["web_search", "web_search_2025_08_26", "web_search_preview", "web_search_preview_2025_03_11",
           "code_interpreter", "image_generation", "programmatic_tool_calling"]
 CONTAINER = {"type": "shell", "environment": {"type": "container_auto"}}
-CHOICES = ["code_interpreter", "web_search", "image_generation", "file_search"]
+CHOICES = ["code_interpreter", "web_search", "image_generation"]
 
 
 def entry_of(name):
@@ -175,10 +175,10 @@ def test_a_run_goes_on_without_the_tools(client, http, upstream, assistant):
     assert [tool.type for tool in assistant.tools] == ["code_interpreter", "function", "file_search"]
     run = client.beta.threads.create_and_run_poll(assistant_id=assistant.id, poll_interval_ms=20,
                                                   thread={"messages": [{"role": "user", "content": "Hi"}]})
-    assert run.status == "completed" and offered(upstream) == ["look"]
+    assert run.status == "completed" and offered(upstream) == ["look", "file_search"]
     shown = http.get(f"/v1/threads/{run.thread_id}/runs/{run.id}").json()
     assert [tool["type"] for tool in shown["tools"]] == ["code_interpreter", "function", "file_search"]
-    assert left_out(shown) == ["code_interpreter", "file_search"]
+    assert left_out(shown) == ["code_interpreter"]
     message = client.beta.threads.messages.list(run.thread_id).data[0]
     assert message.content[0].text.value
 
@@ -188,15 +188,14 @@ def test_every_run_of_a_stream_lists_the_tools(client, http, assistant):
     answer = http.post(f"/v1/threads/{thread.id}/runs", json={"assistant_id": assistant.id, "stream": True})
     runs = [json.loads(data) for name, data in parse_events(answer.text)
             if name.startswith("thread.run.") and "step" not in name]
-    assert runs and all(left_out(run) == ["code_interpreter", "file_search"] for run in runs)
+    assert runs and all(left_out(run) == ["code_interpreter"] for run in runs)
 
 
-@pytest.mark.parametrize("name", ["code_interpreter", "file_search"])
-def test_a_run_whose_choice_asks_for_the_tool_is_refused(client, http, upstream, assistant, name):
+def test_a_run_whose_choice_asks_for_the_tool_is_refused(client, http, upstream, assistant):
     thread = client.beta.threads.create()
     answer = http.post(f"/v1/threads/{thread.id}/runs",
-                       json={"assistant_id": assistant.id, "tool_choice": {"type": name}})
-    refused(answer, name, 0 if name == "code_interpreter" else 2)
+                       json={"assistant_id": assistant.id, "tool_choice": {"type": "code_interpreter"}})
+    refused(answer, "code_interpreter")
     assert upstream.chats() == []
 
 
