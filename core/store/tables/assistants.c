@@ -73,12 +73,13 @@ enum err_code store_assistant_get(struct store *store, const struct tenant *tena
 enum err_code store_assistant_for_run(struct store *store, const struct tenant *tenant,
                                       const char *id, const char *thread_id,
                                       struct assistant_row *ret_row, char **ret_settings,
-                                      struct err *err)
+                                      char **ret_resources, struct err *err)
 {
     static const struct db_statement select = {
         "store_assistant_for_run",
-        "SELECT id, body, created_at, (SELECT t.settings FROM threads t WHERE t.project_id = $1"
-        " AND t.id = $3) FROM assistants WHERE project_id = $1 AND id = $2"};
+        "SELECT a.id, a.body, a.created_at, t.settings, t.tool_resources FROM assistants a"
+        " LEFT JOIN threads t ON t.project_id = $1 AND t.id = $3"
+        " WHERE a.project_id = $1 AND a.id = $2"};
     AUTO_DB_ROWS *rows = NULL;
     AUTO_DB_ARGS args = {0};
     enum err_code rc;
@@ -94,6 +95,7 @@ enum err_code store_assistant_for_run(struct store *store, const struct tenant *
 
     assistant_read(rows, 0, ret_row);
     *ret_settings = db_copy(rows, 0, 3);
+    *ret_resources = db_copy(rows, 0, 4);
     return ERR_OK;
 }
 

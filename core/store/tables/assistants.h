@@ -19,12 +19,12 @@
 enum err_code store_assistant_create(struct store *store, const struct tenant *tenant,
                                      const struct assistant_row *row,
                                      struct err *err) MUST_CHECK;
-/* For a run in a thread: also returns the thread's settings, which the caller frees. NULL if it
- * has no settings, or if there is no such thread: making the run reports that. */
+/* For a run in a thread: also returns the thread's settings and tool_resources, which the caller frees. NULL
+ * if it has none, or if there is no such thread: making the run reports that. */
 enum err_code store_assistant_for_run(struct store *store, const struct tenant *tenant,
                                       const char *id, const char *thread_id,
                                       struct assistant_row *ret_row, char **ret_settings,
-                                      struct err *err) MUST_CHECK;
+                                      char **ret_resources, struct err *err) MUST_CHECK;
 enum err_code store_assistant_get(struct store *store, const struct tenant *tenant,
                                   const char *id, struct assistant_row *ret_row,
                                   struct err *err) MUST_CHECK;

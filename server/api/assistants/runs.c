@@ -196,6 +196,7 @@ static enum err_code read_settings(struct request *request, const struct thread_
     const struct tenant *tenant = request_tenant(request);
     const json_t *body = request_json(request);
     AUTO_FREE char *threads = NULL;
+    AUTO_FREE char *resources = NULL;
     json_auto_t *snapshot = NULL;
     json_auto_t *skilled = NULL;
     unsigned include = 0;
@@ -204,11 +205,12 @@ static enum err_code read_settings(struct request *request, const struct thread_
     if (!rc)
         rc = store_assistant_for_run(server->store, tenant,
                                      json_get_string(body, "assistant_id", ""), thread_id,
-                                     ret_assistant, &threads, err);
+                                     ret_assistant, &threads, &resources, err);
     if (rc)
         return rc;
     snapshot =
-        run_request_snapshot(ret_assistant, new_thread ? new_thread->settings : threads, body);
+        run_request_snapshot(ret_assistant, new_thread ? new_thread->settings : threads,
+                             new_thread ? new_thread->tool_resources : resources, body);
     step_include_keep(snapshot, include);
     rc = skill_params_resolve(server->store, tenant, snapshot, &skilled, err);
     if (rc)

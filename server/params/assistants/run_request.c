@@ -3,6 +3,7 @@
 #include "core/base/json.h"
 #include "core/base/mem.h"
 #include "core/run/catalog/tool_secrets.h"
+#include "core/tool/files_view.h"
 #include "server/params/runnel_params.h"
 
 /*
@@ -14,7 +15,7 @@
  * the assistant, because OpenAI does it so. Three parts differ:
  *
  *   instructions    the request's, or the assistant's, then `additional_instructions`
- *   tool_resources  the request's over the new thread's over the assistant's, for createThreadAndRun
+ *   tool_resources  the request's, or the assistant's, and the thread's: a run may see both
  *   runnel          merged member by member (runnel_settings_merge()): assistant, thread, request.
  *                   Settings about security only tighten on that way
  *
@@ -60,8 +61,29 @@ static void add_instructions(json_t *config, const char *more)
     json_set_string(config, "instructions", both);
 }
 
+/* The files and stores of a tool are those of both. */
+static void add_resources(json_t *config, const char *threads)
+{
+    json_auto_t *more = threads ? json_parse_own(threads) : NULL;
+    json_auto_t *added = files_view_from_resources(more);
+    json_auto_t *view = NULL;
+    void *at;
+
+    if (!json_object_size(added))
+        return;
+    view = files_view_from_resources(json_object_get(config, "tool_resources"));
+    for (at = json_object_iter(added); at; at = json_object_iter_next(added, at)) {
+        size_t i;
+        json_t *id;
+
+        json_array_foreach (json_object_iter_value(at), i, id)
+            files_view_add(view, json_object_iter_key(at), json_string_value(id));
+    }
+    json_set(config, "tool_resources", files_view_to_resources(view));
+}
+
 json_t *run_request_snapshot(const struct assistant_row *assistant, const char *settings,
-                             const json_t *body)
+                             const char *resources, const json_t *body)
 {
     json_auto_t *base = json_parse_own(assistant->body);
     json_auto_t *threads = settings ? json_parse_own(settings) : NULL;
@@ -71,10 +93,9 @@ json_t *run_request_snapshot(const struct assistant_row *assistant, const char *
 
     /* Later sources overwrite earlier ones. */
     take_fields(config, base, inherited, COUNT_OF(inherited));
-    take_fields(config, json_object_get(body, "thread"),
-                (const char *const[]){"tool_resources"}, 1);
     take_fields(config, body, inherited, COUNT_OF(inherited));
     take_fields(config, body, own, COUNT_OF(own));
+    add_resources(config, resources);
     add_instructions(config, json_get_string(body, "additional_instructions", NULL));
     /* The snapshot is stored and shown, so it has no secrets. The endpoint hands them to the engine. */
     json_set(config, "tools", tool_secrets_strip(json_object_get(config, "tools")));

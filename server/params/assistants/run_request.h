@@ -11,10 +11,11 @@
  * A pure function: any thread.
  */
 
-/* `body` was checked. `settings` is the JSON text of the thread's object `runnel`, or NULL. The result
+/* `body` was checked. `settings` and `resources` are the JSON texts of the thread's `runnel` and
+ * `tool_resources`, or NULL. The result
  * (core/domain/run_settings.h) still has the ids of skills; skill_params_resolve() looks them up. New
  * reference. */
 json_t *run_request_snapshot(const struct assistant_row *assistant, const char *settings,
-                             const json_t *body);
+                             const char *resources, const json_t *body);
 
 #endif

@@ -255,3 +255,22 @@ def test_a_step_has_the_text_if_it_is_included(http, upstream, files):
     assert "content" not in http.get(path).json()["step_details"]["tool_calls"][0]["file_search"]["results"][0]
     shown = http.get(f"{path}?include[]={CONTENT}").json()
     assert shown["step_details"]["tool_calls"][0]["file_search"] == search
+
+
+def test_a_run_searches_the_stores_of_assistant_and_thread_together(client, http, upstream, files):
+    other = client.vector_stores.create().id
+    garden = add(client, other, "# Garden\n\nWater the battery of roses every evening.\n", "garden.md")
+    assert eventually(lambda: client.vector_stores.retrieve(other).file_counts.completed == 1)
+    searches(upstream, "battery", text="Done.")
+    of = {key: {"file_search": {"vector_store_ids": [store]}}
+          for key, store in (("assistant", files["store"]), ("thread", other))}
+    assistant = http.post("/v1/assistants", json={"model": "demo", "tools": [{"type": "file_search"}],
+                                                  "tool_resources": of["assistant"]}).json()["id"]
+    message = {"messages": [{"role": "user", "content": "Hi"}], "tool_resources": of["thread"]}
+    thread = http.post("/v1/threads", json=message).json()["id"]
+    runs = [client.beta.threads.runs.create_and_poll(thread_id=thread, assistant_id=assistant, poll_interval_ms=20),
+            client.beta.threads.create_and_run_poll(assistant_id=assistant, thread=message, poll_interval_ms=20)]
+    for run in runs:
+        step = client.beta.threads.runs.steps.list(run.id, thread_id=run.thread_id, order="asc").data[0]
+        (search,) = step.step_details.tool_calls
+        assert {result.file_id for result in search.file_search.results} == {files["battery"], garden}

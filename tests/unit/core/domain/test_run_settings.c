@@ -109,8 +109,8 @@ TEST(includes_become_flags)
     SETTINGS settings = load("{'include':['reasoning.encrypted_content','file_search_call."
                              "results','message.output_text.logprobs']}");
 
-    assert_int_equal(settings.includes, RUN_INCLUDE_REASONING | RUN_INCLUDE_LOGPROBS |
-                                            RUN_INCLUDE_SEARCH_RESULTS);
+    assert_int_equal(settings.includes,
+                     RUN_INCLUDE_REASONING | RUN_INCLUDE_LOGPROBS | RUN_INCLUDE_SEARCH_RESULTS);
     assert_true(run_settings_want_logprobs(&settings));
 }
 
