@@ -46,8 +46,11 @@ static json_t *result_json(const struct tool_result *result)
         json_set_string(json, "title", result->title);
     if (result->metadata)
         json_object_set(json, "metadata", result->metadata);
-    if (result->sources)
+    if (result->sources) {
         json_object_set(json, "sources", result->sources);
+        if (result->data) /* what fill() makes the item's fields of */
+            json_object_set(json, "data", result->data);
+    }
     return json;
 }
 
@@ -76,6 +79,8 @@ static void result_restore(struct tool_result *result, const json_t *json)
     tool_result_describe(result, json_get_string(json, "title", NULL),
                          metadata ? json_deep_copy(metadata) : NULL);
     tool_result_set_sources(result, sources ? json_deep_copy(sources) : NULL);
+    if (json_object_get(json, "data"))
+        tool_result_set_data(result, json_deep_copy(json_object_get(json, "data")));
 }
 
 static void output_restore(struct tool_output *output, const json_t *json)

@@ -208,9 +208,8 @@ static enum err_code read_settings(struct request *request, const struct thread_
                                      ret_assistant, &threads, &resources, err);
     if (rc)
         return rc;
-    snapshot =
-        run_request_snapshot(ret_assistant, new_thread ? new_thread->settings : threads,
-                             new_thread ? new_thread->tool_resources : resources, body);
+    snapshot = run_request_snapshot(ret_assistant, new_thread ? new_thread->settings : threads,
+                                    new_thread ? new_thread->tool_resources : resources, body);
     step_include_keep(snapshot, include);
     rc = skill_params_resolve(server->store, tenant, snapshot, &skilled, err);
     if (rc)
