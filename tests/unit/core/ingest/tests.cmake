@@ -1,0 +1,1 @@
+unit_test(core/ingest/segment_cache core_ingest)
