@@ -1,0 +1,213 @@
+"""Files on their way into vector stores while servers are killed, statements fail and the database is away.
+
+After each: every file has ended, the counters are what count(*) says, nothing is left that no file names, and a search finds
+exactly what is completed."""
+
+import httpx2
+import pytest
+
+from harness.database import Database
+from harness.server import eventually
+
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
+
+COUNTERS = """SELECT count(*) FROM vector_stores v, LATERAL (
+    SELECT count(*) FILTER (WHERE status = 'in_progress') a, count(*) FILTER (WHERE status = 'completed') b,
+           count(*) FILTER (WHERE status = 'failed') c, count(*) FILTER (WHERE status = 'cancelled') d,
+           coalesce(sum(usage_bytes), 0) e
+    FROM vector_store_files f WHERE f.project_id = v.project_id AND f.vector_store_id = v.id) s
+    WHERE (v.in_progress, v.completed, v.failed, v.cancelled, v.usage_bytes) <> (s.a, s.b, s.c, s.d, s.e)"""
+HALF_MADE = """SELECT count(*) FROM (SELECT document_id FROM document_texts UNION SELECT document_id FROM chunks
+    UNION SELECT document_id FROM document_segments) x
+    WHERE NOT EXISTS (SELECT FROM documents d WHERE d.id = x.document_id AND d.state = 'ready')"""
+UNNAMED = """SELECT count(*) FROM documents d WHERE NOT EXISTS (SELECT FROM vector_store_files f
+    WHERE d.id IN (f.document_id, f.searched_id))
+    AND NOT EXISTS (SELECT FROM left_documents l WHERE l.document_id = d.id)"""
+
+
+class Shelf:
+    """A store and some files, one of them bad, on a server."""
+
+    def __init__(self, server, count=4):
+        self.server = server
+        self.api = server.api()
+        self.store = self.api.post("/vector_stores", json={}).json()["id"]
+        self.files = [self.upload(f"Text number{i}." if i else "") for i in range(count)]
+
+    def upload(self, text):
+        answer = self.api.post("/files", files={"file": ("a.txt", text.encode())},
+                               data={"purpose": "assistants"})
+        assert answer.status_code == 200, answer.text
+        return answer.json()["id"]
+
+    def attach(self):
+        """The id of the batch; None if the request failed, or its answer got lost with its server."""
+        try:
+            answer = self.server.api().post(f"/vector_stores/{self.store}/file_batches",
+                                            json={"file_ids": self.files})
+        except httpx2.TransportError:
+            return None
+        return answer.json()["id"] if answer.status_code == 200 else None
+
+    def attached(self, database, url):
+        """The batch of a request whose answer got lost; attached now, if the server had died before."""
+        found = database.ask(f"SELECT id FROM file_batches WHERE vector_store_id = '{self.store}'", url)
+        return found[0][0] if found else self.attach()
+
+    def batch(self, batch):
+        return self.server.api().get(f"/vector_stores/{self.store}/file_batches/{batch}").json()
+
+    def has_ended(self, batch, seconds=60):
+        return eventually(lambda: self.batch(batch), lambda found: found.get("status", "in_progress") != "in_progress", seconds)
+
+    def assert_whole(self, batch, database, url):
+        counts = self.has_ended(batch)["file_counts"]
+        assert counts == {"in_progress": 0, "completed": len(self.files) - 1, "failed": 1, "cancelled": 0,
+                          "total": len(self.files)}
+        self.assert_sound(database, url)
+        for i in range(1, len(self.files)):
+            found = self.server.api().post(f"/vector_stores/{self.store}/search",
+                                           json={"query": f"number{i}"}).json()["data"]
+            assert [hit["file_id"] for hit in found] == [self.files[i]]
+
+    @staticmethod
+    def assert_sound(database, url):
+        for question in (COUNTERS, HALF_MADE, UNNAMED):
+            assert database.ask(question, url) == [["0"]], question
+
+
+@pytest.fixture
+def server(start_fault_server):
+    return start_fault_server(lease_ttl=1)
+
+
+KILLS = ["store_document_claim", "store_document_claimed", "ingest.read", "ingest.publish", "store_document_hold",
+         "store_document_texts", "store_document_chunks", "store_document_segment", "store_document_stores",
+         "store_document_files", "store_document_end", "store.commit"]
+
+
+@pytest.mark.parametrize("point", KILLS)
+def test_a_server_that_is_killed_leaves_nothing_half_made(start_fault_server, database, point):
+    server = start_fault_server(lease_ttl=1)
+    url = server.settings["database_url"]
+    shelf = Shelf(server)
+    if point == "store.commit":  # of the first document, whichever that is
+        server.arm("ingest.publish:1:hold")
+        batch = shelf.attach()
+        eventually(server.has_fired)
+        server.arm("store.commit:1:kill")
+    else:
+        server.arm(f"{point}:1:kill")
+        batch = shelf.attach()
+    eventually(lambda: server.ended() is not None)
+    Shelf.assert_sound(database, url)
+    server.restart()
+    shelf.assert_whole(batch or shelf.attached(database, url), database, url)
+
+
+def test_a_file_that_ends_three_servers_fails(server, database):
+    """It is read by a fourth no more, and the others are not held up."""
+    shelf = Shelf(server, 1)
+    shelf.files = [shelf.upload("Poison.")]
+    server.arm("ingest.publish:1:kill")
+    batch = shelf.attach()
+    for start in (server.launch, server.launch, server.start):
+        eventually(lambda: server.ended() is not None)
+        start()
+    ended = shelf.has_ended(batch or shelf.attached(database, server.settings["database_url"]))
+    assert ended["status"] == "failed"
+    file = server.api().get(f"/vector_stores/{shelf.store}/files/{shelf.files[0]}").json()
+    assert file["last_error"] == {"code": "server_error", "message": "An internal error occurred."}
+    shelf.assert_sound(database, server.settings["database_url"])
+
+
+@pytest.mark.parametrize("point", [
+    "store_document_claim", "store_document_claimed", "store_document_hold", "store_document_texts",
+    "store_document_chunks", "store_document_segment", "store_document_stores", "store_document_files",
+    "store_document_end", "store_document_retry", "ingest.read", "ingest.publish"])
+def test_what_fails_once_is_done_the_next_time(server, database, point):
+    shelf = Shelf(server)
+    # A document is given back only after something else has failed.
+    more = ["ingest.publish:1"] if point == "store_document_retry" else []
+    server.arm(f"{point}:1", *more)
+    batch = shelf.attach()
+    eventually(server.has_fired)
+    shelf.assert_whole(batch, database, server.settings["database_url"])
+
+
+@pytest.mark.parametrize("point", ["store_files_lock", "store_files_documents", "store_files_use",
+                                   "store_files_put", "store_file_batch_create"])
+def test_a_request_that_fails_attaches_nothing(server, database, point):
+    shelf = Shelf(server)
+    server.arm(f"{point}:1")
+    assert shelf.attach() is None and server.has_fired()
+    server.arm()
+    assert server.api().get(f"/vector_stores/{shelf.store}").json()["file_counts"]["total"] == 0
+    shelf.assert_whole(shelf.attach(), database, server.settings["database_url"])
+
+
+@pytest.fixture(scope="module")
+def own_database(scratch, binary):
+    database = Database(scratch / "ingest-database", binary)
+    yield database
+    database.stop()
+
+
+def test_files_wait_for_a_database_that_is_away(start_fault_server, own_database):
+    server = start_fault_server(url=own_database.new(), lease_ttl=2, store_timeout=1)
+    shelf = Shelf(server)
+    server.arm("ingest.publish:1:hold")
+    batch = shelf.attach()
+    eventually(server.has_fired)
+    own_database.crash()
+    server.arm()
+    own_database.start()
+    shelf.assert_whole(batch, own_database, server.settings["database_url"])
+
+
+def test_two_servers_share_the_work_and_take_over(start_fault_server, database):
+    first = start_fault_server(lease_ttl=1)
+    url = first.settings["database_url"]
+    second = start_fault_server(url=url, lease_ttl=1, ingest_workers=1)
+    shelf = Shelf(first, 12)
+    # Both workers of the first are held with a file each; the second does the rest.
+    first.arm("ingest.publish:1:hold", "ingest.publish:2:hold")
+    batch = shelf.attach()
+    eventually(lambda: shelf.batch(batch)["file_counts"]["in_progress"], lambda n: n <= 2, 60)
+    first.kill()
+    shelf.server = second
+    second.settings = {**second.settings, "api_key": first.settings["api_key"]}
+    shelf.assert_whole(batch, database, url)
+
+
+@pytest.mark.parametrize("how", ["file", "store", "removed", "batch"])
+def test_what_is_deleted_while_it_is_at_work_leaves_nothing(server, database, how):
+    shelf = Shelf(server, 2)
+    api = server.api()
+    server.arm("ingest.publish:1:hold")
+    batch = shelf.attach()
+    eventually(server.has_fired)
+    path = f"/vector_stores/{shelf.store}"
+    answer = {"file": lambda: [api.delete(f"/files/{file}") for file in shelf.files][-1],
+              "store": lambda: api.delete(path),
+              "removed": lambda: [api.delete(f"{path}/files/{file}") for file in shelf.files][-1],
+              "batch": lambda: api.post(f"{path}/file_batches/{batch}/cancel")}[how]()
+    assert answer.status_code == 200, answer.text
+    server.arm()
+    eventually(lambda: database.ask("SELECT count(*) FROM documents WHERE state IN ('queued', 'parsing')",
+                                    server.settings["database_url"]), lambda rows: rows == [["0"]])
+    shelf.assert_sound(database, server.settings["database_url"])
+    if how == "store":
+        assert api.get(path).status_code == 404
+    else:
+        assert api.get(path).json()["file_counts"]["in_progress"] == 0
+
+
+@pytest.mark.parametrize("point", ["spool.look", "spool.write"])
+def test_a_full_disk_delays_a_file_and_does_not_fail_it(server, database, point):
+    """What is read lies in a spool file meanwhile."""
+    shelf = Shelf(server)
+    server.arm(f"{point}:1")
+    batch = shelf.attach()
+    eventually(server.has_fired)
+    shelf.assert_whole(batch, database, server.settings["database_url"])
