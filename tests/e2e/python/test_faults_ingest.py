@@ -51,7 +51,7 @@ class Shelf:
 
     def attached(self, database, url):
         """The batch of a request whose answer got lost; attached now, if the server had died before."""
-        found = database.ask(f"SELECT id FROM file_batches WHERE vector_store_id = '{self.store}'", url)
+        found = database.ask(f"SELECT id FROM file_batches WHERE vector_store_id = '{self.store}'", url=url)
         return found[0][0] if found else self.attach()
 
     def batch(self, batch):
@@ -73,7 +73,7 @@ class Shelf:
     @staticmethod
     def assert_sound(database, url):
         for question in (COUNTERS, HALF_MADE, UNNAMED):
-            assert database.ask(question, url) == [["0"]], question
+            assert database.ask(question, url=url) == [["0"]], question
 
 
 @pytest.fixture
@@ -195,7 +195,7 @@ def test_what_is_deleted_while_it_is_at_work_leaves_nothing(server, database, ho
     assert answer.status_code == 200, answer.text
     server.arm()
     eventually(lambda: database.ask("SELECT count(*) FROM documents WHERE state IN ('queued', 'parsing')",
-                                    server.settings["database_url"]), lambda rows: rows == [["0"]])
+                                    url=server.settings["database_url"]), lambda rows: rows == [["0"]])
     shelf.assert_sound(database, server.settings["database_url"])
     if how == "store":
         assert api.get(path).status_code == 404

@@ -407,7 +407,7 @@ def test_an_expired_store_is_shown_and_refuses_all_else(start_server, database):
     store = client.vector_stores.create(expires_after={"anchor": "last_active_at", "days": 1}, file_ids=[file]).id
     eventually(lambda: is_done(client, store))
     database.ask("UPDATE vector_stores SET last_active_at = 1, expires_at = 2",
-                 server.settings["database_url"])
+                 url=server.settings["database_url"])
     shown = client.vector_stores.retrieve(store)
     assert shown.status == "expired" and shown.file_counts.total == 0
     with server.http() as http:
