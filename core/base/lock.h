@@ -41,6 +41,7 @@ enum lock_rank {
     LOCK_LOOP_INBOX,      /* core/net/loop.c: messages to a loop */
     LOCK_SCRIPT,          /* the scripted upstream's state */
     LOCK_MCP_KNOWN,       /* core/mcp/mcp_known.c: what servers are known to speak */
+    LOCK_S3,              /* core/net/s3_client.c: pauses; core/blob/s3.c: bytes in memory */
     LOCK_LOG,             /* core/base/log.c: one line at a time */
     LOCK_FAULT,           /* core/base/fault.c: what is armed */
     LOCK_RANK_COUNT
