@@ -1,0 +1,1 @@
+unit_test(core/blob/s3_xml core_blob)
