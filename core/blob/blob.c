@@ -51,6 +51,7 @@ struct blob_read {
 static const struct blob_place_ops *const places[] = {
     [BLOB_DIR] = &blob_dir,
     [BLOB_DATABASE] = &blob_pages,
+    [BLOB_S3] = &blob_s3,
 };
 
 enum err_code blob_full(struct err *err)
@@ -77,6 +78,12 @@ enum err_code blobs_open(const struct blobs_options *options, struct blobs **ret
         free(blobs);
         return rc;
     }
+    if (options->s3)
+        rc = blob_s3_open(options->s3, &blobs->ground, err);
+    if (rc) {
+        blobs_free(blobs);
+        return rc;
+    }
     *ret_blobs = blobs;
     return ERR_OK;
 }
@@ -86,6 +93,7 @@ void blobs_free(struct blobs *blobs)
     if (!blobs)
         return;
     close(blobs->ground.dir_fd);
+    blob_s3_close(blobs->ground.s3);
     free(blobs);
 }
 
@@ -105,12 +113,24 @@ static void name_init(struct blob_name *name, const struct blobs *blobs,
 
 /* ---- Writing ---- */
 
+/* Which directory or bucket it is. The database is the same for all nodes. */
+static const char *home_of(const struct blob_ground *ground, enum blob_place place)
+{
+    static const char none[ID_SIZE] = "";
+
+    switch (place) {
+    case BLOB_DIR: return ground->home;
+    case BLOB_S3: return ground->bucket;
+    case BLOB_DATABASE: return none;
+    }
+    return none;
+}
+
 static void row_init(struct blob_row *row, const struct blobs *blobs)
 {
     *row = (struct blob_row){.place = blobs->place};
     id_make(row->id, "blob_");
-    if (row->place == BLOB_DIR)
-        memcpy(row->home, blobs->ground.home, sizeof(row->home));
+    memcpy(row->home, home_of(&blobs->ground, row->place), sizeof(row->home));
 }
 
 enum err_code blob_write_begin(struct blobs *blobs, const struct tenant *tenant,
@@ -215,8 +235,11 @@ void blob_write_free(struct blob_write *write)
         return;
     if (write->state)
         places[write->row.place]->end(write->state);
-    if (!write->finished)
-        (void)remove_blob(write->name.ground, &write->name.tenant, write->row.id, NULL);
+    /* The sweep may have taken a writer that was slow for a crash. Then the row is gone, and not what the writer
+     * has put since. */
+    if (!write->finished && remove_blob(write->name.ground, &write->name.tenant, write->row.id,
+                                        NULL) == ERR_NOT_FOUND)
+        (void)places[write->row.place]->remove(&write->name, NULL);
     free(write);
 }
 
@@ -232,10 +255,12 @@ enum err_code blobs_sweep(struct blobs *blobs, int64_t grace_us, size_t limit,
     AUTO_FREE struct stale_blob *stale = NULL;
     size_t count;
     size_t removed = 0;
-    enum err_code rc = store_blobs_stale(blobs->ground.store, blobs->ground.home, grace_us,
-                                         limit, &stale, &count, err);
+    bool away = false;
+    enum err_code rc =
+        store_blobs_stale(blobs->ground.store, blobs->ground.home, blobs->ground.bucket,
+                          grace_us, limit, &stale, &count, err);
 
-    for (size_t i = 0; !rc && i < count; i++) {
+    for (size_t i = 0; !rc && !away && i < count; i++) {
         struct err why = {0};
 
         switch (remove_blob(&blobs->ground, &stale[i].tenant, stale[i].id, &why)) {
@@ -244,6 +269,7 @@ enum err_code blobs_sweep(struct blobs *blobs, int64_t grace_us, size_t limit,
         case ERR_STORE: rc = why.code; break;
         default: log_warn("%s was not removed: %s", stale[i].id, why.text);
         }
+        away = why.code == ERR_UPSTREAM; /* one wait is enough: the caller has other work */
         if (rc && err)
             *err = why;
     }
@@ -257,11 +283,16 @@ enum err_code blobs_sweep(struct blobs *blobs, int64_t grace_us, size_t limit,
 static enum err_code check_home(const struct blobs *blobs, const struct blob_row *row,
                                 struct err *err)
 {
-    if (row->place != BLOB_DIR || strcmp(row->home, blobs->ground.home) == 0)
+    if (strcmp(row->home, home_of(&blobs->ground, row->place)) == 0)
         return ERR_OK;
-    return err_refuse(err, ERR_STORE, REASON_ELSEWHERE, NULL,
-                      "The bytes of this file lie in a directory of another server. With "
-                      "several servers, set file_storage to database, or share files_dir.");
+    if (row->place == BLOB_S3)
+        return err_refuse(err, ERR_STORE, REASON_ELSEWHERE, NULL,
+                          "The bytes of this file lie in a bucket of S3 that is not the one of "
+                          "files.s3.");
+    return err_refuse(
+        err, ERR_STORE, REASON_ELSEWHERE, NULL,
+        "The bytes of this file lie in a directory of another server. With "
+        "several servers, set file_storage to database or s3, or share files_dir.");
 }
 
 enum err_code blob_read_open(struct blobs *blobs, const struct tenant *tenant, const char *id,

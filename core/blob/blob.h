@@ -31,15 +31,17 @@
  * All functions block, on the disk or the store. Any thread may call, with no lock held; a writer or a reader
  * is used by one thread at a time, and must end before the blobs.
  *
- * Errors, of every function: ERR_FULL with REASON_STORAGE_FULL, if a disk has no room, be it the database's.
- * ERR_STORE, if the database is away. ERR_STORE with REASON_ELSEWHERE, if the bytes lie in a
- * directory that this node does not have. ERR_NOT_FOUND. ERR_INTERNAL, if a disk fails otherwise, or bytes are
- * missing that should be there.
+ * Errors, of every function: ERR_FULL with REASON_STORAGE_FULL, if a disk has no room, be it the database's or
+ * S3's. ERR_STORE, if the database is away. ERR_STORE with REASON_ELSEWHERE, if the bytes lie in a
+ * directory or bucket that this node does not have. ERR_UPSTREAM, if S3 is away, also after it was asked again.
+ * ERR_LIMIT with REASON_BUSY, if too many blobs are written to S3 at once. ERR_NOT_FOUND. ERR_INTERNAL, if
+ * a disk or S3 fails otherwise, or bytes are missing that should be there.
  */
 
 struct blobs;
 struct blob_read;
 struct blob_write;
+struct s3_options;
 struct store;
 
 /* Far more than a pause of a client that writes, or the time that one reads. */
@@ -51,12 +53,13 @@ struct store;
 #define BLOB_RESERVE_PART 20
 
 struct blobs_options {
-    struct store *store;   /* borrowed until blobs_free() */
-    const char *dir;       /* its parent must exist; it is made if it is missing */
-    enum blob_place place; /* of new blobs */
+    struct store *store;         /* borrowed until blobs_free() */
+    const char *dir;             /* its parent must exist; it is made if it is missing */
+    enum blob_place place;       /* of new blobs */
+    const struct s3_options *s3; /* NULL: no bucket, so `place` is not BLOB_S3 */
 };
 
-/* Makes the directory ready, also if new blobs go elsewhere: old ones may lie there. A directory gets an id, in
+/* A bucket that cannot be used as it is configured is ERR_INVALID or ERR_INTERNAL. Makes the directory ready, also if new blobs go elsewhere: old ones may lie there. A directory gets an id, in
  * its file `home`: nodes that share it are one home, and a node never takes its own for another's. */
 enum err_code blobs_open(const struct blobs_options *options, struct blobs **ret_blobs,
                          struct err *err) MUST_CHECK;

@@ -16,13 +16,17 @@
  * business. All functions may block. Errors are those of blob.h.
  */
 
+struct s3;
+struct s3_options;
 struct store;
 
 /* Where the bytes of the places are. */
 struct blob_ground {
     struct store *store;
-    int dir_fd;         /* the directory */
-    char home[ID_SIZE]; /* its id */
+    int dir_fd;           /* the directory */
+    char home[ID_SIZE];   /* its id */
+    struct s3 *s3;        /* NULL: no bucket */
+    char bucket[ID_SIZE]; /* its id, or "" */
 };
 
 /* Whose bytes: what a place needs for a name of its own. */
@@ -55,11 +59,16 @@ struct blob_place_ops {
     enum err_code (*remove)(const struct blob_name *name, struct err *err);
 };
 
-extern const struct blob_place_ops blob_dir, blob_pages;
+extern const struct blob_place_ops blob_dir, blob_pages, blob_s3;
 
 /* Opens a directory, makes it if it is missing, and finds or makes its id. */
 enum err_code blob_dir_open(const char *path, struct blob_ground *ground,
                             struct err *err) MUST_CHECK;
+
+/* Looks whether the bucket can be used. A server that is away only gets a line in the log. */
+enum err_code blob_s3_open(const struct s3_options *options, struct blob_ground *ground,
+                           struct err *err) MUST_CHECK;
+void blob_s3_close(struct s3 *s3); /* NULL is fine */
 
 enum err_code blob_full(struct err *err);
 /* Bytes are missing that must be there. */

@@ -52,6 +52,7 @@ static const char *const call_state_names[] = {
 static const char *const blob_place_names[] = {
     [BLOB_DIR]      = "dir",
     [BLOB_DATABASE] = "database",
+    [BLOB_S3]       = "s3",
 };
 
 static const char *const row_face_names[] = {

@@ -238,6 +238,7 @@ struct assistant_row {
 enum blob_place {
     BLOB_DIR,      /* a directory of one node, or one that several nodes share */
     BLOB_DATABASE, /* pages in PostgreSQL */
+    BLOB_S3,       /* a bucket */
 };
 const char *blob_place_name(enum blob_place place);
 enum blob_place blob_place_parse(const char *name);
@@ -248,7 +249,7 @@ enum blob_place blob_place_parse(const char *name);
 struct blob_row {
     char id[ID_SIZE]; /* blob_... */
     enum blob_place place;
-    char home[ID_SIZE]; /* which directory, dir_...; "" for the database */
+    char home[ID_SIZE]; /* which directory or bucket, dir_... or s3_...; "" for the database */
     uint64_t bytes;
     uint8_t sha256[BLOB_HASH_SIZE];
 };

@@ -181,14 +181,14 @@ enum err_code store_blob_pages_remove(struct store *store, const struct tenant *
 
 /* ---- The keeper's ---- */
 
-enum err_code store_blobs_stale(struct store *store, const char *home, int64_t age_us,
-                                size_t limit, struct stale_blob **ret_blobs, size_t *ret_count,
-                                struct err *err)
+enum err_code store_blobs_stale(struct store *store, const char *home, const char *bucket,
+                                int64_t age_us, size_t limit, struct stale_blob **ret_blobs,
+                                size_t *ret_count, struct err *err)
 {
     static const struct db_statement select = {
         "store_blobs_stale", "SELECT project_id, id FROM blobs WHERE holders <= 0"
                              " AND changed_at <= " NOW " - $2::bigint"
-                             " AND (place = 'database' OR home = $1)"
+                             " AND (place = 'database' OR home IN ($1, $4))"
                              " ORDER BY changed_at LIMIT $3"};
     AUTO_DB_ROWS *rows = NULL;
     AUTO_DB_ARGS args = {0};
@@ -198,6 +198,7 @@ enum err_code store_blobs_stale(struct store *store, const char *home, int64_t a
     db_arg_text(&args, home);
     db_arg_int(&args, age_us);
     db_arg_int(&args, (int64_t)limit);
+    db_arg_text(&args, bucket);
     rc = db_once(store, &select, &args, &rows, err);
     if (rc)
         return rc;

@@ -68,9 +68,10 @@ struct stale_blob {
 };
 
 /* For the keeper: what nobody has held for `age_us`, of all projects, longest first. Only what the caller can
- * remove: that in the database, and in the directory whose id is `home`. The caller frees. */
-enum err_code store_blobs_stale(struct store *store, const char *home, int64_t age_us,
-                                size_t limit, struct stale_blob **ret_blobs, size_t *ret_count,
-                                struct err *err) MUST_CHECK;
+ * remove: that in the database, in the directory whose id is `home`, and in the bucket whose id is
+ * `bucket`. The caller frees. */
+enum err_code store_blobs_stale(struct store *store, const char *home, const char *bucket,
+                                int64_t age_us, size_t limit, struct stale_blob **ret_blobs,
+                                size_t *ret_count, struct err *err) MUST_CHECK;
 
 #endif

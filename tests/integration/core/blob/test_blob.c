@@ -1,5 +1,5 @@
 /*
- * Bytes under an id, in both places: what was written comes back, and nothing else is ever left.
+ * Bytes under an id, in all places: what was written comes back, and nothing else is ever left.
  */
 
 #include "core/blob/blob.h"
@@ -14,7 +14,9 @@
 #include "core/base/fault.h"
 #include "core/base/mem.h"
 #include "core/base/sha256.h"
+#include "core/net/s3_client.h"
 #include "core/store/tables/files/blobs.h"
+#include "tests/integration/core/blob/s3_fixture.h"
 #include "tests/integration/core/store/opened_store.h"
 #include "tests/support/pg_fixture.h"
 #include "tests/support/tenants.h"
@@ -25,12 +27,19 @@
 #define HOUR_US ((int64_t)BLOB_GRACE_SECONDS * 1000000)
 
 static char dir[] = "/tmp/runnel-blobs-XXXXXX";
-static struct blobs *blobs[2]; /* by place */
-static const enum blob_place places[] = {BLOB_DIR, BLOB_DATABASE};
+static struct blobs *blobs[3]; /* by place */
+static const enum blob_place places[] = {BLOB_DIR, BLOB_DATABASE, BLOB_S3};
+
+#define PLACES COUNT_OF(places)
+
+/* Larger than a part of an upload to S3. */
+#define LARGE (((size_t)8 << 20) + 5)
 
 static struct blobs *opened(const char *path, enum blob_place place)
 {
-    const struct blobs_options options = {.store = store, .dir = path, .place = place};
+    const struct s3_options s3 = s3_fixture_options();
+    const struct blobs_options options = {
+        .store = store, .dir = path, .place = place, .s3 = &s3};
     struct blobs *made;
     struct err err;
 
@@ -41,9 +50,9 @@ static struct blobs *opened(const char *path, enum blob_place place)
 
 static int set_up(void **state)
 {
-    if (open_store(state) || !mkdtemp(dir))
+    if (open_store(state) || !mkdtemp(dir) || !s3_fixture_start())
         return -1;
-    for (size_t i = 0; i < COUNT_OF(places); i++)
+    for (size_t i = 0; i < PLACES; i++)
         blobs[places[i]] = opened(dir, places[i]);
     return 0;
 }
@@ -58,8 +67,9 @@ static int remove_entry(const char *path, const struct stat *stat, int type, str
 
 static int tear_down(void **state)
 {
-    blobs_free(blobs[BLOB_DIR]);
-    blobs_free(blobs[BLOB_DATABASE]);
+    for (size_t i = 0; i < PLACES; i++)
+        blobs_free(blobs[places[i]]);
+    s3_fixture_stop();
     nftw(dir, remove_entry, 8, FTW_DEPTH | FTW_PHYS);
     return close_store(state);
 }
@@ -76,7 +86,7 @@ static int count_file(const char *path, const struct stat *stat, int type, struc
     return 0;
 }
 
-/* "rows pages files" */
+/* "rows pages files objects uploads" */
 static char *left(void)
 {
     const char *rows = pg_fixture_ask("SELECT (SELECT count(*) FROM blobs) || ' ' ||"
@@ -84,7 +94,7 @@ static char *left(void)
 
     file_count = 0;
     nftw(dir, count_file, 8, FTW_PHYS);
-    return mem_printf("%s %zu", rows, file_count);
+    return mem_printf("%s %zu %s", rows, file_count, s3_fixture_ask("left"));
 }
 
 static void assert_left(const char *expected)
@@ -155,11 +165,11 @@ static void assert_range(struct blob_read *read, const char *bytes, size_t size,
 TEST(bytes_come_back_as_they_were_written)
 {
     static const size_t sizes[] = {
-        0, 1, BLOB_PAGE - 1, BLOB_PAGE, BLOB_PAGE + 1, 3 * BLOB_PAGE + 77};
+        0, 1, BLOB_PAGE - 1, BLOB_PAGE, BLOB_PAGE + 1, 3 * BLOB_PAGE + 77, LARGE - 5, LARGE};
 
-    for (size_t i = 0; i < COUNT_OF(places) * COUNT_OF(sizes); i++) {
-        struct blobs *to = blobs[places[i % 2]];
-        size_t size = sizes[i / 2];
+    for (size_t i = 0; i < PLACES * COUNT_OF(sizes); i++) {
+        struct blobs *to = blobs[places[i % PLACES]];
+        size_t size = sizes[i / PLACES];
         AUTO_FREE char *bytes = sample(size);
         struct blob_row row = written(to, bytes, size, 70001);
         struct blob_read *read;
@@ -181,28 +191,29 @@ TEST(bytes_come_back_as_they_were_written)
         assert_range(read, bytes, size, size + 5, 1);
         blob_read_free(read);
         assert_int_equal(blob_remove(to, MINE, row.id, NULL), ERR_OK);
-        assert_left("0 0 0");
+        assert_left("0 0 0 0 0");
     }
 }
 
 TEST(old_bytes_are_read_where_they_are_when_new_ones_go_elsewhere)
 {
-    for (size_t i = 0; i < COUNT_OF(places); i++) {
+    for (size_t i = 0; i < PLACES; i++) {
         struct blob_row row = written(blobs[places[i]], "abc", 3, 3);
         struct blob_read *read;
 
-        assert_int_equal(blob_read_open(blobs[places[1 - i]], MINE, row.id, &read, NULL),
-                         ERR_OK);
+        assert_int_equal(
+            blob_read_open(blobs[places[(i + 1) % PLACES]], MINE, row.id, &read, NULL), ERR_OK);
         assert_range(read, "abc", 3, 0, 3);
         blob_read_free(read);
-        assert_int_equal(blob_remove(blobs[places[1 - i]], MINE, row.id, NULL), ERR_OK);
+        assert_int_equal(blob_remove(blobs[places[(i + 1) % PLACES]], MINE, row.id, NULL),
+                         ERR_OK);
     }
-    assert_left("0 0 0");
+    assert_left("0 0 0 0 0");
 }
 
 TEST(another_project_neither_reads_nor_removes)
 {
-    for (size_t i = 0; i < COUNT_OF(places); i++) {
+    for (size_t i = 0; i < PLACES; i++) {
         struct blobs *to = blobs[places[i]];
         struct blob_row row = written(to, "abc", 3, 3);
         struct blob_read *read;
@@ -226,50 +237,57 @@ TEST(nothing_is_read_before_it_is_finished)
     id = mem_strdup(pg_fixture_ask("SELECT id FROM blobs"));
     assert_int_equal(blob_read_open(blobs[BLOB_DIR], MINE, id, &read, NULL), ERR_NOT_FOUND);
     blob_write_free(write);
-    assert_left("0 0 0");
+    assert_left("0 0 0 0 0");
 }
 
 /* ---- Removing ---- */
 
+/* What there is after the first LARGE bytes. */
+static const char *const begun[] = {
+    [BLOB_DIR] = "1 0 1 0 0",
+    [BLOB_DATABASE] = "1 8 0 0 0",
+    [BLOB_S3] = "1 0 0 0 1",
+};
+
 TEST(a_write_that_is_given_up_leaves_nothing)
 {
-    AUTO_FREE char *bytes = sample(BLOB_PAGE + 5);
+    AUTO_FREE char *bytes = sample(LARGE);
 
-    for (size_t i = 0; i < COUNT_OF(places); i++) {
+    for (size_t i = 0; i < PLACES; i++) {
         struct blob_write *write;
 
         assert_int_equal(blob_write_begin(blobs[places[i]], MINE, &write, NULL), ERR_OK);
-        assert_int_equal(blob_write_add(write, bytes, BLOB_PAGE + 5, NULL), ERR_OK);
-        assert_left(places[i] == BLOB_DIR ? "1 0 1" : "1 1 0");
+        assert_int_equal(blob_write_add(write, bytes, LARGE, NULL), ERR_OK);
+        assert_left(begun[places[i]]);
         blob_write_free(write);
-        assert_left("0 0 0");
+        assert_left("0 0 0 0 0");
     }
 }
 
 /* A crash: what is given up cannot even be doomed. */
 TEST(what_a_crash_has_left_is_swept_after_the_grace_and_not_before)
 {
-    AUTO_FREE char *bytes = sample(BLOB_PAGE + 5);
+    AUTO_FREE char *bytes = sample(LARGE);
 
-    for (size_t i = 0; i < COUNT_OF(places); i++) {
+    for (size_t i = 0; i < PLACES; i++) {
         struct blob_write *write;
 
         assert_int_equal(blob_write_begin(blobs[places[i]], MINE, &write, NULL), ERR_OK);
-        assert_int_equal(blob_write_add(write, bytes, BLOB_PAGE + 5, NULL), ERR_OK);
+        assert_int_equal(blob_write_add(write, bytes, LARGE, NULL), ERR_OK);
         fault_arm("store_blob_doom", 1);
         blob_write_free(write);
         assert_true(fault_fired());
         fault_disarm();
         assert_int_equal(swept(blobs[BLOB_DIR], HOUR_US), 0);
-        assert_left(places[i] == BLOB_DIR ? "1 0 1" : "1 1 0");
+        assert_left(begun[places[i]]);
         assert_int_equal(swept(blobs[BLOB_DIR], 0), 1);
-        assert_left("0 0 0");
+        assert_left("0 0 0 0 0");
     }
 }
 
 TEST(what_is_held_is_not_removed)
 {
-    for (size_t i = 0; i < COUNT_OF(places); i++) {
+    for (size_t i = 0; i < PLACES; i++) {
         struct blob_row row = written(blobs[places[i]], "abc", 3, 3);
 
         pg_fixture_ask("UPDATE blobs SET holders = 1 WHERE id = '%s' RETURNING 1", row.id);
@@ -277,7 +295,7 @@ TEST(what_is_held_is_not_removed)
         assert_int_equal(blob_remove(blobs[BLOB_DIR], MINE, row.id, NULL), ERR_NOT_FOUND);
         pg_fixture_ask("UPDATE blobs SET holders = 0 WHERE id = '%s' RETURNING 1", row.id);
         assert_int_equal(swept(blobs[BLOB_DIR], 0), 1);
-        assert_left("0 0 0");
+        assert_left("0 0 0 0 0");
     }
 }
 
@@ -286,9 +304,10 @@ TEST(a_removal_that_failed_is_repeated_by_the_next_sweep)
     static const char *const points[][2] = {
         [BLOB_DIR] = {"blob.remove", "store_blob_forget"},
         [BLOB_DATABASE] = {"store_blob_pages_remove", "store_blob_forget"},
+        [BLOB_S3] = {"s3.send", "store_blob_forget"},
     };
 
-    for (size_t i = 0; i < COUNT_OF(places) * 2; i++) {
+    for (size_t i = 0; i < PLACES * 2; i++) {
         struct blobs *to = blobs[places[i / 2]];
         struct blob_row row = written(to, "abc", 3, 3);
         struct blob_read *read;
@@ -300,7 +319,7 @@ TEST(a_removal_that_failed_is_repeated_by_the_next_sweep)
         /* It cannot be read any more, whatever is left of it. */
         assert_int_equal(blob_read_open(to, MINE, row.id, &read, NULL), ERR_NOT_FOUND);
         assert_int_equal(swept(to, 0), 1);
-        assert_left("0 0 0");
+        assert_left("0 0 0 0 0");
     }
 }
 
@@ -308,7 +327,7 @@ TEST(a_writer_that_was_swept_adds_and_finishes_nothing)
 {
     AUTO_FREE char *bytes = sample(BLOB_PAGE);
 
-    for (size_t i = 0; i < COUNT_OF(places); i++) {
+    for (size_t i = 0; i < PLACES; i++) {
         struct blob_write *write;
         struct blob_row row;
 
@@ -319,7 +338,7 @@ TEST(a_writer_that_was_swept_adds_and_finishes_nothing)
         else
             assert_int_not_equal(blob_write_finish(write, &row, NULL), ERR_OK);
         blob_write_free(write);
-        assert_left("0 0 0");
+        assert_left("0 0 0 0 0");
     }
 }
 
@@ -346,22 +365,22 @@ static void fail_everywhere(struct blobs *to, const char *point)
         fault_disarm();
         assert_int_not_equal(rc, ERR_OK);
         swept(to, 0);
-        assert_left("0 0 0");
+        assert_left("0 0 0 0 0");
     }
-    assert_left("0 0 0");
+    assert_left("0 0 0 0 0");
 }
 
 TEST(a_write_that_fails_at_any_step_leaves_nothing)
 {
     static const char *const of_dir[] = {"blob.begin", "blob.add", "blob.finish"};
-    static const char *const of_both[] = {"store_blob_begin", "store_blob_written",
-                                          "blob.durable"};
+    static const char *const of_all[] = {"store_blob_begin", "store_blob_written",
+                                         "blob.durable"};
 
     for (size_t i = 0; i < COUNT_OF(of_dir); i++)
         fail_everywhere(blobs[BLOB_DIR], of_dir[i]);
     fail_everywhere(blobs[BLOB_DATABASE], "store_blob_page_write");
-    for (size_t i = 0; i < COUNT_OF(of_both) * 2; i++)
-        fail_everywhere(blobs[places[i % 2]], of_both[i / 2]);
+    for (size_t i = 0; i < COUNT_OF(of_all) * PLACES; i++)
+        fail_everywhere(blobs[places[i % PLACES]], of_all[i / PLACES]);
 }
 
 TEST(a_full_disk_is_said_as_such)
@@ -378,7 +397,7 @@ TEST(a_full_disk_is_said_as_such)
         assert_int_equal(err.reason, REASON_STORAGE_FULL);
         assert_string_equal(err.text, "The server has no disk space for this file.");
     }
-    assert_left("0 0 0");
+    assert_left("0 0 0 0 0");
     assert_int_equal(blobs_have_room(blobs[BLOB_DIR], (uint64_t)1 << 62, NULL), ERR_FULL);
     assert_int_equal(blobs_have_room(blobs[BLOB_DIR], 1, NULL), ERR_OK);
     assert_int_equal(blobs_have_room(blobs[BLOB_DATABASE], (uint64_t)1 << 62, NULL), ERR_OK);
@@ -397,7 +416,7 @@ TEST(a_database_that_is_away_is_an_outage)
         fault_disarm();
     }
     swept(blobs[BLOB_DATABASE], 0);
-    assert_left("0 0 0");
+    assert_left("0 0 0 0 0");
 }
 
 TEST(bytes_that_are_missing_are_not_made_up)
@@ -421,7 +440,174 @@ TEST(bytes_that_are_missing_are_not_made_up)
     assert_int_equal(blob_read_at(read, 0, bytes, 3, &got, NULL), ERR_INTERNAL);
     blob_read_free(read);
     assert_int_equal(swept(blobs[BLOB_DIR], 0), 2);
-    assert_left("0 0 0");
+    assert_left("0 0 0 0 0");
+}
+
+/* ---- S3 ---- */
+
+/* Each request of a large write fails in each way: most are asked again, and none leaves anything. */
+TEST(a_write_to_s3_survives_what_passes_and_leaves_nothing_otherwise)
+{
+    static const char *const requests[] = {"begin", "part", "complete", "put",
+                                           "abort", "list", "delete"};
+    static const char *const ways[] = {"cut before",   "cut after", "cut within", "slow down",
+                                       "error inside", "garbage",   "full",       "denied"};
+    AUTO_FREE char *bytes = sample(LARGE);
+
+    for (size_t i = 0; i < COUNT_OF(requests) * COUNT_OF(ways); i++) {
+        const char *request = requests[i / COUNT_OF(ways)], *way = ways[i % COUNT_OF(ways)];
+        size_t size = strcmp(request, "put") == 0 ? 100 : LARGE;
+        AUTO_FREE char *fault = mem_printf("fail %s %s", request, way);
+        struct blob_row row;
+        struct err err = {0};
+        enum err_code rc;
+
+        s3_fixture_ask(fault);
+        rc = write_all(blobs[BLOB_S3], bytes, size, BLOB_PAGE, &row, &err);
+        if (!rc) {
+            struct blob_read *read;
+
+            assert_int_equal(blob_read_open(blobs[BLOB_S3], MINE, row.id, &read, NULL), ERR_OK);
+            assert_range(read, bytes, size, 0, size);
+            blob_read_free(read);
+            rc = blob_remove(blobs[BLOB_S3], MINE, row.id, NULL);
+        } else if (strcmp(way, "full") == 0) {
+            assert_int_equal(rc, ERR_FULL);
+        } else {
+            assert_true(rc == ERR_UPSTREAM || rc == ERR_INTERNAL);
+        }
+        (void)swept(blobs[BLOB_S3], 0);
+        (void)s3_fixture_ask("heal");
+        (void)swept(blobs[BLOB_S3], 0);
+        assert_left("0 0 0 0 0");
+    }
+}
+
+TEST(what_passes_is_asked_again)
+{
+    static const char *const faults[] = {"fail part cut before",    "fail part cut after",
+                                         "fail begin slow down",    "fail begin cut after",
+                                         "fail complete cut after", "fail complete cut before"};
+    AUTO_FREE char *bytes = sample(LARGE);
+
+    for (size_t i = 0; i < COUNT_OF(faults); i++) {
+        struct blob_row row;
+
+        s3_fixture_ask(faults[i]);
+        row = written(blobs[BLOB_S3], bytes, LARGE, LARGE);
+        /* Of two beginnings one is aborted. */
+        assert_left("1 0 0 1 0");
+        assert_int_equal(blob_remove(blobs[BLOB_S3], MINE, row.id, NULL), ERR_OK);
+    }
+    for (unsigned visit = 1; visit <= 3; visit++) {
+        struct blob_row row;
+
+        fault_arm("s3.receive", visit);
+        row = written(blobs[BLOB_S3], bytes, LARGE, LARGE);
+        assert_true(fault_fired());
+        fault_disarm();
+        assert_int_equal(blob_remove(blobs[BLOB_S3], MINE, row.id, NULL), ERR_OK);
+        assert_left("0 0 0 0 0");
+    }
+}
+
+TEST(a_read_of_s3_is_whole_or_an_error)
+{
+    static const struct {
+        const char *fault;
+        enum err_code rc;
+    } cases[] = {
+        {"fail get cut before", ERR_OK},   {"fail get cut within", ERR_OK},
+        {"fail get slow down", ERR_OK},    {"fail get garbage", ERR_INTERNAL},
+        {"fail get denied", ERR_INTERNAL}, {"fail get ignores range", ERR_INTERNAL},
+    };
+    struct blob_row row = written(blobs[BLOB_S3], "abcdefghij", 10, 10);
+    struct blob_read *read;
+    char bytes[10];
+    size_t got;
+
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        s3_fixture_ask(cases[i].fault);
+        assert_int_equal(blob_read_open(blobs[BLOB_S3], MINE, row.id, &read, NULL), ERR_OK);
+        assert_int_equal(blob_read_at(read, 2, bytes, 8, &got, NULL), cases[i].rc);
+        if (!cases[i].rc)
+            assert_memory_equal(bytes, "cdefghij", 8);
+        blob_read_free(read);
+    }
+    s3_fixture_ask("clear");
+    assert_int_equal(blob_read_open(blobs[BLOB_S3], MINE, row.id, &read, NULL), ERR_OK);
+    assert_int_equal(blob_read_at(read, 0, bytes, 10, &got, NULL), ERR_INTERNAL);
+    blob_read_free(read);
+    assert_int_equal(blob_remove(blobs[BLOB_S3], MINE, row.id, NULL), ERR_OK);
+}
+
+TEST(too_many_bytes_in_memory_are_refused)
+{
+    struct blob_row row;
+    struct err err;
+
+    fault_arm("s3.buffers", 1);
+    assert_int_equal(write_all(blobs[BLOB_S3], "abc", 3, 3, &row, &err), ERR_LIMIT);
+    fault_disarm();
+    assert_int_equal(err.reason, REASON_BUSY);
+    assert_left("0 0 0 0 0");
+}
+
+TEST(a_bucket_that_cannot_be_used_is_no_place)
+{
+    struct s3_options s3 = s3_fixture_options();
+    struct blobs_options options = {.store = store, .dir = dir, .place = BLOB_S3, .s3 = &s3};
+    static const struct {
+        const char *bucket, *access_key, *secret_key, *endpoint, *says;
+    } cases[] = {
+        {"other", NULL, NULL, NULL, "NoSuchBucket"},
+        {NULL, "AKIDOTHER", NULL, NULL, "InvalidAccessKeyId"},
+        {NULL, NULL, "wrong", NULL, "SignatureDoesNotMatch"},
+        {"a/b", NULL, NULL, NULL, "no name of a bucket"},
+        {NULL, NULL, NULL, "ftp://127.0.0.1", "expected http:// or https://"},
+        {NULL, NULL, NULL, "http://127.0.0.1/path", "without a path"},
+        {NULL, NULL, "", NULL, "empty"},
+    };
+    struct blobs *made;
+    struct err err;
+
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        s3 = s3_fixture_options();
+        s3.bucket = cases[i].bucket ? cases[i].bucket : s3.bucket;
+        s3.access_key = cases[i].access_key ? cases[i].access_key : s3.access_key;
+        s3.secret_key = cases[i].secret_key ? cases[i].secret_key : s3.secret_key;
+        s3.endpoint = cases[i].endpoint ? cases[i].endpoint : s3.endpoint;
+        assert_int_not_equal(blobs_open(&options, &made, &err), ERR_OK);
+        assert_non_null(strstr(err.text, cases[i].says));
+        assert_null(strstr(err.text, "secret/key"));
+    }
+    /* One that is away may come back. */
+    s3 = s3_fixture_options();
+    s3.endpoint = "http://127.0.0.1:1";
+    assert_int_equal(blobs_open(&options, &made, &err), ERR_OK);
+    blobs_free(made);
+}
+
+TEST(another_bucket_is_another_place)
+{
+    struct s3_options s3 = s3_fixture_options();
+    struct blobs_options options = {.store = store, .dir = dir, .place = BLOB_DIR};
+    struct blob_row row = written(blobs[BLOB_S3], "abc", 3, 3);
+    struct blobs *other;
+    struct blob_read *read;
+    struct err err;
+
+    for (int i = 0; i < 2; i++) {
+        assert_int_equal(blobs_open(&options, &other, &err), ERR_OK);
+        assert_int_equal(blob_read_open(other, MINE, row.id, &read, &err), ERR_STORE);
+        assert_int_equal(err.reason, REASON_ELSEWHERE);
+        assert_int_equal(swept(other, 0), 0);
+        blobs_free(other);
+        s3.endpoint = "http://127.0.0.1:1";
+        options.s3 = &s3;
+    }
+    assert_int_equal(swept(blobs[BLOB_DIR], 0), 1);
+    assert_left("0 0 0 0 0");
 }
 
 /* ---- Several nodes ---- */
@@ -442,7 +628,7 @@ TEST(a_directory_keeps_its_id_and_another_one_has_another)
     /* The other's keeper has nothing there that it could remove. */
     assert_int_equal(swept(other, 0), 0);
     assert_int_equal(swept(again, 0), 1);
-    assert_left("0 0 0");
+    assert_left("0 0 0 0 0");
     blobs_free(again);
     blobs_free(other);
 }
@@ -463,6 +649,12 @@ int main(void)
         cmocka_unit_test(a_full_disk_is_said_as_such),
         cmocka_unit_test(a_database_that_is_away_is_an_outage),
         cmocka_unit_test(bytes_that_are_missing_are_not_made_up),
+        cmocka_unit_test(a_write_to_s3_survives_what_passes_and_leaves_nothing_otherwise),
+        cmocka_unit_test(what_passes_is_asked_again),
+        cmocka_unit_test(a_read_of_s3_is_whole_or_an_error),
+        cmocka_unit_test(too_many_bytes_in_memory_are_refused),
+        cmocka_unit_test(a_bucket_that_cannot_be_used_is_no_place),
+        cmocka_unit_test(another_bucket_is_another_place),
         cmocka_unit_test(a_directory_keeps_its_id_and_another_one_has_another),
     };
 
