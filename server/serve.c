@@ -283,9 +283,13 @@ static enum err_code ensure_key(struct serving *serving, struct err *err)
 
 static enum blob_place place_of_files(const struct config *config)
 {
-    if (config->file_storage == FILE_STORAGE_AUTO)
-        return strcmp(config->database_url, "embedded") == 0 ? BLOB_DIR : BLOB_DATABASE;
-    return config->file_storage == FILE_STORAGE_DIR ? BLOB_DIR : BLOB_DATABASE;
+    switch ((enum file_storage)config->file_storage) {
+    case FILE_STORAGE_DIR: return BLOB_DIR;
+    case FILE_STORAGE_DATABASE: return BLOB_DATABASE;
+    case FILE_STORAGE_S3: return BLOB_S3;
+    case FILE_STORAGE_AUTO: break;
+    }
+    return strcmp(config->database_url, "embedded") == 0 ? BLOB_DIR : BLOB_DATABASE;
 }
 
 static enum err_code open_blobs(struct serving *serving, struct err *err)
@@ -297,6 +301,7 @@ static enum err_code open_blobs(struct serving *serving, struct err *err)
         .store = serving->server.store,
         .dir = dir,
         .place = place_of_files(config),
+        .s3 = config->files.has_s3 ? &config->files.s3 : NULL,
     };
 
     return blobs_open(&options, &serving->server.blobs, err);

@@ -71,7 +71,7 @@ struct setting {
 
 static const char *const unknown_words[] = {"ignore", "reject", NULL};
 static const char *const unavailable_words[] = {"skip", "reject", NULL};
-static const char *const storage_words[] = {"auto", "dir", "database", NULL};
+static const char *const storage_words[] = {"auto", "dir", "database", "s3", NULL};
 static const char *const history_words[] = {"native", "compact", NULL};
 static const char *const log_words[] = {"debug", "info", "warn", "error", "off", NULL};
 
@@ -91,7 +91,7 @@ static const struct setting settings[] = {
     {"api_key",          KIND_TEXT, AT(api_key),      NULL, 0, 0, NULL, "made once, kept in `data_dir/api_key`", "key of the default project, any text without blanks; stored hashed"},
     {"no_auth",          KIND_SWITCH, AT(no_auth),    "false", 0, 0, NULL, NULL, "no keys at all; only on a loopback address"},
 
-    {"file_storage",     KIND_WORD, AT(file_storage), "auto", 0, 0, storage_words, NULL, "where the bytes of new files lie: `dir`, `database`, or `auto`: `dir` with a private cluster, else `database`"},
+    {"file_storage",     KIND_WORD, AT(file_storage), "auto", 0, 0, storage_words, NULL, "where the bytes of new files lie: `dir`, `database`, `s3` (the section `files`), or `auto`: `dir` with a private cluster, else `database`"},
     {"files_dir",        KIND_TEXT, AT(files_dir), NULL, 0, 0, NULL, "`data_dir/files`", "the directory for `dir`; several servers may share one"},
     {"max_file",         KIND_BYTES, AT(max_file), "536870912", 1024, 1048576 * MIB, NULL, NULL, "bytes of an uploaded file; beyond, 413"},
     {"max_upload",       KIND_BYTES, AT(max_upload), "8589934592", 1024, 1048576 * MIB, NULL, NULL, "bytes of a file that is uploaded in parts"},
@@ -797,6 +797,11 @@ static enum err_code check(struct config *config, struct err *err)
         rc = listen_split(config->listen, host, sizeof(host), port, sizeof(port), err);
     if (!rc)
         rc = check_databases(config, err);
+    if (!rc && config->file_storage == FILE_STORAGE_S3 && !config->files.has_s3)
+        rc = err_set(
+            err, ERR_INVALID,
+            "file_storage is s3, and the configuration file has no section 'files' with "
+            "the bucket");
     if (!rc)
         rc = check_upstream_url(config, err);
     if (!rc)
@@ -848,6 +853,9 @@ enum err_code config_read_some(int argc, char **argv, int *ret_argc, struct conf
     if (!rc)
         rc = config_webhooks_read(json_object_get(whole_of(config)->file, "approval_webhooks"),
                                   &config->egress, &config->webhooks, err);
+    if (!rc)
+        rc = config_files_read(json_object_get(whole_of(config)->file, "files"), &config->files,
+                               err);
     if (!rc)
         rc = check(config, err);
     if (rc) {

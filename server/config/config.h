@@ -12,6 +12,7 @@
 #include "core/domain/tenant.h"
 #include "core/model/model.h"
 #include "core/net/egress.h"
+#include "server/config/files.h"
 #include "server/config/mcp.h"
 #include "server/config/webhooks.h"
 
@@ -23,7 +24,7 @@
  * the manual. A flag wins over the environment, the environment over the file, the file over the default.
  *
  * The file may also have sections, for what does not fit on a line: upstreams, embeddings, mcp_servers,
- * tools, approval_webhooks, hooks, network, sandbox. Every key of them is checked, also in sections of
+ * tools, files, approval_webhooks, hooks, network, sandbox. Every key of them is checked, also in sections of
  * features that this version does not have, so that a typing error never passes for a setting.
  *
  * No variable OPENAI_* is ever read: users set those to point their clients at this server.
@@ -42,6 +43,7 @@ enum file_storage {
     FILE_STORAGE_AUTO, /* by the database */
     FILE_STORAGE_DIR,
     FILE_STORAGE_DATABASE,
+    FILE_STORAGE_S3,
 };
 
 struct config {
@@ -108,6 +110,9 @@ struct config {
     struct permission_set permissions;
     /* The section mcp_servers. */
     struct config_mcp mcp;
+    /* The section files. */
+    struct config_files files;
+
     /* The section approval_webhooks. */
     struct config_webhooks webhooks;
 };

@@ -270,12 +270,25 @@ static const struct key sandbox_keys[] = {
     {"roots", SHAPE_MAPS, false, root_keys},
     {0},
 };
+static const struct key s3_keys[] = {
+    {"endpoint",       SHAPE_TEXT, true,  NULL},
+    {"bucket",         SHAPE_TEXT, true,  NULL},
+    {"region",         SHAPE_TEXT, false, NULL},
+    {"access_key_env", SHAPE_TEXT, true,  NULL},
+    {"secret_key_env", SHAPE_TEXT, true,  NULL},
+    {0},
+};
+static const struct key files_keys[] = {
+    {"s3", SHAPE_MAP, false, s3_keys},
+    {0},
+};
 static const struct key sections[] = {
     {"upstreams",   SHAPE_MAPS, false, upstream_keys},
     {"embeddings",  SHAPE_MAP,  false, embeddings_keys},
     {"mcp_servers", SHAPE_MAPS, false, mcp_server_keys},
     {"tools",       SHAPE_MAP,  false, tools_keys},
     {"approval_webhooks", SHAPE_MAPS, false, webhook_keys},
+    {"files",       SHAPE_MAP,  false, files_keys},
     {"hooks",       SHAPE_MAP,  false, hooks_keys},
     {"network",     SHAPE_MAP,  false, network_keys},
     {"sandbox",     SHAPE_MAP,  false, sandbox_keys},

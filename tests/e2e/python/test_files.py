@@ -1,19 +1,46 @@
 """Files: uploaded as they arrive, listed, read back, deleted; and every way in which they are refused."""
 
 import hashlib
+import json
 import os
 import socket
+import subprocess
 
 import openai
 import pytest
+
+from harness.s3 import S3
+from harness.server import eventually
 
 UNKNOWN = "file-000000000000000000000000"
 TEXT = b"Four score and seven years ago.\n"
 
 
-@pytest.fixture(params=["dir", "database"])
-def place(request, start_server):
+@pytest.fixture
+def s3():
+    made = S3()
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def start_with_s3(start_server, s3, tmp_path, monkeypatch):
+    """A server whose new files lie in the bucket."""
+    for name, value in s3.environment.items():
+        monkeypatch.setenv(name, value)
+
+    def start(**settings):
+        config = tmp_path / "s3.yaml"
+        config.write_text(json.dumps(s3.config()))
+        return start_server(file_storage="s3", config=config, **settings)
+    return start
+
+
+@pytest.fixture(params=["dir", "database", "s3"])
+def place(request, start_server, start_with_s3):
     """A server whose files lie there."""
+    if request.param == "s3":
+        return start_with_s3()
     return start_server(file_storage=request.param)
 
 
@@ -260,3 +287,103 @@ def test_a_full_disk_refuses_before_it_reads(start_server):
         answer = client.recv(65536)
     assert b" 507 " in answer.split(b"\r\n")[0]
     assert b'"storage_full"' in answer and b'"server_error"' in answer
+
+
+# ---- S3 ----
+
+def test_the_bytes_of_files_lie_in_the_bucket(start_with_s3, s3):
+    """One request for a small file; parts of 8 MiB for a large one, and no more of it in memory."""
+    client = start_with_s3().sdk()
+    small = client.files.create(file=("a.txt", TEXT), purpose="assistants")
+    assert list(s3.objects.values()) == [TEXT] and s3.count("put") == 1 and s3.count("begin") == 0
+    data = os.urandom(20 * 2**20 + 1)
+    large = client.files.create(file=("b.bin", data), purpose="assistants")
+    assert s3.count("part") == 3 and s3.uploads == {} and s3.largest == 8 * 2**20
+    assert client.files.content(large.id).read() == data and client.files.content(small.id).read() == TEXT
+    assert all(key.startswith("runnel/blob_") for key in s3.objects)
+
+
+def test_files_in_s3_are_read_whatever_is_set_now(start_with_s3, s3):
+    server = start_with_s3()
+    file = server.sdk().files.create(file=("a.txt", TEXT), purpose="assistants").id
+    server.stop()
+    server.settings["file_storage"] = "database"
+    server.start()
+    assert server.sdk().files.content(file).read() == TEXT
+    server.stop()
+    server.settings["config"] = None  # without the bucket
+    server.start()
+    with server.http() as http:
+        status, code, _param, message = problem(http.get(f"/v1/files/{file}/content"))
+    assert (status, code) == (503, "file_elsewhere") and "bucket of S3" in message
+
+
+@pytest.mark.parametrize("what, status, code", [("slow down", 502, None), ("cut before", 502, None),
+                                                ("full", 507, "storage_full"), ("denied", 500, None)])
+def test_s3_that_does_not_take_a_file_is_an_error_and_leaves_nothing(start_with_s3, s3, what, status, code):
+    server = start_with_s3()
+    with server.http() as http:
+        s3.fail("put", what, times=4)
+        answer = http.post("/v1/files", files={"file": ("a.bin", TEXT)}, data={"purpose": "assistants"})
+        assert problem(answer)[:2] == (status, code)
+        assert s3.objects == {} and s3.uploads == {} and http.get("/v1/files").json()["data"] == []
+        s3.faults.clear()
+        again = http.post("/v1/files", files={"file": ("a.bin", TEXT)}, data={"purpose": "assistants"})
+        assert again.status_code == 200
+    log = server.log_path.read_text()
+    assert s3.environment["TEST_S3_SECRET"] not in log and s3.environment["TEST_S3_KEY"] not in log
+
+
+def test_a_client_that_leaves_an_upload_leaves_nothing_in_the_bucket(start_with_s3, s3):
+    """The end of a connection that comes while its thread waits for S3 may be noticed by the deadline only."""
+    server = start_with_s3(body_timeout=2)
+    with socket.create_connection(("127.0.0.1", server.port), timeout=30) as client:
+        client.sendall(b"POST /v1/files HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer "
+                       + server.settings["api_key"].encode() +
+                       b"\r\nContent-Type: multipart/form-data; boundary=b\r\nContent-Length: 90000000\r\n\r\n"
+                       b'--b\r\nContent-Disposition: form-data; name="file"; filename="a"\r\n\r\n' + b"x" * (10 << 20))
+        eventually(lambda: s3.count("part") == 1)
+    eventually(lambda: (s3.log, s3.uploads, s3.objects), lambda left: not left[1] and not left[2])
+
+
+@pytest.mark.slow
+def test_a_server_that_is_killed_between_parts_leaves_what_the_sweep_removes(start_with_s3, s3, database):
+    server = start_with_s3()
+    with socket.create_connection(("127.0.0.1", server.port), timeout=30) as client:
+        client.sendall(b"POST /v1/files HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer "
+                       + server.settings["api_key"].encode() +
+                       b"\r\nContent-Type: multipart/form-data; boundary=b\r\nContent-Length: 90000000\r\n\r\n"
+                       b'--b\r\nContent-Disposition: form-data; name="file"; filename="a"\r\n\r\n' + b"x" * (10 << 20))
+        eventually(lambda: s3.count("part") == 1)
+        server.kill()
+    assert len(s3.uploads) == 1
+    database.ask("UPDATE blobs SET changed_at = changed_at - 3700 * 1000000::bigint",
+                 url=server.settings["database_url"])
+    server.start()
+    eventually(lambda: s3.uploads == {} and s3.objects == {}, seconds=60)
+
+
+def test_a_clock_that_is_wrong_is_said_in_the_log(start_with_s3, s3):
+    server = start_with_s3()
+    s3.skew = 3600
+    with server.http() as http:
+        answer = http.post("/v1/files", files={"file": ("a.bin", TEXT)}, data={"purpose": "assistants"})
+        assert answer.status_code == 500
+    assert "clocks of this server and of S3 differ" in server.log_path.read_text()
+
+
+def test_a_wrong_configuration_of_s3_stops_the_start(binary, s3, tmp_path, database):
+    def start(environment, *flags, **keys):
+        config = tmp_path / "wrong.yaml"
+        config.write_text(json.dumps(s3.config(**keys)))
+        made = subprocess.run([binary, "serve", "--config", config, "--data-dir", tmp_path / "data",
+                               "--database-url", database.new(), *flags],
+                              capture_output=True, text=True, timeout=60, env={**os.environ, **environment})
+        assert made.returncode
+        return made.stderr
+    assert "files.s3.access_key_env: the environment variable 'TEST_S3_KEY' is not set" in start({})
+    assert "expected http" in start(s3.environment, endpoint="localhost")
+    (tmp_path / "wrong.yaml").write_text("{}")
+    made = subprocess.run([binary, "serve", "--file-storage", "s3", "--data-dir", tmp_path / "data"],
+                          capture_output=True, text=True, timeout=60)
+    assert made.returncode and "no section 'files'" in made.stderr
