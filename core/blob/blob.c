@@ -73,12 +73,9 @@ enum err_code blobs_open(const struct blobs_options *options, struct blobs **ret
 
     blobs->place = options->place;
     blobs->ground.store = options->store;
-    rc = blob_dir_open(options->dir, &blobs->ground, err);
-    if (rc) {
-        free(blobs);
-        return rc;
-    }
-    if (options->s3)
+    blobs->ground.dir_fd = -1;
+    rc = options->dir ? blob_dir_open(options->dir, &blobs->ground, err) : ERR_OK;
+    if (!rc && options->s3)
         rc = blob_s3_open(options->s3, &blobs->ground, err);
     if (rc) {
         blobs_free(blobs);
@@ -92,7 +89,8 @@ void blobs_free(struct blobs *blobs)
 {
     if (!blobs)
         return;
-    close(blobs->ground.dir_fd);
+    if (blobs->ground.dir_fd >= 0)
+        close(blobs->ground.dir_fd);
     blob_s3_close(blobs->ground.s3);
     free(blobs);
 }

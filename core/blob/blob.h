@@ -53,8 +53,10 @@ struct store;
 #define BLOB_RESERVE_PART 20
 
 struct blobs_options {
-    struct store *store;         /* borrowed until blobs_free() */
-    const char *dir;             /* its parent must exist; it is made if it is missing */
+    struct store *store; /* borrowed until blobs_free() */
+    const char *
+        dir; /* its parent must exist; it is made if it is missing. NULL: none, so `place` is not
+                      * BLOB_DIR */
     enum blob_place place;       /* of new blobs */
     const struct s3_options *s3; /* NULL: no bucket, so `place` is not BLOB_S3 */
 };
