@@ -71,6 +71,7 @@
 #include "server/fakemodel/server.h"
 #include "server/file_finder.h"
 #include "server/file_loading.h"
+#include "server/file_places.h"
 #include "server/http/http.h"
 #include "server/http/stream/sse.h"
 #include "server/keeper.h"
@@ -281,30 +282,10 @@ static enum err_code ensure_key(struct serving *serving, struct err *err)
     return mention_former_key(store, latest_key(rows, count), count, err);
 }
 
-static enum blob_place place_of_files(const struct config *config)
-{
-    switch ((enum file_storage)config->file_storage) {
-    case FILE_STORAGE_DIR: return BLOB_DIR;
-    case FILE_STORAGE_DATABASE: return BLOB_DATABASE;
-    case FILE_STORAGE_S3: return BLOB_S3;
-    case FILE_STORAGE_AUTO: break;
-    }
-    return strcmp(config->database_url, "embedded") == 0 ? BLOB_DIR : BLOB_DATABASE;
-}
-
 static enum err_code open_blobs(struct serving *serving, struct err *err)
 {
-    const struct config *config = serving->config;
-    AUTO_FREE char *dir = config->files_dir ? mem_strdup(config->files_dir)
-                                            : mem_printf("%s/files", config->data_dir);
-    const struct blobs_options options = {
-        .store = serving->server.store,
-        .dir = dir,
-        .place = place_of_files(config),
-        .s3 = config->files.has_s3 ? &config->files.s3 : NULL,
-    };
-
-    return blobs_open(&options, &serving->server.blobs, err);
+    return file_places_open(serving->config, FILE_PLACES_ALL, serving->server.store,
+                            &serving->server.blobs, err);
 }
 
 /* Without an upstream the scripted model answers, in this process, so that the first request after an installation
