@@ -1,11 +1,11 @@
 /*
- * cli/import.c -- `runnel import FILE_OR_FOLDER [--project NAME]`: assistants and threads of OpenAI's
+ * cli/import.c -- `runnel import FILE_OR_FOLDER [--project NAME]`: files, assistants and threads of OpenAI's
  * API, or of another server that speaks it, into the store.
  *
  *   files ─▶ import_dump: where each object is ─▶ import_read: a row and notes ─▶ store
  *                                      └──────── complaints, notes ──▶ report ◀───┘
  *
- * The unit is what makes sense alone: an assistant, or a thread with all of its messages. Each is one
+ * The unit is what makes sense alone: a file, an assistant, or a thread with all of its messages. Each is one
  * transaction. Half a thread could be read, and continued by a run, with a hole in it.
  *
  * Ids are kept, and that makes an import repeatable. What exists already is left alone, never
@@ -32,9 +32,11 @@
 #include "core/store/tables/threads/imports.h"
 #include "server/cli/commands.h"
 #include "server/cli/import_dump.h"
+#include "server/cli/import_files.h"
 #include "server/cli/import_read.h"
 #include "server/config/config.h"
 #include "server/database.h"
+#include "server/file_places.h"
 
 #define SECTION_LINES 10000 /* lines of one list of the report; further ones are only counted */
 #define BATCH_COUNT   ((size_t)500)             /* messages sent to the store at once */
@@ -56,7 +58,8 @@ struct report {
     struct section left_out[DUMP_KINDS];
 };
 
-static const char *const kind_names[DUMP_KINDS] = {"assistants", "threads", "messages"};
+static const char *const kind_names[DUMP_KINDS] = {"files", "assistants", "threads",
+                                                   "messages"};
 
 static void section_add(struct section *section, const char *where, const char *text)
 {
@@ -65,9 +68,10 @@ static void section_add(struct section *section, const char *where, const char *
 }
 
 /* Adds each line of the notes, with the id of the object. */
-static void section_add_notes(struct section *section, const char *id, const struct buf *notes)
+static void section_add_notes(struct section *section, const char *id,
+                              const struct import_notes *notes)
 {
-    const char *text = notes->data;
+    const char *text = notes->text.data;
     const char *end;
 
     for (; text && (end = strchr(text, '\n')); text = end + 1) {
@@ -135,17 +139,20 @@ static void report_clear(struct report *report)
 /* ---- One import ---- */
 
 struct importing {
+    const struct config *config;
     struct store *store;
+    struct blobs *blobs; /* NULL until a file needs them */
     struct tenant tenant;
     struct dump *dump;
     struct report report;
+    json_t *known; /* {id of a file that is there: true} */
 };
 
 /* The store refuses this object. Any other error is an outage, and ends the import. */
 static bool is_refusal(enum err_code rc)
 {
     return rc == ERR_INVALID || rc == ERR_TOO_LARGE || rc == ERR_NOT_FOUND ||
-           rc == ERR_CONFLICT;
+           rc == ERR_CONFLICT || rc == ERR_FULL;
 }
 
 static void refuse(struct importing *importing, const struct dump_entry *entry, size_t count,
@@ -170,6 +177,80 @@ static void count_outcome(size_t counts[COUNTS], enum import_outcome outcome)
     counts[outcome == IMPORT_CREATED ? CREATED : THERE]++;
 }
 
+/* ---- Files ---- */
+
+/* A dump without files needs no place for their bytes. */
+static enum err_code want_blobs(struct importing *importing, struct err *err)
+{
+    return importing->blobs ? ERR_OK
+                            : file_places_open(importing->config, FILE_PLACES_OF_NEW,
+                                               importing->store, &importing->blobs, err);
+}
+
+static enum err_code store_file(struct importing *importing, const struct dump_entry *entry,
+                                struct file_row *row, struct import_notes *notes,
+                                struct err *err)
+{
+    const struct import_files files = {
+        .store = importing->store, .blobs = importing->blobs, .tenant = importing->tenant};
+    enum import_outcome outcome = IMPORT_THERE;
+    enum err_code rc = import_file(&files, dump_file_name(importing->dump, entry), row,
+                                   &notes->text, &outcome, err);
+
+    if (is_refusal(rc)) {
+        AUTO_FREE char *text = mem_printf("%s: %s", row->id, err->text);
+
+        refuse(importing, entry, 1, text);
+        return ERR_OK;
+    }
+    if (rc)
+        return rc;
+    json_set_bool(importing->known, row->id, true);
+    count_outcome(importing->report.counts[DUMP_FILE], outcome);
+    if (outcome == IMPORT_CREATED)
+        section_add_notes(&importing->report.left_out[DUMP_FILE], row->id, notes);
+    return ERR_OK;
+}
+
+static enum err_code import_one_file(struct importing *importing,
+                                     const struct dump_entry *entry, struct err *err)
+{
+    struct file_row row = {0};
+    struct err refusal = {0};
+    json_auto_t *object = NULL;
+    struct import_notes notes = {0};
+    enum err_code rc = dump_load(importing->dump, entry, &object, &refusal);
+
+    if (!rc)
+        rc = import_read_file(object, &row, &notes, &refusal);
+    if (rc) {
+        AUTO_FREE char *text = describe(object, &refusal);
+
+        refuse(importing, entry, 1, text);
+        rc = ERR_OK;
+    } else {
+        rc = want_blobs(importing, err);
+        if (!rc)
+            rc = store_file(importing, entry, &row, &notes, err);
+    }
+    file_row_clear(&row);
+    buf_clear(&notes.text);
+    return rc;
+}
+
+static enum err_code import_files(struct importing *importing, struct err *err)
+{
+    size_t count = 0;
+    const struct dump_entry *entries = dump_alone(importing->dump, DUMP_FILE, &count);
+    enum err_code rc = ERR_OK;
+
+    for (size_t i = 0; !rc && i < count; i++)
+        rc = import_one_file(importing, &entries[i], err);
+    return rc;
+}
+
+/* ---- Assistants ---- */
+
 static enum err_code import_assistant(struct importing *importing,
                                       const struct dump_entry *entry, struct err *err)
 {
@@ -177,7 +258,7 @@ static enum err_code import_assistant(struct importing *importing,
     enum import_outcome outcome = IMPORT_THERE;
     struct err refusal = {0};
     json_auto_t *object = NULL;
-    AUTO_BUF notes = {0};
+    struct import_notes notes = {.known = importing->known};
     enum err_code rc = dump_load(importing->dump, entry, &object, &refusal);
 
     if (!rc)
@@ -186,6 +267,7 @@ static enum err_code import_assistant(struct importing *importing,
         AUTO_FREE char *text = describe(object, &refusal);
 
         refuse(importing, entry, 1, text);
+        buf_clear(&notes.text);
         return ERR_OK;
     }
     rc = store_import_assistant(importing->store, &importing->tenant, &row, &outcome, err);
@@ -195,13 +277,14 @@ static enum err_code import_assistant(struct importing *importing,
             section_add_notes(&importing->report.left_out[DUMP_ASSISTANT], row.id, &notes);
     }
     assistant_row_clear(&row);
+    buf_clear(&notes.text);
     return rc;
 }
 
 static enum err_code import_assistants(struct importing *importing, struct err *err)
 {
     size_t count = 0;
-    const struct dump_entry *entries = dump_assistants(importing->dump, &count);
+    const struct dump_entry *entries = dump_alone(importing->dump, DUMP_ASSISTANT, &count);
     enum err_code rc = ERR_OK;
 
     for (size_t i = 0; !rc && i < count; i++)
@@ -217,14 +300,14 @@ struct group {
     struct thread_import *import;
 
     struct thread_row row; /* without an id: the thread is not in the dump, or was refused */
-    struct buf thread_notes;
+    struct import_notes thread_notes;
     enum import_outcome outcome; /* of the thread */
     size_t counts[COUNTS];       /* of its messages */
     struct section refused;
     struct section left_out;
 
     struct item_row rows[BATCH_COUNT];
-    struct buf notes[BATCH_COUNT];
+    struct import_notes notes[BATCH_COUNT];
     const struct dump_entry *entries[BATCH_COUNT];
     size_t count;
     size_t bytes;
@@ -259,7 +342,7 @@ static void forget_messages(struct group *group)
 {
     for (size_t i = 0; i < group->count; i++) {
         item_row_clear(&group->rows[i]);
-        buf_clear(&group->notes[i]);
+        buf_clear(&group->notes[i].text);
     }
     group->count = 0;
     group->bytes = 0;
@@ -283,18 +366,19 @@ static enum err_code add_message(struct group *group, const struct dump_entry *e
                                  struct err *err)
 {
     struct item_row *row = &group->rows[group->count];
-    struct buf *notes = &group->notes[group->count];
+    struct import_notes *notes = &group->notes[group->count];
     json_auto_t *object = NULL;
     struct err refusal = {0};
     enum err_code rc = dump_load(group->importing->dump, entry, &object, &refusal);
 
+    notes->known = group->importing->known;
     if (!rc)
         rc = import_read_message(object, row, notes, &refusal);
     if (rc) {
         AUTO_FREE char *text = describe(object, &refusal);
 
         item_row_clear(row);
-        buf_clear(notes);
+        buf_clear(&notes->text);
         refuse_message(group, entry, text);
         return ERR_OK;
     }
@@ -324,7 +408,7 @@ static void read_thread(struct group *group, const struct dump_entry *entry)
         AUTO_FREE char *text = describe(object, &refusal);
 
         thread_row_clear(&group->row);
-        buf_reset(&group->thread_notes);
+        buf_reset(&group->thread_notes.text);
         refuse(importing, entry, 1, text);
     }
 }
@@ -381,7 +465,7 @@ static void clear_group(struct group *group)
     forget_messages(group);
     thread_import_end(group->import);
     thread_row_clear(&group->row);
-    buf_clear(&group->thread_notes);
+    buf_clear(&group->thread_notes.text);
     buf_clear(&group->refused.text);
     buf_clear(&group->left_out.text);
     free(group);
@@ -394,6 +478,7 @@ static enum err_code import_thread(struct importing *importing,
     enum err_code rc;
 
     group->importing = importing;
+    group->thread_notes.known = importing->known;
     for (size_t i = 0; i < thread->count; i++)
         if (thread->entries[i].kind == DUMP_THREAD)
             read_thread(group, &thread->entries[i]);
@@ -432,8 +517,10 @@ static enum err_code import_into(struct importing *importing, const char *projec
 
     if (!rc) {
         importing->tenant = tenant_of_project(project);
-        rc = import_assistants(importing, err);
+        rc = import_files(importing, err);
     }
+    if (!rc)
+        rc = import_assistants(importing, err);
     if (!rc)
         rc = import_threads(importing, err);
     report_print(&importing->report);
@@ -451,6 +538,7 @@ static enum err_code with_store(const struct config *config, struct importing *i
     if (!rc) {
         importing->store = database.store;
         rc = import_into(importing, project_name, err);
+        blobs_free(importing->blobs);
         store_thread_end(database.store);
     }
     database_close(&database);
@@ -460,13 +548,14 @@ static enum err_code with_store(const struct config *config, struct importing *i
 static enum err_code import_path(const struct config *config, const char *path,
                                  const char *project_name, struct err *err)
 {
-    struct importing importing = {0};
+    struct importing importing = {.config = config, .known = json_object()};
     enum err_code rc = dump_open(path, complain, &importing.report, &importing.dump, err);
 
     if (!rc)
         rc = with_store(config, &importing, project_name, err);
     dump_free(importing.dump);
     report_clear(&importing.report);
+    json_decref(importing.known);
     return rc;
 }
 

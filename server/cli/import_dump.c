@@ -12,6 +12,7 @@
 #include "core/base/clock.h"
 #include "core/base/json.h"
 #include "core/base/mem.h"
+#include "server/cli/import_files.h"
 
 #define FOLDER_DEPTH 16 /* folders in folders */
 #define LOOK_AHEAD   3  /* lines that are read to recognise NDJSON */
@@ -22,7 +23,7 @@
  *
  * The first pass maps one file after another, parses each value once, and keeps an entry of fixed size
  * for each object: what it is, its thread, its time, and where it is. The entries are then sorted,
- * assistants first, then thread by thread. The second pass is the caller's: dump_load() parses an
+ * files and assistants first, then thread by thread. The second pass is the caller's: dump_load() parses an
  * object again when its turn has come. Parsing twice costs time, which an import has. Sorting the
  * objects themselves would cost disk or memory.
  *
@@ -57,9 +58,9 @@ struct dump {
     void *complain_arg;
     char **files;
     size_t file_count;
-    struct dump_entry *entries; /* assistants, then threads with their messages */
+    struct dump_entry *entries; /* files, assistants, then threads with their messages */
     size_t entry_count, entry_room;
-    size_t assistant_count;
+    size_t alone_count; /* files and assistants */
     struct mapping mapping;
     struct parsed parsed;
 };
@@ -109,6 +110,8 @@ static void add_member(struct dump *dump, const char *path, const char *name, in
 
     if (stat(member, &status))
         dump->complain(dump->complain_arg, member, 0, strerror(errno));
+    else if (S_ISDIR(status.st_mode) && strcmp(name, IMPORT_CONTENTS) == 0)
+        return; /* bytes of files, whatever they look like */
     else if (S_ISDIR(status.st_mode) && depth < FOLDER_DEPTH)
         add_folder(dump, member, depth + 1);
     else if (S_ISREG(status.st_mode) && is_json_name(name))
@@ -251,6 +254,7 @@ static const struct {
     const char *object;
     const char *thread_key; /* the member with the id of its thread */
 } kinds[DUMP_KINDS] = {
+    [DUMP_FILE]      = {"file",           NULL},
     [DUMP_ASSISTANT] = {"assistant",      NULL},
     [DUMP_THREAD]    = {"thread",         "id"},
     [DUMP_MESSAGE]   = {"thread.message", "thread_id"},
@@ -281,9 +285,9 @@ static void add_entry(struct dump *dump, const struct dump_entry *entry)
 static void complain_of_kind(const struct dump *dump, const struct dump_entry *where,
                              const json_t *object)
 {
-    AUTO_FREE char *text =
-        mem_printf("not imported: %.64s %.64s", json_get_string(object, "object", "a value"),
-                   json_get_string(object, "id", "that is no assistant, thread or message"));
+    AUTO_FREE char *text = mem_printf(
+        "not imported: %.64s %.64s", json_get_string(object, "object", "a value"),
+        json_get_string(object, "id", "that is no file, assistant, thread or message"));
 
     complain(dump, where, text);
 }
@@ -439,15 +443,20 @@ static int by_place(const struct dump_entry *a, const struct dump_entry *b)
     return a->element < b->element ? -1 : a->element > b->element;
 }
 
-/* Assistants first, then thread by thread: the thread, its messages. */
+static bool is_alone(const struct dump_entry *entry)
+{
+    return !kinds[entry->kind].thread_key;
+}
+
+/* Files, assistants, then thread by thread: the thread, its messages. */
 static int by_thread(const void *left, const void *right)
 {
     const struct dump_entry *a = left;
     const struct dump_entry *b = right;
     int threads = strcmp(a->thread_id, b->thread_id);
 
-    if ((a->kind == DUMP_ASSISTANT) != (b->kind == DUMP_ASSISTANT))
-        return a->kind == DUMP_ASSISTANT ? -1 : 1;
+    if (is_alone(a) != is_alone(b))
+        return is_alone(a) ? -1 : 1;
     if (threads)
         return threads;
     if (a->kind != b->kind)
@@ -505,10 +514,9 @@ static void sort_entries(struct dump *dump)
 {
     if (dump->entry_count)
         qsort(dump->entries, dump->entry_count, sizeof(*dump->entries), by_thread);
-    while (dump->assistant_count < dump->entry_count &&
-           dump->entries[dump->assistant_count].kind == DUMP_ASSISTANT)
-        dump->assistant_count++;
-    for (size_t start = dump->assistant_count; start < dump->entry_count;) {
+    while (dump->alone_count < dump->entry_count && is_alone(&dump->entries[dump->alone_count]))
+        dump->alone_count++;
+    for (size_t start = dump->alone_count; start < dump->entry_count;) {
         size_t end = thread_end(dump, start);
 
         while (start < end && dump->entries[start].kind == DUMP_THREAD)
@@ -555,15 +563,22 @@ void dump_free(struct dump *dump)
     free(dump);
 }
 
-const struct dump_entry *dump_assistants(const struct dump *dump, size_t *ret_count)
+const struct dump_entry *dump_alone(const struct dump *dump, enum dump_kind kind,
+                                    size_t *ret_count)
 {
-    *ret_count = dump->assistant_count;
-    return dump->entries;
+    size_t begin = 0, end;
+
+    while (begin < dump->alone_count && dump->entries[begin].kind != kind)
+        begin++;
+    for (end = begin; end < dump->alone_count && dump->entries[end].kind == kind; end++)
+        ;
+    *ret_count = end - begin;
+    return dump->entries + begin;
 }
 
 bool dump_next_thread(const struct dump *dump, size_t *cursor, struct dump_thread *ret_thread)
 {
-    size_t start = *cursor ? *cursor : dump->assistant_count;
+    size_t start = *cursor ? *cursor : dump->alone_count;
     size_t end;
 
     if (start >= dump->entry_count)

@@ -9,10 +9,10 @@
 #include "core/base/err.h"
 
 /*
- * import_dump.h -- a dump: an index of the assistants, threads and messages in some files.
+ * import_dump.h -- a dump: an index of the files, assistants, threads and messages in some files.
  *
  * A dump is a file, or a folder with everything below it. A file has either one JSON value, or one on each
- * line (NDJSON). A value is an object with its type ("object": "assistant", "thread", "thread.message"), a
+ * line (NDJSON). A value is an object with its type ("object": "file", "assistant", "thread", "thread.message"), a
  * list of objects as the API returns it, or a plain array of them.
  *
  * Opening a dump reads all files once and remembers where each object is. An object is parsed again when it
@@ -25,6 +25,7 @@
 #define DUMP_VALUE_LIMIT ((size_t)64 * 1024 * 1024)
 
 enum dump_kind {
+    DUMP_FILE,
     DUMP_ASSISTANT,
     DUMP_THREAD,
     DUMP_MESSAGE,
@@ -39,7 +40,7 @@ struct dump_entry {
     size_t offset, length; /* of the value that contains it, in bytes */
     size_t element;        /* its index, if the value is a list; else DUMP_ALONE */
     int64_t created_at;    /* seconds */
-    char *thread_id;       /* "" for assistants */
+    char *thread_id;       /* "" for files and assistants */
 };
 
 #define DUMP_ALONE SIZE_MAX
@@ -63,8 +64,9 @@ enum err_code dump_open(const char *path, dump_complain_fn *complain, void *arg,
                         struct dump **ret_dump, struct err *err) MUST_CHECK;
 void dump_free(struct dump *dump);
 
-/* The assistants, in the order of the files. Borrowed. */
-const struct dump_entry *dump_assistants(const struct dump *dump, size_t *ret_count);
+/* The objects of that kind that belong to no thread, in the order of the files. Borrowed. */
+const struct dump_entry *dump_alone(const struct dump *dump, enum dump_kind kind,
+                                    size_t *ret_count);
 
 /* The next thread; *cursor begins at 0. False at the end. Messages are ordered by created_at. Those of the same
  * second keep the order of the files, or the reverse if the files have the newest first. */

@@ -12,7 +12,9 @@
 #include "server/params/assistants/messages.h"
 #include "server/params/params.h"
 
-#define LATEST_TIME ((json_int_t)253402300799) /* the end of the year 9999 */
+#define FILENAME_LIMIT ((size_t)255)
+#define PURPOSE_LIMIT  ((size_t)64)
+#define LATEST_TIME    ((json_int_t)253402300799) /* the end of the year 9999 */
 
 /*
  * An imported object is what an API has shown, not what a client would send. So the decoders of requests
@@ -37,9 +39,9 @@
 
 /* ---- What every object has ---- */
 
-static void note(struct buf *notes, const char *format, ...) PRINTF_LIKE(2, 3);
+static void note(struct import_notes *notes, const char *format, ...) PRINTF_LIKE(2, 3);
 
-static void note(struct buf *notes, const char *format, ...)
+static void note(struct import_notes *notes, const char *format, ...)
 {
     char text[512];
     va_list args;
@@ -47,8 +49,8 @@ static void note(struct buf *notes, const char *format, ...)
     va_start(args, format);
     (void)vsnprintf(text, sizeof(text), format, args);
     va_end(args);
-    buf_add_text(notes, text);
-    buf_add_char(notes, '\n');
+    buf_add_text(&notes->text, text);
+    buf_add_char(&notes->text, '\n');
 }
 
 static bool is_among(const char *const *words, const char *word)
@@ -59,7 +61,7 @@ static bool is_among(const char *const *words, const char *word)
     return false;
 }
 
-static void note_unknown(json_t *object, const char *const *known, struct buf *notes)
+static void note_unknown(json_t *object, const char *const *known, struct import_notes *notes)
 {
     const char *key;
     json_t *value;
@@ -84,7 +86,7 @@ static enum err_code read_id(const json_t *object, const char *key, const char *
 
 /* An optional id. One that is malformed is left out, with a note. */
 static void read_reference(const json_t *object, const char *key, const char *prefix,
-                           char ret_id[ID_SIZE], struct buf *notes)
+                           char ret_id[ID_SIZE], struct import_notes *notes)
 {
     if (json_absent(json_object_get(object, key)))
         return;
@@ -123,14 +125,15 @@ static enum err_code read_metadata(const json_t *object, char **ret_text, struct
     return rc;
 }
 
-/* ---- Files: their ids are kept, their bytes are not imported ---- */
+/* ---- Files: their ids are kept, also of those that are missing ---- */
 
-static void note_file(struct buf *notes, const char *where, const char *id)
+static void note_file(struct import_notes *notes, const char *where, const char *id)
 {
-    note(notes, "%s names %s, which was not imported", where, id);
+    if (!json_object_get(notes->known, id))
+        note(notes, "%s names %s, which was not imported", where, id);
 }
 
-static void note_files(json_t *list, const char *where, struct buf *notes)
+static void note_files(json_t *list, const char *where, struct import_notes *notes)
 {
     size_t i;
     json_t *id;
@@ -140,7 +143,7 @@ static void note_files(json_t *list, const char *where, struct buf *notes)
 }
 
 /* NULL if they are missing or malformed. Borrowed. */
-static json_t *read_resources(const json_t *object, struct buf *notes)
+static json_t *read_resources(const json_t *object, struct import_notes *notes)
 {
     json_t *resources = json_object_get(object, "tool_resources");
     struct err err;
@@ -160,9 +163,44 @@ static json_t *read_resources(const json_t *object, struct buf *notes)
     return resources;
 }
 
+/* A file whose bytes are elsewhere (import_files.h). An old one may lack a member that is required today. */
+enum err_code import_read_file(json_t *object, struct file_row *ret_row,
+                               struct import_notes *notes, struct err *err)
+{
+    static const char *const known[] = {
+        "id",      "object",     "bytes",  "created_at",     "filename",
+        "purpose", "expires_at", "status", "status_details", NULL};
+    const char *filename = NULL, *purpose = NULL;
+    json_int_t bytes = 0;
+    enum err_code rc;
+
+    *ret_row = (struct file_row){0};
+    rc = read_id(object, "id", "file-", sizeof(ret_row->id), ret_row->id, err);
+    if (!rc)
+        rc = read_created_at(object, &ret_row->created_at, err);
+    if (!rc)
+        rc = read_time(object, "expires_at", &ret_row->expires_at, err);
+    if (!rc && ret_row->expires_at && ret_row->expires_at <= clock_wall_us())
+        rc = err_set(err, ERR_INVALID, "has expired");
+    if (!rc)
+        rc = param_string(object, "", "filename", PARAM_REQUIRED, FILENAME_LIMIT, &filename,
+                          err);
+    if (!rc)
+        rc = param_string(object, "", "purpose", PARAM_REQUIRED, PURPOSE_LIMIT, &purpose, err);
+    if (!rc)
+        rc = param_int(object, "", "bytes", 0, INT64_MAX, &bytes, err);
+    if (rc)
+        return rc;
+    ret_row->filename = mem_strdup(filename);
+    ret_row->purpose = mem_strdup(purpose);
+    ret_row->bytes = (uint64_t)bytes;
+    note_unknown(object, known, notes);
+    return ERR_OK;
+}
+
 /* ---- Assistants ---- */
 
-static void note_unknown_of_assistant(json_t *object, struct buf *notes)
+static void note_unknown_of_assistant(json_t *object, struct import_notes *notes)
 {
     static const char *const made[] = {"id", "object", "created_at", NULL};
     json_auto_t *rest = json_copy(object);
@@ -186,7 +224,7 @@ static void rename_schema(json_t *object)
 }
 
 enum err_code import_read_assistant(json_t *object, struct assistant_row *ret_row,
-                                    struct buf *notes, struct err *err)
+                                    struct import_notes *notes, struct err *err)
 {
     json_auto_t *members = assistant_members(object);
     const char *model = NULL;
@@ -213,8 +251,8 @@ enum err_code import_read_assistant(json_t *object, struct assistant_row *ret_ro
 
 /* ---- Threads ---- */
 
-enum err_code import_read_thread(json_t *object, struct thread_row *ret_row, struct buf *notes,
-                                 struct err *err)
+enum err_code import_read_thread(json_t *object, struct thread_row *ret_row,
+                                 struct import_notes *notes, struct err *err)
 {
     static const char *const known[] = {"id",       "object",         "created_at",
                                         "metadata", "tool_resources", NULL};
@@ -245,7 +283,8 @@ struct part {
 };
 
 /* A file_citation or file_path in the stored form, which is flat; NULL for other types. */
-static json_t *read_annotation(const json_t *annotation, const char *path, struct buf *notes)
+static json_t *read_annotation(const json_t *annotation, const char *path,
+                               struct import_notes *notes)
 {
     const char *type = json_get_string(annotation, "type", "");
     const char *file = json_get_string(json_object_get(annotation, type), "file_id", NULL);
@@ -261,7 +300,8 @@ static json_t *read_annotation(const json_t *annotation, const char *path, struc
                       json_get_int(annotation, "end_index", 0));
 }
 
-static json_t *read_annotations(json_t *annotations, const char *path, struct buf *notes)
+static json_t *read_annotations(json_t *annotations, const char *path,
+                                struct import_notes *notes)
 {
     json_t *list = json_array();
     size_t i;
@@ -277,8 +317,8 @@ static json_t *read_annotations(json_t *annotations, const char *path, struct bu
 }
 
 /* In requests the text is a string, in answers an object with annotations. Dumps have both. */
-static enum err_code read_text(const struct part *part, json_t **ret_part, struct buf *notes,
-                               struct err *err)
+static enum err_code read_text(const struct part *part, json_t **ret_part,
+                               struct import_notes *notes, struct err *err)
 {
     json_t *text = json_object_get(part->json, "text");
     struct param_path path = param_key(part->path, "text");
@@ -310,7 +350,7 @@ static json_t *image_part(const json_t *image, const char *key, const char *valu
 }
 
 static enum err_code read_image_url(const struct part *part, json_t **ret_part,
-                                    struct buf *notes, struct err *err)
+                                    struct import_notes *notes, struct err *err)
 {
     const json_t *image = json_object_get(part->json, "image_url");
     const char *url = json_get_string(image, "url", NULL);
@@ -323,7 +363,7 @@ static enum err_code read_image_url(const struct part *part, json_t **ret_part,
 }
 
 static enum err_code read_image_file(const struct part *part, json_t **ret_part,
-                                     struct buf *notes, struct err *err)
+                                     struct import_notes *notes, struct err *err)
 {
     const json_t *image = json_object_get(part->json, "image_file");
     const char *file = json_get_string(image, "file_id", NULL);
@@ -336,8 +376,8 @@ static enum err_code read_image_file(const struct part *part, json_t **ret_part,
     return ERR_OK;
 }
 
-static enum err_code read_refusal(const struct part *part, json_t **ret_part, struct buf *notes,
-                                  struct err *err)
+static enum err_code read_refusal(const struct part *part, json_t **ret_part,
+                                  struct import_notes *notes, struct err *err)
 {
     const char *refusal = NULL;
     enum err_code rc = param_string(part->json, part->path, "refusal", PARAM_OPTIONAL,
@@ -352,7 +392,7 @@ static enum err_code read_refusal(const struct part *part, json_t **ret_part, st
 /* clang-format off */
 static const struct {
     const char *type;
-    enum err_code (*read)(const struct part *part, json_t **ret_part, struct buf *notes,
+    enum err_code (*read)(const struct part *part, json_t **ret_part, struct import_notes *notes,
                           struct err *err);
 } part_types[] = {
     {"text",       read_text},
@@ -362,8 +402,8 @@ static const struct {
 };
 /* clang-format on */
 
-static enum err_code read_part(const struct part *part, json_t *content, struct buf *notes,
-                               struct err *err)
+static enum err_code read_part(const struct part *part, json_t *content,
+                               struct import_notes *notes, struct err *err)
 {
     const char *type = json_get_string(part->json, "type", "");
     json_t *read = NULL;
@@ -383,7 +423,7 @@ static enum err_code read_part(const struct part *part, json_t *content, struct 
 }
 
 static enum err_code read_content(json_t *object, const char *role, json_t *content,
-                                  struct buf *notes, struct err *err)
+                                  struct import_notes *notes, struct err *err)
 {
     json_t *parts = NULL;
     size_t i;
@@ -419,7 +459,7 @@ static json_t *attachment_tools(json_t *attachment)
     return kept;
 }
 
-static json_t *read_attachments(const json_t *object, struct buf *notes)
+static json_t *read_attachments(const json_t *object, struct import_notes *notes)
 {
     json_t *kept = json_array();
     size_t i;
@@ -443,7 +483,8 @@ static json_t *read_attachments(const json_t *object, struct buf *notes)
 /* ---- Messages ---- */
 
 /* A message that was in progress when the dump was made is incomplete: no run here continues it. */
-static void read_status(json_t *object, struct item_row *row, json_t *body, struct buf *notes)
+static void read_status(json_t *object, struct item_row *row, json_t *body,
+                        struct import_notes *notes)
 {
     static const char *const reasons[] = {"content_filter", "max_tokens", "run_cancelled",
                                           "run_expired",    "run_failed", NULL};
@@ -466,7 +507,7 @@ static void read_status(json_t *object, struct item_row *row, json_t *body, stru
         row->completed_at = row->created_at;
 }
 
-static enum err_code read_body(json_t *object, struct item_row *row, struct buf *notes,
+static enum err_code read_body(json_t *object, struct item_row *row, struct import_notes *notes,
                                struct err *err)
 {
     json_auto_t *content = json_array();
@@ -482,8 +523,8 @@ static enum err_code read_body(json_t *object, struct item_row *row, struct buf 
     return ERR_OK;
 }
 
-enum err_code import_read_message(json_t *object, struct item_row *ret_row, struct buf *notes,
-                                  struct err *err)
+enum err_code import_read_message(json_t *object, struct item_row *ret_row,
+                                  struct import_notes *notes, struct err *err)
 {
     static const char *const roles[] = {"user", "assistant", NULL};
     static const char *const known[] = {"id",

@@ -10,18 +10,27 @@
 /*
  * import_read.h -- makes rows of OpenAI's objects, in the form in which its SDKs return and print them.
  *
- * Ids and times are kept. A part that cannot be stored is left out, and the id of a file that is not imported is
+ * Ids and times are kept. A part that cannot be stored is left out, and the id of a file that is missing is
  * kept. Both add a line to `notes`. An object that would be of no use is ERR_INVALID, with the API's complaints.
  *
  * `object` may be changed. The caller clears the row, also after an error. The functions touch nothing but their
  * arguments: any thread.
  */
 
+/* What could not be carried over: lines of text. */
+struct import_notes {
+    struct buf text;
+    const json_t
+        *known; /* has a member for each id of a file that is there; NULL: none. Borrowed */
+};
+
+enum err_code import_read_file(json_t *object, struct file_row *ret_row,
+                               struct import_notes *notes, struct err *err) MUST_CHECK;
 enum err_code import_read_assistant(json_t *object, struct assistant_row *ret_row,
-                                    struct buf *notes, struct err *err) MUST_CHECK;
-enum err_code import_read_thread(json_t *object, struct thread_row *ret_row, struct buf *notes,
-                                 struct err *err) MUST_CHECK;
-enum err_code import_read_message(json_t *object, struct item_row *ret_row, struct buf *notes,
-                                  struct err *err) MUST_CHECK;
+                                    struct import_notes *notes, struct err *err) MUST_CHECK;
+enum err_code import_read_thread(json_t *object, struct thread_row *ret_row,
+                                 struct import_notes *notes, struct err *err) MUST_CHECK;
+enum err_code import_read_message(json_t *object, struct item_row *ret_row,
+                                  struct import_notes *notes, struct err *err) MUST_CHECK;
 
 #endif

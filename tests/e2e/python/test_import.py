@@ -64,8 +64,11 @@ def ids(request):
 
 def counts(report):
     """{"assistants": (created, there, refused), ...}"""
-    rows = re.findall(r"^(assistants|threads|messages) +(\d+) +(\d+) +(\d+)$", report, re.M)
-    return {name: tuple(map(int, numbers)) for name, *numbers in rows}
+    rows = re.findall(r"^(files|assistants|threads|messages) +(\d+) +(\d+) +(\d+)$", report, re.M)
+    found = {name: tuple(map(int, numbers)) for name, *numbers in rows}
+    if not any(found["files"]):
+        del found["files"]  # most dumps have none
+    return found
 
 
 def texts(client, thread_id):
@@ -81,12 +84,13 @@ def dump_script():
 
 def dump_of(server, thread_ids, path):
     done = subprocess.run([sys.executable, "-W", "ignore", "-c", dump_script()],
-                          input="".join(f"{one}\n" for one in thread_ids), text=True,
+                          input="".join(f"{one}\n" for one in thread_ids), text=True, cwd=path.parent,
                           capture_output=True, timeout=patience(120),
                           env={**clean_environment(), "OPENAI_API_KEY": KEY,
                                "OPENAI_BASE_URL": f"{server.url}/v1"})
     assert done.returncode == 0, done.stderr
     path.write_text(done.stdout)
+    return done.stderr
 
 
 def fill(client, upstream):
@@ -95,6 +99,8 @@ def fill(client, upstream):
         "name": "x", "strict": True,
         "schema": {"type": "object", "properties": {}, "required": [],
                    "additionalProperties": False}}}
+    client.files.create(file=("a.pdf", b"%PDF-" + bytes(range(256)) * 9000), purpose="assistants")
+    client.files.create(file=("empty.txt", b""), purpose="user_data")
     client.beta.assistants.create(
         model="demo", name="A", description="d", instructions="i", metadata={"k": "v"},
         temperature=0.5, top_p=0.25, response_format=schema,
@@ -127,7 +133,9 @@ def fill(client, upstream):
 def everything(server, thread_ids):
     """All that the dump is about, as the SDK gives it."""
     client = server.sdk()
-    found = [a for a in client.beta.assistants.list(limit=100)]
+    found = [*client.files.list(order="asc")]
+    found += [client.files.content(file.id).read() for file in found]
+    found += client.beta.assistants.list(limit=100)
     for thread_id in thread_ids:
         found.append(client.beta.threads.retrieve(thread_id))
         found += list(client.beta.threads.messages.list(thread_id, limit=100))
@@ -145,12 +153,12 @@ def test_what_the_manual_dumps_is_the_same_on_another_server(start_server, binar
     expected = everything(old, thread_ids)
     done = run_import(binary, new, dump)
     assert done.returncode == 0, done.stderr
-    assert counts(done.stdout) == {"assistants": (2, 0, 0), "threads": (3, 0, 0),
+    assert counts(done.stdout) == {"files": (2, 0, 0), "assistants": (2, 0, 0), "threads": (3, 0, 0),
                                    "messages": (734, 0, 0)}
     assert everything(new, thread_ids) == expected
 
     again = run_import(binary, new, dump)
-    assert counts(again.stdout) == {"assistants": (0, 2, 0), "threads": (0, 3, 0),
+    assert counts(again.stdout) == {"files": (0, 2, 0), "assistants": (0, 2, 0), "threads": (0, 3, 0),
                                     "messages": (0, 734, 0)}
     assert "Nothing was changed." in again.stdout and again.returncode == 0
     assert everything(new, thread_ids) == expected
@@ -159,7 +167,7 @@ def test_what_the_manual_dumps_is_the_same_on_another_server(start_server, binar
     upstream.forget()
     client = new.sdk()
     run = client.beta.threads.runs.create_and_poll(
-        thread_id=thread_ids[0], assistant_id=expected[0].id, poll_interval_ms=20)
+        thread_id=thread_ids[0], assistant_id=next(one.id for one in expected if getattr(one, "object", "") == "assistant"), poll_interval_ms=20)
     assert run.status == "completed"
     assert texts(client, thread_ids[0])[-1] == "Hello again."
     sent = upstream.chats()[0]["messages"]
@@ -412,3 +420,67 @@ def test_a_thread_that_is_too_long_is_refused(load, ids, client):
     assert counts(report)["messages"] == (60000, 0, 0), report
     assert client.beta.threads.messages.list(thread["id"], limit=1).data[0].id == \
         messages[59999]["id"]
+
+
+# ---- Files ----
+
+FILE = {"id": "file-abc123DEF456", "object": "file", "bytes": 5, "created_at": 1699009709, "filename": "a.txt",
+        "purpose": "assistants", "status": "processed", "status_details": None, "expires_at": None}
+
+
+@pytest.fixture
+def load_files(binary, start_server, tmp_path):
+    """load_files(objects, {name: bytes}) -> (the report, a client)."""
+    server = start_server(file_storage="database")
+    (tmp_path / "file_contents").mkdir()
+
+    def load(objects, contents=None):
+        for name, data in (contents or {}).items():
+            (tmp_path / "file_contents" / name).write_bytes(data)
+        dump = tmp_path / "dump.ndjson"
+        dump.write_text("".join(json.dumps(one) + "\n" for one in objects))
+        done = run_import(binary, server, dump)
+        assert done.returncode == 0, done.stderr
+        return done.stdout, server.sdk()
+    return load
+
+
+def test_a_file_keeps_its_id_and_is_named_by_what_comes_with_it(load_files):
+    """Nothing is said of the file that came along, and of the one that did not."""
+    assistant = {**ASSISTANT, "tool_resources": {"code_interpreter": {"file_ids": [FILE["id"], "file-gone"]}}}
+    report, client = load_files([assistant, FILE], {FILE["id"]: b"hello"})
+    assert counts(report)["files"] == (1, 0, 0)
+    made = client.files.retrieve(FILE["id"])
+    assert made.to_dict() == {**FILE, "status": "processed"} | made.to_dict() and made.created_at == FILE["created_at"]
+    assert client.files.content(FILE["id"]).read() == b"hello"
+    assert "file-gone, which was not imported" in report and f"names {FILE['id']}" not in report
+    again, _client = load_files([FILE])
+    assert counts(again)["files"] == (0, 1, 0)
+
+
+@pytest.mark.parametrize("change, contents, says", [
+    ({}, {}, "its bytes are not in file_contents/file-abc123DEF456"),
+    ({"bytes": 6}, {FILE["id"]: b"hello"}, "has 5 bytes, and not 6"),
+    ({"expires_at": 1699009710}, {FILE["id"]: b"hello"}, "has expired"),
+    ({"id": "file-../../secret"}, {}, "Expected an ID that begins with 'file'"),
+    ({"filename": None}, {FILE["id"]: b"hello"}, "filename"),
+])
+def test_a_file_that_cannot_be_imported_is_refused_by_itself(load_files, change, contents, says):
+    report, client = load_files([{**FILE, **change}, ASSISTANT], contents)
+    assert counts(report)["files"] == (0, 0, 1) and counts(report)["assistants"] == (1, 0, 0)
+    assert says in report and client.files.list().data == []
+
+
+def test_only_the_text_of_a_file_is_another_file(load_files):
+    report, client = load_files([{**FILE, "filename": "a.pdf", "bytes": 12345}], {f"{FILE['id']}.txt": b"text"})
+    made = client.files.retrieve(FILE["id"])
+    assert (made.filename, made.bytes) == ("a.pdf.txt", 4) and client.files.content(made.id).read() == b"text"
+    assert f"{FILE['id']}: only its text was in file_contents, so it is called a.pdf.txt" in report
+
+
+def test_a_link_among_the_contents_is_not_followed(load_files, tmp_path):
+    (tmp_path / "secret").write_bytes(b"12345")
+    (tmp_path / "file_contents" / FILE["id"]).symlink_to(tmp_path / "secret")
+    report, _client = load_files([FILE])
+    assert counts(report)["files"] == (0, 0, 1)
+

@@ -16,8 +16,13 @@ static json_t *parse(const char *text)
 }
 
 /* A message: the given members, then those that every message must have. */
+static void clear_notes(struct import_notes *notes)
+{
+    buf_clear(&notes->text);
+}
+
 static enum err_code read_message(const char *members, struct item_row *ret_row,
-                                  struct buf *notes, struct err *err)
+                                  struct import_notes *notes, struct err *err)
 {
     AUTO_FREE char *text = mem_printf(
         "{\"id\":\"msg_1\",\"thread_id\":\"thread_1\",\"created_at\":5,%s}", members);
@@ -27,7 +32,7 @@ static enum err_code read_message(const char *members, struct item_row *ret_row,
 }
 
 /* Imports a message and returns the object that the API shows. */
-static json_t *shown(const char *members, struct buf *notes)
+static json_t *shown(const char *members, struct import_notes *notes)
 {
     struct item_row row;
     struct err err = {0};
@@ -66,12 +71,13 @@ TEST(every_known_part_is_imported)
     for (size_t i = 0; i < COUNT_OF(roles); i++) {
         AUTO_FREE char *members =
             mem_printf("\"role\":\"%s\",\"content\":%s", roles[i], content);
-        AUTO_BUF notes = {0};
+        CLEANUP(clear_notes) struct import_notes notes = {0};
         json_auto_t *object = shown(members, &notes);
 
         assert_same(json_object_get(object, "content"), content);
-        assert_string_equal(notes.data, "content[0] names file-1, which was not imported\n"
-                                        "content[2] names file-2, which was not imported\n");
+        assert_string_equal(notes.text.data,
+                            "content[0] names file-1, which was not imported\n"
+                            "content[2] names file-2, which was not imported\n");
     }
 }
 
@@ -88,22 +94,22 @@ TEST(unknown_parts_are_reported)
 
     for (size_t i = 0; i < COUNT_OF(parts); i++) {
         AUTO_FREE char *members = mem_printf("\"role\":\"user\",\"content\":[%s]", parts[i]);
-        AUTO_BUF notes = {0};
+        CLEANUP(clear_notes) struct import_notes notes = {0};
         json_auto_t *object = shown(members, &notes);
 
         assert_same(json_object_get(object, "content"), "[]");
-        assert_non_null(strstr(notes.data, "content[0] was left out"));
+        assert_non_null(strstr(notes.text.data, "content[0] was left out"));
     }
 }
 
 TEST(a_message_without_a_status_is_completed)
 {
-    AUTO_BUF notes = {0};
+    CLEANUP(clear_notes) struct import_notes notes = {0};
     json_auto_t *object = shown("\"role\":\"user\",\"content\":[]", &notes);
 
     assert_string_equal(json_get_string(object, "status", ""), "completed");
     assert_int_equal(json_get_int(object, "completed_at", 0), 5);
-    assert_null(notes.data);
+    assert_null(notes.text.data);
 }
 
 TEST(objects_that_could_not_be_found_again_are_refused)
@@ -127,7 +133,7 @@ TEST(objects_that_could_not_be_found_again_are_refused)
     for (size_t i = 0; i < COUNT_OF(wrong); i++) {
         struct item_row row = {0};
         struct err err = {0};
-        AUTO_BUF notes = {0};
+        CLEANUP(clear_notes) struct import_notes notes = {0};
 
         if (read_message(wrong[i][0], &row, &notes, &err) != ERR_INVALID ||
             strcmp(err.place, wrong[i][1]) != 0)
@@ -141,13 +147,13 @@ TEST(ids_and_times_of_an_assistant_are_kept)
     json_auto_t *object = parse("{\"id\":\"asst_1\",\"object\":\"assistant\",\"created_at\":7,"
                                 "\"model\":\"m\",\"voice\":\"low\",\"tools\":[]}");
     struct assistant_row row;
-    AUTO_BUF notes = {0};
+    CLEANUP(clear_notes) struct import_notes notes = {0};
 
     assert_int_equal(import_read_assistant(object, &row, &notes, NULL), ERR_OK);
     assert_string_equal(row.id, "asst_1");
     assert_int_equal(row.created_at, 7 * US_PER_SECOND);
     assert_string_equal(row.body, "{\"model\":\"m\",\"tools\":[]}");
-    assert_string_equal(notes.data, "'voice' was left out: there is no such field\n");
+    assert_string_equal(notes.text.data, "'voice' was left out: there is no such field\n");
     assistant_row_clear(&row);
 }
 
@@ -156,11 +162,11 @@ TEST(a_thread_is_imported_without_resources_that_cannot_be_kept)
     json_auto_t *object = parse("{\"id\":\"thread_1\",\"created_at\":7,\"tool_resources\":"
                                 "{\"code_interpreter\":{\"file_ids\":[\"nonsense\"]}}}");
     struct thread_row row;
-    AUTO_BUF notes = {0};
+    CLEANUP(clear_notes) struct import_notes notes = {0};
 
     assert_int_equal(import_read_thread(object, &row, &notes, NULL), ERR_OK);
     assert_string_equal(row.tool_resources, "{}");
-    assert_non_null(strstr(notes.data, "'tool_resources' was left out"));
+    assert_non_null(strstr(notes.text.data, "'tool_resources' was left out"));
     thread_row_clear(&row);
 }
 
