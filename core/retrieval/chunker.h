@@ -59,7 +59,7 @@ struct chunks {
 void chunks_clear(struct chunks *chunks);
 
 /* Cuts a text. A text of white space alone has no chunks. `counter` may be NULL (words.h). Costs about a second for
- * 100 MiB without a counter. ERR_TOO_LARGE: more than CHUNKS_MAX chunks; *ret_chunks is untouched. */
+ * 60 MiB without a counter. ERR_TOO_LARGE: more than CHUNKS_MAX chunks; *ret_chunks is untouched. */
 enum err_code chunks_make(const struct chunking *chunking, const struct token_counter *counter,
                           const char *text, size_t length, struct chunks *ret_chunks,
                           struct err *err) MUST_CHECK;

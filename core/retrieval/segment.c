@@ -27,6 +27,7 @@
 #define MAGIC_LENGTH ((size_t)8)
 #define BLOCK_TERMS  16u
 #define BLOCK_ENTRY  ((size_t)8) /* first word, offset */
+#define NEAR         4u          /* blocks around the expected one */
 
 /* Where the head has what. */
 enum {
@@ -427,14 +428,19 @@ static bool take_term(const struct segment *segment, const uint8_t **at, const u
     return true;
 }
 
-bool segment_find(const struct segment *segment, uint32_t word,
-                  struct segment_postings *ret_postings)
+/* The first block that begins behind the word. Words are hashes, so it lies near the word's share of the table: halving
+ * begins with a narrow range there, and widens it when it is wrong. */
+static uint32_t first_behind(const uint8_t *table, uint32_t blocks, uint32_t word)
 {
-    const uint8_t *table = table_of(segment), *at, *end;
-    uint32_t low = 0, high = segment->blocks, here;
+    uint32_t guess = (uint32_t)((uint64_t)word * blocks >> 32);
+    uint32_t low = guess > NEAR ? guess - NEAR : 0;
+    uint32_t high = blocks - guess > NEAR ? guess + NEAR : blocks;
 
-    assert(segment->kind == SEGMENT_TERMS);
-    while (low < high) { /* the first block that begins behind the word */
+    if (low && get32(table + (low - 1) * BLOCK_ENTRY) > word)
+        low = 0;
+    if (high < blocks && get32(table + high * BLOCK_ENTRY) <= word)
+        high = blocks;
+    while (low < high) {
         uint32_t middle = low + (high - low) / 2;
 
         if (get32(table + middle * BLOCK_ENTRY) <= word)
@@ -442,6 +448,17 @@ bool segment_find(const struct segment *segment, uint32_t word,
         else
             high = middle;
     }
+    return low;
+}
+
+bool segment_find(const struct segment *segment, uint32_t word,
+                  struct segment_postings *ret_postings)
+{
+    const uint8_t *table = table_of(segment), *at, *end;
+    uint32_t low, here;
+
+    assert(segment->kind == SEGMENT_TERMS);
+    low = first_behind(table, segment->blocks, word);
     if (!low)
         return false;
     table += (low - 1) * BLOCK_ENTRY;
