@@ -1,12 +1,11 @@
 /*
  * segment.c -- writes and reads the bytes of an index.
  *
- * Words stand in their order, in blocks of BLOCK_TERMS. A table has the first word of each block, so a word is found by
- * halving the table and reading one block. Inside a block everything is a varint: seven bits a byte, the lowest
- * first.
+ * Words stand in their order, each as it is: most words that are looked for are in a few segments only, and must be missed
+ * fast. In a document of average size distances between them would have four bytes, too. The terms behind them stand in
+ * blocks of BLOCK_TERMS, each with its offset. In a block everything is a varint: seven bits a byte, the lowest first.
  *
- *   term      distance from the word before (not of the first) | n, chunks that have it
- *             | n > 1: bytes of its postings | postings
+ *   term      n, chunks that have the word | n > 1: bytes of its postings | postings
  *   posting   2 · distance from the chunk before, plus 1 if the chunk has the word more than once | then how often
  *
  * A posting of a builder is one number, so that sorting moves eight bytes: word, chunk, times from the top. It is sorted by
@@ -26,8 +25,7 @@
 #define MAGIC        "runnel\x1A\x01" /* the last byte is the version */
 #define MAGIC_LENGTH ((size_t)8)
 #define BLOCK_TERMS  16u
-#define BLOCK_ENTRY  ((size_t)8) /* first word, offset */
-#define NEAR         4u          /* blocks around the expected one */
+#define NEAR         8u /* words around the expected place */
 
 /* Where the head has what. */
 enum {
@@ -262,12 +260,18 @@ static void write_postings(struct buf *out, const uint64_t *postings, size_t cou
     }
 }
 
-/* All words: their postings into `out`, their blocks into `table`. Returns how many words. */
-static uint32_t write_terms(const struct segment_builder *builder, struct buf *table,
-                            struct buf *out)
+static void add32(struct buf *out, uint32_t number)
+{
+    put32(buf_reserve(out, sizeof(number)), number);
+    buf_added(out, sizeof(number));
+}
+
+/* All words into `words`, the offsets of their blocks into `table`, their postings into `out`. Returns how many. */
+static uint32_t write_terms(const struct segment_builder *builder, struct buf *words,
+                            struct buf *table, struct buf *out)
 {
     AUTO_BUF postings = {0};
-    uint32_t terms = 0, before = 0;
+    uint32_t terms = 0;
 
     for (size_t i = 0; i < builder->count; terms++) {
         uint32_t word = (uint32_t)(builder->postings[i] >> 32);
@@ -275,14 +279,9 @@ static uint32_t write_terms(const struct segment_builder *builder, struct buf *t
 
         while (i < builder->count && builder->postings[i] >> 32 == word)
             i++;
-        if (terms % BLOCK_TERMS == 0) {
-            put32(buf_reserve(table, BLOCK_ENTRY), word);
-            put32(table->data + table->length + 4, (uint32_t)out->length);
-            buf_added(table, BLOCK_ENTRY);
-        } else {
-            add_varint(out, word - before);
-        }
-        before = word;
+        add32(words, word);
+        if (terms % BLOCK_TERMS == 0)
+            add32(table, (uint32_t)out->length);
         add_varint(out, (uint32_t)(i - first));
         buf_reset(&postings);
         write_postings(&postings, builder->postings + first, i - first);
@@ -295,37 +294,44 @@ static uint32_t write_terms(const struct segment_builder *builder, struct buf *t
 
 void segment_builder_finish(struct segment_builder *builder, struct buf *out)
 {
+    AUTO_BUF words = {0};
     AUTO_BUF table = {0};
     AUTO_BUF postings = {0};
     struct segment head = {
         .kind = SEGMENT_TERMS, .chunks = builder->chunks, .words = builder->words};
 
     sort_by_word(builder, builder->postings, builder->count);
-    head.terms = write_terms(builder, &table, &postings);
+    head.terms = write_terms(builder, &words, &table, &postings);
     head.blocks = (head.terms + BLOCK_TERMS - 1) / BLOCK_TERMS;
     segment_begin(out);
     for (uint32_t i = 0; i < builder->chunks; i++) {
         buf_add_char(out, (char)(builder->chunk_words[i] & 0xFF));
         buf_add_char(out, (char)(builder->chunk_words[i] >> 8));
     }
-    if (table.length)
+    if (head.terms) {
+        buf_add(out, words.data, words.length);
         buf_add(out, table.data, table.length);
-    if (postings.length)
         buf_add(out, postings.data, postings.length);
+    }
     segment_seal(out, &head);
 }
 
 /* ---- Reading ---- */
 
-static const uint8_t *table_of(const struct segment *segment)
+static const uint8_t *words_of(const struct segment *segment)
 {
     return segment->body + 2 * (size_t)segment->chunks;
+}
+
+static const uint8_t *table_of(const struct segment *segment)
+{
+    return words_of(segment) + sizeof(uint32_t) * (size_t)segment->terms;
 }
 
 /* Behind the table. */
 static const uint8_t *terms_of(const struct segment *segment)
 {
-    return table_of(segment) + segment->blocks * BLOCK_ENTRY;
+    return table_of(segment) + sizeof(uint32_t) * (size_t)segment->blocks;
 }
 
 static size_t terms_length(const struct segment *segment)
@@ -333,19 +339,18 @@ static size_t terms_length(const struct segment *segment)
     return segment->body_length - (size_t)(terms_of(segment) - segment->body);
 }
 
-/* The table is in order, and points into the terms. */
-static bool is_table(const struct segment *segment)
+/* The words and the table are in order, and the table points into the terms. */
+static bool is_ordered(const struct segment *segment)
 {
-    const uint8_t *entry = table_of(segment);
-    size_t length = terms_length(segment);
+    const uint8_t *words = words_of(segment), *table = table_of(segment);
 
-    if (segment->blocks && get32(entry + 4) != 0)
-        return false;
-    for (uint32_t i = 0; i < segment->blocks; i++, entry += BLOCK_ENTRY) {
-        if (get32(entry + 4) >= length)
+    for (uint32_t i = 1; i < segment->terms; i++) {
+        if (get32(words + 4 * (size_t)i) <= get32(words + 4 * (size_t)(i - 1)))
             return false;
-        if (i && (get32(entry) <= get32(entry - BLOCK_ENTRY) ||
-                  get32(entry + 4) <= get32(entry + 4 - BLOCK_ENTRY)))
+    }
+    for (uint32_t i = 0; i < segment->blocks; i++) {
+        if (get32(table + 4 * (size_t)i) >= terms_length(segment) ||
+            (i && get32(table + 4 * (size_t)i) <= get32(table + 4 * (size_t)(i - 1))))
             return false;
     }
     return true;
@@ -357,9 +362,10 @@ static bool is_whole(const struct segment *segment)
     switch (segment->kind) {
     case SEGMENT_TERMS:
         return segment->blocks == (segment->terms + (uint64_t)BLOCK_TERMS - 1) / BLOCK_TERMS &&
-               2 * (uint64_t)segment->chunks + segment->blocks * (uint64_t)BLOCK_ENTRY <=
+               2 * (uint64_t)segment->chunks + 4 * (uint64_t)segment->terms +
+                       4 * (uint64_t)segment->blocks <=
                    segment->body_length &&
-               is_table(segment);
+               is_ordered(segment);
     case SEGMENT_BITS:
     case SEGMENT_INT8:
         return segment->dimensions >= 1 && segment->dimensions <= SEGMENT_DIMENSIONS_MAX &&
@@ -402,7 +408,7 @@ enum err_code segment_open(const void *bytes, size_t length, struct segment *ret
     return ERR_OK;
 }
 
-/* Reads a term behind its word: its postings, and where the next term begins. */
+/* Reads a term: its postings, and where the next term begins. */
 static bool take_term(const struct segment *segment, const uint8_t **at, const uint8_t *end,
                       struct segment_postings *ret_postings)
 {
@@ -428,22 +434,26 @@ static bool take_term(const struct segment *segment, const uint8_t **at, const u
     return true;
 }
 
-/* The first block that begins behind the word. Words are hashes, so it lies near the word's share of the table: halving
- * begins with a narrow range there, and widens it when it is wrong. */
-static uint32_t first_behind(const uint8_t *table, uint32_t blocks, uint32_t word)
+/* The first of the words that is not less. Words are hashes, so it lies near its share of the table: halving begins with
+ * a narrow range there, which grows while it is wrong. */
+static uint32_t first_from(const uint8_t *words, uint32_t count, uint32_t word)
 {
-    uint32_t guess = (uint32_t)((uint64_t)word * blocks >> 32);
-    uint32_t low = guess > NEAR ? guess - NEAR : 0;
-    uint32_t high = blocks - guess > NEAR ? guess + NEAR : blocks;
+    uint32_t guess = (uint32_t)((uint64_t)word * count >> 32), reach = NEAR;
+    uint32_t low = guess, high = guess;
 
-    if (low && get32(table + (low - 1) * BLOCK_ENTRY) > word)
-        low = 0;
-    if (high < blocks && get32(table + high * BLOCK_ENTRY) <= word)
-        high = blocks;
+    while (low && get32(words + 4 * (size_t)(low - 1)) >= word) {
+        low = low > reach ? low - reach : 0;
+        reach *= 2;
+    }
+    reach = NEAR;
+    while (high < count && get32(words + 4 * (size_t)high) < word) {
+        high = count - high > reach ? high + reach : count;
+        reach *= 2;
+    }
     while (low < high) {
         uint32_t middle = low + (high - low) / 2;
 
-        if (get32(table + middle * BLOCK_ENTRY) <= word)
+        if (get32(words + 4 * (size_t)middle) < word)
             low = middle + 1;
         else
             high = middle;
@@ -454,30 +464,20 @@ static uint32_t first_behind(const uint8_t *table, uint32_t blocks, uint32_t wor
 bool segment_find(const struct segment *segment, uint32_t word,
                   struct segment_postings *ret_postings)
 {
-    const uint8_t *table = table_of(segment), *at, *end;
-    uint32_t low, here;
+    const uint8_t *words = words_of(segment), *at, *end;
+    uint32_t term;
 
     assert(segment->kind == SEGMENT_TERMS);
-    low = first_behind(table, segment->blocks, word);
-    if (!low)
+    term = first_from(words, segment->terms, word);
+    if (term == segment->terms || get32(words + 4 * (size_t)term) != word)
         return false;
-    table += (low - 1) * BLOCK_ENTRY;
-    here = get32(table);
-    at = terms_of(segment) + get32(table + 4);
-    end = terms_of(segment) +
-          (low < segment->blocks ? get32(table + BLOCK_ENTRY + 4) : terms_length(segment));
-    while (here <= word && at < end) {
-        uint32_t distance;
-
+    at = terms_of(segment) + get32(table_of(segment) + 4 * (size_t)(term / BLOCK_TERMS));
+    end = terms_of(segment) + terms_length(segment);
+    for (uint32_t i = term % BLOCK_TERMS + 1; i > 0; i--) {
         if (!take_term(segment, &at, end, ret_postings))
             return false;
-        if (here == word)
-            return true;
-        if (!take_varint(&at, end, &distance) || distance > UINT32_MAX - here)
-            return false;
-        here += distance;
     }
-    return false;
+    return true;
 }
 
 bool segment_next(struct segment_postings *postings, uint32_t *ret_chunk, uint32_t *ret_times)

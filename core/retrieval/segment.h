@@ -16,8 +16,8 @@
  * whole. Numbers are little-endian, so that nodes of different processors share them.
  *
  *   head      magic, version, kind, checksum of what follows, length, chunks, ...
- *   TERMS     words of each chunk (u16) | blocks: first word, offset (u32 each) | for each word: how far it is from
- *             the one before, how many chunks have it, and which ones how often (varints)
+ *   TERMS     words of each chunk (u16) | different words in their order (u32) | offsets of blocks of terms (u32)
+ *             | for each word: how many chunks have it, and which ones how often (varints)
  *   BITS      signs of the turned vectors, a bit a dimension                     vectors.h
  *   INT8      the centred vectors as int8, each with its scale                   vectors.h
  *
