@@ -2,8 +2,7 @@
  * lexical.c -- BM25 over a set of segments.
  *
  * First each word is looked up in each segment: that gives how many chunks have it, so how much it counts. Then the
- * segments are scored one by one, in an array with a place for each of their chunks, and the best hits are kept in a heap
- * whose root is the worst of them.
+ * segments are scored one by one, in an array with a place for each of their chunks.
  */
 
 #include "core/retrieval/lexical.h"
@@ -13,6 +12,7 @@
 #include <stdlib.h>
 
 #include "core/base/mem.h"
+#include "core/retrieval/best.h"
 #include "core/retrieval/words.h"
 
 #define K1 1.2
@@ -92,66 +92,13 @@ static double look_up(const struct segment *const *segments, size_t count, struc
     return chunks && words ? (double)words / (double)chunks : 1;
 }
 
-/* ---- The best hits ---- */
-
-struct heap {
-    struct lexical_hit *hits;
-    size_t count, limit;
-};
-
-static bool is_better(const struct lexical_hit *a, const struct lexical_hit *b)
-{
-    if (a->score > b->score || a->score < b->score)
-        return a->score > b->score;
-    return a->document != b->document ? a->document < b->document : a->chunk < b->chunk;
-}
-
-/* Moves hits down from `at` until each is better than the one above it. */
-static void sink(struct heap *heap, size_t at)
-{
-    struct lexical_hit moved = heap->hits[at];
-
-    for (;;) {
-        size_t below = 2 * at + 1;
-
-        if (below >= heap->count)
-            break;
-        if (below + 1 < heap->count && is_better(&heap->hits[below], &heap->hits[below + 1]))
-            below++;
-        if (!is_better(&moved, &heap->hits[below]))
-            break;
-        heap->hits[at] = heap->hits[below];
-        at = below;
-    }
-    heap->hits[at] = moved;
-}
-
-static void heap_offer(struct heap *heap, const struct lexical_hit *hit)
-{
-    if (heap->count < heap->limit) {
-        heap->hits[heap->count++] = *hit;
-        if (heap->count == heap->limit) {
-            for (size_t i = heap->count / 2; i-- > 0;)
-                sink(heap, i);
-        }
-    } else if (heap->limit && is_better(hit, &heap->hits[0])) {
-        heap->hits[0] = *hit;
-        sink(heap, 0);
-    }
-}
-
-static int compare_hits(const void *left, const void *right)
-{
-    return is_better(left, right) ? -1 : 1;
-}
-
 /* ---- The search ---- */
 
 /* Scores the chunks of one segment by its `count` places. `scores` has a place for each chunk, and is all 0 again
  * afterwards. */
 static void score_segment(const struct segment *segment, const struct place *places,
                           size_t count, const struct query *query, double mean, double *scores,
-                          struct heap *heap)
+                          struct best *best)
 {
     uint32_t chunk, times;
 
@@ -169,15 +116,8 @@ static void score_segment(const struct segment *segment, const struct place *pla
         struct segment_postings postings = places[i].postings;
 
         while (segment_next(&postings, &chunk, &times)) {
-            struct lexical_hit hit = {
-                .document = places[i].document,
-                .chunk = chunk,
-                .score = (float)scores[chunk],
-                .share = (float)(scores[chunk] / query->total),
-            };
-
             if (scores[chunk] > 0)
-                heap_offer(heap, &hit);
+                best_offer(best, (float)scores[chunk], places[i].document, chunk);
             scores[chunk] = 0;
         }
     }
@@ -190,7 +130,8 @@ size_t lexical_search(const struct segment *const *segments, size_t count, const
     AUTO_FREE double *scores = mem_new_array(double, SEGMENT_CHUNKS_MAX);
     AUTO_FREE struct place *found = NULL;
     struct places places = {0};
-    struct heap heap = {.hits = ret_hits, .limit = limit};
+    AUTO_FREE struct best_hit *hits = mem_new_array(struct best_hit, limit + 1);
+    struct best best = {.hits = hits, .limit = limit};
     double mean;
 
     words_read(query, length, take_word, words);
@@ -202,8 +143,14 @@ size_t lexical_search(const struct segment *const *segments, size_t count, const
         while (i < places.count && found[i].document == found[first].document)
             i++;
         score_segment(segments[found[first].document], found + first, i - first, words, mean,
-                      scores, &heap);
+                      scores, &best);
     }
-    qsort(ret_hits, heap.count, sizeof(*ret_hits), compare_hits);
-    return heap.count;
+    best_sort(&best);
+    for (size_t i = 0; i < best.count; i++) {
+        ret_hits[i] = (struct lexical_hit){.document = hits[i].document,
+                                           .chunk = hits[i].chunk,
+                                           .score = hits[i].score,
+                                           .share = (float)(hits[i].score / words->total)};
+    }
+    return best.count;
 }
