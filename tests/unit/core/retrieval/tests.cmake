@@ -1,3 +1,3 @@
-foreach(file chunker fusion lexical segment words)
+foreach(file chunker fusion lexical segment vectors words)
     unit_test(core/retrieval/${file} core_retrieval)
 endforeach()
