@@ -163,13 +163,27 @@ static const char *find_wide(const char *text, size_t length)
     return NULL;
 }
 
-/* The first opening bracket; NULL without one. Most pieces have none, and end here. */
-static const char *find_opening(const char *text, size_t length)
-{
-    const char *narrow = memchr(text, '[', length);
-    const char *wide = find_wide(text, narrow ? (size_t)(narrow - text) : length);
+/* The next bracket of each kind in a piece; NULL: the piece has no more. */
+struct openings {
+    const char *narrow, *wide;
+};
 
-    return wide ? wide : narrow;
+/* The first opening bracket from `at` on; NULL without one. Most pieces have none, and end here. A bracket that
+ * lies ahead is not looked for again: a piece may be long, and full of brackets of one kind. */
+static const char *find_opening(struct openings *next, const char *at, const char *end)
+{
+    if (next->narrow && next->narrow < at)
+        next->narrow = memchr(at, '[', (size_t)(end - at));
+    if (next->wide && next->wide < at)
+        next->wide = find_wide(at, (size_t)(end - at));
+    if (!next->narrow || (next->wide && next->wide < next->narrow))
+        return next->wide;
+    return next->narrow;
+}
+
+static struct openings find_openings(const char *text, size_t length)
+{
+    return (struct openings){memchr(text, '[', length), find_wide(text, length)};
 }
 
 static void begin_mark(struct citation_parser *parser, bool wide)
@@ -223,6 +237,7 @@ static void end_mark(struct citation_parser *parser, const char *text, size_t le
 void citation_feed(struct citation_parser *parser, const char *text, size_t length,
                    const struct citation_events *events, void *arg)
 {
+    struct openings next_opening = find_openings(text, length);
     size_t from = 0; /* before it, all was passed on */
     size_t mark = 0; /* where the open mark begins in this piece */
     size_t at = 0;
@@ -232,7 +247,7 @@ void citation_feed(struct citation_parser *parser, const char *text, size_t leng
         enum verdict verdict;
 
         if (parser->state == TEXT) {
-            const char *opening = find_opening(text + at, length - at);
+            const char *opening = find_opening(&next_opening, text + at, text + length);
 
             if (!opening)
                 break;

@@ -214,6 +214,25 @@ TEST(a_bracket_that_begins_no_mark_delays_nothing)
     buf_clear(&found.text);
 }
 
+/* 6 MB of brackets of one kind: a search to the end for each would take minutes. */
+TEST(a_piece_full_of_brackets_takes_linear_time)
+{
+    static const char *const kinds[] = {"【", "[", "【1:1†x】", "[1:1†x]"};
+
+    for (size_t i = 0; i < COUNT_OF(kinds); i++) {
+        struct citation_parser parser = {0};
+        struct found found = {0};
+        AUTO_BUF text = {0};
+
+        while (text.length < (size_t)6 << 20)
+            buf_add_text(&text, kinds[i]);
+        citation_feed(&parser, text.data, text.length, &events, &found);
+        citation_end(&parser, &events, &found);
+        assert_true(found.text.length >= text.length / 3);
+        buf_clear(&found.text);
+    }
+}
+
 TEST(what_may_become_a_mark_is_held)
 {
     struct citation_parser parser = {0};
@@ -238,6 +257,7 @@ int main(void)
         cmocka_unit_test(every_cutting_finds_the_same),
         cmocka_unit_test(text_without_brackets_is_not_copied),
         cmocka_unit_test(a_bracket_that_begins_no_mark_delays_nothing),
+        cmocka_unit_test(a_piece_full_of_brackets_takes_linear_time),
         cmocka_unit_test(what_may_become_a_mark_is_held),
     };
 
