@@ -17,6 +17,7 @@
 #include "core/base/mem.h"
 #include "core/document/office/package.h"
 #include "core/sandbox/confine.h"
+#include "tests/support/readers_group.h"
 #include "tests/support/sanitized.h"
 #include "tests/support/test.h"
 #include "tests/support/zip_maker.h"
@@ -615,21 +616,6 @@ TEST(what_is_unpacked_has_a_limit)
     assert_int_equal(got, -1);
 }
 
-static int start(void **state)
-{
-    struct err err;
-
-    (void)state;
-    return compute_start(document_tasks, DOCUMENT_TASKS, &err) == ERR_OK ? 0 : -1;
-}
-
-static int stop(void **state)
-{
-    (void)state;
-    compute_stop();
-    return 0;
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -638,5 +624,5 @@ int main(void)
         cmocka_unit_test(what_is_unpacked_has_a_limit),
     };
 
-    return cmocka_run_group_tests(tests, start, stop);
+    return cmocka_run_group_tests(tests, readers_start, readers_stop);
 }

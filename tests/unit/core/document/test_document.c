@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "core/base/mem.h"
+#include "tests/support/readers_group.h"
 #include "tests/support/test.h"
 
 /* ---- Tools ---- */
@@ -97,21 +98,6 @@ static char *pdf_of(const char *const *texts, size_t count, const char *extra)
     buf_addf(&pdf, "trailer\n<</Size %zu/Root 1 0 R%s>>\nstartxref\n%zu\n%%%%EOF\n",
              objects + 1, extra, table);
     return buf_take(&pdf);
-}
-
-static int start(void **state)
-{
-    struct err err;
-
-    (void)state;
-    return compute_start(document_tasks, DOCUMENT_TASKS, &err) == ERR_OK ? 0 : -1;
-}
-
-static int stop(void **state)
-{
-    (void)state;
-    compute_stop();
-    return 0;
 }
 
 /* ---- Tests ---- */
@@ -255,5 +241,5 @@ int main(void)
         cmocka_unit_test(without_a_spawner_only_text_is_read),
     };
 
-    return cmocka_run_group_tests(tests, start, stop);
+    return cmocka_run_group_tests(tests, readers_start, readers_stop);
 }
