@@ -27,6 +27,7 @@ const struct compute_task document_tasks[DOCUMENT_TASKS] = {
     [DOCUMENT_TASK_OFFICE] = {"office", CONFINE_COMPUTE, task_office},
     [DOCUMENT_TASK_RTF] = {"rtf", CONFINE_PROGRAM, task_rtf},
     [DOCUMENT_TASK_DOC] = {"doc", CONFINE_PROGRAM, task_doc},
+    [DOCUMENT_TASK_PICTURES] = {"pictures", CONFINE_PROGRAM, task_pictures},
 };
 
 /* The types that children read. */

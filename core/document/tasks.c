@@ -142,3 +142,12 @@ int task_doc(void)
 
     return become("/usr/bin/antiword", arguments);
 }
+
+/* Fits the page into a square, and does not ask how large it calls itself. */
+int task_pictures(void)
+{
+    static const char *const arguments[] = {"pdftoppm", "-q", "-png", "-scale-to", "1169", "-f",
+                                            "1",        "-l", "20",   "-",         NULL};
+
+    return become("/usr/bin/pdftoppm", arguments);
+}

@@ -13,5 +13,6 @@ int task_xml(void);
 int task_office(void);
 int task_rtf(void);
 int task_doc(void);
+int task_pictures(void); /* of a PDF's pages: PNG files, and no text */
 
 #endif
