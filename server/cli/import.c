@@ -1,12 +1,12 @@
 /*
- * cli/import.c -- `runnel import FILE_OR_FOLDER [--project NAME]`: files, assistants and threads of OpenAI's
- * API, or of another server that speaks it, into the store.
+ * cli/import.c -- `runnel import FILE_OR_FOLDER [--project NAME]`: files, vector stores, assistants and threads of
+ * OpenAI's API, or of another server that speaks it, into the store.
  *
  *   files ─▶ import_dump: where each object is ─▶ import_read: a row and notes ─▶ store
  *                                      └──────── complaints, notes ──▶ report ◀───┘
  *
- * The unit is what makes sense alone: a file, an assistant, or a thread with all of its messages. Each is one
- * transaction. Half a thread could be read, and continued by a run, with a hole in it.
+ * The unit is what makes sense alone: a file, a vector store, an assistant, or a thread with all of its messages.
+ * Each is one transaction. Half a thread could be read, and continued by a run, with a hole in it.
  *
  * Ids are kept, and that makes an import repeatable. What exists already is left alone, never
  * overwritten: it may have been continued here. So an import that was interrupted is run again, and a
@@ -30,6 +30,7 @@
 #include "core/base/mem.h"
 #include "core/store/tables/keys.h"
 #include "core/store/tables/threads/imports.h"
+#include "core/store/tables/vector_stores/vector_stores.h"
 #include "server/cli/commands.h"
 #include "server/cli/import_dump.h"
 #include "server/cli/import_files.h"
@@ -58,8 +59,8 @@ struct report {
     struct section left_out[DUMP_KINDS];
 };
 
-static const char *const kind_names[DUMP_KINDS] = {"files", "assistants", "threads",
-                                                   "messages"};
+static const char *const kind_names[DUMP_KINDS] = {
+    "files", "vector stores", "files in them", "assistants", "threads", "messages"};
 
 static void section_add(struct section *section, const char *where, const char *text)
 {
@@ -111,11 +112,11 @@ static void report_print(const struct report *report)
 {
     size_t created = 0;
 
-    printf("%-12s %12s %14s %10s\n", "", "created", "already there", "refused");
+    printf("%-13s %11s %14s %10s\n", "", "created", "already there", "refused");
     for (int kind = 0; kind < DUMP_KINDS; kind++) {
         const size_t *counts = report->counts[kind];
 
-        printf("%-12s %12zu %14zu %10zu\n", kind_names[kind], counts[CREATED], counts[THERE],
+        printf("%-13s %11zu %14zu %10zu\n", kind_names[kind], counts[CREATED], counts[THERE],
                counts[REFUSED]);
         created += counts[CREATED];
     }
@@ -238,14 +239,123 @@ static enum err_code import_one_file(struct importing *importing,
     return rc;
 }
 
-static enum err_code import_files(struct importing *importing, struct err *err)
+/* Ends the import of one object: what the store refused is reported, and an outage ends everything. */
+static enum err_code refuse_or_fail(struct importing *importing, const struct dump_entry *entry,
+                                    const json_t *object, enum err_code rc,
+                                    const struct err *why, struct err *err)
 {
-    size_t count = 0;
-    const struct dump_entry *entries = dump_alone(importing->dump, DUMP_FILE, &count);
-    enum err_code rc = ERR_OK;
+    AUTO_FREE char *text = NULL;
 
-    for (size_t i = 0; !rc && i < count; i++)
-        rc = import_one_file(importing, &entries[i], err);
+    if (!rc)
+        return ERR_OK;
+    if (!is_refusal(rc)) {
+        *err = *why;
+        return rc;
+    }
+    text = describe(object, why);
+    refuse(importing, entry, 1, text);
+    return ERR_OK;
+}
+
+/* ---- Vector stores ---- */
+
+/* Its days count from now on: by the time of its making it would have expired long ago. */
+static enum err_code make_store(struct importing *importing, struct vector_store_row *row,
+                                struct err *err)
+{
+    static const struct idempotency no_key = {.key = ""};
+    const struct vector_store_change change = {.expires_days = row->expires_days};
+    const char *id = row->id;
+    struct vector_store_row made = {0};
+    enum err_code rc;
+
+    row->expires_days = 0;
+    rc = store_vector_store_create(importing->store, &importing->tenant, &no_key, NULL, 0, row,
+                                   err);
+    if (!rc)
+        rc = store_vector_stores_touch(importing->store, &importing->tenant, &id, 1, err);
+    if (!rc && change.expires_days)
+        rc = store_vector_store_modify(importing->store, &importing->tenant, id, &change, &made,
+                                       err);
+    vector_store_row_clear(&made);
+    return rc;
+}
+
+static enum err_code store_store(struct importing *importing, struct vector_store_row *row,
+                                 enum import_outcome *ret_outcome, struct err *err)
+{
+    struct vector_store_row there = {0};
+    enum err_code rc =
+        store_vector_store_get(importing->store, &importing->tenant, row->id, &there, err);
+
+    vector_store_row_clear(&there);
+    *ret_outcome = rc ? IMPORT_CREATED : IMPORT_THERE;
+    return rc == ERR_NOT_FOUND ? make_store(importing, row, err) : rc;
+}
+
+static enum err_code import_store(struct importing *importing, const struct dump_entry *entry,
+                                  struct err *err)
+{
+    struct vector_store_row row = {0};
+    enum import_outcome outcome = IMPORT_THERE;
+    struct err refusal = {0};
+    json_auto_t *object = NULL;
+    struct import_notes notes = {0};
+    enum err_code rc = dump_load(importing->dump, entry, &object, &refusal);
+
+    if (!rc)
+        rc = import_read_store(object, &row, &notes, &refusal);
+    if (!rc)
+        rc = store_store(importing, &row, &outcome, &refusal);
+    if (!rc) {
+        json_set_bool(importing->known, row.id, true);
+        count_outcome(importing->report.counts[DUMP_STORE], outcome);
+        if (outcome == IMPORT_CREATED)
+            section_add_notes(&importing->report.left_out[DUMP_STORE], row.id, &notes);
+    }
+    rc = refuse_or_fail(importing, entry, object, rc, &refusal, err);
+    vector_store_row_clear(&row);
+    buf_clear(&notes.text);
+    return rc;
+}
+
+static enum err_code attach(struct importing *importing, const char *store_id,
+                            const struct file_list *list, enum import_outcome *ret_outcome,
+                            struct err *err)
+{
+    struct store_file_row there = {0};
+    enum err_code rc = store_store_file_get(importing->store, &importing->tenant, store_id,
+                                            list->files[0].file_id, &there, err);
+
+    store_file_row_clear(&there);
+    *ret_outcome = rc ? IMPORT_CREATED : IMPORT_THERE;
+    if (rc != ERR_NOT_FOUND)
+        return rc;
+    return store_files_attach(importing->store, &importing->tenant, store_id, list->files,
+                              list->count, err);
+}
+
+static enum err_code import_store_file(struct importing *importing,
+                                       const struct dump_entry *entry, struct err *err)
+{
+    char store_id[ID_LIMIT + 1];
+    struct file_list list = {0};
+    enum import_outcome outcome = IMPORT_THERE;
+    struct err refusal = {0};
+    json_auto_t *object = NULL;
+    json_auto_t *body = NULL;
+    struct import_notes notes = {0};
+    enum err_code rc = dump_load(importing->dump, entry, &object, &refusal);
+
+    if (!rc)
+        rc = import_read_store_file(object, store_id, &body, &list, &notes, &refusal);
+    if (!rc)
+        rc = attach(importing, store_id, &list, &outcome, &refusal);
+    if (!rc)
+        count_outcome(importing->report.counts[DUMP_STORE_FILE], outcome);
+    rc = refuse_or_fail(importing, entry, object, rc, &refusal, err);
+    file_list_clear(&list);
+    buf_clear(&notes.text);
     return rc;
 }
 
@@ -281,14 +391,27 @@ static enum err_code import_assistant(struct importing *importing,
     return rc;
 }
 
-static enum err_code import_assistants(struct importing *importing, struct err *err)
+/* What belongs to no thread, in the order in which one names the other. */
+static enum err_code import_alone(struct importing *importing, struct err *err)
 {
-    size_t count = 0;
-    const struct dump_entry *entries = dump_alone(importing->dump, DUMP_ASSISTANT, &count);
+    static const struct {
+        enum dump_kind kind;
+        enum err_code (*import)(struct importing *importing, const struct dump_entry *entry,
+                                struct err *err);
+    } steps[] = {{DUMP_FILE, import_one_file},
+                 {DUMP_STORE, import_store},
+                 {DUMP_STORE_FILE, import_store_file},
+                 {DUMP_ASSISTANT, import_assistant}};
     enum err_code rc = ERR_OK;
 
-    for (size_t i = 0; !rc && i < count; i++)
-        rc = import_assistant(importing, &entries[i], err);
+    for (size_t step = 0; step < COUNT_OF(steps); step++) {
+        size_t count = 0;
+        const struct dump_entry *entries =
+            dump_alone(importing->dump, steps[step].kind, &count);
+
+        for (size_t i = 0; !rc && i < count; i++)
+            rc = steps[step].import(importing, &entries[i], err);
+    }
     return rc;
 }
 
@@ -517,10 +640,8 @@ static enum err_code import_into(struct importing *importing, const char *projec
 
     if (!rc) {
         importing->tenant = tenant_of_project(project);
-        rc = import_files(importing, err);
+        rc = import_alone(importing, err);
     }
-    if (!rc)
-        rc = import_assistants(importing, err);
     if (!rc)
         rc = import_threads(importing, err);
     report_print(&importing->report);

@@ -60,7 +60,7 @@ struct dump {
     size_t file_count;
     struct dump_entry *entries; /* files, assistants, then threads with their messages */
     size_t entry_count, entry_room;
-    size_t alone_count; /* files and assistants */
+    size_t alone_count; /* those of no thread */
     struct mapping mapping;
     struct parsed parsed;
 };
@@ -255,6 +255,8 @@ static const struct {
     const char *thread_key; /* the member with the id of its thread */
 } kinds[DUMP_KINDS] = {
     [DUMP_FILE]      = {"file",           NULL},
+    [DUMP_STORE]     = {"vector_store",   NULL},
+    [DUMP_STORE_FILE] = {"vector_store.file", NULL},
     [DUMP_ASSISTANT] = {"assistant",      NULL},
     [DUMP_THREAD]    = {"thread",         "id"},
     [DUMP_MESSAGE]   = {"thread.message", "thread_id"},
@@ -285,9 +287,9 @@ static void add_entry(struct dump *dump, const struct dump_entry *entry)
 static void complain_of_kind(const struct dump *dump, const struct dump_entry *where,
                              const json_t *object)
 {
-    AUTO_FREE char *text = mem_printf(
-        "not imported: %.64s %.64s", json_get_string(object, "object", "a value"),
-        json_get_string(object, "id", "that is no file, assistant, thread or message"));
+    AUTO_FREE char *text =
+        mem_printf("not imported: %.64s %.64s", json_get_string(object, "object", "a value"),
+                   json_get_string(object, "id", "that is none of what is imported"));
 
     complain(dump, where, text);
 }

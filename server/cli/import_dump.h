@@ -9,10 +9,11 @@
 #include "core/base/err.h"
 
 /*
- * import_dump.h -- a dump: an index of the files, assistants, threads and messages in some files.
+ * import_dump.h -- a dump: an index of the files, vector stores, assistants, threads and messages in some files.
  *
  * A dump is a file, or a folder with everything below it. A file has either one JSON value, or one on each
- * line (NDJSON). A value is an object with its type ("object": "file", "assistant", "thread", "thread.message"), a
+ * line (NDJSON). A value is an object with its type ("object": "file", "vector_store", "vector_store.file", "assistant", "thread",
+ * "thread.message"), a
  * list of objects as the API returns it, or a plain array of them.
  *
  * Opening a dump reads all files once and remembers where each object is. An object is parsed again when it
@@ -26,6 +27,8 @@
 
 enum dump_kind {
     DUMP_FILE,
+    DUMP_STORE,
+    DUMP_STORE_FILE,
     DUMP_ASSISTANT,
     DUMP_THREAD,
     DUMP_MESSAGE,
@@ -40,7 +43,7 @@ struct dump_entry {
     size_t offset, length; /* of the value that contains it, in bytes */
     size_t element;        /* its index, if the value is a list; else DUMP_ALONE */
     int64_t created_at;    /* seconds */
-    char *thread_id;       /* "" for files and assistants */
+    char *thread_id;       /* "" of what belongs to no thread */
 };
 
 #define DUMP_ALONE SIZE_MAX

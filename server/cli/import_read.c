@@ -198,6 +198,70 @@ enum err_code import_read_file(json_t *object, struct file_row *ret_row,
     return ERR_OK;
 }
 
+/* ---- Vector stores ---- */
+
+enum err_code import_read_store(json_t *object, struct vector_store_row *ret_row,
+                                struct import_notes *notes, struct err *err)
+{
+    static const char *const known[] = {"id",          "object",        "created_at",
+                                        "name",        "description",   "metadata",
+                                        "usage_bytes", "file_counts",   "status",
+                                        "expires_at",  "expires_after", "last_active_at",
+                                        NULL};
+    const char *name = NULL, *description = NULL;
+    enum err_code rc;
+
+    *ret_row = (struct vector_store_row){0};
+    rc = read_id(object, "id", "vs_", sizeof(ret_row->id), ret_row->id, err);
+    if (!rc)
+        rc = read_created_at(object, &ret_row->created_at, err);
+    if (!rc && strcmp(json_get_string(object, "status", ""), "expired") == 0)
+        rc = err_set(err, ERR_INVALID, "has expired");
+    if (!rc)
+        rc = param_string(object, "", "name", PARAM_OPTIONAL, VECTOR_STORE_NAME_LIMIT, &name,
+                          err);
+    if (!rc)
+        rc = param_string(object, "", "description", PARAM_OPTIONAL,
+                          VECTOR_STORE_DESCRIPTION_LIMIT, &description, err);
+    if (!rc)
+        rc = expires_after_read(object, &ret_row->expires_days, err);
+    if (!rc)
+        rc = read_metadata(object, &ret_row->metadata, err);
+    if (rc)
+        return rc;
+    ret_row->name = mem_strdup(name ? name : "");
+    ret_row->description = mem_strdup(description);
+    note_unknown(object, known, notes);
+    return ERR_OK;
+}
+
+/* Its chunking is kept if it is one that a request may name. */
+enum err_code import_read_store_file(json_t *object, char ret_store_id[ID_LIMIT + 1],
+                                     json_t **ret_body, struct file_list *ret_file,
+                                     struct import_notes *notes, struct err *err)
+{
+    static const char *const known[] = {"id",         "object",      "created_at",
+                                        "status",     "usage_bytes", "vector_store_id",
+                                        "attributes", "last_error",  "chunking_strategy",
+                                        NULL};
+    json_t *chunking = json_object_get(object, "chunking_strategy");
+    bool chosen = strcmp(json_get_string(chunking, "type", ""), "static") == 0;
+    char file_id[ID_LIMIT + 1];
+    enum err_code rc =
+        read_id(object, "vector_store_id", "vs_", ID_LIMIT + 1, ret_store_id, err);
+
+    *ret_file = (struct file_list){0};
+    if (!rc)
+        rc = read_id(object, "id", "file-", sizeof(file_id), file_id, err);
+    if (rc)
+        return rc;
+    note_unknown(object, known, notes);
+    *ret_body = json_build("{s:s, s:O?, s:O?}", "file_id", file_id, "attributes",
+                           json_object_get(object, "attributes"), "chunking_strategy",
+                           chosen ? chunking : NULL);
+    return store_file_read_body(*ret_body, ret_file, err);
+}
+
 /* ---- Assistants ---- */
 
 static void note_unknown_of_assistant(json_t *object, struct import_notes *notes)

@@ -6,6 +6,8 @@
 #include "core/base/buf.h"
 #include "core/base/err.h"
 #include "core/domain/rows.h"
+#include "core/store/tables/vector_stores/vector_stores.h"
+#include "server/params/vector_store_params.h"
 
 /*
  * import_read.h -- makes rows of OpenAI's objects, in the form in which its SDKs return and print them.
@@ -26,6 +28,13 @@ struct import_notes {
 
 enum err_code import_read_file(json_t *object, struct file_row *ret_row,
                                struct import_notes *notes, struct err *err) MUST_CHECK;
+/* A vector store without its files. Expired ones are refused. */
+enum err_code import_read_store(json_t *object, struct vector_store_row *ret_row,
+                                struct import_notes *notes, struct err *err) MUST_CHECK;
+/* A file of a vector store. The list points into *ret_body; the caller clears both. */
+enum err_code import_read_store_file(json_t *object, char ret_store_id[ID_LIMIT + 1],
+                                     json_t **ret_body, struct file_list *ret_file,
+                                     struct import_notes *notes, struct err *err) MUST_CHECK;
 enum err_code import_read_assistant(json_t *object, struct assistant_row *ret_row,
                                     struct import_notes *notes, struct err *err) MUST_CHECK;
 enum err_code import_read_thread(json_t *object, struct thread_row *ret_row,

@@ -64,10 +64,11 @@ def ids(request):
 
 def counts(report):
     """{"assistants": (created, there, refused), ...}"""
-    rows = re.findall(r"^(files|assistants|threads|messages) +(\d+) +(\d+) +(\d+)$", report, re.M)
+    rows = re.findall(r"^(files|vector stores|files in them|assistants|threads|messages) +(\d+) +(\d+) +(\d+)$", report, re.M)
     found = {name: tuple(map(int, numbers)) for name, *numbers in rows}
-    if not any(found["files"]):
-        del found["files"]  # most dumps have none
+    for name in ("files", "vector stores", "files in them"):  # most dumps have none
+        if not any(found[name]):
+            del found[name]
     return found
 
 
@@ -484,3 +485,49 @@ def test_a_link_among_the_contents_is_not_followed(load_files, tmp_path):
     report, _client = load_files([FILE])
     assert counts(report)["files"] == (0, 0, 1)
 
+
+
+# ---- Vector stores ----
+
+STORE = {"id": "vs_abc123", "object": "vector_store", "created_at": 1699009710, "name": "Handbook", "usage_bytes": 5,
+         "file_counts": {"in_progress": 0, "completed": 1, "failed": 0, "cancelled": 0, "total": 1},
+         "status": "completed", "expires_after": {"anchor": "last_active_at", "days": 7}, "expires_at": 1999009710,
+         "last_active_at": 1699009711, "metadata": {"a": "b"}}
+IN_STORE = {"id": FILE["id"], "object": "vector_store.file", "created_at": 1699009710, "vector_store_id": STORE["id"],
+            "status": "completed", "usage_bytes": 5, "last_error": None, "attributes": {"year": 2024.0},
+            "chunking_strategy": {"type": "static", "static": {"max_chunk_size_tokens": 400,
+                                                               "chunk_overlap_tokens": 100}}}
+
+
+def test_a_vector_store_comes_with_its_files_and_is_searched(load_files):
+    """An assistant that has it needs nothing more."""
+    assistant = {**ASSISTANT, "tools": [{"type": "file_search"}],
+                 "tool_resources": {"file_search": {"vector_store_ids": [STORE["id"]]}}}
+    objects = [assistant, IN_STORE, STORE, {**FILE, "bytes": 24}]
+    report, client = load_files(objects, {FILE["id"]: b"The moon is made of tea."})
+    assert counts(report) == {"files": (1, 0, 0), "vector stores": (1, 0, 0), "files in them": (1, 0, 0),
+                              "assistants": (1, 0, 0), "threads": (0, 0, 0), "messages": (0, 0, 0)}
+    assert "not imported" not in report
+    store = eventually(lambda: client.vector_stores.retrieve(STORE["id"]), lambda one: one.status == "completed")
+    assert (store.name, store.created_at, store.metadata) == ("Handbook", STORE["created_at"], {"a": "b"})
+    assert store.expires_after.days == 7 and store.file_counts.completed == 1
+    file = client.vector_stores.files.retrieve(FILE["id"], vector_store_id=STORE["id"])
+    assert file.attributes == {"year": 2024.0} and file.chunking_strategy.static.max_chunk_size_tokens == 400
+    found = client.vector_stores.search(STORE["id"], query="moon").data
+    assert [one.file_id for one in found] == [FILE["id"]]
+    assert client.beta.assistants.retrieve(ASSISTANT["id"]).tool_resources.file_search.vector_store_ids == [STORE["id"]]
+    again, _client = load_files(objects)
+    assert counts(again)["vector stores"] == counts(again)["files in them"] == (0, 1, 0)
+
+
+@pytest.mark.parametrize("objects, refused, says", [
+    ([{**STORE, "status": "expired"}], "vector stores", "has expired"),
+    ([STORE, IN_STORE], "files in them", "No such File object"),
+    ([FILE, IN_STORE], "files in them", "No vector store found with id 'vs_abc123'"),
+    ([{**STORE, "metadata": {"a": 5}}], "vector stores", "metadata"),
+    ([STORE, FILE, {**IN_STORE, "attributes": {"a": [1]}}], "files in them", "attributes"),
+])
+def test_a_vector_store_that_cannot_be_imported_is_refused_by_itself(load_files, objects, refused, says):
+    report, _client = load_files([*objects, ASSISTANT], {FILE["id"]: b"hello"})
+    assert counts(report)[refused] == (0, 0, 1) and counts(report)["assistants"] == (1, 0, 0)
+    assert says in report
