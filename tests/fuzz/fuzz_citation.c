@@ -13,7 +13,7 @@
 #include "core/base/buf.h"
 #include "core/base/mem.h"
 #include "core/base/utf8.h"
-#include "core/run/turn/citation.h"
+#include "core/run/citation/citation.h"
 
 struct seen {
     struct buf text;  /* as it went in */

@@ -2,7 +2,7 @@
 
 #include "core/base/buf.h"
 #include "core/base/mem.h"
-#include "core/run/turn/citation.h"
+#include "core/run/citation/citation.h"
 #include "tests/support/test.h"
 
 /* What a parser has found: the text, with every mark as {2:0,2:3}. */

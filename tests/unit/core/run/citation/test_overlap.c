@@ -3,7 +3,7 @@
 
 #include "core/base/buf.h"
 #include "core/base/mem.h"
-#include "core/run/turn/overlap.h"
+#include "core/run/citation/overlap.h"
 #include "tests/support/test.h"
 
 static const char *const manual[] = {

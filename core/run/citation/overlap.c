@@ -7,7 +7,7 @@
  * list of stop words in any language. With one passage there is nothing to confuse it with, and all words count.
  */
 
-#include "core/run/turn/overlap.h"
+#include "core/run/citation/overlap.h"
 
 #include <stdbool.h>
 #include <stdint.h>

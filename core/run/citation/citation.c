@@ -16,7 +16,7 @@
  * Regular expressions were considered. They see whole texts, and this one comes in pieces.
  */
 
-#include "core/run/turn/citation.h"
+#include "core/run/citation/citation.h"
 
 #include <string.h>
 
