@@ -14,8 +14,9 @@
 
 #include "core/base/json.h"
 #include "core/base/mem.h"
+#include "core/domain/notes.h"
 #include "handlers/handlers.h"
-#include "handlers/hosted/passages.h"
+#include "handlers/support/passages.h"
 
 /* ---- The item ---- */
 
@@ -39,7 +40,7 @@ static void fill(json_t *fields, const json_t *args, const struct tool_result *r
  * part of the run step, and of no item. */
 static void show(json_t *object, unsigned include)
 {
-    json_object_del(json_object_get(object, "runnel"), "output");
+    json_object_del(notes_of(object), "output");
     json_object_del(object, "ranking_options");
     if (!(include & RUN_INCLUDE_SEARCH_RESULTS))
         json_set(object, "results", json_null());

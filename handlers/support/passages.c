@@ -6,7 +6,7 @@
  * Where the two texts agree, they become one; where they do not agree, they stay two.
  */
 
-#include "handlers/hosted/passages.h"
+#include "handlers/support/passages.h"
 
 #include <stdbool.h>
 #include <string.h>
@@ -15,6 +15,7 @@
 #include "core/base/json.h"
 #include "core/base/mem.h"
 #include "core/base/utf8.h"
+#include "core/domain/notes.h"
 #include "core/tool/source.h"
 
 /* ---- Joining ---- */
@@ -24,7 +25,7 @@
 
 static json_int_t chunk_of(const json_t *result)
 {
-    return json_get_int(json_object_get(result, "runnel"), "chunk", -1);
+    return json_get_int(notes_of(result), "chunk", -1);
 }
 
 /* How many bytes at the end of the first text begin the second. */
@@ -143,7 +144,7 @@ static size_t tokens_of(const char *text)
 /* " manual.pdf, page 12, "Safety > Batteries" (score 0.71)" */
 static void add_head(struct buf *out, const json_t *result)
 {
-    const json_t *more = json_object_get(result, "runnel");
+    const json_t *more = notes_of(result);
     const char *heading = json_get_string(more, "heading", "");
     json_int_t page = json_get_int(more, "page", 0);
 
