@@ -14,7 +14,8 @@
 
 #include "server/api/responses/response_repeat.h"
 
-#include "core/base/json.h"
+#include "core/base/mem.h"
+#include "core/domain/run_settings.h"
 #include "core/run/context/chain.h"
 #include "core/run/engine/engine.h"
 #include "core/run/engine/follow.h"
@@ -44,14 +45,10 @@ bool response_gives_way(const struct run_row *run)
 /* What the first request wanted included. */
 static unsigned includes_of(const struct run_row *run)
 {
-    json_auto_t *config = json_parse_own(run->config);
-    unsigned include = 0;
-    size_t i;
-    json_t *value;
+    CLEANUP(run_settings_clear) struct run_settings settings;
 
-    json_array_foreach (json_object_get(config, "include"), i, value)
-        include |= run_include_parse(json_string_value(value));
-    return include;
+    run_settings_load(&settings, run->config);
+    return settings.includes;
 }
 
 static enum err_code answer(struct request *request, struct run_row *run, struct err *err)
