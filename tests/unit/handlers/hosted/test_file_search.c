@@ -1,4 +1,4 @@
-#include "handlers/hosted/passages.h"
+#include "handlers/support/passages.h"
 #include "tests/unit/handlers/tool_run.h"
 
 /* A search that finds what a test wants, and keeps what it was asked for. */
