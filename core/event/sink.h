@@ -37,6 +37,9 @@ struct sink_ops {
     /* Whole frames. They live during the call. NULL for sinks that only wait for the end. */
     void (*events)(struct sink *sink, const char *frames, size_t length);
 
+    /* Bytes that its client has not taken yet, and that the sink keeps for it. NULL: it keeps none. */
+    size_t (*waiting)(struct sink *sink);
+
     /* The run has ended, or has paused until its client acts (requires_action). Takes answer->object, and
      * copies the rest. NULL for sinks that only want events. */
     void (*answer)(struct sink *sink, const struct sink_answer *answer);
@@ -64,6 +67,11 @@ struct sink {
      * has gone, also from inside events(). The engine closes the sink later, never inside that call. */
     void (*gone)(struct sink *sink, void *arg);
     void *gone_arg;
+
+    /* The same, or NULL: the sink calls it on the loop when its client has taken all that had waited; never
+     * inside events(). */
+    void (*taken)(struct sink *sink, void *arg);
+    void *taken_arg;
 };
 
 #endif

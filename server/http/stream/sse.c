@@ -179,6 +179,15 @@ static void tick(struct loop_timer *timer)
 
 /* ---- Direct mode ---- */
 
+/* Last: the holder of the sink may send, or close it. */
+static void notify_taken(struct stream *stream)
+{
+    struct sink *sink = &stream->suspended.sink;
+
+    if (sink->taken)
+        sink->taken(sink, sink->taken_arg);
+}
+
 static void finish(struct stream *stream)
 {
     loop_timer_stop(stream->suspended.loop, &stream->timer);
@@ -288,6 +297,7 @@ static void send_direct(struct stream *stream, const char *bytes, size_t length)
 
 static void direct_ready(struct stream *stream)
 {
+    bool waited = stream->waiting.length;
     bool here = flush(stream);
 
     count_waiting(stream);
@@ -297,6 +307,8 @@ static void direct_ready(struct stream *stream)
         finish(stream);
     else
         follow_waiting(stream);
+    if (here && waited && !stream->waiting.length && !stream->ending)
+        notify_taken(stream);
 }
 
 /* ---- Portable mode: the library reads, and sleeps when there is nothing ---- */
@@ -378,6 +390,8 @@ static void attached(struct suspended *suspended)
     }
     if (!stream->direct) {
         wake_reader(stream);
+        if (suspended->state == SUSPENDED_HERE) /* the library has taken all */
+            notify_taken(stream);
         return;
     }
     /* Sends what the headers have left in the socket, and no event waits for the next one. */
@@ -448,7 +462,16 @@ static void sink_close(struct sink *sink)
     suspended_closed(&stream->suspended);
 }
 
-static const struct sink_ops sink_ops = {.events = sink_events, .close = sink_close};
+static size_t sink_waiting(struct sink *sink)
+{
+    return waiting_length(stream_of_sink(sink));
+}
+
+static const struct sink_ops sink_ops = {
+    .events = sink_events,
+    .waiting = sink_waiting,
+    .close = sink_close,
+};
 
 /* ---- Entry points ---- */
 

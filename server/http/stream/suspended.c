@@ -229,6 +229,7 @@ void suspended_closed(struct suspended *suspended)
 {
     suspended->closed = true;
     suspended->sink.gone = NULL;
+    suspended->sink.taken = NULL;
     let_go(suspended);
 }
 
