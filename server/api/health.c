@@ -111,6 +111,8 @@ static void add_http(struct buf *text, struct http *http)
            stats.late);
     figure(text, "streams_cut_total", "counter", "Streams whose client did not keep up.",
            stats.cut);
+    figure(text, "streams_waiting_bytes", "gauge", "Bytes kept for clients that read slowly.",
+           stats.waiting);
 }
 
 static void add_engine(struct buf *text, struct engine *engine)

@@ -379,6 +379,7 @@ void http_stats(struct http *http, struct http_stats *ret_stats)
     ret_stats->connections = http->connections;
     ret_stats->suspended = http->suspended;
     ret_stats->websockets = http->websocket_count;
+    ret_stats->waiting = http->backlogs;
     lock_release(&http->lock);
     ret_stats->refused = atomic_load(&http->refused);
     ret_stats->late = atomic_load(&http->late);

@@ -73,6 +73,7 @@ struct http_stats {
     uint64_t refused; /* unclean heads, and connections beyond the limit */
     uint64_t late;    /* connections that missed a deadline */
     uint64_t cut;     /* streams whose client read too slowly */
+    uint64_t waiting; /* bytes that are kept for slow clients */
     size_t body_bytes;
 };
 void http_stats(struct http *http, struct http_stats *ret_stats);
