@@ -1,12 +1,17 @@
 /*
  * A stream that joins a run again: first its past from the log, then live.
  *
- * A follower is a sink that passes frames on to its client's sink. It is in one of three
+ * A follower is a sink that passes frames on to its client's sink. It is in one of four
  * places:
  *
  *   reading   it has requested the next piece of the log
  *   joined    it is among the sinks of its run, and the run sends to it
  *   waiting   the run is on another node: a timer or a wake-up makes it read the log again
+ *   behind    its client does not read: what the run sends is dropped
+ *
+ * Little is kept for a client that does not read: AHEAD_LIMIT, or one frame that is longer. The log
+ * has the frames already. When it has taken those, the follower reads the log from there and
+ * catches up. It stays among the sinks of its run meanwhile, if it was there, and wants no frame.
  *
  * Without a gap or a duplicate. Frames are numbered, and the follower knows the number of the
  * next frame that its client needs. A frame of a resumable run is committed before it is
@@ -47,6 +52,9 @@
 
 #define READ_LIMIT ((size_t)64 << 10)
 
+/* Bytes that may wait for the client before it counts as slow. One frame more may wait, if it is longer. */
+#define AHEAD_LIMIT ((size_t)64 << 10)
+
 /* Between two polls of the log of a run on another node: the first time, and at most. */
 #define WAIT_FIRST_NS (50 * NS_PER_MS)
 #define WAIT_LAST_NS  (1000 * NS_PER_MS)
@@ -68,6 +76,7 @@ struct follower {
     bool again;            /* a wake-up came during the read: read once more */
     bool reading;
     bool joined;
+    bool behind;   /* reads nothing and wants nothing until its client has taken what it has */
     bool left;     /* the client has; the message that says so is posted */
     bool received; /* that message has arrived: the read under way releases the follower */
     struct log_read read;
@@ -121,7 +130,6 @@ static void pass_on(struct follower *follower, const char *bytes, size_t length)
     if (!length)
         return;
     follower->next += count_frames(bytes, length);
-    follower->sink.from = follower->next;
     if (follower->flags & FOLLOW_NUMBERED) {
         add_numbers(&numbered, bytes, length, number);
         bytes = numbered.data;
@@ -136,9 +144,20 @@ static void stop_waiting(struct follower *follower)
     waiter_drop(&follower->waiter);
 }
 
+static void leave_run(struct follower *follower)
+{
+    struct run *run = NULL;
+
+    if (follower->joined)
+        run = engine_find(follower->engine, follower->read.run_id);
+    if (run)
+        run_listener_gone(run, &follower->sink);
+}
+
 static void release(struct follower *follower)
 {
     stop_waiting(follower);
+    leave_run(follower);
     follower->client->ops->close(follower->client);
     free(follower->read.frames);
     run_row_clear(&follower->row);
@@ -181,19 +200,76 @@ static void emit_deleted(struct follower *follower)
 /* ---- From the run ---- */
 
 static void read_more(struct follower *follower);
+static void read_again(struct follower *follower);
+
+/* Its client has not taken much of what it was sent. */
+static bool is_slow(struct follower *follower)
+{
+    struct sink *client = follower->client;
+
+    return client->ops->waiting && client->ops->waiting(client) > AHEAD_LIMIT;
+}
+
+static void fall_behind(struct follower *follower)
+{
+    stop_waiting(follower);
+    follower->behind = true;
+    follower->sink.from = INT64_MAX;
+    engine_wait_for_run(follower->engine, &follower->waiter); /* for a drain */
+}
+
+/* Whole frames, as few as are more than the limit. */
+static const char *end_of_piece(const char *bytes, const char *end)
+{
+    const char *stop = NULL;
+
+    if ((size_t)(end - bytes) > AHEAD_LIMIT)
+        stop =
+            memmem(bytes + AHEAD_LIMIT - 2, (size_t)(end - bytes) - AHEAD_LIMIT + 2, "\n\n", 2);
+    return stop ? stop + 2 : end;
+}
+
+/* Until all has been passed on, or the client has too much. What is left then is in the log. */
+static void pass_on_all(struct follower *follower, const char *bytes, size_t length)
+{
+    const char *end = bytes + length;
+
+    while (bytes < end && !follower->left && !follower->behind) {
+        const char *stop = end_of_piece(bytes, end);
+
+        pass_on(follower, bytes, (size_t)(stop - bytes));
+        bytes = stop;
+        if (bytes < end && is_slow(follower))
+            fall_behind(follower);
+    }
+}
 
 static void take_events(struct sink *sink, const char *frames, size_t length)
 {
-    pass_on(follower_of(sink), frames, length);
+    struct follower *follower = follower_of(sink);
+
+    if (is_slow(follower))
+        fall_behind(follower);
+    else
+        pass_on_all(follower, frames, length);
+    if (!follower->behind)
+        sink->from = follower->next;
 }
 
-/* The run has ended on this loop, and every frame was passed on. */
+/* Of a follower that has joined: every frame so far was passed on. Otherwise a read is under way or waits,
+ * or it is behind. */
+static bool is_up_to_date(const struct follower *follower)
+{
+    return follower->sink.from == follower->next;
+}
+
+/* The run has ended on this loop. One that is not up to date finds the rest in the log. */
 static void take_close(struct sink *sink)
 {
     struct follower *follower = follower_of(sink);
 
     follower->joined = false;
-    if (!follower->left)
+    if (!follower->left && is_up_to_date(follower))
         end_stream(follower);
 }
 
@@ -204,8 +280,24 @@ static void take_pause(struct sink *sink)
     struct follower *follower = follower_of(sink);
 
     follower->joined = false;
-    if (!follower->left)
+    if (follower->left)
+        return;
+    if (is_up_to_date(follower))
         read_more(follower);
+    else if (follower->behind && engine_is_draining(follower->engine))
+        release(follower);
+}
+
+/* The client has taken all that waited for it. */
+static void client_took(struct sink *client, void *arg)
+{
+    struct follower *follower = arg;
+
+    (void)client;
+    if (!follower->behind || follower->left)
+        return;
+    follower->behind = false;
+    read_again(follower);
 }
 
 static const struct sink_ops follower_ops = {
@@ -216,8 +308,13 @@ static const struct sink_ops follower_ops = {
 
 /* ---- From the log ---- */
 
+/* What was read would have to be kept for a slow client, so it is read later. */
 static void read_more(struct follower *follower)
 {
+    if (is_slow(follower)) {
+        fall_behind(follower);
+        return;
+    }
     follower->reading = true;
     follower->again = false;
     /* A notification during the read must not be lost: the piece may have been read before it. */
@@ -247,10 +344,23 @@ static void wait_over(struct loop_timer *timer)
     read_again(follower);
 }
 
+/* The client has to take what it has first, unless the node drains. */
+static void wait_behind(struct follower *follower)
+{
+    if (!follower->left && !follower->joined && engine_is_draining(follower->engine))
+        release(follower);
+    else
+        engine_wait_for_run(follower->engine, &follower->waiter);
+}
+
 static void woken(struct engine_waiter *waiter, enum engine_woken why)
 {
     struct follower *follower = CONTAINER_OF(waiter, struct follower, waiter);
 
+    if (follower->behind) {
+        wait_behind(follower);
+        return;
+    }
     follower->notified = why == WOKEN_MORE;
     follower->wait_ns = 0;
     if (why == WOKEN_MOVED)
@@ -299,6 +409,9 @@ static void join(struct follower *follower, struct run *run)
 {
     stop_waiting(follower);
     follower->ask_owner_ns = 0;
+    follower->sink.from = follower->next;
+    if (follower->joined)
+        return;
     follower->joined = true;
     follower->sink.next = run->publishing.sinks;
     run->publishing.sinks = &follower->sink;
@@ -355,8 +468,9 @@ static void read_done(struct loop_task *task)
         return;
     }
     follower->wait_ns = 0;
-    pass_on(follower, frames, read->length);
-    read_more(follower);
+    pass_on_all(follower, frames, read->length);
+    if (!follower->behind)
+        read_more(follower);
 }
 
 /* ---- Coming and going ---- */
@@ -365,14 +479,11 @@ static void read_done(struct loop_task *task)
 static void leave(struct loop_task *task)
 {
     struct follower *follower = CONTAINER_OF(task, struct follower, leave);
-    struct run *run = engine_find(follower->engine, follower->read.run_id);
 
     follower->received = true;
-    if (follower->reading)
-        return; /* released when the read comes back */
-    if (follower->joined && run)
-        run_listener_gone(run, &follower->sink);
-    release(follower);
+    leave_run(follower);
+    if (!follower->reading)
+        release(follower); /* otherwise when the read comes back */
 }
 
 static void client_gone(struct sink *client, void *arg)
@@ -406,6 +517,8 @@ void engine_follow(struct engine *engine, const struct follow *follow)
     follower->client = follow->sink;
     follower->client->gone = client_gone;
     follower->client->gone_arg = follower;
+    follower->client->taken = client_took;
+    follower->client->taken_arg = follower;
     follower->engine = engine;
     follower->loop = engine_loop(engine, row->id);
     follower->face = row->face == FACE_ASSISTANTS ? engine_options(engine)->assistants

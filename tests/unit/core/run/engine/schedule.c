@@ -65,6 +65,7 @@ static const char *const incident_names[INCIDENT_COUNT] = {
     [INCIDENT_SUBMIT_AWAY] = "submit_away",
     [INCIDENT_FOLLOW]      = "follow",
     [INCIDENT_FOLLOW_AWAY] = "follow_away",
+    [INCIDENT_FOLLOW_DEAF] = "follow_deaf",
     [INCIDENT_AWAY]        = "away",
     [INCIDENT_BLINK]       = "blink",
     [INCIDENT_LOSE_ANSWER] = "lose_answer",
@@ -328,6 +329,9 @@ static bool try_to_happen(struct client *client, enum incident incident)
     case INCIDENT_SUBMIT_AWAY: return at_other_node(client_submit, client);
     case INCIDENT_FOLLOW: return at_owner(client_follow, client);
     case INCIDENT_FOLLOW_AWAY: return at_other_node(client_follow, client);
+    case INCIDENT_FOLLOW_DEAF:
+        return world->steps % 2 ? at_owner(client_follow_deaf, client)
+                                : at_other_node(client_follow_deaf, client);
     case INCIDENT_AWAY: return be_away(20 * NS_PER_SECOND);
     case INCIDENT_BLINK: return be_away(NS_PER_SECOND);
     case INCIDENT_LOSE_ANSWER: return arm(&world->lose_answers);
@@ -450,7 +454,8 @@ static bool is_possible(const struct scenario *scenario, enum incident incident)
     case INCIDENT_CANCEL:
     case INCIDENT_CANCEL_AWAY:
     case INCIDENT_FOLLOW:
-    case INCIDENT_FOLLOW_AWAY: return resumable;
+    case INCIDENT_FOLLOW_AWAY:
+    case INCIDENT_FOLLOW_DEAF: return resumable;
     case INCIDENT_SUBMIT:
     case INCIDENT_SUBMIT_AWAY: return of_thread;
     case INCIDENT_STEER: return !of_thread;

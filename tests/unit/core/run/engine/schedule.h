@@ -42,6 +42,7 @@ enum incident {
     INCIDENT_SUBMIT_AWAY, /* through another node */
     INCIDENT_FOLLOW,      /* one more client follows the run from its first event */
     INCIDENT_FOLLOW_AWAY, /* on another node */
+    INCIDENT_FOLLOW_DEAF, /* on either, and reads only now and then */
     INCIDENT_AWAY,        /* the database is away for longer than a lease */
     INCIDENT_BLINK,       /* and for less */
     INCIDENT_LOSE_ANSWER, /* the next write is committed, and the answer gets lost */

@@ -266,6 +266,14 @@ bool client_follow(struct client *client, struct node *node)
     return true;
 }
 
+bool client_follow_deaf(struct client *client, struct node *node)
+{
+    if (!is(RUN_RESUMABLE) || !its_record(client))
+        return false;
+    stream_deafen(follow(client, node, 0));
+    return true;
+}
+
 /* ---- Outputs ---- */
 
 #define ANSWERS 8

@@ -19,6 +19,9 @@
  * A client that is gone costs nothing: its stream is closed as soon as the loop has run what was posted to it,
  * and a foreground response is cancelled by that.
  *
+ * A client that does not read lets its connection keep what comes. It must not be sent more than a piece of
+ * the log or a batch meanwhile: the log has it.
+ *
  * What a client that has hung up would receive is not checked, because it is lost on the way in a real
  * server too. That the engine closes each sink exactly once is checked always.
  */
@@ -179,6 +182,44 @@ static void take_frame(struct stream *stream, const char *frame, size_t length)
 
 /* ---- The sink ---- */
 
+/* Longer than a run takes that waits for nobody. */
+#define DEAF_NS (100 * NS_PER_MS)
+
+/* Beyond what any sink may keep before it counts as slow. */
+#define MUCH ((size_t)1 << 30)
+
+static void read_all(struct loop_timer *timer)
+{
+    struct stream *stream = CONTAINER_OF(timer, struct stream, reads);
+
+    stream->kept = 0;
+    stream->deaf--;
+    world_note("      reads");
+    if (!stream_is_cut(stream))
+        stream->sink.taken(&stream->sink, stream->sink.taken_arg);
+}
+
+static void keep(struct stream *stream)
+{
+    struct loop *loop = engine_any_loop(stream->node->engine);
+
+    if (!stream->deaf)
+        return;
+    world_expect(!stream->kept++, "more is sent to a client that does not read");
+    loop_timer_start(loop, &stream->reads, world->now_ns + DEAF_NS);
+}
+
+static size_t waiting(struct sink *sink)
+{
+    return stream_of(sink)->kept ? MUCH : 0;
+}
+
+void stream_deafen(struct stream *stream)
+{
+    stream->deaf = 3;
+    stream->reads.fire = read_all;
+}
+
 static void take_events(struct sink *sink, const char *frames, size_t length)
 {
     struct stream *stream = stream_of(sink);
@@ -201,6 +242,8 @@ static void take_events(struct sink *sink, const char *frames, size_t length)
         frames = stop + 2;
     }
     check_stored(stream);
+    if (!stream->ended)
+        keep(stream);
 }
 
 static void take_answer(struct sink *sink, const struct sink_answer *answer)
@@ -223,10 +266,13 @@ static void take_close(struct sink *sink)
 
     world_expect(!stream->closed, "a stream is closed twice");
     stream->closed = true;
+    if (stream->reads.slot)
+        loop_timer_stop(engine_any_loop(stream->node->engine), &stream->reads);
     world_note("      closed");
 }
 
-static const struct sink_ops event_ops = {.events = take_events, .close = take_close};
+static const struct sink_ops event_ops = {
+    .events = take_events, .waiting = waiting, .close = take_close};
 static const struct sink_ops answer_ops = {.answer = take_answer, .close = take_close};
 
 struct stream *stream_new(struct client *client, struct node *node, enum stream_kind kind,

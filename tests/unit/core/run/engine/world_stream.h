@@ -36,6 +36,9 @@ struct stream {
     char terminal[40]; /* the event that ended the run, or "" */
     bool paused;       /* the last event said that the run waits */
     int answers;       /* JSON objects that have come */
+    unsigned deaf;     /* so often its client does not read for a while */
+    int64_t kept;      /* frames that the connection keeps for it meanwhile */
+    struct loop_timer reads;
     struct loop_task goodbye;
 };
 
@@ -44,6 +47,8 @@ struct stream *stream_new(struct client *client, struct node *node, enum stream_
                           int64_t first);
 /* The client has hung up, or the node has crashed. Nothing that comes now reaches anyone. */
 bool stream_is_cut(const struct stream *stream);
+/* Its client reads nothing until a while after the next event, and so twice more. */
+void stream_deafen(struct stream *stream);
 /* The client hangs up, now. */
 void stream_hang_up(struct stream *stream);
 
