@@ -9,9 +9,10 @@ import OpenAI from "openai";
 
 import { modelRequests, options, script, user, weatherCall, weatherFlat } from "./support.mjs";
 
+const store = await new OpenAI(options).vectorStores.create({});
 const hosted = [
   { type: "web_search", user_location: { type: "approximate", country: "FR", city: "Paris" } },
-  { type: "file_search", vector_store_ids: ["vs_68a1b2c3d4e5f60718293a4b5c6d7e8f"] },
+  { type: "file_search", vector_store_ids: [store.id] },
   { type: "code_interpreter", container: { type: "auto" } },
 ];
 const mcp = { type: "mcp", server_label: "basic", server_url: "builtin:basic", require_approval: "always" };
@@ -129,9 +130,9 @@ describe("the starter application", () => {
     const page = new Page();
     await script({ answer: { text: "Hi." } });
     assert.equal(await page.say("Hello"), "Hi.");
-    assert.deepEqual(page.last.runnel.unavailable_tools.map((tool) => tool.type), hosted.map((tool) => tool.type));
+    assert.deepEqual(page.last.runnel.unavailable_tools.map((tool) => tool.type), ["web_search", "code_interpreter"]);
     assert.deepEqual(page.last.tools.map((tool) => tool.type), tools.map((tool) => tool.type));
-    assert.deepEqual(names(await last()).slice(0, 2), ["get_weather", "datetime"]);
+    assert.deepEqual(names(await last()).slice(0, 3), ["file_search", "get_weather", "datetime"]);
   });
 
   it("shows a question that is refused", async () => {
