@@ -134,14 +134,12 @@ static enum err_code refuse(struct err *err, const char *path, const char *id)
                        "Vector store with id '%.64s' not found.", id);
 }
 
-static enum err_code check_entry(const struct server *server, const struct tenant *tenant,
-                                 const json_t *entry, size_t index, struct err *err)
+enum err_code file_finder_check_stores(const struct server *server, const struct tenant *tenant,
+                                       const json_t *list, const char *path, struct err *err)
 {
     const char *ids[SEARCH_STORES_LIMIT];
-    size_t count =
-        texts_of(json_object_get(entry, "vector_store_ids"), ids, SEARCH_STORES_LIMIT);
+    size_t count = texts_of(list, ids, SEARCH_STORES_LIMIT);
     size_t bad = 0;
-    char path[64];
     enum err_code rc;
 
     if (!count)
@@ -149,8 +147,7 @@ static enum err_code check_entry(const struct server *server, const struct tenan
     rc = store_vector_stores_check(server->store, tenant, ids, count, &bad, err);
     if (rc != ERR_NOT_FOUND && (rc != ERR_INVALID || err->reason != REASON_STORE_EXPIRED))
         return rc;
-    (void)snprintf(path, sizeof(path), "tools[%zu].vector_store_ids[%zu]", index, bad);
-    return refuse(err, path, ids[bad]);
+    return refuse(err, param_index(path, bad).text, ids[bad]);
 }
 
 enum err_code file_finder_check(const struct server *server, const struct tenant *tenant,
@@ -160,7 +157,10 @@ enum err_code file_finder_check(const struct server *server, const struct tenant
     json_t *entry;
 
     json_array_foreach (tools, i, entry) {
-        enum err_code rc = check_entry(server, tenant, entry, i, err);
+        struct param_path at = param_index("tools", i);
+        enum err_code rc =
+            file_finder_check_stores(server, tenant, json_object_get(entry, "vector_store_ids"),
+                                     param_key(at.text, "vector_store_ids").text, err);
 
         if (rc)
             return rc;

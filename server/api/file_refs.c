@@ -5,6 +5,7 @@
 #include "core/base/json.h"
 #include "core/store/tables/files/files.h"
 #include "server/complaint.h"
+#include "server/file_finder.h"
 #include "server/params/params.h"
 #include "server/server.h"
 #include "server/stored_file.h"
@@ -139,6 +140,10 @@ enum err_code file_refs_check_resources(const struct request *request, const jso
         enum err_code rc = check_list(request, json_object_get(resource, "file_ids"),
                                       param_key(at.text, "file_ids").text, err);
 
+        if (!rc)
+            rc = file_finder_check_stores(request_server(request), request_tenant(request),
+                                          json_object_get(resource, "vector_store_ids"),
+                                          param_key(at.text, "vector_store_ids").text, err);
         if (rc)
             return rc;
     }

@@ -7,7 +7,8 @@
 #include "server/http/request.h"
 
 /*
- * file_refs.h -- files that requests of the Assistants API name: they must exist, and pictures must be pictures.
+ * file_refs.h -- files and vector stores that requests of the Assistants API name: they must exist, and
+ * pictures must be pictures.
  *
  * For bodies whose form was checked before. `path` is that of the object, "" for the body. What is absent is fine. Each
  * file is read from the store, shortly: for HTTP workers.
@@ -25,7 +26,8 @@ enum err_code file_refs_check_messages(const struct request *request, const json
                                        const char *path, const char *key,
                                        struct err *err) MUST_CHECK;
 
-/* object["tool_resources"]. */
+/* Files and stores of object["tool_resources"]. ERR_NOT_FOUND for a store is "Vector store with id 'X' not found.";
+ * ERR_INVALID with the code vector_store_expired: it has expired. */
 enum err_code file_refs_check_resources(const struct request *request, const json_t *object,
                                         const char *path, struct err *err) MUST_CHECK;
 

@@ -27,6 +27,10 @@ export function everyOperation(client, sdk, NotFoundError) {
     return (await client.files.create({ file: new File([bytes], "a"), purpose: "assistants" })).id;
   }
 
+  async function newStore() {
+    return (await client.post("/vector_stores", { body: {} })).id;
+  }
+
   async function prepare(...tools) {
     const assistant = await assistants.create({ model: "demo", tools });
     const thread = await threads.create({ messages: [user("How is the weather?")] });
@@ -63,12 +67,13 @@ export function everyOperation(client, sdk, NotFoundError) {
     it("of threads", async () => {
       assert.equal((await threads.create()).object, "thread");
       const made = await threads.create({ metadata: { a: "1" } });
+      const store = await newStore();
       assert.deepEqual(await threads.retrieve(made.id), made);
       const changed = await threads.update(made.id, {
-        metadata: { b: "2" }, tool_resources: { file_search: { vector_store_ids: ["vs_a"] } },
+        metadata: { b: "2" }, tool_resources: { file_search: { vector_store_ids: [store] } },
       });
       assert.deepEqual(changed.metadata, { b: "2" });
-      assert.deepEqual(changed.tool_resources.file_search.vector_store_ids, ["vs_a"]);
+      assert.deepEqual(changed.tool_resources.file_search.vector_store_ids, [store]);
       assert.deepEqual(await sdk.deleteThread(made.id),
         { id: made.id, object: "thread.deleted", deleted: true });
     });

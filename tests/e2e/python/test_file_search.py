@@ -274,3 +274,53 @@ def test_a_run_searches_the_stores_of_assistant_and_thread_together(client, http
         step = client.beta.threads.runs.steps.list(run.id, thread_id=run.thread_id, order="asc").data[0]
         (search,) = step.step_details.tool_calls
         assert {result.file_id for result in search.file_search.results} == {files["battery"], garden}
+
+
+STORES = "tool_resources.file_search.vector_store_ids[0]"
+
+
+def resources(*stores, **more):
+    return {"tool_resources": {"file_search": {"vector_store_ids": list(stores), **more}}}
+
+
+def requests_of_assistants(http):
+    """Every request that may name resources: (path, a body for them, the path of the parameter)."""
+    assistant = http.post("/v1/assistants", json={"model": "demo"}).json()["id"]
+    thread = http.post("/v1/threads").json()["id"]
+    run = {"assistant_id": assistant}
+    return [("/v1/assistants", lambda given: {"model": "demo", **given}, STORES),
+            (f"/v1/assistants/{assistant}", lambda given: given, STORES),
+            ("/v1/threads", lambda given: given, STORES),
+            (f"/v1/threads/{thread}", lambda given: given, STORES),
+            (f"/v1/threads/{thread}/runs", lambda given: {**run, **given}, STORES),
+            ("/v1/threads/runs", lambda given: {**run, **given}, STORES),
+            ("/v1/threads/runs", lambda given: {**run, "thread": given}, "thread." + STORES)]
+
+
+def test_stores_of_resources_must_exist(stranger, client, http, upstream):
+    theirs = stranger.vector_stores.create().id
+    requests = requests_of_assistants(http)
+    before = client.beta.assistants.list().data
+    for path, body, param in requests:
+        for store in (UNKNOWN, theirs):
+            assert problem(http.post(path, json=body(resources(store)))) == (
+                404, None, param, f"Vector store with id '{store}' not found."), path
+    assert client.beta.assistants.list().data == before and upstream.chats() == []
+
+
+def test_stores_of_resources_must_not_have_expired(start_server, database):
+    server = start_server()
+    with server.http() as http:
+        days = {"expires_after": {"anchor": "last_active_at", "days": 1}}
+        store = http.post("/v1/vector_stores", json=days).json()["id"]
+        database.ask("UPDATE vector_stores SET last_active_at = 1, expires_at = 2",
+                     url=server.settings["database_url"])
+        for path, body, param in requests_of_assistants(http):
+            assert problem(http.post(path, json=body(resources(store)))) == (
+                400, "vector_store_expired", param, f"The vector store {store} has expired."), path
+
+
+def test_a_store_that_is_there_stands_in_the_resources(http, files):
+    for path, body, _ in requests_of_assistants(http)[:4]:
+        made = http.post(path, json=body(resources(files["store"]))).json()
+        assert made["tool_resources"] == resources(files["store"])["tool_resources"]

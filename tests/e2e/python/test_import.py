@@ -108,7 +108,7 @@ def fill(client, upstream):
         tools=[{"type": "code_interpreter"}, {"type": "file_search"},
                {"type": "function", "function": {"name": "f", "parameters": {
                    "type": "object", "properties": {"a": {"type": "number"}}}}}],
-        tool_resources={"file_search": {"vector_store_ids": ["vs_1"]}})
+        tool_resources={"file_search": {"vector_store_ids": [client.vector_stores.create().id]}})
     assistant = client.beta.assistants.create(model="demo")
     file = client.files.create(file=("a", b"a"), purpose="assistants").id
     picture = client.files.create(file=("a.png", b"\x89PNG\r\n\x1a\n"), purpose="vision").id
@@ -154,13 +154,13 @@ def test_what_the_manual_dumps_is_the_same_on_another_server(start_server, binar
     expected = everything(old, thread_ids)
     done = run_import(binary, new, dump)
     assert done.returncode == 0, done.stderr
-    assert counts(done.stdout) == {"files": (4, 0, 0), "assistants": (2, 0, 0), "threads": (3, 0, 0),
-                                   "messages": (734, 0, 0)}
+    assert counts(done.stdout) == {"files": (4, 0, 0), "vector stores": (1, 0, 0), "assistants": (2, 0, 0),
+                                   "threads": (3, 0, 0), "messages": (734, 0, 0)}
     assert everything(new, thread_ids) == expected
 
     again = run_import(binary, new, dump)
-    assert counts(again.stdout) == {"files": (0, 4, 0), "assistants": (0, 2, 0), "threads": (0, 3, 0),
-                                    "messages": (0, 734, 0)}
+    assert counts(again.stdout) == {"files": (0, 4, 0), "vector stores": (0, 1, 0), "assistants": (0, 2, 0),
+                                    "threads": (0, 3, 0), "messages": (0, 734, 0)}
     assert "Nothing was changed." in again.stdout and again.returncode == 0
     assert everything(new, thread_ids) == expected
 
