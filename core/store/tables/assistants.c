@@ -25,6 +25,7 @@
 #include "core/store/pg/db.h"
 #include "core/store/pg/page.h"
 #include "core/store/tables/deletion_marks.h"
+#include "core/store/tables/vector_stores/vector_store_sql.h"
 
 static enum err_code not_found(const char *id, struct err *err)
 {
@@ -41,18 +42,28 @@ static void assistant_read(const struct db_rows *rows, size_t row,
 }
 
 enum err_code store_assistant_create(struct store *store, const struct tenant *tenant,
-                                     const struct assistant_row *row, struct err *err)
+                                     const struct assistant_row *row,
+                                     const struct store_filling *filling, struct err *err)
 {
     static const struct db_statement insert = {
         "store_assistant_create",
         "INSERT INTO assistants (project_id, id, body, created_at) VALUES ($1, $2, $3, $4)"};
     AUTO_DB_ARGS args = {0};
+    AUTO_DB *db = NULL;
+    enum err_code rc;
 
     db_arg_tenant(&args, tenant);
     db_arg_text(&args, row->id);
     db_arg_text(&args, row->body);
     db_arg_int(&args, row->created_at);
-    return db_once(store, &insert, &args, NULL, err);
+    if (!filling)
+        return db_once(store, &insert, &args, NULL, err);
+    rc = db_begin(store, &db, err);
+    if (!rc)
+        rc = store_filling_make(db, tenant, filling, err);
+    if (!rc)
+        rc = db_exec(db, &insert, &args, NULL, err);
+    return rc ? rc : db_commit(db, err);
 }
 
 enum err_code store_assistant_get(struct store *store, const struct tenant *tenant,

@@ -8,6 +8,7 @@
 #include "core/domain/rows.h"
 #include "core/domain/tenant.h"
 #include "core/store/store.h"
+#include "core/store/tables/vector_stores/vector_stores.h"
 
 /*
  * assistants.h -- assistants as rows. ERR_NOT_FOUND is "No assistant found with id 'X'."
@@ -16,8 +17,11 @@
  * ERR_INVALID, code invalid_value, param "after" or "before".
  */
 
+/* Together with its vector store, if `filling` is not NULL. A file of it that does not exist
+ * is ERR_NOT_FOUND "No such File object: X", and nothing is made. */
 enum err_code store_assistant_create(struct store *store, const struct tenant *tenant,
                                      const struct assistant_row *row,
+                                     const struct store_filling *filling,
                                      struct err *err) MUST_CHECK;
 /* For a run in a thread: also returns the thread's settings and tool_resources, which the caller frees. NULL
  * if it has none, or if there is no such thread: making the run reports that. */

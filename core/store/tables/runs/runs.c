@@ -52,6 +52,7 @@
 #include "core/store/tables/threads/conversations.h"
 #include "core/store/tables/threads/thread_guard.h"
 #include "core/store/tables/threads/variable_sql.h"
+#include "core/store/tables/vector_stores/vector_store_sql.h"
 
 /* ---- Making a run ---- */
 
@@ -118,7 +119,8 @@ static enum err_code prepare_thread(struct db *db, const struct run_creation *cr
 
     if (creation->thread) {
         *ret_position = 0;
-        return thread_insert(db, creation->tenant, creation->thread, err);
+        rc = store_filling_make(db, creation->tenant, creation->filling, err);
+        return rc ? rc : thread_insert(db, creation->tenant, creation->thread, err);
     }
     if (!*run->thread_id) {
         *ret_position = 0;

@@ -9,6 +9,7 @@
 #include "core/domain/tenant.h"
 #include "core/store/store.h"
 #include "core/store/tables/idempotency.h"
+#include "core/store/tables/vector_stores/vector_stores.h"
 
 /*
  * runs.h -- runs and responses as rows: made, read, answered, cancelled.
@@ -55,10 +56,11 @@ struct approval_grants;
  * response outside of conversations that takes up answers is also made this way: they are taken
  * up if and only if it is made. */
 struct run_creation {
-    const struct tenant *tenant;     /* has the project of the run's row */
-    const struct run_row *run;       /* status queued, or in_progress; thread_id set */
-    const struct thread_row *thread; /* a thread to be made with it, or NULL */
-    struct item_row *messages;       /* additional messages; their positions are filled in */
+    const struct tenant *tenant;         /* has the project of the run's row */
+    const struct run_row *run;           /* status queued, or in_progress; thread_id set */
+    const struct thread_row *thread;     /* a thread to be made with it, or NULL */
+    const struct store_filling *filling; /* of that thread; or NULL */
+    struct item_row *messages; /* additional messages; their positions are filled in */
     size_t message_count;
     int last_messages; /* only so many of the newest messages are the context; 0: all up to the
                         * limit */

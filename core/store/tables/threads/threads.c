@@ -38,6 +38,7 @@
 #include "core/store/tables/threads/item_place.h"
 #include "core/store/tables/threads/thread_guard.h"
 #include "core/store/tables/threads/variable_sql.h"
+#include "core/store/tables/vector_stores/vector_store_sql.h"
 
 static enum err_code no_message(const char *id, struct err *err)
 {
@@ -120,6 +121,7 @@ enum err_code store_thread_create(struct store *store, const struct tenant *tena
  * its key. */
 static enum err_code claim_and_insert(struct db *db, const struct tenant *tenant,
                                       const struct idempotency *idempotency,
+                                      const struct store_filling *filling,
                                       const struct thread_row *row, struct item_row *messages,
                                       size_t count, struct idempotency_claim *ret_claim,
                                       struct err *err)
@@ -129,6 +131,9 @@ static enum err_code claim_and_insert(struct db *db, const struct tenant *tenant
 
     if (rc || ret_claim->repeated)
         return rc;
+    rc = store_filling_make(db, tenant, filling, err);
+    if (rc)
+        return rc;
     arg_thread(&args, tenant, row, messages, count);
     rc = db_exec(db, &insert_thread, &args, NULL, err);
     return rc ? rc : db_commit(db, err);
@@ -136,6 +141,7 @@ static enum err_code claim_and_insert(struct db *db, const struct tenant *tenant
 
 enum err_code store_thread_create_once(struct store *store, const struct tenant *tenant,
                                        const struct idempotency *idempotency,
+                                       const struct store_filling *filling,
                                        struct thread_row *row, struct item_row *messages,
                                        size_t count, struct err *err)
 {
@@ -144,12 +150,12 @@ enum err_code store_thread_create_once(struct store *store, const struct tenant 
     struct db *db;
     enum err_code rc;
 
-    if (!*idempotency->key)
+    if (!*idempotency->key && !filling)
         return store_thread_create(store, tenant, row, messages, count, err);
     rc = db_begin(store, &db, err);
     if (rc)
         return rc;
-    rc = claim_and_insert(db, tenant, idempotency, row, messages, count, &claim, err);
+    rc = claim_and_insert(db, tenant, idempotency, filling, row, messages, count, &claim, err);
     db_end(db);
     if (rc || !claim.repeated)
         return rc;

@@ -9,6 +9,7 @@
 #include "core/domain/tenant.h"
 #include "core/store/store.h"
 #include "core/store/tables/idempotency.h"
+#include "core/store/tables/vector_stores/vector_stores.h"
 
 /*
  * threads.h -- threads and the messages in them. A conversation is the same row as a thread.
@@ -24,10 +25,12 @@
 enum err_code store_thread_create(struct store *store, const struct tenant *tenant,
                                   const struct thread_row *row, struct item_row *messages,
                                   size_t count, struct err *err) MUST_CHECK;
-/* The same under a key. If the request is repeated, *row becomes the thread that the first one
- * made, in its present state; ERR_NOT_FOUND if that was deleted. */
+/* The same under a key, and with the thread's vector store, if `filling` is not NULL. If the request is repeated,
+ * *row becomes the thread that the first one made, in its present state; ERR_NOT_FOUND if that was deleted. A file that
+ * does not exist is "No such File object: X", and nothing is made. */
 enum err_code store_thread_create_once(struct store *store, const struct tenant *tenant,
                                        const struct idempotency *idempotency,
+                                       const struct store_filling *filling,
                                        struct thread_row *row, struct item_row *messages,
                                        size_t count, struct err *err) MUST_CHECK;
 enum err_code store_thread_get(struct store *store, const struct tenant *tenant, const char *id,

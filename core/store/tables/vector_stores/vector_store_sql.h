@@ -6,10 +6,11 @@
 #include "core/store/pg/db.h"
 #include "core/store/tables/deletion_marks.h"
 #include "core/store/tables/vector_stores/store_files.h"
+#include "core/store/tables/vector_stores/vector_stores.h"
 
 /*
- * vector_store_sql.h -- statements that move files in and out of stores. For this room, and for files, which leave all
- * stores when they are deleted.
+ * vector_store_sql.h -- statements that move files in and out of stores. For this room, for files, which leave all
+ * stores when they are deleted, and for what is made together with a store.
  *
  * The counters of a store are right because there is no other way to change a file's status than a statement with
  * STORE_COUNTERS in it.
@@ -99,6 +100,11 @@ enum err_code store_files_attach_in(struct db *db, const struct tenant *tenant,
                                     const char *store_id, const char *batch_id,
                                     const struct store_file_new *files, size_t count,
                                     struct err *err) MUST_CHECK;
+
+/* Inside a transaction that has locked no file: makes the store with its files. NULL: nothing. */
+enum err_code store_filling_make(struct db *db, const struct tenant *tenant,
+                                 const struct store_filling *filling,
+                                 struct err *err) MUST_CHECK;
 
 /* Locks a store that has not been deleted. */
 enum err_code vector_store_lock(struct db *db, const struct tenant *tenant, const char *id,

@@ -92,6 +92,20 @@ static enum err_code insert_store(struct db *db, const struct tenant *tenant,
     return db_exec(db, &insert, &args, NULL, err);
 }
 
+enum err_code store_filling_make(struct db *db, const struct tenant *tenant,
+                                 const struct store_filling *filling, struct err *err)
+{
+    enum err_code rc;
+
+    if (!filling)
+        return ERR_OK;
+    rc = insert_store(db, tenant, filling->store, err);
+    if (!rc && filling->count)
+        rc = store_files_attach_in(db, tenant, filling->store->id, NULL, filling->files,
+                                   filling->count, err);
+    return rc;
+}
+
 /* Shows what is there now. */
 static enum err_code reread(struct store *store, const struct tenant *tenant, const char *id,
                             struct vector_store_row *row, struct err *err)
@@ -123,9 +137,8 @@ enum err_code store_vector_store_create(struct store *store, const struct tenant
         db_end(TAKE(db));
         return reread(store, tenant, claim.object_id, row, err);
     }
-    rc = insert_store(db, tenant, row, err);
-    if (!rc && count)
-        rc = store_files_attach_in(db, tenant, row->id, NULL, files, count, err);
+    rc = store_filling_make(
+        db, tenant, &(struct store_filling){.store = row, .files = files, .count = count}, err);
     if (!rc)
         rc = db_commit(db, err);
     if (rc)

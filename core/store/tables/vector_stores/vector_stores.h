@@ -52,6 +52,14 @@ enum err_code store_vector_store_create(struct store *store, const struct tenant
                                         struct vector_store_row *row,
                                         struct err *err) MUST_CHECK;
 
+/* A store that is made in the transaction of what it is made for: an assistant or a thread and its store are there
+ * together, or neither is. Borrowed; the row needs what store_vector_store_create() needs. */
+struct store_filling {
+    const struct vector_store_row *store;
+    const struct store_file_new *files;
+    size_t count;
+};
+
 enum err_code store_vector_store_get(struct store *store, const struct tenant *tenant,
                                      const char *id, struct vector_store_row *ret_row,
                                      struct err *err) MUST_CHECK;

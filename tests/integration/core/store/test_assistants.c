@@ -25,7 +25,7 @@ static void make(const struct tenant *tenant, char ret_id[ID_SIZE], const char *
 
     id_make(row.id, "asst_");
     row.body = mem_strdup(body);
-    assert_int_equal(store_assistant_create(store, tenant, &row, NULL), ERR_OK);
+    assert_int_equal(store_assistant_create(store, tenant, &row, NULL, NULL), ERR_OK);
     memcpy(ret_id, row.id, ID_SIZE);
     assistant_row_clear(&row);
 }
@@ -36,7 +36,7 @@ static void make_as(const struct tenant *tenant, const char *id, int64_t created
     struct assistant_row row = {.created_at = created_at, .body = mem_strdup("{}")};
 
     (void)snprintf(row.id, sizeof(row.id), "%s", id);
-    assert_int_equal(store_assistant_create(store, tenant, &row, NULL), ERR_OK);
+    assert_int_equal(store_assistant_create(store, tenant, &row, NULL, NULL), ERR_OK);
     assistant_row_clear(&row);
 }
 
