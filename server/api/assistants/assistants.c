@@ -16,6 +16,7 @@
 #include "core/base/mem.h"
 #include "server/api/api.h"
 #include "server/api/file_refs.h"
+#include "server/api/new_store.h"
 #include "server/encode/encode.h"
 #include "server/params/assistants/assistant_body.h"
 #include "server/params/assistants/run_params.h"
@@ -55,6 +56,7 @@ enum err_code api_assistant_create(struct request *request, struct err *err)
 {
     const json_t *body = request_json(request);
     struct assistant_row row = {.created_at = clock_wall_us()};
+    CLEANUP(new_store_clear) struct new_store made = {0};
     json_auto_t *picked = NULL;
     const char *model;
     enum err_code rc;
@@ -62,14 +64,19 @@ enum err_code api_assistant_create(struct request *request, struct err *err)
     rc = param_string(body, "", "model", PARAM_REQUIRED, MODEL_NAME_LIMIT, &model, err);
     if (!rc)
         rc = check(request, err);
+    if (!rc)
+        rc = new_store_read(body, "", 0, &made, err);
     if (rc)
         return rc;
 
     picked = assistant_members(body);
+    if (new_store_filling(&made))
+        json_set(picked, "tool_resources",
+                 new_store_resources(&made, json_object_get(picked, "tool_resources")));
     id_make(row.id, "asst_");
     row.body = json_text(picked);
     rc = store_assistant_create(request_server(request)->store, request_tenant(request), &row,
-                                err);
+                                new_store_filling(&made), err);
     if (rc) {
         assistant_row_clear(&row);
         return rc;
@@ -100,6 +107,8 @@ enum err_code api_assistant_modify(struct request *request, struct err *err)
 
     if (!rc)
         rc = check(request, err);
+    if (!rc)
+        rc = new_store_refuse(body, "", err);
     if (rc)
         return rc;
 

@@ -47,6 +47,7 @@
 #include "core/tool/files_view.h"
 #include "server/api/api.h"
 #include "server/api/file_refs.h"
+#include "server/api/new_store.h"
 #include "server/api/request_key.h"
 #include "server/api/run_end.h"
 #include "server/complaint.h"
@@ -235,8 +236,8 @@ static enum err_code check_settings(struct request *request,
 }
 
 static enum err_code create(struct request *request, const struct thread_row *new_thread,
-                            const char *thread_id, struct item_row *messages, size_t count,
-                            struct err *err)
+                            const struct store_filling *filling, const char *thread_id,
+                            struct item_row *messages, size_t count, struct err *err)
 {
     struct server *server = request_server(request);
     CLEANUP(assistant_row_clear) struct assistant_row assistant = {0};
@@ -266,6 +267,7 @@ static enum err_code create(struct request *request, const struct thread_row *ne
                               .variables = variables,
                               .variable_count = variable_count,
                               .thread = new_thread,
+                              .filling = filling,
                               .messages = messages,
                               .message_count = count,
                               .last_messages = settings.last_messages,
@@ -321,6 +323,8 @@ static enum err_code check_body(const json_t *body, const char *const *known, st
     if (!rc && !json_absent(resources))
         rc = files_view_check_resources(resources, "tool_resources", err);
     if (!rc)
+        rc = new_store_refuse(body, "", err);
+    if (!rc)
         rc = runnel_params_check(body, err);
     return rc ? rc : run_params_check(body, err);
 }
@@ -346,7 +350,7 @@ enum err_code api_run_create(struct request *request, struct err *err)
     if (!rc)
         rc = file_refs_check_resources(request, body, "", err);
     if (!rc)
-        rc = create(request, NULL, thread_id, messages, count, err);
+        rc = create(request, NULL, NULL, thread_id, messages, count, err);
     item_rows_free(messages, count);
     return rc;
 }
@@ -357,6 +361,7 @@ enum err_code api_thread_run_create(struct request *request, struct err *err)
     json_t *given = NULL;
     json_auto_t *empty = json_object();
     CLEANUP(thread_row_clear) struct thread_row thread = {0};
+    CLEANUP(new_store_clear) struct new_store made = {0};
     struct item_row *messages = NULL;
     size_t count = 0;
     enum err_code rc;
@@ -374,7 +379,10 @@ enum err_code api_thread_run_create(struct request *request, struct err *err)
     if (!rc)
         rc = file_refs_check_resources(request, body, "", err);
     if (!rc)
-        rc = create(request, &thread, thread.id, messages, count, err);
+        rc = new_store_of_thread(given, "thread", &thread, &made, err);
+    if (!rc)
+        rc =
+            create(request, &thread, new_store_filling(&made), thread.id, messages, count, err);
     item_rows_free(messages, count);
     return rc;
 }

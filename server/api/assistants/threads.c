@@ -12,6 +12,7 @@
 #include "core/tool/files_view.h"
 #include "server/api/api.h"
 #include "server/api/file_refs.h"
+#include "server/api/new_store.h"
 #include "server/api/request_key.h"
 #include "server/encode/encode.h"
 #include "server/params/assistants/messages.h"
@@ -34,6 +35,7 @@ static enum err_code answer(struct request *request, struct thread_row *row)
 
 enum err_code api_thread_create(struct request *request, struct err *err)
 {
+    CLEANUP(new_store_clear) struct new_store made = {0};
     struct idempotency idempotency;
     struct thread_row row;
     struct item_row *messages = NULL;
@@ -46,8 +48,11 @@ enum err_code api_thread_create(struct request *request, struct err *err)
         return rc;
     rc = file_refs_check_thread(request, request_json(request), "", err);
     if (!rc)
+        rc = new_store_of_thread(request_json(request), "", &row, &made, err);
+    if (!rc)
         rc = store_thread_create_once(request_server(request)->store, request_tenant(request),
-                                      &idempotency, &row, messages, count, err);
+                                      &idempotency, new_store_filling(&made), &row, messages,
+                                      count, err);
     item_rows_free(messages, count);
     if (rc) {
         thread_row_clear(&row);
@@ -103,6 +108,8 @@ enum err_code api_thread_modify(struct request *request, struct err *err)
         rc = resources_change(body, &resources, err);
     if (!rc)
         rc = file_refs_check_resources(request, body, "", err);
+    if (!rc)
+        rc = new_store_refuse(body, "", err);
     if (!rc)
         rc = runnel_defaults_change(body, &settings, err);
     if (!rc)

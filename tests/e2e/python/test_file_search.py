@@ -297,15 +297,19 @@ def requests_of_assistants(http):
             ("/v1/threads/runs", lambda given: {**run, "thread": given}, "thread." + STORES)]
 
 
-def test_stores_of_resources_must_exist(stranger, client, http, upstream):
+def all_assistants(http):
+    return http.get("/v1/assistants?limit=100").json()["data"]
+
+
+def test_stores_of_resources_must_exist(stranger, http, upstream):
     theirs = stranger.vector_stores.create().id
     requests = requests_of_assistants(http)
-    before = client.beta.assistants.list().data
+    before = all_assistants(http)
     for path, body, param in requests:
         for store in (UNKNOWN, theirs):
             assert problem(http.post(path, json=body(resources(store)))) == (
                 404, None, param, f"Vector store with id '{store}' not found."), path
-    assert client.beta.assistants.list().data == before and upstream.chats() == []
+    assert all_assistants(http) == before and upstream.chats() == []
 
 
 def test_stores_of_resources_must_not_have_expired(start_server, database):
@@ -324,3 +328,109 @@ def test_a_store_that_is_there_stands_in_the_resources(http, files):
     for path, body, _ in requests_of_assistants(http)[:4]:
         made = http.post(path, json=body(resources(files["store"]))).json()
         assert made["tool_resources"] == resources(files["store"])["tool_resources"]
+
+
+# ---- Stores made with an assistant or a thread ----
+
+CHUNKS = {"type": "static", "static": {"max_chunk_size_tokens": 200, "chunk_overlap_tokens": 50}}
+
+
+def upload(client, text, name="a.md"):
+    return client.files.create(file=(name, text.encode()), purpose="assistants").id
+
+
+def with_new_store(**helper):
+    return {"tool_resources": {"file_search": {"vector_stores": [helper]}}}
+
+
+def makers(http):
+    """Every request that makes a store: (path, a body for the resources, the path of the parameter, the resources of an
+    answer). Those of a run are its thread's."""
+    def thread_of(answer):
+        return http.get(f"/v1/threads/{answer['thread_id']}").json()["tool_resources"]
+    assistant = http.post("/v1/assistants", json={"model": "demo"}).json()["id"]
+    its = "tool_resources.file_search.vector_stores"
+    return [("/v1/assistants", lambda given: {"model": "demo", **given}, its, lambda answer: answer["tool_resources"]),
+            ("/v1/threads", lambda given: given, its, lambda answer: answer["tool_resources"]),
+            ("/v1/threads/runs", lambda given: {"assistant_id": assistant, "thread": given}, "thread." + its, thread_of)]
+
+
+def all_stores(http):
+    return {store["id"] for store in http.get("/v1/vector_stores?limit=100").json()["data"]}
+
+
+def test_a_store_is_made_with_an_assistant_or_a_thread(client, http):
+    battery, kitchen = upload(client, BATTERY), upload(client, KITCHEN)
+    for path, body, _, resources_of in makers(http):
+        before = all_stores(http)
+        answer = http.post(path, json=body(with_new_store(
+            file_ids=[battery, kitchen, battery], chunking_strategy=CHUNKS, metadata={"a": "b"})))
+        assert answer.status_code == 200, answer.text
+        (made,) = all_stores(http) - before
+        assert resources_of(answer.json()) == {"file_search": {"vector_store_ids": [made]}}, path
+        assert eventually(lambda: client.vector_stores.retrieve(made).file_counts.completed == 2)
+        store = client.vector_stores.retrieve(made)
+        assert (store.name, store.metadata) == ("", {"a": "b"})
+        days = store.expires_after and store.expires_after.days
+        assert days == (None if path == "/v1/assistants" else 7)
+        listed = client.vector_stores.files.list(made, order="asc").data
+        assert [file.id for file in listed] == [battery, kitchen]
+        assert listed[0].chunking_strategy.static.max_chunk_size_tokens == 200
+
+
+def test_a_run_searches_the_store_made_with_its_thread(client, http, upstream):
+    file = upload(client, BATTERY)
+    thread = http.post("/v1/threads", json={"messages": [{"role": "user", "content": "How long?"}],
+                                            **with_new_store(file_ids=[file])}).json()
+    (store,) = thread["tool_resources"]["file_search"]["vector_store_ids"]
+    assert eventually(lambda: client.vector_stores.retrieve(store).file_counts.completed == 1)
+    searches(upstream, "battery warranty")
+    assistant = client.beta.assistants.create(model="demo", tools=[{"type": "file_search"}]).id
+    run = client.beta.threads.runs.create_and_poll(thread_id=thread["id"], assistant_id=assistant, poll_interval_ms=20)
+    step = client.beta.threads.runs.steps.list(run.id, thread_id=thread["id"], order="asc").data[0]
+    (result,) = step.step_details.tool_calls[0].file_search.results
+    assert result.file_id == file
+
+
+def test_a_repeat_makes_no_second_store(client, http):
+    file = upload(client, BATTERY)
+    for path, body, _, resources_of in makers(http)[1:]:
+        before = all_stores(http)
+        answers = [http.post(path, json=body(with_new_store(file_ids=[file])),
+                             headers={"Idempotency-Key": f"store-{path}"}) for _ in range(2)]
+        assert [answer.status_code for answer in answers] == [200, 200]
+        (made,) = all_stores(http) - before
+        assert [resources_of(answer.json()) for answer in answers] == [{"file_search": {"vector_store_ids": [made]}}] * 2
+
+
+@pytest.mark.parametrize("helper, status, code, param", [
+    ({"file_ids": ["file-unknown"]}, 404, None, None),
+    ({"file_ids": "file-a"}, 400, "invalid_type", "[0].file_ids"),
+    ({"file_ids": [7]}, 400, "invalid_type", "[0].file_ids[0]"),
+    ({"file_ids": ["file-a"] * 10001}, 400, "array_above_max_length", "[0].file_ids"),
+    ({"chunking_strategy": {"type": "best"}}, 400, "invalid_value", "[0].chunking_strategy.type"),
+    ({"metadata": {"a": 1}}, 400, "invalid_type", "[0].metadata.a"),
+])
+def test_a_wrong_new_store_makes_nothing(http, upstream, helper, status, code, param):
+    requests = makers(http)
+    before = all_stores(http), all_assistants(http)
+    for path, body, its, _ in requests:
+        found = problem(http.post(path, json=body(with_new_store(**helper))))
+        assert found[:2] == (status, code) and (param is None or found[2] == its + param), found
+    assert (all_stores(http), all_assistants(http)) == before and upstream.chats() == []
+
+
+def test_a_store_is_new_or_named(http, files):
+    for path, body, param, _ in makers(http):
+        both = body(resources(files["store"], vector_stores=[{}]))
+        assert problem(http.post(path, json=both))[:3] == (400, "mutually_exclusive_parameters", param)
+        two = body({"tool_resources": {"file_search": {"vector_stores": [{}, {}]}}})
+        assert problem(http.post(path, json=two))[:3] == (400, "array_above_max_length", param)
+
+
+def test_only_new_objects_make_a_store(http):
+    assistant, its_thread = (path for path, _, _ in requests_of_assistants(http)[1:4:2])
+    run = {"assistant_id": assistant.removeprefix("/v1/assistants/")}
+    for path, body in ((assistant, {}), (its_thread, {}), (its_thread + "/runs", run), ("/v1/threads/runs", run)):
+        assert problem(http.post(path, json={**body, **with_new_store()}))[:3] == (
+            400, "unknown_parameter", "tool_resources.file_search.vector_stores"), path
