@@ -553,6 +553,15 @@ static bool has_output(const struct item_row *const *items, size_t begin, size_t
     return begin < end;
 }
 
+/* The request will not have it. Only notes have the key without a backslash before its quote. */
+static bool is_cut(const struct item_row *item)
+{
+    json_auto_t *body =
+        item->body && strstr(item->body, "\"cut\":") ? json_parse_own(item->body) : NULL;
+
+    return notes_say_cut(body);
+}
+
 size_t context_past(const struct item_row *const *items, size_t count)
 {
     size_t users = count, begin, end;
@@ -561,9 +570,10 @@ size_t context_past(const struct item_row *const *items, size_t count)
         users--;
     /* Outputs around the user's last message are new: the model must read them whole, and with their
      * calls. Then the turn that made these calls is not finished. */
-    for (begin = users; begin && is_new_input(items[begin - 1]); begin--)
+    for (begin = users; begin && (is_new_input(items[begin - 1]) || is_cut(items[begin - 1]));
+         begin--)
         ;
-    for (end = users; end < count && is_new_input(items[end]); end++)
+    for (end = users; end < count && (is_new_input(items[end]) || is_cut(items[end])); end++)
         ;
     if (!has_output(items, begin, end))
         return users;
