@@ -283,6 +283,9 @@ int64_t tokenizer_count_message(const struct tokenizer *tokenizer, const json_t 
     json_t *call;
 
     count += tokenizer_count_content(tokenizer, json_object_get(message, "content"));
+    count += count_string(tokenizer, json_object_get(message, "reasoning_content"));
+    count += count_string(tokenizer, json_object_get(message, "reasoning"));
+    count += count_json(tokenizer, json_object_get(message, "reasoning_details"));
     json_array_foreach (json_object_get(message, "tool_calls"), i, call) {
         const json_t *function = json_object_get(call, "function");
 

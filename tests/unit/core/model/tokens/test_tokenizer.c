@@ -342,6 +342,9 @@ TEST(all_parts_of_a_request_are_counted)
 
     assert_int_equal(plain, TOKENS_OF_ANSWER + 3 * TOKENS_OF_MESSAGE + 3 +
                                 (TOKENS_OF_MESSAGE + 1 + 1) + 1);
+    json_set_string(json_array_get(json_object_get(request, "messages"), 1), "reasoning",
+                    "hello");
+    assert_int_equal(tokenizer_count_request(tokenizer, request), ++plain);
     json_set(request, "response_format", format);
     assert_true(tokenizer_count_request(tokenizer, request) > plain);
     tokenizer_free(tokenizer);
