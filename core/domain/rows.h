@@ -78,14 +78,17 @@ enum item_status item_status_parse(const char *name);
 struct item_cost {
     bool counted;
     int64_t tokens; /* of the item alone */
+    /* Of its reasoning that goes back to the upstream: the details alone, and all of it. 0: not counted */
+    int64_t reasoning[2];
     /* Of a group of items that compact history sends to the model as one message. Only the first item of
      * the group has the values after `place`. */
-    unsigned place;       /* of this item in the group, from 1; 0: not known */
-    unsigned joint_count; /* items of the group */
-    size_t joint_limit;   /* characters that messages among them were cut to */
-    unsigned joint_cut;   /* and the way in which they were cut */
-    size_t joint_bytes;   /* length of the message */
-    int64_t joint_tokens; /* its cost; -1: not counted */
+    unsigned place;          /* of this item in the group, from 1; 0: not known */
+    unsigned joint_count;    /* items of the group */
+    size_t joint_limit;      /* characters that messages among them were cut to */
+    unsigned joint_cut;      /* and the way in which they were cut */
+    uint64_t joint_upstream; /* to which their reasoning goes back */
+    size_t joint_bytes;      /* length of the message */
+    int64_t joint_tokens;    /* its cost; -1: not counted */
 };
 
 /* One item: a message, a call, a call's output, reasoning ... in the Responses vocabulary.

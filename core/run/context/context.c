@@ -699,14 +699,16 @@ static void add_all(struct prompt *prompt, size_t past)
 }
 
 json_t *context_past_messages(const struct item_row *const *items, size_t count,
-                              const struct long_message_rule *rule)
+                              const struct long_message_rule *rule, unsigned flags,
+                              const char *upstream)
 {
     AUTO_FREE const struct item_row **kept = mem_zeroed(count, sizeof(*kept));
     json_auto_t *bodies = json_array();
     struct prompt prompt = {.messages = json_array(),
                             .bodies = bodies,
                             .items = kept,
-                            .flags = CONTEXT_COMPACT,
+                            .flags = flags | CONTEXT_COMPACT,
+                            .upstream = upstream,
                             .rule = *rule};
 
     read_items(&prompt, items, count, kept);

@@ -64,9 +64,11 @@ void context_order(const struct item_row **items, size_t count);
  * stretch begins there. */
 size_t context_past(const struct item_row *const *items, size_t count);
 size_t context_stretch(const struct item_row *const *items, size_t first, size_t past);
-/* The messages that such a stretch, or an answered message, is sent as. New reference. */
+/* The messages that such a stretch, or an answered message, is sent as. `flags` say which reasoning goes back
+ * to `upstream`: a stretch without calls has it. New reference. */
 json_t *context_past_messages(const struct item_row *const *items, size_t count,
-                              const struct long_message_rule *rule);
+                              const struct long_message_rule *rule, unsigned flags,
+                              const char *upstream);
 
 /* An item's content as that of a message: a string, or a list of parts. New reference. */
 json_t *context_content(const json_t *content);

@@ -31,12 +31,14 @@
 
 #include <string.h>
 
+#include "core/base/hash.h"
 #include "core/base/json.h"
 #include "core/base/mem.h"
 #include "core/model/tokens/tokenizer.h"
 #include "core/run/context/compaction.h"
 #include "core/run/context/context.h"
 #include "core/run/context/past_calls.h"
+#include "core/run/context/past_reasoning.h"
 
 /* ---- What things cost ---- */
 
@@ -50,6 +52,16 @@ bool context_is_counted(const struct model_upstream *upstream,
                         const struct run_settings *settings)
 {
     return is_truncated(upstream, settings) || settings->compacts;
+}
+
+unsigned context_reasoning(const struct model_upstream *upstream)
+{
+    if (!upstream || upstream->reasoning == MODEL_REASONING_NEVER)
+        return 0;
+    if (upstream->dialect == MODEL_DIALECT_RESPONSES)
+        return CONTEXT_REASONING;
+    return upstream->reasoning == MODEL_REASONING_ALWAYS ? CONTEXT_GIVE_BACK_ALL
+                                                         : CONTEXT_GIVE_BACK;
 }
 
 /* The bytes of a list of messages or tools. */
@@ -84,6 +96,89 @@ void context_count_item(const struct tokenizer *tokenizer, struct item_row *item
 {
     item->cost.tokens = context_cost(tokenizer, item);
     item->cost.counted = item->body;
+}
+
+/* ---- Reasoning ---- */
+
+/* Only notes have this key without a backslash before its quote. */
+static bool may_have_reasoning(const struct item_row *item)
+{
+    return item->body &&
+           (item->type == ITEM_REASONING || strstr(item->body, "\"reasoning\":{"));
+}
+
+/* The tokens that the item's reasoning adds to the message that it goes back with. */
+static int64_t cost_of_reasoning(const struct context *context, const struct item_row *item,
+                                 enum past_reasoning_part part)
+{
+    json_auto_t *body = NULL, *added = NULL;
+
+    if (!may_have_reasoning(item))
+        return 0;
+    body = json_parse_own(item->body);
+    added = json_object();
+    past_reasoning_give_back(added, item, body, context->upstream->name, part);
+    if (json_object_size(added) == 0)
+        return 0;
+    if (item->cost.reasoning[part])
+        return item->cost.reasoning[part];
+    return tokenizer_count_message(context->upstream->tokenizer, added) - TOKENS_OF_MESSAGE;
+}
+
+/* True if the upstream gets back reasoning within messages, as Chat Completions have it. */
+static bool gives_back(const struct context *context)
+{
+    return context_reasoning(context->upstream) & (CONTEXT_GIVE_BACK | CONTEXT_GIVE_BACK_ALL);
+}
+
+void context_count_reasoning(const struct context *context, struct item_row *item)
+{
+    for (int part = PAST_REASONING_DETAILS; gives_back(context) && part <= PAST_REASONING_ALL;
+         part++)
+        item->cost.reasoning[part] =
+            cost_of_reasoning(context, item, (enum past_reasoning_part)part);
+}
+
+static bool is_users(const struct item_row *item)
+{
+    return item->type == ITEM_MESSAGE && strcmp(item->role, "user") == 0;
+}
+
+/* What goes back of the reasoning in front of `end`, up to the user's message before it. */
+static enum past_reasoning_part part_before(const struct context *context,
+                                            const struct item_row *const *items, size_t end)
+{
+    if (context_reasoning(context->upstream) & CONTEXT_GIVE_BACK_ALL)
+        return PAST_REASONING_ALL;
+    while (end && !is_users(items[end - 1])) {
+        if (item_type_is_call(items[--end]->type))
+            return PAST_REASONING_ALL;
+    }
+    return PAST_REASONING_DETAILS;
+}
+
+/* Adds to the costs what goes back with the answers. What is condensed was counted with its reasoning. */
+static void add_reasoning(const struct context *context,
+                          const struct context_condensing *condensing,
+                          const struct item_row *const *items, size_t count, int64_t *costs)
+{
+    enum past_reasoning_part part = PAST_REASONING_DETAILS;
+    size_t users = 0; /* the end of what lies between two messages of the user */
+
+    if (!gives_back(context))
+        return;
+    for (size_t i = 0; i < count;) {
+        size_t end = context_condensed_end(condensing, items, i);
+
+        if (i >= users) {
+            for (users = i + 1; users < count && !is_users(items[users]);)
+                users++;
+            part = part_before(context, items, users);
+        }
+        if (end == i)
+            costs[i] += cost_of_reasoning(context, items[i], part);
+        i = end > i ? end : i + 1;
+    }
 }
 
 /* ---- The frame ---- */
@@ -159,11 +254,21 @@ static unsigned cut_of(const struct long_message_rule *rule)
            (rule->cut.language == LANGUAGE_CHINESE ? CUT_CHINESE : 0);
 }
 
+/* Which upstream gets back which reasoning, as a number that can be compared. */
+static uint64_t upstream_of(const struct context_condensing *condensing)
+{
+    uint64_t name = condensing->upstream ? hash_text(condensing->upstream) : 0;
+
+    return name << 32 | condensing->reasoning;
+}
+
 struct context_condensing context_condensing(const struct context *context,
                                              const struct item_row *const *items, size_t count)
 {
     struct context_condensing condensing = {
-        .rule = long_message_rule(context->settings, context->tools)};
+        .rule = long_message_rule(context->settings, context->tools),
+        .reasoning = context_reasoning(context->upstream),
+        .upstream = context->upstream ? context->upstream->name : NULL};
 
     if (context->compact)
         condensing.past = context_past(items, count);
@@ -180,8 +285,15 @@ size_t context_condensed_end(const struct context_condensing *condensing,
     return at + long_message_may_be(&condensing->rule, items[at]);
 }
 
-/* True if the note of the stretch still describes it: the same items, and messages cut in the same way. A
- * row whose body changed has had its note set to zero, and with it its place. */
+static json_t *past_messages(const struct context_condensing *condensing,
+                             const struct item_row *const *items, size_t count)
+{
+    return context_past_messages(items, count, &condensing->rule, condensing->reasoning,
+                                 condensing->upstream);
+}
+
+/* True if the note of the stretch still describes it: the same items, messages cut in the same way, and the
+ * same upstream. A row whose body changed has had its note set to zero, and with it its place. */
 static bool is_noted(const struct context_condensing *condensing,
                      const struct item_row *const *items, size_t count,
                      enum context_measure measure)
@@ -189,7 +301,8 @@ static bool is_noted(const struct context_condensing *condensing,
     const struct item_cost *noted = &items[0]->cost;
 
     if (noted->joint_count != count || noted->joint_limit != condensing->rule.limit ||
-        noted->joint_cut != cut_of(&condensing->rule))
+        noted->joint_cut != cut_of(&condensing->rule) ||
+        noted->joint_upstream != upstream_of(condensing))
         return false;
     for (size_t i = 0; i < count; i++) {
         if (items[i]->cost.place != i + 1)
@@ -207,12 +320,13 @@ static void note_stretch(const struct context *context,
 
     if (is_noted(condensing, items, count, measure))
         return;
-    messages = context_past_messages(items, count, &condensing->rule);
+    messages = past_messages(condensing, items, count);
     for (size_t i = 0; i < count; i++)
         rows[i].cost.place = (unsigned)i + 1;
     rows[0].cost.joint_count = (unsigned)count;
     rows[0].cost.joint_limit = condensing->rule.limit;
     rows[0].cost.joint_cut = cut_of(&condensing->rule);
+    rows[0].cost.joint_upstream = upstream_of(condensing);
     rows[0].cost.joint_bytes = weight_of(messages);
     rows[0].cost.joint_tokens =
         measure == CONTEXT_TOKENS
@@ -228,7 +342,7 @@ static int64_t cost_of_stretch(const struct tokenizer *tokenizer,
 
     if (is_noted(condensing, items, count, CONTEXT_TOKENS))
         return items[0]->cost.joint_tokens;
-    messages = context_past_messages(items, count, &condensing->rule);
+    messages = past_messages(condensing, items, count);
     return tokenizer_count_messages(tokenizer, messages);
 }
 
@@ -239,7 +353,7 @@ size_t context_condensed_bytes(const struct context_condensing *condensing,
 
     if (is_noted(condensing, items + first, end - first, CONTEXT_BYTES))
         return items[first]->cost.joint_bytes;
-    messages = context_past_messages(items + first, end - first, &condensing->rule);
+    messages = past_messages(condensing, items + first, end - first);
     return weight_of(messages);
 }
 
@@ -272,6 +386,8 @@ void context_count(const struct context *context, enum context_measure measure,
             note_stretch(context, &condensing, measure, rows + i, items + i, end - i);
         else if (measure == CONTEXT_TOKENS)
             context_count_item(context->upstream->tokenizer, &rows[i]);
+        if (measure == CONTEXT_TOKENS)
+            context_count_reasoning(context, &rows[i]);
         i = end > i ? end : i + 1;
     }
 }
@@ -282,8 +398,10 @@ void context_count_each(const struct context *context, struct item_row *rows, si
 
     for (size_t i = 0; i < count; i++)
         items[i] = &rows[i];
-    for (size_t i = context_window(items, count); i < count; i++)
+    for (size_t i = context_window(items, count); i < count; i++) {
         context_count_item(context->upstream->tokenizer, &rows[i]);
+        context_count_reasoning(context, &rows[i]);
+    }
 }
 
 /* What each item costs. The first item of a condensed stretch has the cost of the stretch, and the others
@@ -302,6 +420,7 @@ static int64_t *costs_of(const struct context *context, const struct item_row *c
                            : context_cost(tokenizer, items[i]);
         i = end > i ? end : i + 1;
     }
+    add_reasoning(context, &condensing, items, count, costs);
     return costs;
 }
 

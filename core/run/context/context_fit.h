@@ -39,6 +39,9 @@
 bool context_is_counted(const struct model_upstream *upstream,
                         const struct run_settings *settings);
 
+/* Which reasoning goes back to such an upstream: flags of enum context_flags. */
+unsigned context_reasoning(const struct model_upstream *upstream);
+
 /* Notes the tokens of an item as it is stored, unless they are noted. */
 void context_count_item(const struct tokenizer *tokenizer, struct item_row *item);
 /* The same number, without noting it. */
@@ -66,6 +69,9 @@ enum context_measure {
     CONTEXT_BYTES,  /* of condensed items only: others weigh as much as their bodies */
 };
 
+/* Notes the tokens of the item's reasoning, unless they are noted: it may go back with an answer. */
+void context_count_reasoning(const struct context *context, struct item_row *item);
+
 /* Notes the cost of all items that may be sent, unless it is noted. `rows` is a whole history, in its
  * order. The cost of a condensed stretch is noted in its first row. */
 void context_count(const struct context *context, enum context_measure measure,
@@ -82,6 +88,8 @@ int64_t context_total(const struct context *context, const struct item_row *cons
 struct context_condensing {
     size_t past;                   /* items of finished turns, in compact history */
     struct long_message_rule rule; /* how long messages are cut */
+    unsigned reasoning;            /* context_reasoning() */
+    const char *upstream;          /* its name; NULL without one */
 };
 struct context_condensing context_condensing(const struct context *context,
                                              const struct item_row *const *items, size_t count);

@@ -91,8 +91,12 @@ void run_count_items(struct run *run)
     }
     context_count(&context, CONTEXT_TOKENS, run->history, run->history_count);
     for (size_t i = 0; i < run->items.count; i++) {
-        if (!run->items.list[i]->open)
-            context_count_item(run->turn.upstream->tokenizer, &run->items.list[i]->row);
+        struct item *item = run->items.list[i];
+
+        if (item->open)
+            continue;
+        context_count_item(run->turn.upstream->tokenizer, &item->row);
+        context_count_reasoning(&context, &item->row);
     }
 }
 

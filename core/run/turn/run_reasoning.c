@@ -143,16 +143,14 @@ void run_finish_reasoning(struct run *run)
 
 unsigned run_reasoning_flags(const struct run *run)
 {
-    const struct model_upstream *upstream = run->turn.upstream;
+    unsigned flags = context_reasoning(run->turn.upstream);
 
-    if (upstream->reasoning == MODEL_REASONING_NEVER ||
-        run->turn.giving_back == RUN_GIVES_BACK_NONE)
+    if (run->turn.giving_back == RUN_GIVES_BACK_NONE)
         return 0;
-    if (upstream->dialect == MODEL_DIALECT_RESPONSES)
-        return CONTEXT_REASONING;
-    return (upstream->reasoning == MODEL_REASONING_ALWAYS ? CONTEXT_GIVE_BACK_ALL
-                                                          : CONTEXT_GIVE_BACK) |
-           (run->turn.giving_back == RUN_GIVES_BACK_MORE ? CONTEXT_FILL_REASONING : 0);
+    if (flags & (CONTEXT_GIVE_BACK | CONTEXT_GIVE_BACK_ALL) &&
+        run->turn.giving_back == RUN_GIVES_BACK_MORE)
+        flags |= CONTEXT_FILL_REASONING;
+    return flags;
 }
 
 /* DeepSeek: "The `reasoning_content` in the thinking mode must be passed back to the API." Moonshot:

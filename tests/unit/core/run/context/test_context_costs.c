@@ -18,6 +18,7 @@
 #define HISTORIES   1000
 #define ITEMS_LIMIT 24
 #define RUN         "now"
+#define UPSTREAM    "deep"
 
 /* What a row and the message that it becomes may differ by: names of fields, a placeholder for an
  * output that never came. */
@@ -142,9 +143,41 @@ static void break_off(void)
     (void)add("message", "assistant", body);
 }
 
+/* What the model thought before it says something, in a form that the upstream may get back. */
+static void think(void)
+{
+    static const char *const makers[] = {UPSTREAM, UPSTREAM, "other"};
+    AUTO_FREE char *text = some_text();
+    bool detailed = below(2);
+    json_t *body = json_build("{s:[], s:[{s:s, s:s}], s:{s:s, s:{}}}", "summary", "content",
+                              "type", "reasoning_text", "text", text, "runnel", "upstream",
+                              makers[below(COUNT_OF(makers))], "reasoning");
+    json_t *note = json_object_get(json_object_get(body, "runnel"), "reasoning");
+
+    json_set_string(note, "member", below(2) ? "reasoning" : "reasoning_content");
+    if (detailed)
+        json_set(note, "details",
+                 json_build("[{s:s, s:s}]", "type", "reasoning.text", "text", text));
+    (void)add("reasoning", "", body);
+}
+
+/* An answer with reasoning before it: all of one turn. */
+static void think_and_speak(void)
+{
+    size_t first = count;
+
+    think();
+    if (below(2))
+        call_clients(false, below(2));
+    else
+        say("assistant");
+    for (size_t i = first; i < count; i++)
+        rows[i].turn = rows[first].turn;
+}
+
 static void add_something(void)
 {
-    switch (below(12)) {
+    switch (below(14)) {
     case 0:
     case 1: say("user"); break;
     case 2:
@@ -154,6 +187,8 @@ static void add_something(void)
     case 6: break_off(); break;
     case 8: answer_behind_words(); break;
     case 7: show_picture(below(2) ? "user" : "assistant"); break;
+    case 9:
+    case 10: think_and_speak(); break;
     default: call_ours(); say("assistant");
     }
 }
@@ -183,9 +218,16 @@ struct asking {
     size_t count;
 };
 
-static void prepare(struct asking *asking, const char *config, bool compact)
+/* Each number has its own way to give reasoning back. */
+static void prepare(struct asking *asking, const char *config, unsigned number, bool compact)
 {
-    *asking = (struct asking){.upstream.context_tokens = 4000, .count = count};
+    static const enum model_reasoning ways[] = {MODEL_REASONING_AUTO, MODEL_REASONING_ALWAYS,
+                                                MODEL_REASONING_NEVER};
+
+    *asking = (struct asking){.upstream = {.name = UPSTREAM,
+                                           .reasoning = ways[number % COUNT_OF(ways)],
+                                           .context_tokens = 4000},
+                              .count = count};
     run_settings_load(&asking->settings, config);
     asking->context = (struct context){.upstream = &asking->upstream,
                                        .run_id = RUN,
@@ -199,7 +241,9 @@ static void prepare(struct asking *asking, const char *config, bool compact)
 static json_t *request_of(const struct asking *asking)
 {
     return context_request(RUN, &asking->settings, &reading_tools, asking->items, asking->count,
-                           asking->context.compact ? CONTEXT_COMPACT : 0, NULL);
+                           context_reasoning(&asking->upstream) |
+                               (asking->context.compact ? CONTEXT_COMPACT : 0),
+                           asking->upstream.name);
 }
 
 /* As budget.h counts it: a picture has a fixed cost. */
@@ -231,7 +275,7 @@ static void check_bytes(unsigned number, bool compact, bool noted)
     struct budget budget;
     size_t sent;
 
-    prepare(&asking, config, compact);
+    prepare(&asking, config, number, compact);
     if (noted)
         context_count(&asking.context, CONTEXT_BYTES, rows, count);
     budget_init(&budget, &asking.settings, NULL);
@@ -254,7 +298,7 @@ static void check_tokens(unsigned number, bool compact, bool noted)
     struct asking asking;
     int64_t counted, sent;
 
-    prepare(&asking, config, compact);
+    prepare(&asking, config, number, compact);
     if (noted)
         context_count(&asking.context, CONTEXT_TOKENS, rows, count);
     context_fit(&asking.context, asking.items, &asking.count);
