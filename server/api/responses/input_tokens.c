@@ -59,8 +59,10 @@ static int64_t count(const struct model_upstream *upstream, const struct tool_se
     for (size_t i = 0; i < shown; i++)
         items[i] = &load->items[i];
     context_fit(&context, items, &shown);
-    asked = context_request(load->run.id, settings, tools, items, shown,
-                            context.compact ? CONTEXT_COMPACT : 0, NULL);
+    asked =
+        context_request(load->run.id, settings, tools, items, shown,
+                        context_reasoning(upstream) | (context.compact ? CONTEXT_COMPACT : 0),
+                        upstream ? upstream->name : NULL);
     return tokenizer_count_request(upstream ? upstream->tokenizer : NULL, asked);
 }
 

@@ -424,8 +424,9 @@ static enum err_code check_size(const struct context *context, const struct item
     context_fit(context, items, &count);
     if (context_total(context, items, count) <= upstream->context_tokens)
         return ERR_OK;
-    request = context_request(context->run_id, context->settings, context->tools, items, count,
-                              context->compact ? CONTEXT_COMPACT : 0, NULL);
+    request = context_request(
+        context->run_id, context->settings, context->tools, items, count,
+        context_reasoning(upstream) | (context->compact ? CONTEXT_COMPACT : 0), upstream->name);
     return tokenizer_count_request(upstream->tokenizer, request) > upstream->context_tokens
                ? too_long(err)
                : ERR_OK;
