@@ -144,11 +144,7 @@ static enum err_code read_data(json_t *part, const char *path, struct err *err)
     enum err_code rc;
 
     if (!bytes)
-        return err_invalid(
-            err, "invalid_value", place,
-            "Invalid '%s'. Expected base64-encoded content, or a base64-encoded "
-            "data URL (e.g. 'data:application/pdf;base64,cGRmIGJ5dGVzIGhlcmU=').",
-            place);
+        return param_no_base64(err, place);
     if (length > INPUT_FILE_BYTES_LIMIT)
         return err_invalid(err, "invalid_value", place,
                            "Invalid '%s': the file has %zu bytes, and the limit is %zu.", place,

@@ -147,6 +147,15 @@ static enum err_code empty_string(struct err *err, const char *param)
                        param);
 }
 
+enum err_code param_no_base64(struct err *err, const char *param)
+{
+    return err_invalid(
+        err, "invalid_value", param,
+        "Invalid '%s'. Expected base64-encoded content, or a base64-encoded data URL "
+        "(e.g. 'data:application/pdf;base64,cGRmIGJ5dGVzIGhlcmU=').",
+        param);
+}
+
 enum err_code param_empty_array(struct err *err, const char *param)
 {
     return err_invalid(err, "empty_array", param,

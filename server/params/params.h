@@ -91,6 +91,8 @@ enum err_code param_name(const json_t *object, const char *path, const char *key
 
 /* A required key is missing. */
 enum err_code param_missing(struct err *err, const char *param);
+/* What should be the bytes of a file is no base64, nor a data URL with it. */
+enum err_code param_no_base64(struct err *err, const char *param);
 /* A list that must not be empty is empty. */
 enum err_code param_empty_array(struct err *err, const char *param);
 /* `got` is not one of `words`. */

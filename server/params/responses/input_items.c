@@ -398,11 +398,7 @@ static enum err_code check_file_data(const json_t *file, const char *path, struc
     comma = strncmp(data, "data:", 5) == 0 ? strstr(data, mark) : NULL;
     if (is_base64(comma ? comma + strlen(mark) : data))
         return ERR_OK;
-    return err_invalid(
-        err, "invalid_value", param.text,
-        "Invalid '%s'. Expected base64-encoded content, or a base64-encoded data URL "
-        "(e.g. 'data:application/pdf;base64,cGRmIGJ5dGVzIGhlcmU=').",
-        param.text);
+    return param_no_base64(err, param.text);
 }
 
 /* Whether the file exists and can be read was found before (server/api/input_files.h). */
