@@ -133,13 +133,15 @@ static const struct old_step {
 
 #define OLD_STEPS (sizeof(old_steps) / sizeof(old_steps[0]))
 
-/* What steps since then have made: their tables, and how the names of these and of their indexes begin. */
+/* What steps since then have made: tables, indexes of older tables, and how the names of all their indexes begin. */
 #define LATER_TABLES                                                                      \
     "deletion_marks, blobs, blob_pages, files, storage_use, vector_stores, file_batches," \
     " vector_store_files, documents, document_texts, chunks, document_segments,"          \
     " left_documents, uploads, upload_parts"
-#define LATER                                                                           \
-    "(deletion_marks|blob|files|storage_use|vector_store|file_batches|document|chunks|" \
+#define LATER_INDEXES "approvals_status"
+#define LATER                                                                            \
+    "(approvals_status|deletion_marks|blob|files|storage_use|vector_store|file_batches|" \
+    "document|chunks|"                                                                   \
     "left_documents|upload)"
 
 /* The schema is the same but for later steps; the rows of such a database are those of its first `count`
@@ -151,7 +153,7 @@ static void pretend_old(size_t count)
     for (size_t i = 0; i < count; i++)
         buf_addf(&rows, "%s(%zu, '%s', '%s', 1)", i ? ", " : "", i + 1, old_steps[i].name,
                  old_steps[i].checksum);
-    pg_fixture_ask("DROP TABLE IF EXISTS " LATER_TABLES
+    pg_fixture_ask("DROP TABLE IF EXISTS " LATER_TABLES "; DROP INDEX IF EXISTS " LATER_INDEXES
                    "; DELETE FROM schema_migrations; INSERT INTO schema_migrations VALUES %s",
                    rows.data);
 }
