@@ -498,6 +498,54 @@ TEST(an_answer_and_a_write_lock_in_one_order)
     PQfinish(connection);
 }
 
+/* ---- Many ---- */
+
+#define MANY 100000
+
+/* The shortest of some readings, in microseconds. */
+static int64_t time_of_list(const struct tenant *tenant, enum approval_status status,
+                            size_t expected)
+{
+    const struct page page = {.limit = 5};
+    int64_t shortest = INT64_MAX;
+
+    for (int i = 0; i < 7; i++) {
+        uint64_t begin = clock_mono_ns();
+        int64_t took;
+        struct approval_row *list = NULL;
+        size_t count = 0;
+        bool more;
+
+        assert_int_equal(
+            store_approval_list(store, tenant, status, &page, &list, &count, &more, NULL),
+            ERR_OK);
+        took = (int64_t)((clock_mono_ns() - begin) / 1000);
+        shortest = took < shortest ? took : shortest;
+        assert_int_equal(count, expected);
+        approval_rows_free(list, count);
+    }
+    return shortest;
+}
+
+TEST(a_few_questions_are_found_among_many_answered_ones)
+{
+    const struct tenant *tenant = TENANT_OF("proj_many");
+    int64_t all, pending;
+
+    pg_fixture_ask("WITH many AS (INSERT INTO approvals (project_id, id, run_id, call_id,"
+                   " server_label, tool, arguments, policy, status, created_at)"
+                   " SELECT 'proj_many', 'mcpr_' || lpad(n::text, 20, '0'), 'resp_' || n, 'c',"
+                   "  'l', 't', '{}', 'ask', CASE WHEN n %% 50000 = 17 THEN 'pending'"
+                   "  ELSE 'approved' END, n FROM generate_series(1, %d) n RETURNING id)"
+                   " SELECT count(*) FROM many",
+                   MANY);
+    pg_fixture_ask("ANALYZE approvals");
+    all = time_of_list(tenant, APPROVAL_STATUS_NONE, 5);
+    pending = time_of_list(tenant, APPROVAL_PENDING, 2);
+    assert_in_range(time_of_list(tenant, APPROVAL_REJECTED, 0), 0, 20 * all + 2000);
+    assert_in_range(pending, 0, 20 * all + 2000);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -514,6 +562,7 @@ int main(void)
         cmocka_unit_test(a_question_that_is_no_longer_waited_for_is_left_to_the_next_response),
         cmocka_unit_test(questions_that_a_failed_response_has_left_expire),
         cmocka_unit_test(an_answer_and_a_write_lock_in_one_order),
+        cmocka_unit_test(a_few_questions_are_found_among_many_answered_ones),
     };
 
     return cmocka_run_group_tests(tests, open_writing_store, close_store);
