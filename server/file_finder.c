@@ -51,6 +51,11 @@ static size_t texts_of(const json_t *list, const char **texts, size_t limit)
     return count;
 }
 
+static bool is_refusal(enum err_code rc, const struct err *err)
+{
+    return rc == ERR_NOT_FOUND || (rc == ERR_INVALID && err->reason == REASON_STORE_EXPIRED);
+}
+
 /* Leaves out the stores that are gone or have expired. The last problem is in *err if none is left. */
 static enum err_code keep_living(const struct server *server, const struct tenant *tenant,
                                  const char **stores, size_t *count, struct err *err)
@@ -60,7 +65,7 @@ static enum err_code keep_living(const struct server *server, const struct tenan
         enum err_code rc =
             store_vector_stores_check(server->store, tenant, stores, *count, &bad, err);
 
-        if (rc != ERR_NOT_FOUND && (rc != ERR_INVALID || err->reason != REASON_STORE_EXPIRED))
+        if (!is_refusal(rc, err))
             return rc;
         memmove(&stores[bad], &stores[bad + 1], (--*count - bad) * sizeof(*stores));
         if (!*count)
@@ -145,9 +150,33 @@ enum err_code file_finder_check_stores(const struct server *server, const struct
     if (!count)
         return ERR_OK;
     rc = store_vector_stores_check(server->store, tenant, ids, count, &bad, err);
-    if (rc != ERR_NOT_FOUND && (rc != ERR_INVALID || err->reason != REASON_STORE_EXPIRED))
+    if (!is_refusal(rc, err))
         return rc;
     return refuse(err, param_index(path, bad).text, ids[bad]);
+}
+
+enum err_code file_finder_expired(const struct server *server, const struct tenant *tenant,
+                                  const json_t *list, const char **ret_id, struct err *err)
+{
+    const char *ids[SEARCH_STORES_LIMIT];
+    size_t count = texts_of(list, ids, SEARCH_STORES_LIMIT);
+    struct err why = {0};
+
+    for (size_t i = 0; i < count; i++) {
+        enum err_code rc =
+            store_vector_stores_check(server->store, tenant, &ids[i], 1, NULL, &why);
+
+        if (rc && !is_refusal(rc, &why)) {
+            *err = why;
+            return rc;
+        }
+        if (rc == ERR_INVALID) {
+            *ret_id = ids[i];
+            return ERR_OK;
+        }
+    }
+    *ret_id = NULL;
+    return ERR_OK;
 }
 
 enum err_code file_finder_check(const struct server *server, const struct tenant *tenant,

@@ -23,7 +23,12 @@ enum err_code file_finder_check_stores(const struct server *server, const struct
                                        const json_t *list, const char *path,
                                        struct err *err) MUST_CHECK;
 
-/* The same of the request's `tools`. */
+/* The first store of the list that has expired, borrowed from it, or NULL. One that is gone is no error. */
+enum err_code file_finder_expired(const struct server *server, const struct tenant *tenant,
+                                  const json_t *list, const char **ret_id,
+                                  struct err *err) MUST_CHECK;
+
+/* The check of the request's `tools`. */
 enum err_code file_finder_check(const struct server *server, const struct tenant *tenant,
                                 const json_t *tools, struct err *err) MUST_CHECK;
 

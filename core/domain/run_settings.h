@@ -107,8 +107,9 @@ struct run_settings {
     const json_t *tool_choice; /* core/run/catalog/tool_choice.h; or NULL */
     const json_t *tool_groups; /* runnel.tool_groups (core/tool/override.h); or NULL */
     const json_t *tool_resources;
-    const json_t *skills; /* that the model may read (core/memory/skill.h); or NULL */
-    bool one_call;        /* a turn has one call: later ones are dropped */
+    const char *expired_store; /* that the run was to search: it fails at once; or NULL */
+    const json_t *skills;      /* that the model may read (core/memory/skill.h); or NULL */
+    bool one_call;             /* a turn has one call: later ones are dropped */
     const json_t *project_tool_groups;         /* overrides of project and user */
     struct permission_set project_permissions; /* their policies, by group and tool */
 

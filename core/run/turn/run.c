@@ -140,6 +140,13 @@ static bool resolve_tools(struct run *run)
 {
     struct err err;
 
+    if (run->settings.expired_store) {
+        AUTO_FREE char *why =
+            mem_printf("The vector store %s has expired.", run->settings.expired_store);
+
+        run_fail(run, "invalid_prompt", why);
+        return false;
+    }
     if (unavailable_tools_check(run->settings.tools, &err)) {
         run_fail(run, "invalid_prompt", err.text);
         return false;

@@ -53,6 +53,7 @@
 #include "server/complaint.h"
 #include "server/encode/encode.h"
 #include "server/encode/faces.h"
+#include "server/file_finder.h"
 #include "server/params/assistants/messages.h"
 #include "server/params/assistants/run_answers.h"
 #include "server/params/assistants/run_request.h"
@@ -188,6 +189,36 @@ static void answer_again(struct request *request, const struct run_load *load)
                           });
 }
 
+static bool has_file_search(const json_t *tools)
+{
+    size_t i;
+    json_t *tool;
+
+    json_array_foreach (tools, i, tool) {
+        if (strcmp(json_get_string(tool, "type", ""), "file_search") == 0)
+            return true;
+    }
+    return false;
+}
+
+/* A store of the assistant or the thread that has expired is no error of the request: the run fails and names it. */
+static enum err_code note_expired(const struct request *request, json_t *snapshot,
+                                  struct err *err)
+{
+    const json_t *resources = json_object_get(snapshot, "tool_resources");
+    const json_t *search = json_object_get(resources, "file_search");
+    const char *expired = NULL;
+    enum err_code rc;
+
+    if (!has_file_search(json_object_get(snapshot, "tools")))
+        return ERR_OK;
+    rc = file_finder_expired(request_server(request), request_tenant(request),
+                             json_object_get(search, "vector_store_ids"), &expired, err);
+    if (!rc && expired)
+        json_set_string(snapshot, "expired_store", expired);
+    return rc;
+}
+
 /* Loads the assistant, and merges the settings of the assistant, the thread and the request. */
 static enum err_code read_settings(struct request *request, const struct thread_row *new_thread,
                                    const char *thread_id, struct assistant_row *ret_assistant,
@@ -212,6 +243,9 @@ static enum err_code read_settings(struct request *request, const struct thread_
     snapshot = run_request_snapshot(ret_assistant, new_thread ? new_thread->settings : threads,
                                     new_thread ? new_thread->tool_resources : resources, body);
     step_include_keep(snapshot, include);
+    rc = note_expired(request, snapshot, err);
+    if (rc)
+        return rc;
     rc = skill_params_resolve(server->store, tenant, snapshot, &skilled, err);
     if (rc)
         return rc;

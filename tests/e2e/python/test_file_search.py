@@ -434,3 +434,34 @@ def test_only_new_objects_make_a_store(http):
     for path, body in ((assistant, {}), (its_thread, {}), (its_thread + "/runs", run), ("/v1/threads/runs", run)):
         assert problem(http.post(path, json={**body, **with_new_store()}))[:3] == (
             400, "unknown_parameter", "tool_resources.file_search.vector_stores"), path
+
+
+def test_a_run_whose_store_has_expired_fails(start_server, database, upstream):
+    server = start_server()
+    client = server.sdk()
+    week = {"anchor": "last_active_at", "days": 7}
+    living, expired = client.vector_stores.create().id, client.vector_stores.create(expires_after=week).id
+    in_it, in_living = ({"file_search": {"vector_store_ids": [store]}} for store in (expired, living))
+    search = {"model": "demo", "tools": [{"type": "file_search"}]}
+    having, plain, without = (client.beta.assistants.create(**more).id for more in (
+        search | {"tool_resources": in_it}, search, {"model": "demo", "tool_resources": in_it}))
+    its_thread, other = (client.beta.threads.create(tool_resources=given).id for given in (in_it, in_living))
+    database.ask("UPDATE vector_stores SET last_active_at = 1, expires_at = 2 WHERE expires_days IS NOT NULL",
+                 url=server.settings["database_url"])
+    upstream.script({"answer": {"text": "Hi."}})
+    upstream.forget()
+
+    def run(assistant, thread, **more):
+        return client.beta.threads.runs.create_and_poll(thread_id=thread, assistant_id=assistant, poll_interval_ms=20,
+                                                        **more)
+
+    for failed in (run(having, other), run(plain, its_thread)):
+        assert failed.status == "failed", failed
+        assert failed.last_error.code == "invalid_prompt"
+        assert failed.last_error.message == f"The vector store {expired} has expired."
+    assert upstream.chats() == []
+    # Who does not search it is not disturbed, and so is a run of a store that is gone.
+    assert run(without, its_thread).status == run(plain, other).status == "completed"
+    assert run(having, other, tools=[]).status == "completed"
+    client.vector_stores.delete(expired)
+    assert run(having, other).status == "completed"
