@@ -8,7 +8,11 @@
  *
  * An HTTP request runs on a thread of libmicrohttpd and may block. A message of a WebSocket arrives on a loop,
  * which must never block. So it is given to a worker, and the answer is posted back to the loop. Masking
- * (masking.h) uses a pool for work that takes too long for a loop, without a store.
+ * (masking.h) uses a pool for work that takes too long for a loop, without a store. So do readers of files, uploads
+ * that have come, and searches.
+ *
+ * Each kind of work has an instance of its own. In one pool for all, a minute of reading files would hold up
+ * messages of a millisecond, and a limit for each kind would be needed inside it.
  *
  * A struct work is part of a larger struct, and is in the queue at most once at a time. The queue has no limit;
  * callers limit what they put.
