@@ -249,7 +249,7 @@ class Run:
             "instructions": "\n\n".join(filter(None, [instructions,
                                                      body.get("additional_instructions")])),
             "tools": body.get("tools", assistant["tools"]),
-            "tool_resources": assistant["tool_resources"],
+            "tool_resources": {**assistant["tool_resources"], **thread.shown["tool_resources"]},
             "temperature": body.get("temperature", assistant["temperature"]),
             "top_p": body.get("top_p", assistant["top_p"]), "max_completion_tokens": None,
             "max_prompt_tokens": None,

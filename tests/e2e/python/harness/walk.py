@@ -44,6 +44,9 @@ class Walk:
         self.trace = collections.deque(maxlen=30)
         self.seen = collections.Counter()
         self.number = 0
+        self.file = node.http().post("/v1/files", data={"purpose": "assistants"},
+                                     files={"file": ("a.txt", b"Read me.")}).json()["id"]
+        self.store = node.http().post("/v1/vector_stores", json={}).json()["id"]
 
     def go(self, steps):
         operations, weights = zip(*OPERATIONS)
@@ -122,7 +125,7 @@ class Walk:
         if self.chance(0.2):
             body["metadata"] = self.some_metadata()
         if self.chance(0.1):
-            body["attachments"] = [{"file_id": "file-a", "tools": [{"type": "file_search"}]}]
+            body["attachments"] = [{"file_id": self.file, "tools": [{"type": "code_interpreter"}]}]
         return body
 
     def some_metadata(self):
@@ -275,7 +278,7 @@ class Walk:
         if self.chance(0.3):
             body["metadata"] = self.some_metadata()
         if self.chance(0.2):
-            body["tool_resources"] = {"code_interpreter": {"file_ids": ["file-a"]}}
+            body["tool_resources"] = {"code_interpreter": {"file_ids": [self.file]}}
         shown = self.accepted(self.ask("POST", "/threads", body), model.new_thread(body))
         thread = Thread(shown)
         thread.messages = [model.Message(model.new_message(thread.id, message))
@@ -290,7 +293,7 @@ class Walk:
             return False
         changes = self.random.choice([{}, {"metadata": self.some_metadata()}, {"metadata": {}},
                                       {"tool_resources": {"file_search": {
-                                          "vector_store_ids": ["vs_a"]}}}])
+                                          "vector_store_ids": [self.store]}}}])
         thread.shown = self.accepted(self.ask("POST", f"/threads/{thread.id}", changes),
                                      {**thread.shown, **changes})
         self.check(thread)
