@@ -1,6 +1,7 @@
 #include "core/domain/store_file_status.h"
 
 #include <assert.h>
+#include <stdbool.h>
 #include <string.h>
 
 const char *const store_file_status_names[STORE_FILE_STATUS_COUNT + 1] = {
@@ -20,6 +21,6 @@ enum store_file_status store_file_status_parse(const char *name)
     for (int i = 0; i < STORE_FILE_STATUS_COUNT; i++)
         if (strcmp(store_file_status_names[i], name) == 0)
             return (enum store_file_status)i;
-    assert(!"a status of a file that this server has not written");
+    assert(false && "a status of a file that this server has not written");
     return STORE_FILE_FAILED;
 }
