@@ -116,7 +116,7 @@ static void copy_chunk(PGconn *connection, const struct buf *text)
 static double postgres_seconds(PGconn *connection)
 {
     char path[64];
-    unsigned long user, system;
+    unsigned long user = 0, system = 0;
     FILE *file;
 
     snprintf(path, sizeof(path), "/proc/%d/stat", PQbackendPID(connection));

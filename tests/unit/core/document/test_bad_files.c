@@ -538,7 +538,7 @@ static long memory_of(const struct compute_task *task, int fd)
     struct rusage usage;
     struct err err;
     pid_t pid = fork();
-    int status;
+    int status = 0;
 
     if (pid == 0) {
         int null = open("/dev/null", O_RDWR);
