@@ -104,22 +104,29 @@ static const struct entry *find_word(const struct entries *all, uint32_t word,
     return all->list + low;
 }
 
-/* The passage of a paragraph; `count` if it has none. `shared` has room for each passage. */
+/* The passage of a paragraph; `count` if it has none. `shared` has room for each passage. Adds what it has compared to
+ * *work. */
 static size_t passage_of(const char *text, size_t length, const struct entries *all,
-                         size_t *shared, size_t count)
+                         size_t *shared, size_t count, size_t *work)
 {
     struct entries words = {0};
     size_t rarer = 0;
     size_t best = 0;
     size_t found = count;
 
-    memset(shared, 0, count * sizeof(*shared));
     words_read(text, length, take_word, &words);
     sort_entries(&words);
+    if (words.count < OVERLAP_WORDS) {
+        free(words.list);
+        return count;
+    }
+    memset(shared, 0, count * sizeof(*shared));
+    *work += count;
     for (size_t i = 0; i < words.count; i++) {
         size_t holders;
         const struct entry *entry = find_word(all, words.list[i].word, &holders);
 
+        *work += holders;
         if (holders > 1 && 2 * holders > count)
             continue;
         rarer++;
@@ -182,17 +189,18 @@ struct overlap *overlap_find(const char *text, size_t length,
     AUTO_FREE size_t *shared = mem_new_array(size_t, count ? count : 1);
     struct overlap *list = NULL;
     size_t found = 0;
+    size_t work = 0;
 
     if (length > OVERLAP_TEXT_LIMIT)
         length = OVERLAP_TEXT_LIMIT;
-    for (size_t at = 0; at < length && count;) {
+    for (size_t at = 0; at < length && count && work < OVERLAP_WORK_LIMIT;) {
         size_t next = paragraph_end(text, length, at);
         size_t end = next;
         size_t passage;
 
         while (end > at && is_blank(text[end - 1]))
             end--;
-        passage = passage_of(text + at, end - at, &all, shared, count);
+        passage = passage_of(text + at, end - at, &all, shared, count, &work);
         if (passage < count) {
             list = mem_resize(list, found + 1, sizeof(*list));
             list[found++] = (struct overlap){.end = end, .passage = passage};

@@ -13,13 +13,14 @@
  *
  * Words are those of core/retrieval/words.h, so it works in all languages that a search works in.
  *
- * The time is linear in the texts, with a logarithm. What is beyond OVERLAP_TEXT_LIMIT is not looked at: this runs
- * on a loop. Pure.
+ * This runs on a loop, and the number of paragraphs times that of passages may be large. So what is beyond
+ * OVERLAP_TEXT_LIMIT is not looked at, and neither are the paragraphs behind OVERLAP_WORK_LIMIT comparisons. Pure.
  */
 
 #define OVERLAP_SHARE      60
 #define OVERLAP_WORDS      4
 #define OVERLAP_TEXT_LIMIT ((size_t)256 << 10) /* bytes of all passages, and of the text */
+#define OVERLAP_WORK_LIMIT ((size_t)8 << 20)   /* of a passage, or of one that has a word, with a paragraph */
 
 struct overlap_passage {
     const char *text;

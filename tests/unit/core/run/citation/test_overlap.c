@@ -72,6 +72,29 @@ TEST(no_passages_cite_nothing)
     assert_int_equal(count, 0);
 }
 
+/* How many paragraphs are cited of a long list, whose last line quotes the first of so many passages. */
+static size_t cited_behind_a_list(size_t count)
+{
+    AUTO_FREE struct overlap_passage *passages = mem_new_array(struct overlap_passage, count);
+    AUTO_BUF text = {0};
+    size_t found;
+
+    for (size_t i = 0; i < count; i++)
+        passages[i] = (struct overlap_passage){.text = i ? "x" : manual[0],
+                                               .length = i ? 1 : strlen(manual[0])};
+    while (text.length < OVERLAP_TEXT_LIMIT - 200)
+        buf_add_text(&text, "- one two three four\n");
+    buf_addf(&text, "- %s\n", manual[0]);
+    free(overlap_find(text.data, text.length, passages, count, &found));
+    return found;
+}
+
+TEST(a_long_list_beside_thousands_of_passages_is_given_up)
+{
+    assert_int_equal(cited_behind_a_list(50), 1);
+    assert_int_equal(cited_behind_a_list(5000), 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -80,6 +103,7 @@ int main(void)
         cmocka_unit_test(what_could_come_from_two_passages_is_not_cited),
         cmocka_unit_test(too_few_words_say_nothing),
         cmocka_unit_test(no_passages_cite_nothing),
+        cmocka_unit_test(a_long_list_beside_thousands_of_passages_is_given_up),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
