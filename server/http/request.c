@@ -540,6 +540,8 @@ static ssize_t read_source(void *arg, uint64_t at, char *bytes, size_t size)
         log_error("an answer was cut off: %s", err.text);
         return MHD_CONTENT_READER_END_WITH_ERROR;
     }
+    if (!got && source->size == BODY_SIZE_UNKNOWN)
+        return MHD_CONTENT_READER_END_OF_STREAM;
     return (ssize_t)got;
 }
 
@@ -554,6 +556,7 @@ static void drop_source(void *arg)
 /* The source is the library's from here on. Nothing is read for an answer without bytes. */
 static struct MHD_Response *source_response(struct request *request)
 {
+    static_assert(BODY_SIZE_UNKNOWN == MHD_SIZE_UNKNOWN, "the library means the same");
     struct body_source *source = mem_new(struct body_source);
     struct MHD_Response *response;
 

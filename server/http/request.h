@@ -144,7 +144,11 @@ void request_answer_bytes(struct request *request, int status, const char *conte
  * `size` bytes from byte `at` of the answer, and gives at least one of them. It may block on the store or a disk for a
  * moment. If it fails, which is logged, the connection is cut: the client sees that the end is missing.
  * drop() is called exactly once, in any case last.
+ *
+ * An answer of BODY_SIZE_UNKNOWN ends where read() gives no bytes. It is read from its beginning to its end.
  */
+#define BODY_SIZE_UNKNOWN UINT64_MAX
+
 struct body_source {
     uint64_t size;
     enum err_code (*read)(void *arg, uint64_t at, void *ret_bytes, size_t size, size_t *ret_got,

@@ -1,8 +1,7 @@
 /*
  * Files in vector stores.
  *
- * What a document says is shown page by page, in one answer: SDKs never ask for a second. Its size is limited by that of a
- * document's text.
+ * What a document says is shown page by page, in one answer: SDKs never ask for a second.
  */
 
 #include "core/store/tables/vector_stores/store_files.h"
@@ -190,50 +189,116 @@ static enum err_code not_ready(const struct store_file_row *row, struct err *err
                        row->file_id);
 }
 
-/* {"type": "text", "text": ...}, as text: all pages as a tree would be in memory twice. */
-static void add_page(struct buf *body, size_t n, const char *text)
+/* The pages of a document on their way: one is in memory, however long the document is and however slowly it is read. */
+struct pages {
+    struct store *store;
+    struct tenant tenant;
+    char document_id[ID_SIZE];
+    size_t n; /* the next page */
+    bool ended;
+    struct buf piece; /* of the answer */
+    size_t sent;      /* of the piece */
+};
+
+static void drop_pages(void *arg)
+{
+    struct pages *pages = arg;
+
+    buf_clear(&pages->piece);
+    free(pages);
+}
+
+/* {"type": "text", "text": ...} */
+static void add_page(struct pages *pages, const char *text)
 {
     json_auto_t *page = json_build("{s:s, s:s}", "type", "text", "text", text);
 
-    if (n)
-        buf_add_text(body, ",");
-    json_add_text(body, page);
+    if (pages->n++)
+        buf_add_text(&pages->piece, ",");
+    json_add_text(&pages->piece, page);
 }
 
-static enum err_code add_pages(struct request *request, const char *document_id,
-                               struct buf *body, struct err *err)
+/* Behind the last page. All pages of a document go at once, so the first one tells whether the last one was there. */
+static enum err_code end_pages(struct pages *pages, struct err *err)
 {
-    bool found = true;
+    AUTO_FREE char *text = NULL;
+    bool found = false;
+    enum err_code rc = store_document_text(pages->store, &pages->tenant, pages->document_id, 0,
+                                           &text, &found, err);
 
-    for (size_t n = 0;; n++) {
-        AUTO_FREE char *text = NULL;
-        enum err_code rc =
-            store_document_text(request_server(request)->store, request_tenant(request),
-                                document_id, n, &text, &found, err);
+    if (rc)
+        return rc;
+    if (!found)
+        return err_set(err, ERR_NOT_FOUND, "the document %s was deleted meanwhile",
+                       pages->document_id);
+    pages->ended = true;
+    buf_add_text(&pages->piece, "],\"has_more\":false,\"next_page\":null}");
+    return ERR_OK;
+}
 
-        if (rc || !found)
+static enum err_code next_piece(struct pages *pages, struct err *err)
+{
+    AUTO_FREE char *text = NULL;
+    bool found = false;
+    enum err_code rc = store_document_text(pages->store, &pages->tenant, pages->document_id,
+                                           pages->n, &text, &found, err);
+
+    if (rc)
+        return rc;
+    buf_reset(&pages->piece);
+    pages->sent = 0;
+    if (!pages->n)
+        buf_add_text(&pages->piece,
+                     "{\"object\":\"vector_store.file_content.page\",\"data\":[");
+    if (!found)
+        return end_pages(pages, err);
+    add_page(pages, text);
+    return ERR_OK;
+}
+
+static enum err_code read_pages(void *arg, uint64_t at, void *ret_bytes, size_t size,
+                                size_t *ret_got, struct err *err)
+{
+    struct pages *pages = arg;
+    size_t left;
+
+    (void)at;
+    if (pages->sent == pages->piece.length && !pages->ended) {
+        enum err_code rc = next_piece(pages, err);
+
+        if (rc)
             return rc;
-        add_page(body, n, text);
     }
+    left = pages->piece.length - pages->sent;
+    *ret_got = left < size ? left : size;
+    memcpy(ret_bytes, pages->piece.data + pages->sent, *ret_got);
+    pages->sent += *ret_got;
+    return ERR_OK;
 }
 
 enum err_code api_store_file_content(struct request *request, struct err *err)
 {
     CLEANUP(store_file_row_clear) struct store_file_row row = {0};
-    AUTO_BUF body = {0};
+    struct pages *pages;
     enum err_code rc = load(request, &row, err);
-    size_t length;
 
     if (rc)
         return rc;
     if (row.status != STORE_FILE_COMPLETED)
         return not_ready(&row, err);
-    buf_add_text(&body, "{\"object\":\"vector_store.file_content.page\",\"data\":[");
-    rc = add_pages(request, row.document_id, &body, err);
-    if (rc)
+    pages = mem_new(struct pages);
+    *pages = (struct pages){.store = request_server(request)->store,
+                            .tenant = tenant_kept(request_tenant(request))};
+    memcpy(pages->document_id, row.document_id, sizeof(pages->document_id));
+    rc = next_piece(pages, err);
+    if (rc) {
+        drop_pages(pages);
         return rc;
-    buf_add_text(&body, "],\"has_more\":false,\"next_page\":null}");
-    length = body.length;
-    request_answer_bytes(request, 200, "application/json", buf_take(&body), length);
+    }
+    request_answer_from(request, 200, "application/json",
+                        &(struct body_source){.size = BODY_SIZE_UNKNOWN,
+                                              .read = read_pages,
+                                              .drop = drop_pages,
+                                              .arg = pages});
     return ERR_OK;
 }

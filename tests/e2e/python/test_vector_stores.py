@@ -1,6 +1,8 @@
 """Vector stores: files attached, made searchable, searched; and every way in which a request is refused."""
 
 import concurrent.futures
+import contextlib
+import pathlib
 import time
 
 import openai
@@ -592,3 +594,26 @@ def test_a_search_that_fails_once_finds_all_the_next_time(start_fault_server):
         server.arm()
         for _ in range(2):
             assert len(server.api().post(path, json={"query": "battery"}).json()["data"]) == count
+
+
+def test_a_content_that_is_read_slowly_is_not_in_memory(server, client, http):
+    """8 MB for each of 20 readers who take none of it."""
+    text = ("The quick brown fox jumps over the lazy dog. " * 20 + "\n\n") * 9000
+    file = client.files.create(file=("long.txt", text.encode()), purpose="assistants").id
+    store = client.vector_stores.create(name="Long").id
+    client.vector_stores.files.create(store, file_id=file, chunking_strategy={
+        "type": "static", "static": {"max_chunk_size_tokens": 4096, "chunk_overlap_tokens": 0}})
+    assert eventually(lambda: client.vector_stores.retrieve(store).file_counts.completed == 1)
+    url = f"/v1/vector_stores/{store}/files/{file}/content"
+    assert "".join(part["text"] for part in http.get(url).json()["data"]) == text
+    before = memory_of(server)
+    with contextlib.ExitStack() as readers:
+        for _ in range(20):
+            answer = readers.enter_context(server.http().stream("GET", url))
+            assert answer.status_code == 200
+        assert memory_of(server) - before < 64 << 20
+
+
+def memory_of(server):
+    status = pathlib.Path(f"/proc/{server.process.child.pid}/status").read_text()
+    return int(status.split("VmRSS:")[1].split()[0]) * 1024
