@@ -4,11 +4,43 @@
 
 #include "core/base/json.h"
 #include "core/store/tables/files/files.h"
+#include "server/api/input_files.h"
 #include "server/complaint.h"
 #include "server/file_finder.h"
 #include "server/params/params.h"
 #include "server/server.h"
 #include "server/stored_file.h"
+
+/* What a request names. Each one is a step to the store, and a picture another one to its bytes. */
+struct refs {
+    size_t files, pictures;
+};
+
+static bool is_picture(const json_t *part)
+{
+    return strcmp(json_get_string(part, "type", ""), "image_file") == 0;
+}
+
+static void count_message(struct refs *refs, const json_t *message)
+{
+    size_t i;
+    json_t *part;
+
+    json_array_foreach (json_object_get(message, "content"), i, part)
+        refs->pictures += is_picture(part);
+    refs->files += json_array_size(json_object_get(message, "attachments"));
+}
+
+static enum err_code check_counts(const struct refs *refs, const char *place, struct err *err)
+{
+    if (refs->pictures > INPUT_PICTURES_LIMIT)
+        return err_invalid(err, "invalid_value", place,
+                           "Too many pictures: a request may have %zu.", INPUT_PICTURES_LIMIT);
+    if (refs->files > FILE_REFS_LIMIT)
+        return err_invalid(err, "invalid_value", place,
+                           "Too many files: a request may name %zu.", FILE_REFS_LIMIT);
+    return ERR_OK;
+}
 
 static enum err_code absent(const char *id, const char *place, struct err *err)
 {
@@ -67,7 +99,7 @@ static enum err_code check_pictures(const struct request *request, const json_t 
         struct param_path image = param_key(at.text, "image_file");
         enum err_code rc = ERR_OK;
 
-        if (strcmp(json_get_string(part, "type", ""), "image_file") == 0)
+        if (is_picture(part))
             rc = check_picture(request, json_object_get(part, "image_file"), image.text, err);
         if (rc)
             return rc;
@@ -100,17 +132,21 @@ enum err_code file_refs_check_messages(const struct request *request, const json
                                        const char *path, const char *key, struct err *err)
 {
     struct param_path list = param_key(path, key);
+    const json_t *messages = json_object_get(object, key);
+    struct refs refs = {0};
+    enum err_code rc;
     size_t i;
     json_t *message;
 
-    json_array_foreach (json_object_get(object, key), i, message) {
-        enum err_code rc =
-            file_refs_check_message(request, message, param_index(list.text, i).text, err);
-
+    json_array_foreach (messages, i, message)
+        count_message(&refs, message);
+    rc = check_counts(&refs, list.text, err);
+    json_array_foreach (messages, i, message) {
         if (rc)
             return rc;
+        rc = file_refs_check_message(request, message, param_index(list.text, i).text, err);
     }
-    return ERR_OK;
+    return rc;
 }
 
 static enum err_code check_list(const struct request *request, const json_t *ids,
@@ -131,14 +167,18 @@ static enum err_code check_list(const struct request *request, const json_t *ids
 enum err_code file_refs_check_resources(const struct request *request, const json_t *object,
                                         const char *path, struct err *err)
 {
-    struct param_path resources = param_key(path, "tool_resources");
+    struct param_path place = param_key(path, "tool_resources");
+    json_t *resources = json_object_get(object, "tool_resources");
+    struct refs refs = {0};
+    enum err_code rc;
     const char *tool;
     json_t *resource;
 
-    json_object_foreach (json_object_get(object, "tool_resources"), tool, resource) {
-        struct param_path at = param_key(resources.text, tool);
-        enum err_code rc = check_list(request, json_object_get(resource, "file_ids"),
-                                      param_key(at.text, "file_ids").text, err);
+    json_object_foreach (resources, tool, resource)
+        refs.files += json_array_size(json_object_get(resource, "file_ids"));
+    rc = check_counts(&refs, place.text, err);
+    json_object_foreach (resources, tool, resource) {
+        struct param_path at = param_key(place.text, tool);
 
         if (!rc)
             rc = file_finder_check_stores(request_server(request), request_tenant(request),
@@ -146,8 +186,10 @@ enum err_code file_refs_check_resources(const struct request *request, const jso
                                           param_key(at.text, "vector_store_ids").text, err);
         if (rc)
             return rc;
+        rc = check_list(request, json_object_get(resource, "file_ids"),
+                        param_key(at.text, "file_ids").text, err);
     }
-    return ERR_OK;
+    return rc;
 }
 
 enum err_code file_refs_check_thread(const struct request *request, const json_t *thread,

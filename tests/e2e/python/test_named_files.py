@@ -333,3 +333,16 @@ def test_an_image_file_is_a_picture(client):
     assert refused(lambda: client.beta.threads.create(messages=[{"role": "user", "content": [image_file(file)]}])) == \
         (400, "invalid_image_format", "messages[0].content[0].image_file.file_id",
          "The file is no picture of a supported type: PNG, JPEG, WebP or GIF.")
+
+
+def test_a_request_names_a_limited_number_of_files(client):
+    threads, file = client.beta.threads, upload(client, png())
+    attached = {"role": "user", "content": "a", "attachments": [{"file_id": file, "tools": [{"type": "file_search"}]}] * 401}
+    pictures = {"role": "user", "content": [image_file(file)] * 101}
+    many_files = (400, "invalid_value", "messages", "Too many files: a request may name 2000.")
+    assert refused(lambda: threads.create(messages=[attached] * 5)) == many_files
+    assert refused(lambda: threads.create(messages=[pictures] * 5)) == \
+        (400, "invalid_value", "messages", "Too many pictures: a request may have 500.")
+    resources = {f"tool_{n}": {"file_ids": [file] * 20} for n in range(101)}
+    assert refused(lambda: threads.create(tool_resources=resources))[2:] == ("tool_resources", many_files[3])
+    assert threads.create(messages=[attached] * 4).id
