@@ -5,6 +5,9 @@
 #include "core/store/pg/state.h"
 #include "core/store/tables/runs/load.h"
 
+/* One that is locked is being published or attached to a store: its turn comes with the next renewal. The keeper does not
+ * wait for it, because the leases of runs would wait, too. Nor does it become an orphan meanwhile: recovery skips what is
+ * locked. */
 enum err_code store_document_leases_renew(struct store *store, const char *const *ids,
                                           const int64_t *fences, size_t count, struct err *err)
 {
@@ -13,7 +16,8 @@ enum err_code store_document_leases_renew(struct store *store, const char *const
         "WITH held AS MATERIALIZED (SELECT d.project_id, d.id FROM documents d"
         "  JOIN unnest($1::text[], $2::bigint[]) u (id, fence)"
         "   ON u.id = d.id AND u.fence = d.fence"
-        "  WHERE d.state = 'parsing' AND d.owner = $3 ORDER BY d.id FOR UPDATE OF d)"
+        "  WHERE d.state = 'parsing' AND d.owner = $3 ORDER BY d.id"
+        "  FOR UPDATE OF d SKIP LOCKED)"
         " UPDATE documents d"
         "  SET lease_until = clock_timestamp() + $4::bigint * interval '1 microsecond'"
         " FROM held h WHERE d.project_id = h.project_id AND d.id = h.id"};

@@ -11,6 +11,7 @@
 #include "core/base/fault.h"
 #include "core/base/mem.h"
 #include "core/store/cluster/document_leases.h"
+#include "core/store/pg/db.h"
 #include "core/store/tables/files/files.h"
 #include "core/store/tables/vector_stores/vector_stores.h"
 #include "tests/integration/core/store/opened_store.h"
@@ -55,6 +56,43 @@ TEST(claims_go_to_the_project_with_the_fewest_at_work)
     assert_int_equal(work[0].chunk_tokens, 800);
     assert_int_equal(work[0].overlap_tokens, 400);
     for (size_t i = 0; i < 4; i++)
+        document_work_clear(&work[i]);
+    end_all();
+}
+
+TEST(a_document_that_is_locked_does_not_keep_the_others_from_being_renewed)
+{
+    static const struct db_statement lock = {"test_lock_document",
+                                             "SELECT 1 FROM documents WHERE project_id = $1"
+                                             " AND id = $2 FOR UPDATE"};
+    struct document_work work[2];
+    const char *held[2];
+    int64_t fences[2];
+    AUTO_DB *db = NULL;
+    AUTO_DB_ROWS *rows = NULL;
+    AUTO_DB_ARGS args = {0};
+
+    queued(MINE);
+    queued(MINE);
+    for (size_t i = 0; i < 2; i++) {
+        work[i] = claimed();
+        held[i] = work[i].id;
+        fences[i] = work[i].fence;
+    }
+    pg_fixture_ask("UPDATE documents SET lease_until = now() WHERE state = 'parsing'");
+    assert_int_equal(db_begin(other_store, &db, NULL), ERR_OK);
+    db_arg_tenant(&args, MINE);
+    db_arg_text(&args, work[0].id);
+    assert_int_equal(db_exec(db, &lock, &args, &rows, NULL), ERR_OK);
+    assert_int_equal(db_count(rows), 1);
+    assert_int_equal(store_document_leases_renew(store, held, fences, 2, NULL), ERR_OK);
+    assert_int_equal(pg_fixture_count("SELECT count(*) FROM documents WHERE id = '%s'"
+                                      " AND lease_until > clock_timestamp()",
+                                      work[1].id),
+                     1);
+    assert_int_equal(db_commit(db, NULL), ERR_OK); /* it did not have to be cut off */
+    db_end(TAKE(db));
+    for (size_t i = 0; i < 2; i++)
         document_work_clear(&work[i]);
     end_all();
 }
@@ -377,6 +415,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(claims_go_to_the_project_with_the_fewest_at_work),
+        cmocka_unit_test(a_document_that_is_locked_does_not_keep_the_others_from_being_renewed),
         cmocka_unit_test(a_document_that_was_put_back_waits_for_its_time),
         cmocka_unit_test(what_dead_owners_had_is_queued_again_and_counts_as_an_attempt),
         cmocka_unit_test(an_earlier_boot_of_this_node_is_dead_whatever_its_lease_says),
