@@ -218,7 +218,7 @@ static void add_page(struct pages *pages, const char *text)
     json_add_text(&pages->piece, page);
 }
 
-/* Behind the last page. All pages of a document go at once, so the first one tells whether the last one was there. */
+/* Behind the last page. All pages of a document go at once, so if the first one is there, none was missing. */
 static enum err_code end_pages(struct pages *pages, struct err *err)
 {
     AUTO_FREE char *text = NULL;
