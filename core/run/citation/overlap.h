@@ -20,7 +20,8 @@
 #define OVERLAP_SHARE      60
 #define OVERLAP_WORDS      4
 #define OVERLAP_TEXT_LIMIT ((size_t)256 << 10) /* bytes of all passages, and of the text */
-#define OVERLAP_WORK_LIMIT ((size_t)8 << 20)   /* of a passage, or of one that has a word, with a paragraph */
+#define OVERLAP_WORK_LIMIT \
+    ((size_t)8 << 20) /* of a passage, or of one that has a word, with a paragraph */
 
 struct overlap_passage {
     const char *text;

@@ -295,10 +295,9 @@ enum err_code api_store_file_content(struct request *request, struct err *err)
         drop_pages(pages);
         return rc;
     }
-    request_answer_from(request, 200, "application/json",
-                        &(struct body_source){.size = BODY_SIZE_UNKNOWN,
-                                              .read = read_pages,
-                                              .drop = drop_pages,
-                                              .arg = pages});
+    request_answer_from(
+        request, 200, "application/json",
+        &(struct body_source){
+            .size = BODY_SIZE_UNKNOWN, .read = read_pages, .drop = drop_pages, .arg = pages});
     return ERR_OK;
 }
