@@ -13,13 +13,14 @@
 
 #define PIECE ((size_t)1 << 20)
 
-/* Of the bytes or of the text; -1 without them. The id is made of letters that are safe in a path. */
+/* Of the bytes or of the text; -1 without them. The id is made of letters that are safe in a path. Something
+ * else than a file, such as a pipe that nobody writes into, must not be waited for. */
 static int open_content(const char *dump, const char *id, const char *end)
 {
     const char *slash = strrchr(dump, '/');
     AUTO_FREE char *path = mem_printf("%.*s" IMPORT_CONTENTS "/%s%s",
                                       slash ? (int)(slash + 1 - dump) : 0, dump, id, end);
-    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
     struct stat status;
 
     if (fd >= 0 && !fstat(fd, &status) && S_ISREG(status.st_mode))

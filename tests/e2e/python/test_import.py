@@ -1,6 +1,7 @@
 """runnel import: a dump made by the manual's script, or by hand, on an empty server."""
 
 import json
+import os
 import pathlib
 import re
 import subprocess
@@ -485,6 +486,11 @@ def test_a_link_among_the_contents_is_not_followed(load_files, tmp_path):
     report, _client = load_files([FILE])
     assert counts(report)["files"] == (0, 0, 1)
 
+
+def test_a_pipe_among_the_contents_is_not_waited_for(load_files, tmp_path):
+    os.mkfifo(tmp_path / "file_contents" / FILE["id"])
+    report, _client = load_files([FILE])
+    assert counts(report)["files"] == (0, 0, 1)
 
 
 # ---- Vector stores ----
