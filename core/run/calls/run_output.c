@@ -687,6 +687,17 @@ void run_take_output(struct run *run, const struct tool_output *output)
         take_output(run, call, output);
 }
 
+/* What they did must be in the history, or the model would do it again. */
+void run_show_ended_calls(struct run *run)
+{
+    for (unsigned i = 0; i < run->calls.count; i++) {
+        struct call *call = &run->calls.list[i];
+
+        if (call->waiting_count && !call->final)
+            show_waiting(run, call);
+    }
+}
+
 /* ---- After a crash ---- */
 
 void run_restore_end(struct run *run, struct call *call, const json_t *stored)

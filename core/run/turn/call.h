@@ -138,6 +138,9 @@ void run_dispatch_tools(struct run *run);
 void run_collect_output(struct run *run);
 /* Afterwards no call makes progress any more. Output that comes late is dropped. */
 void run_stop_tools(struct run *run);
+/* After run_stop_tools(), with no item open: shows the calls that had ended while another one had the floor. Not
+ * those of final tools, whose output would be the answer. */
+void run_show_ended_calls(struct run *run);
 /* Continues the calls of an earlier residency, from their rows: after an approval or a crash. */
 void run_resume_calls(struct run *run, const struct call_row *rows, size_t count);
 /* The client has answered. Its outputs become items, and the turn ends. If there are answers to approvals

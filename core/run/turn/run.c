@@ -239,12 +239,16 @@ static void stop_work(struct run *run)
     loop_timer_stop(run->loop, &run->grace);
 }
 
-/* The open item and step are closed as they are, and say why. */
+/* The open item and step are closed as they are, and say why. Calls that have ended behind it are shown: what
+ * they did is done. */
 static void cut_short(struct run *run, const char *reason, enum step_status step_status)
 {
     stop_work(run);
     run->end_reason = reason;
     run_close_item(run, ITEM_INCOMPLETE);
+    run->end_reason = NULL;
+    run_show_ended_calls(run);
+    run->end_reason = reason;
     run_close_steps(run, step_status);
 }
 

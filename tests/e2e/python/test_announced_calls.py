@@ -179,3 +179,21 @@ def test_the_result_behind_a_silent_call_outlives_the_server(fault_server, upstr
     sent = {m["tool_call_id"]: m["content"] for m in upstream.chats()[-1]["messages"]
             if m["role"] == "tool"}
     assert sent == {"call_1": LOST, "call_2": "counted"}
+
+
+def test_a_call_that_has_ended_behind_a_silent_one_is_shown_when_the_run_is_cancelled(fault_server, upstream, database,
+                                                                                      gate, log):
+    """What it did is done: the thread must say so."""
+    upstream.script({"match": {"tool_results": True}, "answer": {"text": "ok"}},
+                    {"answer": {"tool_calls": [call("test_count", 1, path=gate.name),
+                                               call("test_count", 2, path=log.name, text="counted")]}})
+    api = fault_server.api()
+    path, body = run(api)
+    made = api.post(path, json=body).json()
+    eventually(lambda: database.ask(
+        f"SELECT call_id, state FROM tool_calls WHERE run_id = '{made['id']}' ORDER BY call_id",
+        url=fault_server.settings["database_url"]),
+        lambda rows: rows == [["call_1", "running"], ["call_2", "done"]])
+    assert api.post(f"/threads/{made['thread_id']}/runs/{made['id']}/cancel", json={}).status_code == 200
+    eventually(lambda: status(api, made), lambda status: status == "cancelled")
+    assert shown_calls(api, made) == [("completed", None), ("completed", "counted")]
