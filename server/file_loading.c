@@ -5,7 +5,6 @@
 
 #include "core/base/json.h"
 #include "core/base/mem.h"
-#include "core/document/document_type.h"
 #include "core/run/turn/named_files.h"
 #include "server/server.h"
 #include "server/stored_file.h"
@@ -43,20 +42,6 @@ static void become_note(json_t *part, const char *id, const char *what)
     become_text(part, json_string(note));
 }
 
-/* "data:TYPE;base64,...": the bytes of the file. */
-static enum err_code data_url(const struct stored_file *file, const char *type,
-                              json_t **ret_url, struct err *err)
-{
-    AUTO_BUF url = {0};
-    enum err_code rc;
-
-    buf_addf(&url, "data:%s;base64,", type);
-    rc = stored_file_add_base64(file, &url, err);
-    if (!rc)
-        *ret_url = json_stringn_nocheck(url.data, url.length);
-    return rc;
-}
-
 static enum err_code load_picture(const struct stored_file *file, json_t *image,
                                   struct err *err)
 {
@@ -65,31 +50,12 @@ static enum err_code load_picture(const struct stored_file *file, json_t *image,
     enum err_code rc = stored_file_picture(file, &type, err);
 
     if (!rc)
-        rc = data_url(file, type, &url, err);
+        rc = stored_file_url(file, type, &url, err);
     if (rc)
         return rc;
     json_object_del(image, "file_id");
     json_set(image, "url", url);
     return ERR_OK;
-}
-
-static const char *media_type(const struct stored_file *file)
-{
-    static const char *const types[] = {
-        [DOCUMENT_TEXT] = "text/plain",     [DOCUMENT_CSV] = "text/csv",
-        [DOCUMENT_HTML] = "text/html",      [DOCUMENT_XML] = "application/xml",
-        [DOCUMENT_PDF] = "application/pdf", [DOCUMENT_RTF] = "application/rtf",
-    };
-    AUTO_FREE char *bytes = mem_new_array(char, DOCUMENT_TYPE_BYTES);
-    enum document_type type;
-    size_t got = 0;
-
-    if (blob_read_at(file->read, 0, bytes, DOCUMENT_TYPE_BYTES, &got, NULL))
-        return "application/octet-stream";
-    if (file_picture_type(bytes, got))
-        return file_picture_type(bytes, got);
-    type = document_type_of(bytes, got, file->row.filename);
-    return type < COUNT_OF(types) && types[type] ? types[type] : "application/octet-stream";
 }
 
 static enum err_code load_file(const struct job *job, const struct stored_file *file,
@@ -104,7 +70,7 @@ static enum err_code load_file(const struct job *job, const struct stored_file *
             become_text(part, loaded);
         return rc;
     }
-    rc = data_url(file, media_type(file), &loaded, err);
+    rc = stored_file_url(file, stored_file_media_type(file), &loaded, err);
     if (rc)
         return rc;
     json_object_del(named, "file_id");

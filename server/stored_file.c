@@ -9,6 +9,7 @@
 #include "core/base/mem.h"
 #include "core/base/utf8.h"
 #include "core/document/document.h"
+#include "core/document/document_type.h"
 #include "core/store/tables/files/files.h"
 #include "server/server.h"
 
@@ -82,8 +83,8 @@ enum err_code stored_file_picture(const struct stored_file *file, const char **r
     return ERR_OK;
 }
 
-enum err_code stored_file_add_base64(const struct stored_file *file, struct buf *text,
-                                     struct err *err)
+static enum err_code stored_file_add_base64(const struct stored_file *file, struct buf *text,
+                                            struct err *err)
 {
     AUTO_FREE char *piece = mem_new_array(char, PIECE);
     size_t got = PIECE;
@@ -99,6 +100,38 @@ enum err_code stored_file_add_base64(const struct stored_file *file, struct buf 
         base64_add(text, piece, got);
     }
     return ERR_OK;
+}
+
+const char *stored_file_media_type(const struct stored_file *file)
+{
+    static const char *const types[] = {
+        [DOCUMENT_TEXT] = "text/plain",     [DOCUMENT_CSV] = "text/csv",
+        [DOCUMENT_HTML] = "text/html",      [DOCUMENT_XML] = "application/xml",
+        [DOCUMENT_PDF] = "application/pdf", [DOCUMENT_RTF] = "application/rtf",
+    };
+    AUTO_FREE char *bytes = mem_new_array(char, DOCUMENT_TYPE_BYTES);
+    enum document_type type;
+    size_t got = 0;
+
+    if (blob_read_at(file->read, 0, bytes, DOCUMENT_TYPE_BYTES, &got, NULL))
+        return "application/octet-stream";
+    if (file_picture_type(bytes, got))
+        return file_picture_type(bytes, got);
+    type = document_type_of(bytes, got, file->row.filename);
+    return type < COUNT_OF(types) && types[type] ? types[type] : "application/octet-stream";
+}
+
+enum err_code stored_file_url(const struct stored_file *file, const char *type,
+                              json_t **ret_url, struct err *err)
+{
+    AUTO_BUF url = {0};
+    enum err_code rc;
+
+    buf_addf(&url, "data:%s;base64,", type);
+    rc = stored_file_add_base64(file, &url, err);
+    if (!rc)
+        *ret_url = json_stringn_nocheck(url.data, url.length);
+    return rc;
 }
 
 /* ---- Text ---- */

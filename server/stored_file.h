@@ -44,9 +44,12 @@ const char *file_picture_type(const void *bytes, size_t size);
 enum err_code stored_file_picture(const struct stored_file *file, const char **ret_type,
                                   struct err *err) MUST_CHECK;
 
-/* Adds the bytes in base64. */
-enum err_code stored_file_add_base64(const struct stored_file *file, struct buf *text,
-                                     struct err *err) MUST_CHECK;
+/* "application/pdf" and so on, by the bytes; "application/octet-stream" for all others. A constant. */
+const char *stored_file_media_type(const struct stored_file *file);
+
+/* "data:TYPE;base64,...": the bytes, as a JSON string. ERR_TOO_LARGE: more than MODEL_FILE_LIMIT. */
+enum err_code stored_file_url(const struct stored_file *file, const char *type,
+                              json_t **ret_url, struct err *err) MUST_CHECK;
 
 /* The text, as a JSON string: each page behind a line that names it, cut at MODEL_FILE_TEXT_LIMIT. Errors of
  * document_read(), and ERR_TOO_LARGE. */
