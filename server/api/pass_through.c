@@ -44,6 +44,7 @@
 #include "core/run/turn/before_send.h"
 #include "server/api/api.h"
 #include "server/api/pass.h"
+#include "server/api/pass_files.h"
 #include "server/api/pass_texts.h"
 #include "server/api/upstream_call.h"
 #include "server/complaint.h"
@@ -68,7 +69,7 @@ struct pass {
     const struct model_upstream *upstream;
     const char *path; /* after /v1, or rather after the upstream's URL */
     struct loop_task start, stream_ready, request_done, hook_done;
-    char *request; /* the body as the client sent it; NULL if the hook must see it first */
+    char *request; /* the body as the client sent it, or with files; the hook's replaces it */
     size_t request_length;
     struct spool *spooled; /* instead of `request`: a form, with its Content-Type */
     char *spooled_type;
@@ -403,6 +404,7 @@ static void hook_done(struct loop_task *task)
         err_set(&pass->why, ERR_INTERNAL, "The request could not be prepared for the model.");
         continue_request(pass);
     } else if (pass->sink) {
+        free(pass->request);
         pass->request = json_text(pass->parsed);
         pass->request_length = strlen(pass->request);
         call_upstream(pass);
@@ -465,30 +467,23 @@ enum err_code pass_find_upstream(const struct request *request, const json_t *bo
 
 /* The texts for the hook. It works on another thread, and two threads must not share a tree of
  * jansson, so both are copies. */
-static enum err_code take_texts(struct pass *pass, struct request *request, struct err *err)
+static enum err_code take_texts(struct pass *pass, const struct request *request,
+                                struct err *err)
 {
     json_auto_t *parsed = NULL;
-    enum err_code rc;
+    enum err_code rc = ERR_OK;
 
     pass->hook = masking_hook(request_server(request)->masking);
     if (!pass->hook)
         return ERR_OK;
-    parsed = json_deep_copy(request_json(request));
-    rc = pass_texts_take(parsed, &pass->outgoing.messages, err);
+    if (pass->request)
+        rc = json_parse(pass->request, pass->request_length, &parsed, err);
+    else
+        parsed = json_deep_copy(request_json(request));
+    if (!rc)
+        rc = pass_texts_take(parsed, &pass->outgoing.messages, err);
     if (!rc && pass->outgoing.messages)
         pass->parsed = TAKE(parsed);
-    return rc;
-}
-
-/* The upstream gets the client's bytes. Only if a hook must see its texts is the body built again from
- * its JSON. */
-static enum err_code take_request(struct pass *pass, struct request *request, struct err *err)
-{
-    enum err_code rc = take_texts(pass, request, err);
-    const char *body = request_body(request, &pass->request_length);
-
-    if (!rc && !pass->parsed)
-        pass->request = mem_strndup(body, pass->request_length);
     return rc;
 }
 
@@ -527,10 +522,34 @@ void pass_form(struct request *request, const struct model_upstream *upstream,
     suspend(request, pass);
 }
 
+/* The upstream gets the client's bytes. Only if a hook must see its texts is the body built again from
+ * its JSON. */
+enum err_code pass_bytes(struct request *request, const struct model_upstream *upstream,
+                         char *bytes, size_t length, struct err *err)
+{
+    struct pass *pass = pass_new(request, upstream);
+    enum err_code rc;
+
+    pass->request = bytes;
+    pass->request_length = length;
+    rc = take_texts(pass, request, err);
+    if (rc) {
+        free(pass->request);
+        free(pass);
+        return rc;
+    }
+    if (!pass->request && !pass->parsed) {
+        const char *body = request_body(request, &pass->request_length);
+
+        pass->request = mem_strndup(body, pass->request_length);
+    }
+    suspend(request, pass);
+    return ERR_OK;
+}
+
 enum err_code api_pass_through(struct request *request, struct err *err)
 {
     const struct model_upstream *upstream = NULL;
-    AUTO_FREE struct pass *pass = NULL;
     bool stream = false; /* looked at by the upstream */
     enum err_code rc = pass_find_upstream(request, request_json(request), &upstream, err);
 
@@ -538,9 +557,7 @@ enum err_code api_pass_through(struct request *request, struct err *err)
         rc = param_bool(request_json(request), "", "stream", &stream, err);
     if (rc)
         return rc;
-    pass = pass_new(request, upstream);
-    rc = take_request(pass, request, err);
-    if (!rc)
-        suspend(request, TAKE(pass));
-    return rc;
+    if (pass_files_wait(request, upstream))
+        return ERR_OK;
+    return pass_bytes(request, upstream, NULL, 0, err);
 }
