@@ -429,6 +429,8 @@ static void fail(struct http_call *call, CURLcode rc)
         err_set(&error, code, "no answer from %s: %s", host, why);
     else
         err_set(&error, code, "the answer of %s broke off: %s", host, why);
+    if (call->transfer.refused)
+        error.reason = REASON_ADDRESS;
     finish(call, &error);
 }
 

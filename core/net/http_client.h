@@ -84,7 +84,7 @@ struct http_request {
     void (*on_data)(void *arg, const char *bytes, size_t size);
     /* Called last, exactly once unless the call is cancelled: ERR_OK, ERR_TIMEOUT or ERR_UPSTREAM.
      * The call is freed when this returns. `error` is NULL for ERR_OK; its text says what happened
-     * in which phase. */
+     * in which phase. Its reason is REASON_ADDRESS if `egress` does not allow the address. */
     void (*on_done)(void *arg, enum err_code rc, const struct err *error);
     void *arg;
 };
