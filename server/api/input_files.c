@@ -16,6 +16,7 @@
 #include "core/base/mem.h"
 #include "core/domain/notes.h"
 #include "server/api/aside.h"
+#include "server/api/file_urls.h"
 #include "server/complaint.h"
 #include "server/params/params.h"
 #include "server/server.h"
@@ -27,6 +28,7 @@ struct reader {
     const struct tenant *tenant;
     const struct model_upstream *upstream; /* of its model; NULL: it names none */
     const char *model;
+    struct file_urls *urls; /* what was fetched, in the order of its parts; or NULL */
 };
 
 static struct reader reader_of(const struct server *server, const struct tenant *tenant,
@@ -37,7 +39,7 @@ static struct reader reader_of(const struct server *server, const struct tenant 
 
     return (struct reader){
         server, tenant, model_upstream_find(config->upstreams, config->upstream_count, model),
-        model};
+        model, NULL};
 }
 
 /* ---- Which parts ---- */
@@ -46,6 +48,7 @@ enum unread {
     UNREAD_NOTHING,
     UNREAD_DATA,       /* a file in the request, to be read as text */
     UNREAD_FILE,       /* a file by its id */
+    UNREAD_URL,        /* a file by its URL, to be fetched and read as text */
     UNREAD_PICTURE,    /* a picture by the id of its file */
     UNREAD_IMPOSSIBLE, /* a picture, for a model that reads text only */
 };
@@ -72,11 +75,13 @@ static enum unread unread(const struct reader *reader, const json_t *part)
         return UNREAD_NOTHING;
     if (strcmp(type, "input_image") == 0)
         return unread_picture(reader, part);
-    if (strcmp(type, "input_file") != 0 || id + data + url != 1 || url)
+    if (strcmp(type, "input_file") != 0 || id + data + url != 1)
         return UNREAD_NOTHING;
     if (id)
         return UNREAD_FILE;
-    return reader->upstream && reader->upstream->reads_files ? UNREAD_NOTHING : UNREAD_DATA;
+    if (reader->upstream && reader->upstream->reads_files)
+        return UNREAD_NOTHING;
+    return url ? UNREAD_URL : UNREAD_DATA;
 }
 
 /* The lists of parts in an item: a message has one, and so has the output of a call. */
@@ -85,10 +90,13 @@ static const char *const part_lists[] = {"content", "output"};
 /* What there is to do in a request. */
 struct count {
     size_t files, pictures;
+    size_t urls;  /* of the files */
     size_t bytes; /* of the files' data as it came */
 };
 
-static struct count count_unread(const struct reader *reader, const json_t *items)
+/* The URLs are added to `urls`, which may be NULL. */
+static struct count count_unread(const struct reader *reader, const json_t *items,
+                                 struct file_urls *urls)
 {
     struct count count = {0};
     size_t i, j;
@@ -99,10 +107,13 @@ static struct count count_unread(const struct reader *reader, const json_t *item
             json_array_foreach (json_object_get(item, part_lists[list]), j, part) {
                 enum unread kind = unread(reader, part);
 
-                count.files += kind == UNREAD_DATA || kind == UNREAD_FILE;
+                count.files += kind == UNREAD_DATA || kind == UNREAD_FILE || kind == UNREAD_URL;
+                count.urls += kind == UNREAD_URL;
                 count.pictures += kind == UNREAD_PICTURE || kind == UNREAD_IMPOSSIBLE;
                 if (kind == UNREAD_DATA)
                     count.bytes += strlen(json_get_string(part, "file_data", ""));
+                if (kind == UNREAD_URL && urls)
+                    file_urls_add(urls, json_get_string(part, "file_url", ""));
             }
         }
     }
@@ -151,6 +162,30 @@ static enum err_code read_data(json_t *part, const char *path, struct err *err)
                            length, INPUT_FILE_BYTES_LIMIT);
     rc = file_text(bytes, length, json_get_string(part, "filename", NULL), &text, err);
     return rc ? refused(place, rc, err) : note_text(part, text);
+}
+
+/* The fetched bytes are let go with their text: a request may have many. */
+static enum err_code read_fetched(const struct reader *reader, json_t *part, const char *path,
+                                  struct err *err)
+{
+    struct param_path place = param_key(path, "file_url");
+    struct file_fetch *file = file_urls_take(reader->urls);
+    const char *name = json_get_string(part, "filename", file->name);
+    json_t *text = NULL;
+    enum err_code rc = file->rc;
+
+    if (rc == ERR_INVALID)
+        return err_invalid(err, "invalid_value", place.text,
+                           "Invalid '%s': the file could not be fetched: %s", place.text,
+                           file->err.text);
+    if (rc) {
+        *err = file->err;
+        return rc;
+    }
+    rc = file_text(file->bytes.data ? file->bytes.data : "", file->bytes.length, name, &text,
+                   err);
+    buf_clear(&file->bytes);
+    return rc ? refused(place.text, rc, err) : note_text(part, text);
 }
 
 static enum err_code read_picture(const struct stored_file *file, json_t *part,
@@ -212,6 +247,7 @@ static enum err_code read_part(const struct reader *reader, json_t *part, const 
     case UNREAD_NOTHING: return ERR_OK;
     case UNREAD_DATA: return read_data(part, path, err);
     case UNREAD_FILE: return read_named(reader, part, false, path, err);
+    case UNREAD_URL: return read_fetched(reader, part, path, err);
     case UNREAD_PICTURE: return read_named(reader, part, true, path, err);
     case UNREAD_IMPOSSIBLE: break;
     }
@@ -221,19 +257,23 @@ static enum err_code read_part(const struct reader *reader, json_t *part, const 
 
 /* ---- All files of a request ---- */
 
+static enum err_code check_count(const struct count *count, const char *member, struct err *err)
+{
+    if (count->files > INPUT_FILES_LIMIT)
+        return err_invalid(err, "invalid_value", member,
+                           "Too many files: a request may have %zu.", INPUT_FILES_LIMIT);
+    if (count->pictures > INPUT_PICTURES_LIMIT)
+        return err_invalid(err, "invalid_value", member,
+                           "Too many pictures: a request may have %zu.", INPUT_PICTURES_LIMIT);
+    return ERR_OK;
+}
+
 static enum err_code read_all(const struct reader *reader, json_t *items, const char *member,
                               struct err *err)
 {
-    struct count count = count_unread(reader, items);
     size_t i, j;
     json_t *item, *part;
 
-    if (count.files > INPUT_FILES_LIMIT)
-        return err_invalid(err, "invalid_value", member,
-                           "Too many files: a request may have %zu.", INPUT_FILES_LIMIT);
-    if (count.pictures > INPUT_PICTURES_LIMIT)
-        return err_invalid(err, "invalid_value", member,
-                           "Too many pictures: a request may have %zu.", INPUT_PICTURES_LIMIT);
     json_array_foreach (items, i, item) {
         struct param_path at = param_index(member, i);
 
@@ -252,12 +292,52 @@ static enum err_code read_all(const struct reader *reader, json_t *items, const 
     return ERR_OK;
 }
 
+/* With what was fetched, in reader->urls. */
+static enum err_code read_items(const struct reader *reader, json_t *items, const char *member,
+                                struct err *err)
+{
+    struct count count = count_unread(reader, items, NULL);
+    enum err_code rc = check_count(&count, member, err);
+
+    return rc ? rc : read_all(reader, items, member, err);
+}
+
+/* What there is to fetch, or NULL. */
+static struct file_urls *urls_of(const struct reader *reader, const json_t *items,
+                                 const struct count *count)
+{
+    struct file_urls *urls;
+
+    if (!count->urls || check_count(count, "", NULL))
+        return NULL;
+    urls = file_urls_new(reader->server);
+    (void)count_unread(reader, items, urls);
+    return urls;
+}
+
+static atomic_uint waiting_threads;
+
 enum err_code input_files_read(const struct server *server, const struct tenant *tenant,
                                json_t *body, const char *member, struct err *err)
 {
     struct reader reader = reader_of(server, tenant, body);
+    json_t *items = json_object_get(body, member);
+    struct count count = count_unread(&reader, items, NULL);
+    enum err_code rc = ERR_OK;
 
-    return read_all(&reader, json_object_get(body, member), member, err);
+    reader.urls = urls_of(&reader, items, &count);
+    if (reader.urls) {
+        if (atomic_fetch_add(&waiting_threads, 1) >= INPUT_FILES_THREADS)
+            rc = err_refuse(err, ERR_LIMIT, REASON_BUSY, NULL,
+                            "Too many files are being fetched. Please retry your request.");
+        else
+            file_urls_fetch(reader.urls);
+        atomic_fetch_sub(&waiting_threads, 1);
+    }
+    if (!rc)
+        rc = read_items(&reader, items, member, err);
+    file_urls_free(reader.urls);
+    return rc;
 }
 
 /* ---- Beside the request ---- */
@@ -269,7 +349,8 @@ struct reading {
     const char *member;
     endpoint_fn *endpoint;
     json_t *body;
-    size_t bytes; /* of its files, in waiting_bytes until the reading is freed */
+    struct file_urls *urls; /* or NULL */
+    size_t bytes;           /* of its files, in waiting_bytes until the reading is freed */
 };
 
 /* Of the files of all requests that wait or are read. A client that leaves does not take its files along. */
@@ -281,6 +362,7 @@ static void reading_free(struct aside *aside)
 
     atomic_fetch_sub(&waiting_bytes, reading->bytes);
     json_decref(reading->body);
+    file_urls_free(reading->urls);
     free(reading);
 }
 
@@ -298,18 +380,79 @@ static const struct aside_ops reading_ops = {.resume = resume, .free = reading_f
 static void read_files(struct work *work)
 {
     struct reading *reading = CONTAINER_OF(work, struct reading, aside.work);
+    struct reader reader = reader_of(reading->server, &reading->tenant, reading->body);
 
+    reader.urls = reading->urls;
     aside_done(&reading->aside,
-               input_files_read(reading->server, &reading->tenant, reading->body,
-                                reading->member, &reading->aside.err));
+               read_items(&reader, json_object_get(reading->body, reading->member),
+                          reading->member, &reading->aside.err));
+}
+
+static void begin_reading(struct request *request, struct reading *reading)
+{
+    aside_begin(request, &reading->aside, &reading_ops);
+    if (atomic_fetch_add(&waiting_bytes, reading->bytes) + reading->bytes >
+            INPUT_FILES_WAITING_LIMIT ||
+        FAULT("input_files.waiting"))
+        aside_done(&reading->aside,
+                   err_refuse(&reading->aside.err, ERR_LIMIT, REASON_BUSY, NULL,
+                              "Too many files are being read. Please retry your request."));
+    else
+        workers_put(request_server(request)->readers, &reading->aside.work);
+}
+
+/* Before that, a request whose files have URLs waits for them, and no thread does. The readers are not put to work by
+ * the loop that has fetched the last one: they may have been stopped by then. */
+struct fetching {
+    struct aside aside;
+    struct reading *reading; /* not begun; NULL once it was */
+};
+
+static void fetching_free(struct aside *aside)
+{
+    struct fetching *fetching = CONTAINER_OF(aside, struct fetching, aside);
+
+    if (fetching->reading) {
+        fetching->reading->bytes = 0;
+        reading_free(&fetching->reading->aside);
+    }
+    free(fetching);
+}
+
+static enum err_code resume_fetched(struct request *request, struct aside *aside,
+                                    struct err *err)
+{
+    struct fetching *fetching = CONTAINER_OF(aside, struct fetching, aside);
+
+    (void)err;
+    begin_reading(request, TAKE(fetching->reading));
+    return ERR_OK;
+}
+
+static const struct aside_ops fetching_ops = {.resume = resume_fetched, .free = fetching_free};
+
+static void fetched(void *arg)
+{
+    struct fetching *fetching = arg;
+
+    aside_done(&fetching->aside, ERR_OK);
+}
+
+static void begin_fetching(struct request *request, struct reading *reading)
+{
+    struct fetching *fetching = mem_new(struct fetching);
+
+    fetching->reading = reading;
+    aside_begin(request, &fetching->aside, &fetching_ops);
+    file_urls_start(reading->urls, fetched, fetching);
 }
 
 bool input_files_wait(struct request *request, const char *member, endpoint_fn *endpoint)
 {
     struct server *server = request_server(request);
-    const json_t *body = request_json(request);
-    struct reader reader = reader_of(server, request_tenant(request), body);
-    struct count count = count_unread(&reader, json_object_get(body, member));
+    const json_t *items = json_object_get(request_json(request), member);
+    struct reader reader = reader_of(server, request_tenant(request), request_json(request));
+    struct count count = count_unread(&reader, items, NULL);
     struct reading *reading;
 
     if (!count.files && !count.pictures)
@@ -321,17 +464,13 @@ bool input_files_wait(struct request *request, const char *member, endpoint_fn *
         .tenant = tenant_kept(request_tenant(request)),
         .member = member,
         .endpoint = endpoint,
+        .urls = urls_of(&reader, items, &count),
         .body = request_take_json(request),
         .bytes = count.bytes,
     };
-    aside_begin(request, &reading->aside, &reading_ops);
-    if (atomic_fetch_add(&waiting_bytes, count.bytes) + count.bytes >
-            INPUT_FILES_WAITING_LIMIT ||
-        FAULT("input_files.waiting"))
-        aside_done(&reading->aside,
-                   err_refuse(&reading->aside.err, ERR_LIMIT, REASON_BUSY, NULL,
-                              "Too many files are being read. Please retry your request."));
+    if (reading->urls)
+        begin_fetching(request, reading);
     else
-        workers_put(server->readers, &reading->aside.work);
+        begin_reading(request, reading);
     return true;
 }

@@ -19,7 +19,8 @@
  *                (server/file_loading.h)
  *
  * A file that is unknown, foreign or gone is refused, and so is what cannot be read, and a picture for a model whose
- * upstream reads text only. Files named by URL are left to the upstream.
+ * upstream reads text only. A file named by its URL is fetched (file_urls.h), and then read as if it had come with the
+ * request; an upstream that reads files gets the URL.
  */
 
 /* Files and pictures of one request, and bytes of one file: more is refused. Pictures are only looked at. */
@@ -29,6 +30,9 @@
 
 /* Bytes of all files that wait for a reader, in base64. A request beyond is answered with 429. */
 #define INPUT_FILES_WAITING_LIMIT ((size_t)512 << 20)
+
+/* Threads in input_files_read() that wait for URLs: the others must not have to. Beyond, it fails with ERR_LIMIT. */
+#define INPUT_FILES_THREADS 2
 
 struct server;
 struct tenant;
