@@ -209,7 +209,7 @@ static enum err_code read_text(int fd, const char *name, json_t **ret_text, stru
 enum err_code file_text(const void *bytes, size_t size, const char *name, json_t **ret_text,
                         struct err *err)
 {
-    int fd;
+    int fd = -1;
     enum err_code rc = memory_file(&fd, err);
 
     if (rc)
@@ -240,7 +240,7 @@ static enum err_code copy_to(const struct stored_file *file, int fd, struct err 
 enum err_code stored_file_text(const struct stored_file *file, json_t **ret_text,
                                struct err *err)
 {
-    int fd;
+    int fd = -1;
     enum err_code rc;
 
     if (file->row.bytes > MODEL_FILE_LIMIT)

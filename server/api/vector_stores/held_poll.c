@@ -75,8 +75,10 @@ static void list_locked(struct held_poll *poll) REQUIRES(poll->polls->lock)
     polls->first = poll;
 }
 
-static void unlist_locked(struct held_poll *poll) REQUIRES(poll->polls->lock)
+static void unlist_locked(struct held_polls *polls, struct held_poll *poll)
+    REQUIRES(polls->lock)
 {
+    (void)polls;
     poll->listed = false;
     *poll->link = poll->next;
     if (poll->next)
@@ -91,7 +93,7 @@ static bool take(struct held_poll *poll)
     lock_acquire(&poll->polls->lock);
     listed = poll->listed;
     if (listed)
-        unlist_locked(poll);
+        unlist_locked(poll->polls, poll);
     lock_release(&poll->polls->lock);
     return listed;
 }
@@ -107,7 +109,7 @@ void held_polls_ended(void *arg, const char *document_id)
         next = poll->next;
         if (strcmp(poll->document_id, document_id) != 0)
             continue;
-        unlist_locked(poll);
+        unlist_locked(polls, poll);
         poll->next = taken;
         taken = poll;
     }

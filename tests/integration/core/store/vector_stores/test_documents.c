@@ -230,7 +230,7 @@ TEST(a_long_document_is_written_whole)
         chunks[i] =
             (struct document_chunk){.page = i + 1, .heading = "", .text = "a \"{,}\\ 电池"};
     for (size_t i = 0; i < PAGES; i++)
-        pages[i] = (struct document_text){"0123456789" + i % 10, 1 + (i % 10 == 0)};
+        pages[i] = (struct document_text){&"0123456789"[i % 10], 1 + (i % 10 == 0)};
     const struct document_made made = {.texts = pages,
                                        .text_count = PAGES,
                                        .chunks = chunks,
