@@ -31,8 +31,7 @@ ITEMS = {
     "parts": [{"type": "message", "role": "user", "content": [
         {"type": "input_image", "image_url": PICTURE, "detail": "low"},
         {"type": "input_image", "image_url": "https://example.org/a.png", "detail": "original"},
-        {"type": "input_file", "filename": "a.pdf", "file_data": "aGVsbG8="},
-        {"type": "input_file", "file_url": "https://example.org/a.pdf"}]}],
+        {"type": "input_file", "filename": "a.pdf", "file_data": "aGVsbG8="}]}],
     "function": pair({"type": "function_call", "name": "f", "arguments": "{}", "namespace": "n"},
                      {"type": "function_call_output", "output": "x"}),
     "function with parts": pair(
@@ -243,8 +242,7 @@ def test_pictures_and_files_reach_the_model(client, upstream):
         {"type": "text", "text": "look"},
         {"type": "image_url", "image_url": {"url": PICTURE, "detail": "low"}},
         {"type": "image_url", "image_url": {"url": "https://example.org/a.png", "detail": "high"}},
-        {"type": "text", "text": "[file a.pdf]\nhello"},
-        {"type": "file", "file": {"file_url": "https://example.org/a.pdf"}}]
+        {"type": "text", "text": "[file a.pdf]\nhello"}]
 
 
 # ---- Settings that items change ----

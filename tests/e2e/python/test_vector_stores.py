@@ -596,6 +596,7 @@ def test_a_search_that_fails_once_finds_all_the_next_time(start_fault_server):
             assert len(server.api().post(path, json={"query": "battery"}).json()["data"]) == count
 
 
+@pytest.mark.slow  # and not under a sanitizer, whose memory says nothing
 def test_a_content_that_is_read_slowly_is_not_in_memory(server, client, http):
     """8 MB for each of 20 readers who take none of it."""
     text = ("The quick brown fox jumps over the lazy dog. " * 20 + "\n\n") * 9000
