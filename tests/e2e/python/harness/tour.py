@@ -266,6 +266,7 @@ class Tour:
         for order in ("asc", "desc"):
             page = self.ask("GET", f"{base}?order={order}&limit=1")
             self.ask("GET", f"{base}?order={order}&after={page['last_id']}")
+            self.ask("GET", f"{base}?order={order}&status=pending&limit=1")
         self.story(tools)
         decided = self.ask("POST", f"{base}/{ids[0]}", {"approve": True, "remember": {}})
         assert decided["status"] == "approved", decided
