@@ -426,7 +426,7 @@ static void maintain_events(struct keeper *keeper)
         complain("the event log was not maintained", &err);
 }
 
-/* Work on files that nobody has: its owner died, or a hint was lost, or it is time to try again. */
+/* Work on files without an owner: its owner died, or a hint was lost, or it is time to try again. */
 static void look_for_documents(struct keeper *keeper)
 {
     CLEANUP(held_documents_clear) struct held_documents held = {0};

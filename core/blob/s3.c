@@ -7,7 +7,7 @@
  *   remove             abort what was begun for this name ─▶ DELETE
  *
  * The row is there before the first request, so whatever a crash leaves is found by its name: the object, and
- * uploads that nobody will complete. Those are asked for by the object's name, and not kept in the row, because
+ * uploads that will not be completed. Those are asked for by the object's name, and not kept in the row, because
  * a crash may come between S3's answer and our note of it.
  *
  * An answer may be lost on its way, and the request be made twice. A part is simply replaced. Of two beginnings
@@ -135,7 +135,7 @@ static enum err_code ask(struct s3 *s3, struct s3_link *link, const struct s3_re
     return rc || is_done(answer) ? rc : refused(answer, what, err);
 }
 
-/* ---- Uploads that nobody will complete ---- */
+/* ---- Uploads that will not be completed ---- */
 
 static enum err_code abort_upload(struct s3 *s3, struct s3_link *link, const char *key,
                                   const char *upload, struct err *err)

@@ -14,7 +14,7 @@
 #define PIECE ((size_t)1 << 20)
 
 /* Of the bytes or of the text; -1 without them. The id is made of letters that are safe in a path. Something
- * else than a file, such as a pipe that nobody writes into, must not be waited for. */
+ * else than a file, such as a pipe without a writer, must not be waited for. */
 static int open_content(const char *dump, const char *id, const char *end)
 {
     const char *slash = strrchr(dump, '/');

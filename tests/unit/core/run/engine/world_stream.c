@@ -182,7 +182,7 @@ static void take_frame(struct stream *stream, const char *frame, size_t length)
 
 /* ---- The sink ---- */
 
-/* Longer than a run takes that waits for nobody. */
+/* Longer than a run takes that waits for no answer. */
 #define DEAF_NS (100 * NS_PER_MS)
 
 /* Beyond what any sink may keep before it counts as slow. */
