@@ -1,0 +1,240 @@
+/*
+ * http_ask.c -- an ask has two holders: the thread that waits, and the loop that sends. Either may be the last.
+ *
+ * Who gives an ask up posts a task behind the one that began it, so the loop always knows the call that it is to cancel.
+ */
+
+#include "core/net/http_ask.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdlib.h>
+
+#include "core/base/buf.h"
+#include "core/base/compiler.h"
+#include "core/base/lock.h"
+#include "core/base/mem.h"
+#include "core/net/http_client.h"
+
+struct http_asks {
+    struct loop *(*any_loop)(void *arg);
+    void *arg;
+    struct lock lock;
+    pthread_cond_t ended;
+    bool closed;         /* guarded by lock */
+    atomic_uint holders; /* the maker, and each ask */
+};
+
+struct http_ask {
+    struct http_asks *asks;
+    struct loop *loop;
+    struct loop_task begin, end;
+    atomic_uint holders;
+    char *url;
+    char **headers; /* ends with NULL */
+    struct http_ask_request request;
+    /* The loop's: */
+    struct http_call *call; /* NULL: not begun, or ended */
+    struct buf bytes;
+    struct http_answer answer; /* without its bytes */
+    /* Guarded by the lock of the asks: */
+    bool done;
+    enum err_code rc;
+    struct err err;
+};
+
+void http_answer_clear(struct http_answer *answer)
+{
+    free(answer->bytes);
+    *answer = (struct http_answer){0};
+}
+
+/* ---- Holders ---- */
+
+static void drop_asks(struct http_asks *asks)
+{
+    if (atomic_fetch_sub(&asks->holders, 1) > 1)
+        return;
+    pthread_cond_destroy(&asks->ended);
+    lock_destroy(&asks->lock);
+    free(asks);
+}
+
+static void drop_ask(struct http_ask *ask)
+{
+    if (atomic_fetch_sub(&ask->holders, 1) > 1)
+        return;
+    for (char **header = ask->headers; *header; header++)
+        free(*header);
+    free(ask->headers);
+    free(ask->url);
+    free(ask->request.body);
+    buf_clear(&ask->bytes);
+    drop_asks(ask->asks);
+    free(ask);
+}
+
+struct http_asks *http_asks_new(struct loop *(*any_loop)(void *arg), void *arg)
+{
+    struct http_asks *asks = mem_new(struct http_asks);
+
+    *asks = (struct http_asks){.any_loop = any_loop, .arg = arg};
+    atomic_init(&asks->holders, 1);
+    lock_init(&asks->lock, LOCK_ASKS);
+    lock_cond_init(&asks->ended);
+    return asks;
+}
+
+void http_asks_close(struct http_asks *asks)
+{
+    lock_acquire(&asks->lock);
+    asks->closed = true;
+    pthread_cond_broadcast(&asks->ended);
+    lock_release(&asks->lock);
+}
+
+void http_asks_free(struct http_asks *asks)
+{
+    if (asks)
+        drop_asks(asks);
+}
+
+/* ---- On the loop ---- */
+
+static void finish(struct http_ask *ask, enum err_code rc, const struct err *err)
+{
+    struct http_asks *asks = ask->asks;
+
+    ask->call = NULL;
+    lock_acquire(&asks->lock);
+    ask->rc = rc;
+    if (err)
+        ask->err = *err;
+    ask->done = true;
+    pthread_cond_broadcast(&asks->ended);
+    lock_release(&asks->lock);
+    drop_ask(ask);
+}
+
+static void on_head(void *arg, const struct http_head *head)
+{
+    struct http_ask *ask = arg;
+
+    ask->answer.status = head->status;
+    ask->answer.retry_after_ns = head->retry_after_ns;
+}
+
+static void on_data(void *arg, const char *bytes, size_t size)
+{
+    struct http_ask *ask = arg;
+    struct err err;
+
+    if (size <= ask->request.answer_limit - ask->bytes.length) {
+        buf_add(&ask->bytes, bytes, size);
+        return;
+    }
+    http_call_cancel(ask->call);
+    err_set(&err, ERR_UPSTREAM, "the answer has more than %zu bytes",
+            ask->request.answer_limit);
+    finish(ask, ERR_UPSTREAM, &err);
+}
+
+static void on_done(void *arg, enum err_code rc, const struct err *error)
+{
+    finish(arg, rc, error);
+}
+
+static void begin(struct loop_task *task)
+{
+    struct http_ask *ask = CONTAINER_OF(task, struct http_ask, begin);
+    struct http_body *body = NULL;
+
+    if (ask->request.body)
+        body = http_body_new(TAKE(ask->request.body), ask->request.length);
+    ask->call = http_call_start(ask->loop, &(struct http_request){
+                                               .method = body ? "POST" : "GET",
+                                               .url = ask->url,
+                                               .headers = (const char *const *)ask->headers,
+                                               .body = body,
+                                               .timeouts = {.connect = ask->request.connect_ns,
+                                                            .total = ask->request.total_ns},
+                                               .on_head = on_head,
+                                               .on_data = on_data,
+                                               .on_done = on_done,
+                                               .arg = ask,
+                                           });
+    http_body_drop(body);
+}
+
+static void end(struct loop_task *task)
+{
+    struct http_ask *ask = CONTAINER_OF(task, struct http_ask, end);
+
+    if (ask->call) {
+        http_call_cancel(ask->call);
+        finish(ask, ERR_CANCELLED, NULL);
+    }
+    drop_ask(ask);
+}
+
+/* ---- On the thread that waits ---- */
+
+struct http_ask *http_ask_start(struct http_asks *asks, const struct http_ask_request *request)
+{
+    struct http_ask *ask = mem_new(struct http_ask);
+    size_t count = 0;
+
+    while (request->headers && request->headers[count])
+        count++;
+    *ask = (struct http_ask){
+        .asks = asks,
+        .loop = asks->any_loop(asks->arg),
+        .begin = {.run = begin},
+        .end = {.run = end},
+        .url = mem_strdup(request->url),
+        .headers = mem_zeroed(count + 1, sizeof(*ask->headers)),
+        .request = *request,
+    };
+    for (size_t i = 0; i < count; i++)
+        ask->headers[i] = mem_strdup(request->headers[i]);
+    atomic_fetch_add(&asks->holders, 1);
+    atomic_init(&ask->holders, 2);
+    loop_post(ask->loop, &ask->begin);
+    return ask;
+}
+
+/* The holder of the thread becomes that of the task. */
+void http_ask_drop(struct http_ask *ask)
+{
+    if (ask)
+        loop_post(ask->loop, &ask->end);
+}
+
+enum err_code http_ask_wait(struct http_ask *ask, struct http_answer *ret_answer,
+                            struct err *err)
+{
+    struct http_asks *asks = ask->asks;
+    enum err_code rc;
+    bool done;
+
+    lock_acquire(&asks->lock);
+    while (!ask->done && !asks->closed)
+        lock_wait(&asks->lock, &asks->ended);
+    done = ask->done;
+    lock_release(&asks->lock);
+    if (!done) {
+        http_ask_drop(ask);
+        return err_set(err, ERR_CANCELLED, "the server goes down");
+    }
+    rc = ask->rc;
+    if (rc && err)
+        *err = ask->err;
+    if (!rc) {
+        *ret_answer = ask->answer;
+        ret_answer->length = ask->bytes.length;
+        ret_answer->bytes = buf_take(&ask->bytes);
+    }
+    drop_ask(ask);
+    return rc;
+}
