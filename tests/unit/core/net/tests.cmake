@@ -10,7 +10,7 @@ add_library(http_exchange STATIC
     ${CMAKE_CURRENT_LIST_DIR}/http_pages.c
     ${CMAKE_CURRENT_LIST_DIR}/name_server.c)
 target_link_libraries(http_exchange PUBLIC core_net tiny_server PkgConfig::CMOCKA)
-foreach(part http_client http_client_cancel http_client_failures http_client_idle
+foreach(part http_ask http_client http_client_cancel http_client_failures http_client_idle
         http_client_places http_client_reuse)
     unit_test(core/net/${part} core_net)
     target_link_libraries(test_core_net_${part} PRIVATE http_exchange)

@@ -1,0 +1,176 @@
+/*
+ * Requests of threads that wait for the answer.
+ */
+
+#include "core/net/http_ask.h"
+
+#include <pthread.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "core/base/clock.h"
+#include "core/base/compiler.h"
+#include "core/base/mem.h"
+#include "tests/support/test.h"
+#include "tests/unit/core/net/http_exchange.h"
+#include "tests/unit/core/net/http_pages.h"
+
+#define ASKS 8
+
+static struct loop *loop_of(void *arg)
+{
+    return ((struct fixture *)arg)->loop;
+}
+
+static struct http_ask *start(struct http_asks *asks, const struct fixture *fixture,
+                              const char *path, const char *body, size_t limit)
+{
+    static const char *const headers[] = {"Content-Type: text/plain", NULL};
+    char url[128];
+
+    (void)snprintf(url, sizeof(url), "http://127.0.0.1:%d%s", fixture->server->port, path);
+    return http_ask_start(asks, &(struct http_ask_request){
+                                    .url = url,
+                                    .headers = headers,
+                                    .body = body ? mem_strdup(body) : NULL,
+                                    .length = body ? strlen(body) : 0,
+                                    .answer_limit = limit,
+                                    .total_ns = strcmp(path, "/silent") == 0 ? SHORT : LONG,
+                                });
+}
+
+TEST(an_answer_comes_back_with_its_status)
+{
+    struct http_asks *asks = http_asks_new(loop_of, *state);
+    struct http_answer answer = {0};
+
+    assert_int_equal(
+        http_ask_wait(start(asks, *state, "/hello", NULL, HTTP_BIG_PAGE), &answer, NULL),
+        ERR_OK);
+    assert_int_equal(answer.status, 200);
+    assert_string_equal(answer.bytes, "hello");
+    assert_int_equal(answer.length, 5);
+    http_answer_clear(&answer);
+    http_asks_free(asks);
+}
+
+TEST(a_busy_server_says_when_to_come_back)
+{
+    struct http_asks *asks = http_asks_new(loop_of, *state);
+    struct http_answer answer = {0};
+
+    assert_int_equal(
+        http_ask_wait(start(asks, *state, "/retry-seconds", NULL, 100), &answer, NULL), ERR_OK);
+    assert_int_equal(answer.status, 429);
+    assert_true(answer.retry_after_ns > 0);
+    http_answer_clear(&answer);
+    http_asks_free(asks);
+}
+
+TEST(several_are_under_way_at_once)
+{
+    const struct fixture *fixture = *state;
+    struct http_asks *asks = http_asks_new(loop_of, *state);
+    struct http_ask *started[ASKS];
+
+    tiny_close_gate(fixture->server, ASKS); /* no answer before all have come */
+    for (size_t i = 0; i < ASKS; i++)
+        started[i] = start(asks, fixture, "/gate", NULL, 1000);
+    for (size_t i = 0; i < ASKS; i++) {
+        struct http_answer answer = {0};
+
+        assert_int_equal(http_ask_wait(started[i], &answer, NULL), ERR_OK);
+        http_answer_clear(&answer);
+    }
+    http_asks_free(asks);
+}
+
+TEST(a_body_is_sent)
+{
+    struct http_asks *asks = http_asks_new(loop_of, *state);
+    struct http_answer answer = {0};
+
+    assert_int_equal(
+        http_ask_wait(start(asks, *state, "/echo", "some text", 10000), &answer, NULL), ERR_OK);
+    assert_non_null(strstr(answer.bytes, "some text"));
+    assert_non_null(strstr(answer.bytes, "POST"));
+    http_answer_clear(&answer);
+    http_asks_free(asks);
+}
+
+TEST(an_answer_that_is_too_long_or_late_fails)
+{
+    struct http_asks *asks = http_asks_new(loop_of, *state);
+    struct http_answer answer = {0};
+    struct err err;
+
+    assert_int_equal(
+        http_ask_wait(start(asks, *state, "/big", NULL, HTTP_BIG_PAGE - 1), &answer, &err),
+        ERR_UPSTREAM);
+    assert_string_equal(err.text, "the answer has more than 65535 bytes");
+    assert_int_equal(http_ask_wait(start(asks, *state, "/silent", NULL, 100), &answer, &err),
+                     ERR_TIMEOUT);
+    assert_null(answer.bytes);
+    http_asks_free(asks);
+}
+
+struct waiter {
+    struct http_ask *ask;
+    enum err_code rc;
+};
+
+static void *wait_for_answer(void *arg)
+{
+    struct waiter *waiter = arg;
+    struct http_answer answer;
+
+    waiter->rc = http_ask_wait(waiter->ask, &answer, NULL);
+    return NULL;
+}
+
+TEST(closing_ends_waits_and_drops_connections)
+{
+    const struct fixture *fixture = *state;
+    struct http_asks *asks = http_asks_new(loop_of, *state);
+    struct waiter waiter = {0};
+    pthread_t thread;
+
+    tiny_close_gate(fixture->server, 1);
+    waiter.ask = start(asks, fixture, "/gate-silent", NULL, 100);
+    assert_int_equal(pthread_create(&thread, NULL, wait_for_answer, &waiter), 0);
+    tiny_wait_until_gate_opens(fixture->server);
+    http_asks_close(asks);
+    pthread_join(thread, NULL);
+    assert_int_equal(waiter.rc, ERR_CANCELLED);
+    waiter.ask = start(asks, fixture, "/hello", NULL, 100);
+    wait_for_answer(&waiter);
+    http_asks_free(asks); /* although their ends may still be under way */
+    let_pass(fixture->loop);
+}
+
+TEST(what_is_dropped_is_not_waited_for)
+{
+    const struct fixture *fixture = *state;
+    struct http_asks *asks = http_asks_new(loop_of, *state);
+
+    http_ask_drop(start(asks, fixture, "/silent", NULL, 100));
+    http_ask_drop(start(asks, fixture, "/hello", NULL, 100));
+    http_ask_drop(NULL);
+    let_pass(fixture->loop);
+    http_asks_free(asks);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        client_test(an_answer_comes_back_with_its_status),
+        client_test(a_busy_server_says_when_to_come_back),
+        client_test(several_are_under_way_at_once),
+        client_test(a_body_is_sent),
+        client_test(an_answer_that_is_too_long_or_late_fails),
+        client_test(closing_ends_waits_and_drops_connections),
+        client_test(what_is_dropped_is_not_waited_for),
+    };
+
+    return cmocka_run_group_tests(tests, start_http, end_http);
+}
