@@ -219,7 +219,7 @@ static size_t search_words(const struct search *search, const char *query,
 
     for (size_t i = 0; i < search->count; i++)
         segments[i] = search->held[i] ? held_segment(search->held[i]) : NULL;
-    count = lexical_search(segments, search->count, query, strlen(query), hits, LIST_LENGTH);
+    count = lexical_search(segments, search->count, query, strlen(query), hits, LIST_LENGTH, NULL);
     for (size_t i = 0; i < count; i++)
         ret_entries[i] = (struct fusion_entry){
             .document = hits[i].document, .chunk = hits[i].chunk, .value = hits[i].share};

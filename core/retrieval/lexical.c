@@ -13,10 +13,13 @@
 
 #include "core/base/mem.h"
 #include "core/retrieval/best.h"
+#include "core/retrieval/scan_stop.h"
 #include "core/retrieval/words.h"
 
 #define K1 1.2
 #define B  0.75
+
+#define LOOK_UP_STEPS 8 /* of a word in a segment (scan_stop.h) */
 
 /* ---- The words of the query ---- */
 
@@ -64,12 +67,14 @@ static void places_add(struct places *places, const struct place *place)
 
 /* Finds the places, in the order of the segments, and weighs the words. Returns the mean length of a chunk in words. */
 static double look_up(const struct segment *const *segments, size_t count, struct query *query,
-                      struct places *places)
+                      struct places *places, struct scan_stop *stop)
 {
     uint64_t having[LEXICAL_WORDS_MAX] = {0};
     uint64_t chunks = 0, words = 0;
 
     for (size_t document = 0; document < count; document++) {
+        if (scan_stop_after(stop, LOOK_UP_STEPS * query->count))
+            break;
         if (!segments[document])
             continue;
         chunks += segments[document]->chunks;
@@ -95,11 +100,12 @@ static double look_up(const struct segment *const *segments, size_t count, struc
 /* ---- The search ---- */
 
 /* Scores the chunks of one segment by its `count` places. `scores` has a place for each chunk, and is all 0 again
- * afterwards. */
-static void score_segment(const struct segment *segment, const struct place *places,
-                          size_t count, const struct query *query, double mean, double *scores,
-                          struct best *best)
+ * afterwards. Returns how many postings there are. */
+static size_t score_segment(const struct segment *segment, const struct place *places,
+                            size_t count, const struct query *query, double mean,
+                            double *scores, struct best *best)
 {
+    size_t seen = 0;
     uint32_t chunk, times;
 
     for (size_t i = 0; i < count; i++) {
@@ -115,16 +121,18 @@ static void score_segment(const struct segment *segment, const struct place *pla
     for (size_t i = 0; i < count; i++) {
         struct segment_postings postings = places[i].postings;
 
-        while (segment_next(&postings, &chunk, &times)) {
+        for (; segment_next(&postings, &chunk, &times); seen++) {
             if (scores[chunk] > 0)
                 best_offer(best, (float)scores[chunk], places[i].document, chunk);
             scores[chunk] = 0;
         }
     }
+    return seen;
 }
 
 size_t lexical_search(const struct segment *const *segments, size_t count, const char *query,
-                      size_t length, struct lexical_hit *ret_hits, size_t limit)
+                      size_t length, struct lexical_hit *ret_hits, size_t limit,
+                      struct scan_stop *stop)
 {
     AUTO_FREE struct query *words = mem_new(struct query);
     AUTO_FREE double *scores = mem_new_array(double, SEGMENT_CHUNKS_MAX);
@@ -132,18 +140,21 @@ size_t lexical_search(const struct segment *const *segments, size_t count, const
     struct places places = {0};
     AUTO_FREE struct best_hit *hits = mem_new_array(struct best_hit, limit + 1);
     struct best best = {.hits = hits, .limit = limit};
+    size_t steps = 0;
     double mean;
 
     words_read(query, length, take_word, words);
-    mean = look_up(segments, count, words, &places);
+    mean = look_up(segments, count, words, &places, stop);
     found = places.items;
     for (size_t i = 0; i < places.count;) {
         size_t first = i;
 
+        if (scan_stop_after(stop, steps))
+            return 0;
         while (i < places.count && found[i].document == found[first].document)
             i++;
-        score_segment(segments[found[first].document], found + first, i - first, words, mean,
-                      scores, &best);
+        steps = score_segment(segments[found[first].document], found + first, i - first, words,
+                              mean, scores, &best);
     }
     best_sort(&best);
     for (size_t i = 0; i < best.count; i++) {

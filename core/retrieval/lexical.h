@@ -18,6 +18,8 @@
  * Why not PostgreSQL's ts_rank: it does not know how rare a word is, and has no words for Chinese.
  */
 
+struct scan_stop; /* core/retrieval/scan_stop.h */
+
 #define LEXICAL_WORDS_MAX \
     ((size_t)256) /* different words of a query; later ones do not count */
 
@@ -29,8 +31,9 @@ struct lexical_hit {
 };
 
 /* Searches segments of the kind SEGMENT_TERMS. Fills at most `limit` hits, falling by score; equal scores stand by document
- * and chunk. Returns how many. A segment may be NULL: it has no chunks. */
+ * and chunk. Returns how many: 0 when `stop` (NULL: never) ended the search. A segment may be NULL: it has no chunks. */
 size_t lexical_search(const struct segment *const *segments, size_t count, const char *query,
-                      size_t length, struct lexical_hit *ret_hits, size_t limit);
+                      size_t length, struct lexical_hit *ret_hits, size_t limit,
+                      struct scan_stop *stop);
 
 #endif

@@ -66,7 +66,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         ask(&segment, word);
         ask(&segment, word + 1);
     }
-    assert(lexical_search(segments, 2, "one two three \xE4\xB8\xAD\xE6\x96\x87", 20, hits, 8) <=
-           8);
+    assert(lexical_search(segments, 2, "one two three \xE4\xB8\xAD\xE6\x96\x87", 20, hits, 8,
+                          NULL) <= 8);
     return 0;
 }

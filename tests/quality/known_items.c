@@ -113,7 +113,7 @@ static void search_all(const struct corpus *corpus, double index_seconds)
             continue;
         place = place_of(i, hits,
                          lexical_search(corpus->segments, corpus->count, query, strlen(query),
-                                        hits, HITS_LIMIT));
+                                        hits, HITS_LIMIT, NULL));
         queries++;
         found += place >= 1 && place <= TOP;
         sum += place ? 1 / (double)place : 0;

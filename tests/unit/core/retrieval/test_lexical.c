@@ -8,6 +8,7 @@
 
 #include "core/base/compiler.h"
 #include "core/base/mem.h"
+#include "core/retrieval/scan_stop.h"
 #include "tests/support/test.h"
 
 #define DOCUMENTS_LIMIT 64
@@ -49,7 +50,7 @@ static void set_clear(struct set *set)
 static size_t search(const struct set *set, const char *query, struct lexical_hit *hits,
                      size_t limit)
 {
-    return lexical_search(set->segments, set->count, query, strlen(query), hits, limit);
+    return lexical_search(set->segments, set->count, query, strlen(query), hits, limit, NULL);
 }
 
 static void assert_near(double value, double expected)
@@ -191,6 +192,37 @@ TEST(a_limit_takes_the_first_of_all)
     set_clear(&set);
 }
 
+/* Says yes when it is asked for the second time. */
+static bool asked_twice(void *arg)
+{
+    return ++*(int *)arg == 2;
+}
+
+TEST(a_search_that_is_to_stop_ends_early_and_finds_nothing)
+{
+    enum { MANY = 2000 };
+    AUTO_FREE const struct segment **many = mem_new_array(const struct segment *, MANY);
+    struct set set = {.count = 0};
+    struct lexical_hit hits[10];
+    int asked = 0;
+    struct scan_stop stop = {.asks = asked_twice, .arg = &asked};
+    struct scan_stop late = {.asks = asked_twice, .arg = &asked};
+
+    DOCUMENT(&set, "red car");
+    for (size_t i = 0; i < MANY; i++)
+        many[i] = set.segments[0];
+    assert_int_equal(lexical_search(many, MANY, "red", 3, hits, 10, &stop), 0);
+    assert_int_equal(asked, 2);
+    assert_true(stop.stopped);
+    assert_int_equal(lexical_search(many, MANY, "red", 3, hits, 10, &stop), 0);
+    assert_int_equal(asked, 2); /* yes is an answer for good */
+
+    asked = 100;
+    assert_int_equal(lexical_search(many, MANY, "red", 3, hits, 10, &late), 10);
+    assert_in_range(asked, 102, 120); /* and it is not asked at every step */
+    set_clear(&set);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -201,6 +233,7 @@ int main(void)
         cmocka_unit_test(nothing_is_found_by_nothing),
         cmocka_unit_test(a_query_of_any_length_is_searched),
         cmocka_unit_test(a_limit_takes_the_first_of_all),
+        cmocka_unit_test(a_search_that_is_to_stop_ends_early_and_finds_nothing),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
