@@ -1,9 +1,9 @@
 /*
  * search.c -- from the set in the database, through segments, to the texts.
  *
- * Segments that are missing here are read in groups of some megabytes, so the memory of a cold search has a limit, and
- * its time is looked at between groups. A search that runs out of time fails: one that skipped files would seem to say that
- * they have nothing.
+ * Segments that are missing here are read in groups of some megabytes, so the memory of a cold search has a limit. Its
+ * time is looked at between groups, and in the middle of a scan. A search that runs out of time fails: one that skipped
+ * files would seem to say that they have nothing.
  *
  * Between the set and the texts a file may go. Its chunks are left out then.
  */
@@ -21,6 +21,7 @@
 #include "core/ingest/segment_cache.h"
 #include "core/retrieval/fusion.h"
 #include "core/retrieval/lexical.h"
+#include "core/retrieval/scan_stop.h"
 #include "core/store/tables/vector_stores/search_set.h"
 #include "core/store/tables/vector_stores/vector_stores.h"
 
@@ -81,6 +82,7 @@ void retrieval_free(struct retrieval *retrieval)
 struct search {
     struct retrieval *retrieval;
     const struct tenant *tenant;
+    const struct search_query *query;
     uint64_t deadline_ns;
     struct searched_file *files; /* by document; each once */
     size_t count;
@@ -144,9 +146,27 @@ static enum err_code find_set(struct search *search, const struct search_query *
 
 /* ---- Segments ---- */
 
-static enum err_code look_at_time(const struct search *search, struct err *err)
+static bool is_unwanted(const struct search *search)
 {
-    if (clock_mono_ns() < search->deadline_ns && !FAULT("search.timeout"))
+    return search->query->unwanted && search->query->unwanted(search->query->unwanted_arg);
+}
+
+static bool is_late(const struct search *search)
+{
+    return clock_mono_ns() >= search->deadline_ns;
+}
+
+/* For scans. */
+static bool is_to_stop(void *arg)
+{
+    return is_late(arg) || is_unwanted(arg);
+}
+
+static enum err_code look_at_limits(const struct search *search, struct err *err)
+{
+    if (is_unwanted(search))
+        return err_set(err, ERR_CANCELLED, "the result of a search is not wanted any more");
+    if (!is_late(search) && !FAULT("search.timeout"))
         return ERR_OK;
     return err_refuse(err, ERR_TIMEOUT, REASON_SEARCH_TIMEOUT, NULL,
                       "The search took longer than %.15g seconds.",
@@ -192,7 +212,7 @@ static size_t next_group(struct search *search, const char **ret_ids)
 static enum err_code hold_segments(struct search *search, struct err *err)
 {
     const char *ids[GROUP_COUNT];
-    enum err_code rc = look_at_time(search, err);
+    enum err_code rc = look_at_limits(search, err);
     size_t count;
 
     for (size_t i = 0; i < search->count; i++)
@@ -202,7 +222,7 @@ static enum err_code hold_segments(struct search *search, struct err *err)
         rc = store_segments_read(search->retrieval->store, search->tenant, ids, count,
                                  take_segment, search, err);
         if (!rc)
-            rc = look_at_time(search, err);
+            rc = look_at_limits(search, err);
     }
     return rc;
 }
@@ -210,7 +230,7 @@ static enum err_code hold_segments(struct search *search, struct err *err)
 /* ---- Ranking ---- */
 
 static size_t search_words(const struct search *search, const char *query,
-                           struct fusion_entry *ret_entries)
+                           struct scan_stop *stop, struct fusion_entry *ret_entries)
 {
     AUTO_FREE const struct segment **segments =
         mem_new_array(const struct segment *, search->count + 1);
@@ -219,31 +239,34 @@ static size_t search_words(const struct search *search, const char *query,
 
     for (size_t i = 0; i < search->count; i++)
         segments[i] = search->held[i] ? held_segment(search->held[i]) : NULL;
-    count = lexical_search(segments, search->count, query, strlen(query), hits, LIST_LENGTH, NULL);
+    count =
+        lexical_search(segments, search->count, query, strlen(query), hits, LIST_LENGTH, stop);
     for (size_t i = 0; i < count; i++)
         ret_entries[i] = (struct fusion_entry){
             .document = hits[i].document, .chunk = hits[i].chunk, .value = hits[i].share};
     return count;
 }
 
-/* Without a model, words are all that there is: their weight is 1, whatever was asked for. */
-static size_t rank(const struct search *search, const struct search_query *query,
+/* Without a model, words are all that there is: their weight is 1, whatever was asked for. The caller looks at the limits
+ * afterwards: a scan that they ended has found nothing. */
+static size_t rank(struct search *search, const struct search_query *query,
                    struct fusion_hit **ret_hits)
 {
     const struct fusion_weights words_alone = {.vectors = 0, .words = 1};
     AUTO_FREE struct fusion_entry *entries =
         mem_new_array(struct fusion_entry, LIST_LENGTH * SEARCH_QUERIES_LIMIT);
     struct fusion_list lists[SEARCH_QUERIES_LIMIT];
+    struct scan_stop stop = {.asks = is_to_stop, .arg = search};
     size_t count;
 
     for (size_t i = 0; i < query->query_count; i++) {
         struct fusion_entry *of_query = entries + i * LIST_LENGTH;
 
-        lists[i] =
-            (struct fusion_list){.kind = FUSION_WORDS,
-                                 .query = (uint32_t)i,
-                                 .entries = of_query,
-                                 .count = search_words(search, query->queries[i], of_query)};
+        lists[i] = (struct fusion_list){
+            .kind = FUSION_WORDS,
+            .query = (uint32_t)i,
+            .entries = of_query,
+            .count = search_words(search, query->queries[i], &stop, of_query)};
     }
     count = fusion_rank(lists, query->query_count, &words_alone, ret_hits);
     return fusion_cut(*ret_hits, count, query->threshold, query->limit);
@@ -298,6 +321,7 @@ enum err_code retrieval_search(struct retrieval *retrieval, const struct tenant 
     struct search search = {
         .retrieval = retrieval,
         .tenant = tenant,
+        .query = query,
         .deadline_ns = clock_mono_ns() + clock_ns_from_seconds(retrieval->timeout_seconds),
     };
     AUTO_FREE struct fusion_hit *found = NULL;
@@ -310,7 +334,9 @@ enum err_code retrieval_search(struct retrieval *retrieval, const struct tenant 
     if (rc)
         return rc;
     count = rank(&search, query, &found);
-    rc = read_texts(&search, found, count, &result, err);
+    rc = look_at_limits(&search, err);
+    if (!rc)
+        rc = read_texts(&search, found, count, &result, err);
     if (!rc)
         rc = store_vector_stores_touch(retrieval->store, tenant, query->stores,
                                        query->store_count, err);

@@ -1,6 +1,7 @@
 #ifndef RUNNEL_CORE_INGEST_SEARCH_H
 #define RUNNEL_CORE_INGEST_SEARCH_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -55,6 +56,9 @@ struct search_query {
     double text_weight;
     double threshold; /* of scores, 0 to 1: hits below it are left out */
     enum search_ranker ranker;
+    /* True: the result is not wanted, and never will be. It is asked often, by the thread that searches. NULL: it is wanted. */
+    bool (*unwanted)(void *arg);
+    void *unwanted_arg;
 };
 
 /* How a search was done. */
@@ -96,7 +100,8 @@ void retrieval_free(struct retrieval *retrieval); /* NULL is fine; nothing may b
 
 /* ERR_NOT_FOUND: there is no such store; the first that is missing is named. ERR_INVALID with REASON_STORE_EXPIRED.
  * ERR_TIMEOUT with REASON_SEARCH_TIMEOUT: `search_timeout` is over; no file is skipped silently. ERR_STORE: the
- * database is away. *ret_result is untouched after an error. */
+ * database is away. ERR_CANCELLED: it was unwanted. The last two limits are looked at within milliseconds, between statements of
+ * the database and in the middle of a scan. *ret_result is untouched after an error. */
 enum err_code retrieval_search(struct retrieval *retrieval, const struct tenant *tenant,
                                const struct search_query *query,
                                struct search_result *ret_result, struct err *err) MUST_CHECK;

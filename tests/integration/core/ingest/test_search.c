@@ -76,6 +76,9 @@ static struct sample_id file_with(struct sample_id store_id, const char *text)
     return file;
 }
 
+static bool (*unwanted)(void *arg);
+static int asked;
+
 static enum err_code search(const struct tenant *tenant, const struct sample_id *stores,
                             size_t count, const char *words, struct search_result *result,
                             struct err *err)
@@ -88,7 +91,9 @@ static enum err_code search(const struct tenant *tenant, const struct sample_id 
                                        .query_count = 1,
                                        .limit = 10,
                                        .embedding_weight = 1,
-                                       .text_weight = 1};
+                                       .text_weight = 1,
+                                       .unwanted = unwanted,
+                                       .unwanted_arg = &asked};
 
     return retrieval_search(retrieval, tenant, &query, result, err);
 }
@@ -157,12 +162,40 @@ TEST(a_search_is_a_use_of_its_stores)
                      1);
 }
 
+/* Wanted so often, and then no more. */
+static int wanted;
+
+static bool has_left(void *arg)
+{
+    return ++*(int *)arg > wanted;
+}
+
+TEST(a_search_that_is_not_wanted_ends_at_its_next_step)
+{
+    struct sample_id id = sample_store(MINE);
+    struct search_result result;
+
+    (void)file_with(id, "amber birch");
+    unwanted = has_left;
+    for (wanted = 0; wanted < 100; wanted++) {
+        asked = 0;
+        if (search(MINE, &id, 1, "amber", &result, NULL) != ERR_CANCELLED)
+            break;
+        assert_int_equal(asked, wanted + 1); /* and at once */
+    }
+    unwanted = NULL;
+    assert_in_range(wanted, 2, 99);
+    assert_int_equal(result.count, 1);
+    search_result_clear(&result);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_file_in_two_stores_is_found_once_as_of_the_first),
         cmocka_unit_test(a_store_that_is_missing_or_expired_ends_the_search),
         cmocka_unit_test(a_search_is_a_use_of_its_stores),
+        cmocka_unit_test(a_search_that_is_not_wanted_ends_at_its_next_step),
     };
 
     return cmocka_run_group_tests(tests, open_retrieval, close_retrieval);
