@@ -91,8 +91,14 @@ static enum err_code search(const struct server *server, const struct tenant *te
     return ERR_OK;
 }
 
-static enum err_code find(void *arg, const struct tenant *tenant, const json_t *wanted,
-                          json_t **ret_found, struct err *err)
+/* The run was cancelled, or the call's time is over. */
+static bool is_cancelled(void *call)
+{
+    return tool_call_cancelled(call);
+}
+
+static enum err_code find(void *arg, const struct tool_call *call, const struct tenant *tenant,
+                          const json_t *wanted, json_t **ret_found, struct err *err)
 {
     const struct server *server = arg;
     const char *stores[SEARCH_STORES_LIMIT];
@@ -102,7 +108,9 @@ static enum err_code find(void *arg, const struct tenant *tenant, const json_t *
         .queries = queries,
         .limit = (size_t)json_get_int(wanted, "max_num_results", SEARCH_RESULTS_DEFAULT),
         .embedding_weight = 1,
-        .text_weight = 1};
+        .text_weight = 1,
+        .unwanted = is_cancelled,
+        .unwanted_arg = (void *)(uintptr_t)call};
     struct filter *filter = NULL;
     enum err_code rc = ranking_options_read(wanted, "", &query, err);
 

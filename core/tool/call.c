@@ -166,7 +166,7 @@ enum err_code tool_call_find(const struct tool_call *call, const json_t *query,
 {
     if (!call->finder)
         return err_set(err, ERR_INVALID, "There are no files to search on this server.");
-    return call->finder->find(call->finder->arg, &call->tenant, query, ret_found, err);
+    return call->finder->find(call->finder->arg, call, &call->tenant, query, ret_found, err);
 }
 
 size_t tool_call_passage_tokens(const struct tool_call *call)

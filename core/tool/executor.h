@@ -46,10 +46,10 @@ void tool_executor_stop(struct tool_executor *executor, uint64_t patience_ns);
  * return. */
 void tool_executor_free(struct tool_executor *executor);
 
-/* What tool_call_find() calls. Any worker, several at a time. */
+/* What tool_call_find() calls. Any worker, several at a time. It asks tool_call_cancelled(call). */
 struct tool_finder {
-    enum err_code (*find)(void *arg, const struct tenant *tenant, const json_t *query,
-                          json_t **ret_found, struct err *err);
+    enum err_code (*find)(void *arg, const struct tool_call *call, const struct tenant *tenant,
+                          const json_t *query, json_t **ret_found, struct err *err);
     void *arg;
     size_t passage_tokens; /* of one search, at most */
 };

@@ -101,6 +101,14 @@ static void searched(struct loop_task *task)
     request->ops->close(request);
 }
 
+/* Of the two holders the request has let go: its client has left. */
+static bool is_left(void *arg)
+{
+    struct searching *searching = arg;
+
+    return atomic_load(&searching->holders) < 2;
+}
+
 /* On a search worker. */
 static void do_search(struct work *work)
 {
@@ -120,6 +128,8 @@ static enum err_code read_query(struct request *request, struct searching *searc
     searching->stores[0] = searching->store_id;
     searching->query.stores = searching->stores;
     searching->query.store_count = 1;
+    searching->query.unwanted = is_left;
+    searching->query.unwanted_arg = searching;
     return search_read_body(searching->body, searching->queries, &searching->query,
                             &searching->filter, err);
 }

@@ -8,11 +8,12 @@ struct fake {
     enum err_code rc;
 };
 
-static enum err_code find(void *arg, const struct tenant *tenant, const json_t *query,
-                          json_t **ret_found, struct err *err)
+static enum err_code find(void *arg, const struct tool_call *call, const struct tenant *tenant,
+                          const json_t *query, json_t **ret_found, struct err *err)
 {
     struct fake *fake = arg;
 
+    (void)call;
     (void)tenant;
     free(fake->query);
     fake->query = json_text(query);
