@@ -5,7 +5,6 @@
 
 #include "core/base/hash.h"
 #include "core/base/mem.h"
-#include "core/tool/call_internal.h"
 
 /*
  * call_queue.c -- a circle of projects, each with a circle of runs.
@@ -25,8 +24,8 @@ struct call_lane {
     struct call_lane *next_in_bucket; /* in the table by name */
     struct call_share *share;
     char *run;
-    struct tool_call *first;
-    struct tool_call **last;
+    struct queued_call *first;
+    struct queued_call **last;
 };
 
 /* A project's calls. */
@@ -41,7 +40,11 @@ struct call_share {
 
 /* ---- Shares ---- */
 
-/* By the name of the project, because a share lives longer than the tenant of a call. */
+static const char *name_of(const char *text)
+{
+    return text ? text : "";
+}
+
 static struct call_share **share_place(struct call_queue *queue, const char *name)
 {
     struct call_share **at = &queue->shares[hash_text(name) % CALL_QUEUE_BUCKETS];
@@ -51,14 +54,14 @@ static struct call_share **share_place(struct call_queue *queue, const char *nam
     return at;
 }
 
-static struct call_share *share_of(struct call_queue *queue, const struct tenant *tenant)
+static struct call_share *share_of(struct call_queue *queue, const char *project)
 {
-    struct call_share **at = share_place(queue, tenant->project);
+    struct call_share **at = share_place(queue, project);
 
     if (*at)
         return *at;
     *at = mem_new(struct call_share);
-    (*at)->project = mem_strdup(tenant->project);
+    (*at)->project = mem_strdup(project); /* it lives longer than its calls */
     return *at;
 }
 
@@ -133,10 +136,10 @@ static void lane_free(struct call_queue *queue, struct call_lane *lane)
 }
 
 /* The next call of the share. A run that has more goes to the end of its circle. */
-static struct tool_call *share_take(struct call_queue *queue, struct call_share *share)
+static struct queued_call *share_take(struct call_queue *queue, struct call_share *share)
 {
     struct call_lane *lane = share->first;
-    struct tool_call *call = lane->first;
+    struct queued_call *call = lane->first;
 
     share->first = lane->next;
     lane->first = call->next;
@@ -167,26 +170,26 @@ bool call_queue_is_empty(const struct call_queue *queue)
     return !queue->first;
 }
 
-bool call_queue_put(struct call_queue *queue, struct tool_call *call)
+bool call_queue_put(struct call_queue *queue, struct queued_call *call, size_t limit)
 {
-    struct call_share *share = share_of(queue, &call->tenant);
+    struct call_share *share = share_of(queue, name_of(call->project));
     struct call_lane *lane;
 
-    if (share->waiting >= CALL_QUEUE_LIMIT)
+    if (share->waiting >= limit)
         return false;
     if (!share->waiting++)
         circle_append(queue, share);
-    lane = lane_of(queue, share, call->run);
+    lane = lane_of(queue, share, name_of(call->run));
     call->next = NULL;
     *lane->last = call;
     lane->last = &call->next;
     return true;
 }
 
-struct tool_call *call_queue_take(struct call_queue *queue)
+struct queued_call *call_queue_take(struct call_queue *queue)
 {
     struct call_share *share;
-    struct tool_call *call;
+    struct queued_call *call;
 
     if (!queue->first)
         return NULL;
@@ -198,10 +201,10 @@ struct tool_call *call_queue_take(struct call_queue *queue)
     return call;
 }
 
-void call_queue_charge(struct call_queue *queue, const struct tool_call *call, uint64_t ns)
+void call_queue_charge(struct call_queue *queue, const char *project, uint64_t ns)
 {
     const int64_t least = -(int64_t)CALL_QUEUE_DEBT_NS;
-    struct call_share *share = share_of(queue, &call->tenant);
+    struct call_share *share = share_of(queue, name_of(project));
 
     assert(share->working);
     share->credit_ns -= ns < CALL_QUEUE_DEBT_NS ? (int64_t)ns : (int64_t)CALL_QUEUE_DEBT_NS;

@@ -29,14 +29,19 @@
  * One thread at a time; the caller has a lock. Calls belong to the queue while they wait.
  */
 
-#define CALL_QUEUE_LIMIT      4096             /* calls of a project that may wait */
 #define CALL_QUEUE_QUANTUM_NS (20 * NS_PER_MS) /* of worker time, for each turn */
 #define CALL_QUEUE_DEBT_NS    NS_PER_SECOND    /* the most that a project may owe */
 #define CALL_QUEUE_BUCKETS    256
 
-struct tool_call;
 struct call_lane;
 struct call_share;
+
+/* A part of what waits. */
+struct queued_call {
+    struct queued_call *next; /* the queue's */
+    const char *project;      /* both borrowed while it waits; NULL is "" */
+    const char *run;
+};
 
 /* Starts as zeros. */
 struct call_queue {
@@ -45,14 +50,14 @@ struct call_queue {
     struct call_lane *lanes[CALL_QUEUE_BUCKETS];   /* by run */
 };
 
-/* False when CALL_QUEUE_LIMIT calls of the project wait: the call is still the caller's. */
-bool call_queue_put(struct call_queue *queue, struct tool_call *call);
+/* False when `limit` calls of the project wait: the call is still the caller's. */
+bool call_queue_put(struct call_queue *queue, struct queued_call *call, size_t limit);
 
 /* The next call, or NULL when none waits. call_queue_charge() must follow when it has ended. */
-struct tool_call *call_queue_take(struct call_queue *queue);
+struct queued_call *call_queue_take(struct call_queue *queue);
 
-/* A call that was taken has ended, after so much time on a worker. */
-void call_queue_charge(struct call_queue *queue, const struct tool_call *call, uint64_t ns);
+/* A call of the project that was taken has ended, after so much time on a worker. */
+void call_queue_charge(struct call_queue *queue, const char *project, uint64_t ns);
 
 bool call_queue_is_empty(const struct call_queue *queue);
 

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "core/base/compiler.h"
 #include "core/base/lock.h"
 #include "core/base/log.h"
 #include "core/base/mem.h"
@@ -128,6 +129,14 @@ static bool starved_locked(struct tool_executor *executor) REQUIRES(executor->lo
     return !call_queue_is_empty(&executor->queue) && !executor->idle;
 }
 
+static struct tool_call *take_call_locked(struct tool_executor *executor)
+    REQUIRES(executor->lock)
+{
+    struct queued_call *queued = call_queue_take(&executor->queue);
+
+    return queued ? CONTAINER_OF(queued, struct tool_call, queued) : NULL;
+}
+
 /* Makes sure that the timekeeper wakes no later than `due_ns`, and soon while calls starve. */
 static void hurry_timekeeper_locked(struct tool_executor *executor, uint64_t due_ns)
     REQUIRES(executor->lock)
@@ -146,7 +155,7 @@ static struct tool_call *next_call(struct worker *worker)
 
     lock_acquire(&executor->lock);
     executor->idle++;
-    while (!worker->stray && !executor->stopping && !(call = call_queue_take(&executor->queue)))
+    while (!worker->stray && !executor->stopping && !(call = take_call_locked(executor)))
         lock_wait(&executor->lock, &executor->work);
     executor->idle--;
     if (call) {
@@ -168,7 +177,8 @@ static void finish_call(struct worker *worker)
 
     lock_acquire(&executor->lock);
     call = TAKE(worker->call);
-    call_queue_charge(&executor->queue, call, clock_mono_ns() - worker->began_ns);
+    call_queue_charge(&executor->queue, call->tenant.project,
+                      clock_mono_ns() - worker->began_ns);
     lock_release(&executor->lock);
     tool_call_free(call);
 }
@@ -421,7 +431,7 @@ void tool_executor_submit(struct tool_executor *executor, const struct tool_call
 
     lock_acquire(&executor->lock);
     stopping = executor->stopping;
-    waits = !stopping && call_queue_put(&executor->queue, call);
+    waits = !stopping && call_queue_put(&executor->queue, &call->queued, EXECUTOR_CALLS_LIMIT);
     if (waits) {
         pthread_cond_signal(&executor->work);
         hurry_timekeeper_locked(executor, UINT64_MAX);
@@ -434,15 +444,16 @@ void tool_executor_submit(struct tool_executor *executor, const struct tool_call
 }
 
 /* Takes all waiting calls, as one list. */
-static struct tool_call *empty_queue_locked(struct tool_executor *executor)
+static struct queued_call *empty_queue_locked(struct tool_executor *executor)
     REQUIRES(executor->lock)
 {
-    struct tool_call *calls = NULL, *call;
+    struct queued_call *calls = NULL;
+    struct tool_call *call;
 
-    while ((call = call_queue_take(&executor->queue))) {
-        call_queue_charge(&executor->queue, call, 0);
-        call->next = calls;
-        calls = call;
+    while ((call = take_call_locked(executor))) {
+        call_queue_charge(&executor->queue, call->tenant.project, 0);
+        call->queued.next = calls;
+        calls = &call->queued;
     }
     return calls;
 }
@@ -494,7 +505,7 @@ void tool_executor_stop(struct tool_executor *executor, uint64_t patience_ns)
 {
     uint64_t now = clock_mono_ns();
     uint64_t until = patience_ns < UINT64_MAX - now ? now + patience_ns : UINT64_MAX;
-    struct tool_call *calls;
+    struct queued_call *calls;
     struct worker *workers;
 
     if (executor->stopped)
@@ -507,9 +518,9 @@ void tool_executor_stop(struct tool_executor *executor, uint64_t patience_ns)
 
     /* Without the lock: the END wakes a loop. */
     while (calls) {
-        struct tool_call *next = calls->next;
+        struct queued_call *next = calls->next;
 
-        reject(calls, ERR_CANCELLED, stopping_text);
+        reject(CONTAINER_OF(calls, struct tool_call, queued), ERR_CANCELLED, stopping_text);
         calls = next;
     }
 

@@ -26,6 +26,7 @@
  * whose channel is closed counts as late as soon as other calls wait for a worker.
  */
 
+#define EXECUTOR_CALLS_LIMIT 4096          /* of a project that may wait */
 #define EXECUTOR_STRAY_LIMIT 64            /* threads that are stuck in a handler */
 #define EXECUTOR_GRACE_NS    NS_PER_SECOND /* from the END of a late call to a new worker */
 
@@ -80,7 +81,7 @@ struct tool_call_spec {
     bool planning;
 };
 
-/* Any thread. Never blocks. The call ends at once, with ERR_LIMIT, when CALL_QUEUE_LIMIT calls of its project
+/* Any thread. Never blocks. The call ends at once, with ERR_LIMIT, when EXECUTOR_CALLS_LIMIT calls of its project
  * wait already. */
 void tool_executor_submit(struct tool_executor *executor, const struct tool_call_spec *spec);
 

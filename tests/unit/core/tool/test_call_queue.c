@@ -1,37 +1,36 @@
 #include "core/tool/call_queue.h"
 
-#include <stdio.h>
-#include <string.h>
+#include <stdlib.h>
 
 #include "core/base/mem.h"
-#include "core/tool/call_internal.h"
 #include "tests/support/test.h"
 
-/* A call of a project and a run. The test frees it, and the names are not copied. */
-static struct tool_call *call_of(const char *project, const char *run)
-{
-    struct tool_call *call = mem_new(struct tool_call);
+#define LIMIT 4096
 
-    (void)snprintf(call->tenant.project, sizeof(call->tenant.project), "%s", project);
-    call->run = (char *)(uintptr_t)run;
+/* A call of a project and a run. The test frees it, and the names are not copied. */
+static struct queued_call *call_of(const char *project, const char *run)
+{
+    struct queued_call *call = mem_new(struct queued_call);
+
+    *call = (struct queued_call){.project = project, .run = run};
     return call;
 }
 
 static void put(struct call_queue *queue, const char *project, const char *run, unsigned count)
 {
     while (count--)
-        assert_true(call_queue_put(queue, call_of(project, run)));
+        assert_true(call_queue_put(queue, call_of(project, run), LIMIT));
 }
 
 /* Takes the next call, which works for so long. Returns the first letter of its project. */
 static char serve(struct call_queue *queue, uint64_t ns)
 {
-    struct tool_call *call = call_queue_take(queue);
+    struct queued_call *call = call_queue_take(queue);
     char letter;
 
     assert_non_null(call);
-    letter = call->tenant.project[0];
-    call_queue_charge(queue, call, ns);
+    letter = call->project[0];
+    call_queue_charge(queue, call->project, ns);
     free(call);
     return letter;
 }
@@ -39,11 +38,11 @@ static char serve(struct call_queue *queue, uint64_t ns)
 static void expect_runs(struct call_queue *queue, const char *runs)
 {
     for (; *runs; runs++) {
-        struct tool_call *call = call_queue_take(queue);
+        struct queued_call *call = call_queue_take(queue);
 
         assert_non_null(call);
         assert_int_equal(call->run[0], *runs);
-        call_queue_charge(queue, call, 0);
+        call_queue_charge(queue, call->project, 0);
         free(call);
     }
 }
@@ -105,11 +104,11 @@ TEST(call_queue_shares_time_and_not_calls)
     put(&queue, "a", "run_a", 400);
     put(&queue, "b", "run_b", 400);
     for (int i = 0; i < 400; i++) {
-        struct tool_call *call = call_queue_take(&queue);
-        char letter = call->tenant.project[0];
+        struct queued_call *call = call_queue_take(&queue);
+        char letter = call->project[0];
 
         spent[(unsigned char)letter] += costs[(unsigned char)letter];
-        call_queue_charge(&queue, call, costs[(unsigned char)letter]);
+        call_queue_charge(&queue, call->project, costs[(unsigned char)letter]);
         free(call);
     }
     assert_true(spent['a'] < spent['b'] * 3 / 2);
@@ -145,14 +144,14 @@ TEST(call_queue_limits_the_debt_of_a_project)
 
 TEST(call_queue_refuses_more_than_its_limit_of_one_project_only)
 {
-    struct tool_call *more = call_of("a", "run_a");
+    struct queued_call *more = call_of("a", "run_a");
     struct call_queue queue = {0};
 
-    put(&queue, "a", "run_a", CALL_QUEUE_LIMIT);
-    assert_false(call_queue_put(&queue, more));
+    put(&queue, "a", "run_a", LIMIT);
+    assert_false(call_queue_put(&queue, more, LIMIT));
     put(&queue, "b", "run_b", 1);
     assert_int_equal(serve(&queue, 0), 'a');
-    assert_true(call_queue_put(&queue, more));
+    assert_true(call_queue_put(&queue, more, LIMIT));
     drain(&queue);
 }
 
