@@ -1,7 +1,7 @@
-#ifndef RUNNEL_CORE_TOOL_CALL_INTERNAL_H
-#define RUNNEL_CORE_TOOL_CALL_INTERNAL_H
+#ifndef RUNNEL_CORE_DOMAIN_FAIR_INTERNAL_H
+#define RUNNEL_CORE_DOMAIN_FAIR_INTERNAL_H
 
-#include "core/tool/call_queue.h"
+#include "core/domain/fair_queue.h"
 #include "core/tool/channel.h"
 #include "core/tool/executor.h"
 #include "core/tool/tool.h"
@@ -14,7 +14,7 @@
  */
 
 struct tool_call {
-    struct queued_call queued;
+    struct fair_job queued;
     const struct tool_handler *handler;
     struct tool_channel *channel; /* held */
     unsigned position;

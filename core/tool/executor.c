@@ -10,13 +10,13 @@
 #include "core/base/lock.h"
 #include "core/base/log.h"
 #include "core/base/mem.h"
+#include "core/domain/fair_queue.h"
 #include "core/tool/call_internal.h"
-#include "core/tool/call_queue.h"
 
 /*
  * executor.c -- a fixed pool of workers, a fair queue, and a timekeeper.
  *
- * The queue is shared fairly by project, and within a project by run (call_queue.h). A worker pays for its
+ * The queue is shared fairly by project, and within a project by run (fair_queue.h). A worker pays for its
  * call when the call has ended: a handler that was given up pays when it returns.
  *
  * One thread keeps the time of all calls. It sleeps until the earliest deadline and never waits for a
@@ -55,7 +55,7 @@ struct tool_executor {
     unsigned size;          /* constant */
     double default_timeout; /* constant */
     unsigned holders;       /* the owner, and threads */
-    struct call_queue queue;
+    struct fair_queue queue;
     struct worker *workers;
     unsigned idle;
     unsigned strays;
@@ -126,13 +126,13 @@ static uint64_t deadline_of(const struct tool_executor *executor, const struct t
 /* True when calls wait and every worker is busy. */
 static bool starved_locked(struct tool_executor *executor) REQUIRES(executor->lock)
 {
-    return !call_queue_is_empty(&executor->queue) && !executor->idle;
+    return !fair_queue_is_empty(&executor->queue) && !executor->idle;
 }
 
 static struct tool_call *take_call_locked(struct tool_executor *executor)
     REQUIRES(executor->lock)
 {
-    struct queued_call *queued = call_queue_take(&executor->queue);
+    struct fair_job *queued = fair_queue_take(&executor->queue);
 
     return queued ? CONTAINER_OF(queued, struct tool_call, queued) : NULL;
 }
@@ -177,7 +177,7 @@ static void finish_call(struct worker *worker)
 
     lock_acquire(&executor->lock);
     call = TAKE(worker->call);
-    call_queue_charge(&executor->queue, call->tenant.project,
+    fair_queue_charge(&executor->queue, call->tenant.project,
                       clock_mono_ns() - worker->began_ns);
     lock_release(&executor->lock);
     tool_call_free(call);
@@ -431,7 +431,7 @@ void tool_executor_submit(struct tool_executor *executor, const struct tool_call
 
     lock_acquire(&executor->lock);
     stopping = executor->stopping;
-    waits = !stopping && call_queue_put(&executor->queue, &call->queued, EXECUTOR_CALLS_LIMIT);
+    waits = !stopping && fair_queue_put(&executor->queue, &call->queued, EXECUTOR_CALLS_LIMIT);
     if (waits) {
         pthread_cond_signal(&executor->work);
         hurry_timekeeper_locked(executor, UINT64_MAX);
@@ -444,14 +444,14 @@ void tool_executor_submit(struct tool_executor *executor, const struct tool_call
 }
 
 /* Takes all waiting calls, as one list. */
-static struct queued_call *empty_queue_locked(struct tool_executor *executor)
+static struct fair_job *empty_queue_locked(struct tool_executor *executor)
     REQUIRES(executor->lock)
 {
-    struct queued_call *calls = NULL;
+    struct fair_job *calls = NULL;
     struct tool_call *call;
 
     while ((call = take_call_locked(executor))) {
-        call_queue_charge(&executor->queue, call->tenant.project, 0);
+        fair_queue_charge(&executor->queue, call->tenant.project, 0);
         call->queued.next = calls;
         calls = &call->queued;
     }
@@ -505,7 +505,7 @@ void tool_executor_stop(struct tool_executor *executor, uint64_t patience_ns)
 {
     uint64_t now = clock_mono_ns();
     uint64_t until = patience_ns < UINT64_MAX - now ? now + patience_ns : UINT64_MAX;
-    struct queued_call *calls;
+    struct fair_job *calls;
     struct worker *workers;
 
     if (executor->stopped)
@@ -518,7 +518,7 @@ void tool_executor_stop(struct tool_executor *executor, uint64_t patience_ns)
 
     /* Without the lock: the END wakes a loop. */
     while (calls) {
-        struct queued_call *next = calls->next;
+        struct fair_job *next = calls->next;
 
         reject(CONTAINER_OF(calls, struct tool_call, queued), ERR_CANCELLED, stopping_text);
         calls = next;

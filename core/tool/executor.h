@@ -15,7 +15,7 @@
  * executor.h -- the threads that run tools, several calls of several runs at once.
  *
  * A fixed pool of workers takes calls from one queue, which is shared fairly by project and by run
- * (call_queue.h): a project with a thousand calls does not delay one with a single call. A worker runs one call to its end and puts its END into the
+ * (fair_queue.h): a project with a thousand calls does not delay one with a single call. A worker runs one call to its end and puts its END into the
  * call's channel. A worker may wait for room in a channel; the loop that empties the channel never waits
  * for a worker. So the pool cannot deadlock.
  *

@@ -1,5 +1,4 @@
 unit_test(core/tool/arguments core_tool)
-unit_test(core/tool/call_queue core_tool)
 unit_test(core/tool/channel core_tool)
 unit_test(core/tool/channel_interleavings core_tool)
 # The test wraps broadcasts, so that it sees which condition is signalled.

@@ -1,0 +1,216 @@
+#include "core/domain/fair_queue.h"
+
+#include <assert.h>
+#include <string.h>
+
+#include "core/base/hash.h"
+#include "core/base/mem.h"
+
+/*
+ * fair_queue.c -- a circle of projects, each with a circle of runs.
+ *
+ *   queue ─▶ project A ─▶ run 1: job, job
+ *                         run 2: job
+ *            project B ─▶ run 3: job
+ *
+ * A share is a project's place: it lives while the project has jobs that wait or work. A lane is a run's
+ * place: it lives while jobs of the run wait. Both are found by name in tables, so that nothing is
+ * searched for.
+ */
+
+/* A run's jobs that wait, in their order. */
+struct fair_lane {
+    struct fair_lane *next;           /* in the circle of its share */
+    struct fair_lane *next_in_bucket; /* in the table by name */
+    struct fair_share *share;
+    char *run;
+    struct fair_job *first;
+    struct fair_job **last;
+};
+
+/* A project's jobs. */
+struct fair_share {
+    struct fair_share *next; /* in the circle, while jobs wait */
+    struct fair_share *next_in_bucket;
+    char *project;
+    struct fair_lane *first, *last; /* its circle of runs */
+    size_t waiting, working;
+    int64_t credit_ns; /* below 0: in debt */
+};
+
+/* ---- Shares ---- */
+
+static const char *name_of(const char *text)
+{
+    return text ? text : "";
+}
+
+static struct fair_share **share_place(struct fair_queue *queue, const char *name)
+{
+    struct fair_share **at = &queue->shares[hash_text(name) % FAIR_QUEUE_BUCKETS];
+
+    while (*at && strcmp((*at)->project, name) != 0)
+        at = &(*at)->next_in_bucket;
+    return at;
+}
+
+static struct fair_share *share_of(struct fair_queue *queue, const char *project)
+{
+    struct fair_share **at = share_place(queue, project);
+
+    if (*at)
+        return *at;
+    *at = mem_new(struct fair_share);
+    (*at)->project = mem_strdup(project); /* it lives longer than its jobs */
+    return *at;
+}
+
+static void share_free(struct fair_queue *queue, struct fair_share *share)
+{
+    *share_place(queue, share->project) = share->next_in_bucket;
+    free(share->project);
+    free(share);
+}
+
+static void circle_append(struct fair_queue *queue, struct fair_share *share)
+{
+    share->next = NULL;
+    if (queue->first)
+        queue->last->next = share;
+    else
+        queue->first = share;
+    queue->last = share;
+}
+
+static struct fair_share *circle_pop(struct fair_queue *queue)
+{
+    struct fair_share *share = queue->first;
+
+    queue->first = share->next;
+    return share;
+}
+
+/* ---- Lanes ---- */
+
+static struct fair_lane **lane_place(struct fair_queue *queue, const struct fair_share *share,
+                                     const char *run)
+{
+    struct fair_lane **at = &queue->lanes[hash_text(run) % FAIR_QUEUE_BUCKETS];
+
+    while (*at && ((*at)->share != share || strcmp((*at)->run, run) != 0))
+        at = &(*at)->next_in_bucket;
+    return at;
+}
+
+static void lane_append(struct fair_share *share, struct fair_lane *lane)
+{
+    lane->next = NULL;
+    if (share->first)
+        share->last->next = lane;
+    else
+        share->first = lane;
+    share->last = lane;
+}
+
+/* The run's lane, made when it has none. */
+static struct fair_lane *lane_of(struct fair_queue *queue, struct fair_share *share,
+                                 const char *run)
+{
+    struct fair_lane **at = lane_place(queue, share, run);
+
+    if (*at)
+        return *at;
+    *at = mem_new(struct fair_lane);
+    (*at)->share = share;
+    (*at)->run = mem_strdup(run);
+    (*at)->last = &(*at)->first;
+    lane_append(share, *at);
+    return *at;
+}
+
+static void lane_free(struct fair_queue *queue, struct fair_lane *lane)
+{
+    *lane_place(queue, lane->share, lane->run) = lane->next_in_bucket;
+    free(lane->run);
+    free(lane);
+}
+
+/* The next job of the share. A run that has more goes to the end of its circle. */
+static struct fair_job *share_take(struct fair_queue *queue, struct fair_share *share)
+{
+    struct fair_lane *lane = share->first;
+    struct fair_job *job = lane->first;
+
+    share->first = lane->next;
+    lane->first = job->next;
+    if (lane->first)
+        lane_append(share, lane);
+    else
+        lane_free(queue, lane);
+    share->waiting--;
+    share->working++;
+    return job;
+}
+
+/* It is the share's turn: true if it may give a job. */
+static bool is_solvent(struct fair_share *share)
+{
+    const int64_t quantum = (int64_t)FAIR_QUEUE_QUANTUM_NS;
+
+    share->credit_ns += quantum;
+    if (share->credit_ns > quantum)
+        share->credit_ns = quantum; /* nobody saves for later */
+    return share->credit_ns > 0;
+}
+
+/* ---- Entry points ---- */
+
+bool fair_queue_is_empty(const struct fair_queue *queue)
+{
+    return !queue->first;
+}
+
+bool fair_queue_put(struct fair_queue *queue, struct fair_job *job, size_t limit)
+{
+    struct fair_share *share = share_of(queue, name_of(job->project));
+    struct fair_lane *lane;
+
+    if (share->waiting >= limit)
+        return false;
+    if (!share->waiting++)
+        circle_append(queue, share);
+    lane = lane_of(queue, share, name_of(job->run));
+    job->next = NULL;
+    *lane->last = job;
+    lane->last = &job->next;
+    return true;
+}
+
+struct fair_job *fair_queue_take(struct fair_queue *queue)
+{
+    struct fair_share *share;
+    struct fair_job *job;
+
+    if (!queue->first)
+        return NULL;
+    while (share = circle_pop(queue), !is_solvent(share))
+        circle_append(queue, share);
+    job = share_take(queue, share);
+    if (share->waiting)
+        circle_append(queue, share);
+    return job;
+}
+
+void fair_queue_charge(struct fair_queue *queue, const char *project, uint64_t ns)
+{
+    const int64_t least = -(int64_t)FAIR_QUEUE_DEBT_NS;
+    struct fair_share *share = share_of(queue, name_of(project));
+
+    assert(share->working);
+    share->credit_ns -= ns < FAIR_QUEUE_DEBT_NS ? (int64_t)ns : (int64_t)FAIR_QUEUE_DEBT_NS;
+    if (share->credit_ns < least)
+        share->credit_ns = least;
+    share->working--;
+    if (!share->working && !share->waiting)
+        share_free(queue, share);
+}
