@@ -1,16 +1,19 @@
 #include "server/workers.h"
 
+#include <assert.h>
 #include <pthread.h>
-#include <stdbool.h>
+#include <stdint.h>
 #include <string.h>
 
+#include "core/base/clock.h"
+#include "core/base/compiler.h"
 #include "core/base/lock.h"
 #include "core/base/mem.h"
 #include "core/store/store.h"
 
 /*
  * A pool in its simplest form: one queue, one condition, a fixed number of threads. Work is intrusive,
- * so putting it allocates nothing and cannot fail, and a loop may do it at any time.
+ * so putting it cannot fail, and a loop may do it at any time.
  *
  * There is no cancelling and no result. A worker calls work->run() and forgets the work before that,
  * so run() may free it or put it again. An answer to a loop is a task that run() posts there.
@@ -27,34 +30,33 @@ struct workers {
     unsigned count;
 
     struct lock lock;
-    pthread_cond_t more;        /* guarded by lock, as all below */
-    struct work *first, **last; /* the queue; `last` is where the next one is linked */
+    pthread_cond_t more; /* guarded by lock, as all below */
+    struct fair_queue queue;
     bool stopping;
 };
 
-static struct work *take_locked(struct workers *workers) REQUIRES(workers->lock)
-{
-    struct work *work;
-
-    while (!workers->first && !workers->stopping)
-        lock_wait(&workers->lock, &workers->more);
-    work = workers->first;
-    if (!work)
-        return NULL;
-    workers->first = work->next;
-    if (!workers->first)
-        workers->last = &workers->first;
-    return work;
-}
-
 static struct work *take(struct workers *workers)
 {
-    struct work *work;
+    struct fair_job *job;
 
     lock_acquire(&workers->lock);
-    work = take_locked(workers);
+    while (!(job = fair_queue_take(&workers->queue)) && !workers->stopping)
+        lock_wait(&workers->lock, &workers->more);
     lock_release(&workers->lock);
-    return work;
+    return job ? CONTAINER_OF(job, struct work, job) : NULL;
+}
+
+/* The work is its owner's again when it has run. So its project is known before. */
+static void run_work(struct workers *workers, struct work *work)
+{
+    uint64_t began_ns = clock_mono_ns();
+    char project[ID_SIZE];
+
+    memcpy(project, work->project, sizeof(project));
+    work->run(work);
+    lock_acquire(&workers->lock);
+    fair_queue_charge(&workers->queue, project, clock_mono_ns() - began_ns);
+    lock_release(&workers->lock);
 }
 
 static void *run_worker(void *arg)
@@ -64,20 +66,36 @@ static void *run_worker(void *arg)
 
     pthread_setname_np(pthread_self(), "worker");
     while ((work = take(workers)))
-        work->run(work);
+        run_work(workers, work);
     if (workers->store)
         store_thread_end(workers->store);
     return NULL;
 }
 
+void work_set_project(struct work *work, const struct tenant *tenant)
+{
+    memcpy(work->project, tenant->project, sizeof(work->project));
+}
+
+bool workers_offer(struct workers *workers, struct work *work, size_t limit)
+{
+    bool waits;
+
+    work->job = (struct fair_job){.project = work->project};
+    lock_acquire(&workers->lock);
+    waits = fair_queue_put(&workers->queue, &work->job, limit);
+    if (waits)
+        pthread_cond_signal(&workers->more);
+    lock_release(&workers->lock);
+    return waits;
+}
+
 void workers_put(struct workers *workers, struct work *work)
 {
-    work->next = NULL;
-    lock_acquire(&workers->lock);
-    *workers->last = work;
-    workers->last = &work->next;
-    pthread_cond_signal(&workers->more);
-    lock_release(&workers->lock);
+    bool waits = workers_offer(workers, work, SIZE_MAX);
+
+    assert(waits);
+    (void)waits;
 }
 
 enum err_code workers_start(unsigned count, struct store *store, struct workers **ret_workers,
@@ -87,7 +105,6 @@ enum err_code workers_start(unsigned count, struct store *store, struct workers 
 
     workers->store = store;
     workers->threads = mem_new_array(pthread_t, count);
-    workers->last = &workers->first;
     lock_init(&workers->lock, LOCK_WORKERS);
     lock_cond_init(&workers->more);
     for (; workers->count < count; workers->count++) {
