@@ -32,10 +32,8 @@
 #include "server/server.h"
 #include "server/workers.h"
 
-/* Searches that wait for a worker, or are under way. One more is refused. */
-#define SEARCHES_LIMIT 256
-
-static atomic_uint searches;
+#define SEARCHES_LIMIT \
+    ((size_t)256) /* of a project that wait for a worker; one more is refused */
 
 struct searching {
     struct work work;
@@ -80,6 +78,8 @@ static enum err_code answer_search(struct request *request, void *arg, struct er
         *err = searching->err;
     if (rc == ERR_TIMEOUT)
         request_fail_status(request, 503);
+    if (rc == ERR_LIMIT)
+        request_set_header(request, "Retry-After", "1");
     for (size_t i = 0; i < searching->query.query_count; i++)
         json_array_append_new(texts, json_string(searching->queries[i]));
     if (rc)
@@ -116,7 +116,6 @@ static void do_search(struct work *work)
 
     searching->rc = retrieval_search(searching->server->retrieval, &searching->tenant,
                                      &searching->query, &searching->result, &searching->err);
-    atomic_fetch_sub(&searches, 1);
     loop_post(searching->loop, &searching->task);
 }
 
@@ -134,14 +133,15 @@ static enum err_code read_query(struct request *request, struct searching *searc
                             &searching->filter, err);
 }
 
-static enum err_code find_room(struct request *request, struct err *err)
+static void put(struct searching *searching)
 {
-    if (atomic_fetch_add(&searches, 1) < SEARCHES_LIMIT && !FAULT("search.full"))
-        return ERR_OK;
-    atomic_fetch_sub(&searches, 1);
-    request_set_header(request, "Retry-After", "1");
-    return err_refuse(err, ERR_LIMIT, REASON_BUSY, NULL,
-                      "Too many searches are waiting. Please retry your request.");
+    size_t limit = FAULT("search.full") ? 0 : SEARCHES_LIMIT;
+
+    if (workers_offer(searching->server->searchers, &searching->work, limit))
+        return;
+    searching->rc = err_refuse(&searching->err, ERR_LIMIT, REASON_BUSY, NULL,
+                               "Too many searches are waiting. Please retry your request.");
+    loop_post(searching->loop, &searching->task);
 }
 
 enum err_code api_vector_store_search(struct request *request, struct err *err)
@@ -156,8 +156,7 @@ enum err_code api_vector_store_search(struct request *request, struct err *err)
     searching->loop = engine_any_loop(server->engine);
     searching->tenant = tenant_kept(request_tenant(request));
     searching->tenant.user = "";
-    if (!rc)
-        rc = find_room(request, err);
+    work_set_project(&searching->work, &searching->tenant);
     if (rc) {
         atomic_store(&searching->holders, 1);
         let_go(searching);
@@ -167,6 +166,6 @@ enum err_code api_vector_store_search(struct request *request, struct err *err)
     searching->request = request_wait_then(
         request, searching->loop,
         &(struct request_later){.resume = answer_search, .drop = let_go, .arg = searching});
-    workers_put(server->searchers, &searching->work);
+    put(searching);
     return ERR_OK;
 }
