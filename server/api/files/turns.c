@@ -32,16 +32,18 @@ static bool are_alike(const struct turn *one, const struct turn *other)
     return strcmp(one->id, other->id) == 0 && strcmp(one->project, other->project) == 0;
 }
 
-/* Appends it, at work unless one like it is. False if there are too many. */
+/* Appends it, at work unless one like it is. False if its project has too many. */
 static bool append_locked(struct turns *turns, struct turn *turn) REQUIRES(turns->lock)
 {
     struct turn **end = &turns->first;
     size_t count = 0;
 
     turn->at_work = true;
-    for (; *end; end = &(*end)->next, count++)
+    for (; *end; end = &(*end)->next) {
+        count += strcmp((*end)->project, turn->project) == 0;
         if (are_alike(*end, turn))
             turn->at_work = false;
+    }
     if (count >= TURNS_LIMIT)
         return false;
     turn->next = NULL;

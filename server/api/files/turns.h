@@ -15,7 +15,7 @@
  * Any thread.
  */
 
-#define TURNS_LIMIT 64 /* at work or waiting, of all projects */
+#define TURNS_LIMIT 64 /* of a project, at work or waiting */
 
 struct turns;
 
@@ -31,7 +31,7 @@ struct turns *turns_new(void);
 void turns_free(struct turns *turns); /* without any turn left; NULL is fine */
 
 /* Puts the work, now or when those before it under the same id have ended. `turn` is part of a larger struct, and lives
- * until turns_end(). ERR_LIMIT with REASON_BUSY: there are TURNS_LIMIT of them, and nothing happens. */
+ * until turns_end(). ERR_LIMIT with REASON_BUSY: its project has TURNS_LIMIT of them, and nothing happens. */
 enum err_code turns_take(struct turns *turns, struct workers *workers, struct turn *turn,
                          const struct tenant *tenant, const char *id, struct work *work,
                          struct err *err) MUST_CHECK;
