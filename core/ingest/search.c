@@ -58,8 +58,8 @@ enum err_code retrieval_open(const struct retrieval_options *options,
                              struct retrieval **ret_retrieval, struct err *err)
 {
     struct segment_cache *cache;
-    enum err_code rc =
-        segment_cache_open(options->cache_dir, options->cache_bytes, &cache, err);
+    enum err_code rc = segment_cache_open(options->cache_dir, options->cache_bytes,
+                                          SEGMENT_CACHE_MAPS, &cache, err);
 
     if (rc)
         return rc;

@@ -13,6 +13,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -44,6 +45,8 @@ struct held_segment {
 struct segment_cache {
     char *dir;
     uint64_t limit;
+    size_t limit_maps;
+    atomic_size_t maps; /* never more than limit_maps */
     struct lock lock;
     struct held_segment *buckets[BUCKETS]; /* guarded by lock, as all below */
     struct held_segment *newest, *oldest;
@@ -117,14 +120,15 @@ static void hold_locked(struct segment_cache *cache, struct held_segment *held)
         unlink_locked(cache, held);
 }
 
-/* Those that have to go, as a list. What is held is not in the list of uses. */
+/* Those that have to go, as a list. What is held is not in the list of uses. One place stays free for the next, as long as not
+ * everything is held. */
 static struct held_segment *take_surplus_locked(struct segment_cache *cache)
     REQUIRES(cache->lock)
 {
     struct held_segment *surplus = NULL;
 
     while (cache->oldest &&
-           (cache->bytes > cache->limit || cache->count > SEGMENT_CACHE_MAPS)) {
+           (cache->bytes > cache->limit || cache->count >= cache->limit_maps)) {
         struct held_segment *held = cache->oldest;
 
         unlink_locked(cache, held);
@@ -137,12 +141,26 @@ static struct held_segment *take_surplus_locked(struct segment_cache *cache)
 
 /* ---- Files ---- */
 
-static void unmap(struct held_segment *held)
+static bool is_full(struct segment_cache *cache)
+{
+    return atomic_load(&cache->maps) >= cache->limit_maps;
+}
+
+static void unmap(struct segment_cache *cache, struct held_segment *held)
+{
+    if (held->bytes) {
+        munmap(held->bytes, held->size);
+        atomic_fetch_sub(&cache->maps, 1);
+    }
+    held->bytes = NULL;
+}
+
+static void forget(struct segment_cache *cache, struct held_segment *held)
 {
     if (held->loose)
         free(held->bytes);
-    else if (held->bytes)
-        munmap(held->bytes, held->size);
+    else
+        unmap(cache, held);
     free(held);
 }
 
@@ -153,12 +171,13 @@ static void drop_all(struct segment_cache *cache, struct held_segment *list)
         AUTO_FREE char *path = path_of(cache, list->id);
 
         (void)unlink(path);
-        unmap(list);
+        forget(cache, list);
         list = next;
     }
 }
 
-static enum err_code map_file(struct held_segment *held, const char *path, struct err *err)
+static enum err_code map_file(struct segment_cache *cache, struct held_segment *held,
+                              const char *path, struct err *err)
 {
     struct stat file;
     int fd = open(path, O_RDONLY | O_CLOEXEC);
@@ -166,9 +185,12 @@ static enum err_code map_file(struct held_segment *held, const char *path, struc
 
     if (fd < 0)
         return err_set(err, ERR_INTERNAL, "cannot open '%s': %s", path, strerror(errno));
-    if (fstat(fd, &file) == 0 && file.st_size > 0 && !FAULT("segment_cache.map"))
+    if (atomic_fetch_add(&cache->maps, 1) < cache->limit_maps && fstat(fd, &file) == 0 &&
+        file.st_size > 0 && !FAULT("segment_cache.map"))
         bytes = mmap(NULL, (size_t)file.st_size, PROT_READ, MAP_SHARED, fd, 0);
     close(fd);
+    if (bytes == MAP_FAILED)
+        atomic_fetch_sub(&cache->maps, 1);
     if (bytes == MAP_FAILED)
         return err_set(err, ERR_INTERNAL, "cannot map '%s': %s", path, strerror(errno));
     held->bytes = bytes;
@@ -193,7 +215,7 @@ static bool write_file(const char *path, const char *bytes, size_t size)
     return close(fd) == 0 && done == size;
 }
 
-/* As a file with its name, mapped. False: the disk does not want it. */
+/* As a file with its name, mapped. False: the disk does not want it, or too many are mapped. */
 static bool keep_file(struct segment_cache *cache, struct held_segment *held, const char *bytes,
                       size_t size)
 {
@@ -201,6 +223,8 @@ static bool keep_file(struct segment_cache *cache, struct held_segment *held, co
     AUTO_FREE char *temporary = NULL;
     struct err err;
 
+    if (is_full(cache))
+        return false;
     lock_acquire(&cache->lock);
     temporary = mem_printf("%s/.%llu", cache->dir, (unsigned long long)cache->temporary++);
     lock_release(&cache->lock);
@@ -208,11 +232,9 @@ static bool keep_file(struct segment_cache *cache, struct held_segment *held, co
         (void)unlink(temporary);
         return false;
     }
-    if (!map_file(held, path, &err))
+    if (!map_file(cache, held, path, &err))
         return true;
-    if (held->bytes)
-        munmap(held->bytes, held->size);
-    held->bytes = NULL;
+    unmap(cache, held);
     (void)unlink(path);
     return false;
 }
@@ -225,7 +247,7 @@ static struct held_segment *look_at(struct segment_cache *cache, struct held_seg
     AUTO_FREE char *path = path_of(cache, held->id);
     struct err err;
 
-    if (!map_file(held, path, &err))
+    if (!map_file(cache, held, path, &err))
         return held;
     log_info("a segment in the cache is read anew: %s", err.text);
     drop_all(cache, held);
@@ -256,7 +278,7 @@ static struct held_segment *add_held(struct segment_cache *cache, struct held_se
     free(forgotten);
     if (!first)
         return held;
-    unmap(held);
+    forget(cache, held);
     return first;
 }
 
@@ -266,6 +288,8 @@ struct held_segment *segment_cache_find(struct segment_cache *cache, const char 
 
     lock_acquire(&cache->lock);
     held = *find_locked(cache, document_id);
+    if (held && !held->bytes && is_full(cache))
+        held = NULL; /* for a search with fewer documents */
     if (held && held->bytes) {
         hold_locked(cache, held);
     } else if (held) {
@@ -317,7 +341,7 @@ void segment_cache_release(struct segment_cache *cache, struct held_segment *hel
     struct held_segment *surplus = NULL;
 
     if (held->loose) {
-        unmap(held);
+        forget(cache, held);
         return;
     }
     lock_acquire(&cache->lock);
@@ -331,7 +355,8 @@ void segment_cache_release(struct segment_cache *cache, struct held_segment *hel
 void segment_cache_stats(struct segment_cache *cache, struct segment_cache_stats *ret_stats)
 {
     lock_acquire(&cache->lock);
-    *ret_stats = (struct segment_cache_stats){cache->count, cache->bytes};
+    *ret_stats =
+        (struct segment_cache_stats){cache->count, atomic_load(&cache->maps), cache->bytes};
     lock_release(&cache->lock);
 }
 
@@ -360,7 +385,7 @@ static void know_file(struct segment_cache *cache, const char *name)
     lock_release(&cache->lock);
 }
 
-enum err_code segment_cache_open(const char *dir, uint64_t limit_bytes,
+enum err_code segment_cache_open(const char *dir, uint64_t limit_bytes, size_t limit_maps,
                                  struct segment_cache **ret_cache, struct err *err)
 {
     struct segment_cache *cache;
@@ -374,7 +399,8 @@ enum err_code segment_cache_open(const char *dir, uint64_t limit_bytes,
     if (!opened)
         return err_set(err, ERR_INTERNAL, "cannot read '%s': %s", dir, strerror(errno));
     cache = mem_new(struct segment_cache);
-    *cache = (struct segment_cache){.dir = mem_strdup(dir), .limit = limit_bytes};
+    *cache = (struct segment_cache){
+        .dir = mem_strdup(dir), .limit = limit_bytes, .limit_maps = limit_maps};
     lock_init(&cache->lock, LOCK_SEGMENTS);
     while ((entry = readdir(opened)))
         know_file(cache, entry->d_name);
@@ -395,7 +421,7 @@ void segment_cache_free(struct segment_cache *cache)
         return;
     for (struct held_segment *at = cache->newest; at; at = next) { /* nothing is held */
         next = at->older;
-        unmap(at);
+        forget(cache, at);
     }
     lock_destroy(&cache->lock);
     free(cache->dir);

@@ -20,7 +20,8 @@
  *     ... held_segment(held) ...
  *     segment_cache_release(cache, held);
  *
- * A segment that the disk has no room for is held in memory until it is released.
+ * A segment that the disk has no room for is held in memory until it is released. So is one beyond the files that may be
+ * mapped at once: searches of very many documents hold them all, and what is held cannot go.
  *
  * Any thread, with no lock held.
  */
@@ -31,8 +32,9 @@ struct held_segment;
 /* Files mapped at once. Linux allows a process 65,530 mappings. */
 #define SEGMENT_CACHE_MAPS ((size_t)30000)
 
-/* `dir` is made if it is missing; its parent must exist. Segments that an earlier start has left are used. */
-enum err_code segment_cache_open(const char *dir, uint64_t limit_bytes,
+/* `dir` is made if it is missing; its parent must exist. Segments that an earlier start has left are used. At most
+ * `limit_bytes` and `limit_maps` files are kept, apart from what is held. */
+enum err_code segment_cache_open(const char *dir, uint64_t limit_bytes, size_t limit_maps,
                                  struct segment_cache **ret_cache, struct err *err) MUST_CHECK;
 void segment_cache_free(struct segment_cache *cache); /* NULL is fine; nothing may be held */
 
@@ -48,7 +50,8 @@ const struct segment *held_segment(const struct held_segment *held);
 void segment_cache_release(struct segment_cache *cache, struct held_segment *held);
 
 struct segment_cache_stats {
-    size_t count;
+    size_t count; /* in files */
+    size_t maps;  /* of these, mapped now */
     uint64_t bytes;
 };
 void segment_cache_stats(struct segment_cache *cache, struct segment_cache_stats *ret_stats);

@@ -15,6 +15,8 @@
 #include "core/base/mem.h"
 #include "tests/support/test.h"
 
+#define MAPS 8
+
 static char dir[64];
 
 static int make_dir(void **state)
@@ -50,7 +52,7 @@ static struct segment_cache *opened(uint64_t limit)
 {
     struct segment_cache *cache;
 
-    assert_int_equal(segment_cache_open(dir, limit, &cache, NULL), ERR_OK);
+    assert_int_equal(segment_cache_open(dir, limit, MAPS, &cache, NULL), ERR_OK);
     return cache;
 }
 
@@ -162,6 +164,40 @@ TEST(the_least_recently_used_go_and_what_is_held_stays)
     segment_cache_free(cache);
 }
 
+static struct held_segment *put_number(struct segment_cache *cache, int number)
+{
+    AUTO_FREE char *id = mem_printf("doc_%d", number);
+
+    return put(cache, id);
+}
+
+/* As a search over more documents than may be mapped does. */
+TEST(what_is_held_beyond_the_mappings_is_in_memory)
+{
+    struct segment_cache *cache = opened(1 << 20);
+    struct segment_cache_stats stats;
+    struct held_segment *held[2 * MAPS];
+
+    for (int i = 0; i < 2 * MAPS; i++)
+        held[i] = put_number(cache, i);
+    segment_cache_stats(cache, &stats);
+    assert_int_equal(stats.maps, MAPS);
+    assert_int_equal(files(), MAPS);
+    assert_null(segment_cache_find(cache, "doc_15"));
+    assert_int_equal(held_segment(held[2 * MAPS - 1])->words, 3);
+    for (int i = 0; i < 2 * MAPS; i++)
+        segment_cache_release(cache, held[i]);
+    /* The next one has a place again. */
+    segment_cache_release(cache, put(cache, "doc_15"));
+    held[0] = segment_cache_find(cache, "doc_15");
+    assert_non_null(held[0]);
+    segment_cache_release(cache, held[0]);
+    segment_cache_stats(cache, &stats);
+    assert_in_range(stats.maps, 1, MAPS);
+    assert_int_equal(files(), stats.count);
+    segment_cache_free(cache);
+}
+
 #ifdef RUNNEL_FAULTS
 TEST(a_disk_that_does_not_want_it_is_no_reason_to_find_less)
 {
@@ -234,6 +270,8 @@ int main(void)
                                         remove_dir),
         cmocka_unit_test_setup_teardown(the_least_recently_used_go_and_what_is_held_stays,
                                         make_dir, remove_dir),
+        cmocka_unit_test_setup_teardown(what_is_held_beyond_the_mappings_is_in_memory, make_dir,
+                                        remove_dir),
 #ifdef RUNNEL_FAULTS
         cmocka_unit_test_setup_teardown(a_disk_that_does_not_want_it_is_no_reason_to_find_less,
                                         make_dir, remove_dir),
