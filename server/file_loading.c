@@ -177,7 +177,7 @@ static void look(struct before_send *hook, struct outgoing *outgoing)
     struct job *job = mem_new(struct job);
 
     *job = (struct job){{.run = load}, loading->server, outgoing, FILE_LOADING_LIMIT};
-    work_set_project(&job->work, &outgoing->tenant);
+    job->work.tenant = tenant_kept(&outgoing->tenant);
     workers_put(loading->workers, &job->work);
 }
 

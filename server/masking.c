@@ -49,7 +49,7 @@ static void look(struct before_send *hook, struct outgoing *outgoing)
     struct job *job = mem_new(struct job);
 
     *job = (struct job){{.run = apply}, masking->masks, outgoing};
-    work_set_project(&job->work, &outgoing->tenant);
+    job->work.tenant = tenant_kept(&outgoing->tenant);
     workers_put(masking->workers, &job->work);
 }
 

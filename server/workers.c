@@ -46,16 +46,15 @@ static struct work *take(struct workers *workers)
     return job ? CONTAINER_OF(job, struct work, job) : NULL;
 }
 
-/* The work is its owner's again when it has run. So its project is known before. */
+/* The work is its owner's again when it has run. So its tenant is known before. */
 static void run_work(struct workers *workers, struct work *work)
 {
     uint64_t began_ns = clock_mono_ns();
-    char project[ID_SIZE];
+    struct tenant tenant = work->tenant;
 
-    memcpy(project, work->project, sizeof(project));
     work->run(work);
     lock_acquire(&workers->lock);
-    fair_queue_charge(&workers->queue, project, clock_mono_ns() - began_ns);
+    fair_queue_charge(&workers->queue, &tenant, clock_mono_ns() - began_ns);
     lock_release(&workers->lock);
 }
 
@@ -72,16 +71,11 @@ static void *run_worker(void *arg)
     return NULL;
 }
 
-void work_set_project(struct work *work, const struct tenant *tenant)
-{
-    memcpy(work->project, tenant->project, sizeof(work->project));
-}
-
 bool workers_offer(struct workers *workers, struct work *work, size_t limit)
 {
     bool waits;
 
-    work->job = (struct fair_job){.project = work->project};
+    work->job = (struct fair_job){.tenant = &work->tenant};
     lock_acquire(&workers->lock);
     waits = fair_queue_put(&workers->queue, &work->job, limit);
     if (waits)

@@ -5,7 +5,6 @@
 #include <stddef.h>
 
 #include "core/base/err.h"
-#include "core/base/ids.h"
 #include "core/domain/fair_queue.h"
 #include "core/domain/tenant.h"
 
@@ -30,12 +29,9 @@ struct workers;
 
 struct work {
     struct fair_job job;            /* the queue's */
-    char project[ID_SIZE];          /* whose work it is; "": the server's own */
+    struct tenant tenant;           /* whose work it is; all zeros: the server's own */
     void (*run)(struct work *work); /* on a worker, which does not touch the work afterwards */
 };
-
-/* The work is this project's from now on. */
-void work_set_project(struct work *work, const struct tenant *tenant);
 
 /* Starts `count` threads. `store` may be NULL; else its connections of these threads are closed at their end. */
 enum err_code workers_start(unsigned count, struct store *store, struct workers **ret_workers,

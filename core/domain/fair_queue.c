@@ -40,11 +40,6 @@ struct fair_share {
 
 /* ---- Shares ---- */
 
-static const char *name_of(const char *text)
-{
-    return text ? text : "";
-}
-
 static struct fair_share **share_place(struct fair_queue *queue, const char *name)
 {
     struct fair_share **at = &queue->shares[hash_text(name) % FAIR_QUEUE_BUCKETS];
@@ -54,14 +49,14 @@ static struct fair_share **share_place(struct fair_queue *queue, const char *nam
     return at;
 }
 
-static struct fair_share *share_of(struct fair_queue *queue, const char *project)
+static struct fair_share *share_of(struct fair_queue *queue, const struct tenant *tenant)
 {
-    struct fair_share **at = share_place(queue, project);
+    struct fair_share **at = share_place(queue, tenant->project);
 
     if (*at)
         return *at;
     *at = mem_new(struct fair_share);
-    (*at)->project = mem_strdup(project); /* it lives longer than its jobs */
+    (*at)->project = mem_strdup(tenant->project); /* it lives longer than its jobs */
     return *at;
 }
 
@@ -172,14 +167,14 @@ bool fair_queue_is_empty(const struct fair_queue *queue)
 
 bool fair_queue_put(struct fair_queue *queue, struct fair_job *job, size_t limit)
 {
-    struct fair_share *share = share_of(queue, name_of(job->project));
+    struct fair_share *share = share_of(queue, job->tenant);
     struct fair_lane *lane;
 
     if (share->waiting >= limit)
         return false;
     if (!share->waiting++)
         circle_append(queue, share);
-    lane = lane_of(queue, share, name_of(job->run));
+    lane = lane_of(queue, share, job->run ? job->run : "");
     job->next = NULL;
     *lane->last = job;
     lane->last = &job->next;
@@ -201,10 +196,10 @@ struct fair_job *fair_queue_take(struct fair_queue *queue)
     return job;
 }
 
-void fair_queue_charge(struct fair_queue *queue, const char *project, uint64_t ns)
+void fair_queue_charge(struct fair_queue *queue, const struct tenant *tenant, uint64_t ns)
 {
     const int64_t least = -(int64_t)FAIR_QUEUE_DEBT_NS;
-    struct fair_share *share = share_of(queue, name_of(project));
+    struct fair_share *share = share_of(queue, tenant);
 
     assert(share->working);
     share->credit_ns -= ns < FAIR_QUEUE_DEBT_NS ? (int64_t)ns : (int64_t)FAIR_QUEUE_DEBT_NS;

@@ -6,6 +6,7 @@
 #include <stdint.h>
 
 #include "core/base/clock.h"
+#include "core/domain/tenant.h"
 
 /*
  * fair_queue.h -- jobs that wait for a worker, shared fairly by project, and within a project by run.
@@ -37,9 +38,9 @@ struct fair_share;
 
 /* A part of what waits, a tool call for example. */
 struct fair_job {
-    struct fair_job *next; /* the queue's */
-    const char *project;   /* both borrowed while it waits; NULL is "" */
-    const char *run;
+    struct fair_job *next;       /* the queue's */
+    const struct tenant *tenant; /* both borrowed while it waits; a project "" is the server */
+    const char *run;             /* NULL is "" */
 };
 
 /* Starts as zeros. */
@@ -56,7 +57,7 @@ bool fair_queue_put(struct fair_queue *queue, struct fair_job *job, size_t limit
 struct fair_job *fair_queue_take(struct fair_queue *queue);
 
 /* A job of the project that was taken has ended, after so much time on a worker. */
-void fair_queue_charge(struct fair_queue *queue, const char *project, uint64_t ns);
+void fair_queue_charge(struct fair_queue *queue, const struct tenant *tenant, uint64_t ns);
 
 bool fair_queue_is_empty(const struct fair_queue *queue);
 

@@ -55,7 +55,7 @@ struct tool_call *tool_call_new(const struct tool_call_spec *spec)
     call->thread = mem_strdup(spec->thread ? spec->thread : "");
     if (spec->tenant)
         call->tenant = *spec->tenant;
-    call->queued = (struct fair_job){.project = call->tenant.project, .run = call->run};
+    call->queued = (struct fair_job){.tenant = &call->tenant, .run = call->run};
     call->user = mem_strdup(spec->tenant ? spec->tenant->user : "");
     call->tenant.user = call->user;
     call->scope = mem_strdup(spec->variables.scope ? spec->variables.scope : "");

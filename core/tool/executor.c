@@ -177,8 +177,7 @@ static void finish_call(struct worker *worker)
 
     lock_acquire(&executor->lock);
     call = TAKE(worker->call);
-    fair_queue_charge(&executor->queue, call->tenant.project,
-                      clock_mono_ns() - worker->began_ns);
+    fair_queue_charge(&executor->queue, &call->tenant, clock_mono_ns() - worker->began_ns);
     lock_release(&executor->lock);
     tool_call_free(call);
 }
@@ -451,7 +450,7 @@ static struct fair_job *empty_queue_locked(struct tool_executor *executor)
     struct tool_call *call;
 
     while ((call = take_call_locked(executor))) {
-        fair_queue_charge(&executor->queue, call->tenant.project, 0);
+        fair_queue_charge(&executor->queue, &call->tenant, 0);
         call->queued.next = calls;
         calls = &call->queued;
     }

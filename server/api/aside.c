@@ -41,7 +41,7 @@ static void give_back(struct loop_task *task)
 void aside_begin(struct request *request, struct aside *aside, const struct aside_ops *ops)
 {
     aside->task.run = give_back;
-    work_set_project(&aside->work, request_tenant(request));
+    aside->work.tenant = tenant_kept(request_tenant(request));
     atomic_init(&aside->holders, 2);
     aside->ops = ops;
     aside->loop = engine_any_loop(request_server(request)->engine);

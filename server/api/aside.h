@@ -30,7 +30,7 @@ struct aside_ops {
 };
 
 struct aside {
-    struct work work; /* its run() is set by the caller, its project by aside_begin() */
+    struct work work; /* its run() is set by the caller, its tenant by aside_begin() */
     struct loop_task task;
     atomic_int holders; /* the request; and the work, until it has given the request back */
     struct loop *loop;

@@ -156,7 +156,7 @@ enum err_code api_vector_store_search(struct request *request, struct err *err)
     searching->loop = engine_any_loop(server->engine);
     searching->tenant = tenant_kept(request_tenant(request));
     searching->tenant.user = "";
-    work_set_project(&searching->work, &searching->tenant);
+    searching->work.tenant = searching->tenant;
     if (rc) {
         atomic_store(&searching->holders, 1);
         let_go(searching);

@@ -24,7 +24,7 @@ static void wait_for_gate(struct work *work)
 
 static void note(struct work *work)
 {
-    done[done_count++] = work->project[5];
+    done[done_count++] = work->tenant.project[5];
 }
 
 static struct workers *held_up(struct work *first)
@@ -48,11 +48,7 @@ static void finish(struct workers *workers)
 
 static struct work work_of(const char *project)
 {
-    struct tenant tenant = tenant_of_project(project);
-    struct work work = {.run = note};
-
-    work_set_project(&work, &tenant);
-    return work;
+    return (struct work){.run = note, .tenant = tenant_of_project(project)};
 }
 
 TEST(a_project_with_much_work_does_not_delay_one_with_a_little)

@@ -200,7 +200,7 @@ static void read_next(struct session *session)
         session->inbox_end = &session->inbox;
     reading = mem_new(struct reading);
     reading->work.run = read_message;
-    work_set_project(&reading->work, &session->tenant);
+    reading->work.tenant = session->tenant;
     reading->done.run = was_read;
     reading->session = session;
     reading->message = message;

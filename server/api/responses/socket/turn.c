@@ -514,7 +514,7 @@ static void start_lane(struct session *session, struct lane *lane)
     lane->active = turn;
     find_parent(turn);
     turn->work.run = make_on_worker;
-    work_set_project(&turn->work, &session->tenant);
+    turn->work.tenant = session->tenant;
     turn->done.run = was_made;
     workers_put(session->server->workers, &turn->work);
 }

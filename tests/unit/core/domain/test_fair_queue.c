@@ -7,12 +7,17 @@
 
 #define LIMIT 4096
 
-/* A job of a project and a run. The test frees it, and the names are not copied. */
+/* By the letter that their projects are called. */
+static struct tenant tenants[128];
+
+/* A job of a project and a run. The test frees it. */
 static struct fair_job *job_of(const char *project, const char *run)
 {
     struct fair_job *job = mem_new(struct fair_job);
+    struct tenant *tenant = &tenants[(unsigned char)project[0]];
 
-    *job = (struct fair_job){.project = project, .run = run};
+    *tenant = tenant_of_project(project);
+    *job = (struct fair_job){.tenant = tenant, .run = run};
     return job;
 }
 
@@ -29,8 +34,8 @@ static char serve(struct fair_queue *queue, uint64_t ns)
     char letter;
 
     assert_non_null(job);
-    letter = job->project[0];
-    fair_queue_charge(queue, job->project, ns);
+    letter = job->tenant->project[0];
+    fair_queue_charge(queue, job->tenant, ns);
     free(job);
     return letter;
 }
@@ -42,7 +47,7 @@ static void expect_runs(struct fair_queue *queue, const char *runs)
 
         assert_non_null(job);
         assert_int_equal(job->run[0], *runs);
-        fair_queue_charge(queue, job->project, 0);
+        fair_queue_charge(queue, job->tenant, 0);
         free(job);
     }
 }
@@ -105,10 +110,10 @@ TEST(fair_queue_shares_time_and_not_calls)
     put(&queue, "b", "run_b", 400);
     for (int i = 0; i < 400; i++) {
         struct fair_job *job = fair_queue_take(&queue);
-        char letter = job->project[0];
+        char letter = job->tenant->project[0];
 
         spent[(unsigned char)letter] += costs[(unsigned char)letter];
-        fair_queue_charge(&queue, job->project, costs[(unsigned char)letter]);
+        fair_queue_charge(&queue, job->tenant, costs[(unsigned char)letter]);
         free(job);
     }
     assert_true(spent['a'] < spent['b'] * 3 / 2);
