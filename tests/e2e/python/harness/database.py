@@ -115,7 +115,9 @@ class Database:
             with contextlib.suppress(ProcessLookupError):
                 signal.pidfd_send_signal(handle, signal.SIGKILL)
         for handle in handles:
-            select.select([handle], [], [])
+            gone = select.poll()  # select() refuses descriptors above 1023
+            gone.register(handle, select.POLLIN)
+            gone.poll()
             os.close(handle)
         self.postmaster.wait()
 
