@@ -19,6 +19,7 @@
 
 #include "core/base/fault.h"
 #include "core/base/lock.h"
+#include "core/sandbox/message.h"
 #include "core/sandbox/spawner.h"
 
 #define READ_SIZE ((size_t)64 * 1024)

@@ -31,9 +31,4 @@ enum { SPAWN_INPUT, SPAWN_OUTPUT, SPAWN_END, SPAWN_FDS };
 void zygote_main(int server, const struct compute_task *tasks, size_t count)
     __attribute__((noreturn));
 
-/* One message with descriptors. send_fds() does not raise SIGPIPE. Both return the bytes, 0 at the end of the other
- * side, or -1. */
-long send_fds(int socket, const void *message, size_t size, const int *fds, size_t count);
-long receive_fds(int socket, void *ret_message, size_t size, int *ret_fds, size_t count);
-
 #endif
