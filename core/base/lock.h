@@ -35,7 +35,7 @@ enum lock_rank {
     LOCK_VARIABLE_SHARES, /* the same file: which projects have any */
     LOCK_INGEST,          /* core/ingest/ingest.c: what is at work, and whether to look */
     LOCK_SEGMENTS,        /* core/ingest/segment_cache.c: which segments are here */
-    LOCK_SANDBOX,         /* core/sandbox/compute.c: which spawner is the current one */
+    LOCK_SANDBOX,         /* core/sandbox/spawn.c: which spawner is the current one */
     LOCK_STORE_QUEUE,     /* core/store/writer/writer.c: writes waiting for a writer */
     LOCK_STORE_POOL,      /* core/store: connections, state of the database */
     LOCK_ASKS,            /* core/net/http_ask.c: which answers have come */

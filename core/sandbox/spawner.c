@@ -111,22 +111,20 @@ static bool take_request(struct spawner *spawner)
 {
     struct spawn_request request;
     int fds[SPAWN_FDS];
-    long got = receive_fds(spawner->server, &request, sizeof(request), fds, SPAWN_FDS);
+    size_t count;
+    long got = receive_fds(spawner->server, &request, sizeof(request), fds, SPAWN_FDS, &count);
     bool started = false;
 
     if (got <= 0)
-        return false;
-    if (got == (long)sizeof(request) && request.task < spawner->task_count &&
-        fds[SPAWN_END] >= 0) {
+        return got < 0 && errno == EBADMSG;
+    if (got == (long)sizeof(request) && count == SPAWN_FDS &&
+        request.task < spawner->task_count) {
         if (spawner->count == COMPUTE_CHILDREN)
             report(fds[SPAWN_END], COMPUTE_BUSY, 0);
         else
             started = start_child(spawner, &request, fds);
     }
-    for (size_t i = 0; i < SPAWN_FDS; i++) {
-        if (fds[i] >= 0 && !(started && i == SPAWN_END))
-            close(fds[i]);
-    }
+    close_fds(fds + (started ? 1 : 0), count - (started ? 1 : 0));
     return true;
 }
 
@@ -274,7 +272,7 @@ void zygote_main(int server, const struct compute_task *tasks, size_t count)
     (void)signal(SIGCHLD, SIG_IGN);
     prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
     keep_only(server);
-    while (receive_fds(server, &byte, 1, NULL, 0) == 1)
+    while (receive_fds(server, &byte, 1, NULL, 0, NULL) == 1)
         make_spawner(server, tasks, count);
     _exit(0);
 }

@@ -11,7 +11,7 @@
  * To the zygote: any message of one byte. Its answer is one byte with a descriptor, the server's end of a
  * new spawner's socket.
  *
- * To a spawner: a struct spawn_request with three descriptors: input, output, end. The spawner writes a
+ * To a spawner: a struct spawn_request with three descriptors: end, input, output. The spawner writes a
  * struct compute_end to `end` when the child has ended. When the server closes its side of `end` before that, the
  * child is killed. So each request has a channel of its own, and the server needs no thread that
  * distributes answers.
@@ -25,7 +25,7 @@ struct spawn_request {
     uint32_t wall_ms;
 };
 
-enum { SPAWN_INPUT, SPAWN_OUTPUT, SPAWN_END, SPAWN_FDS };
+enum { SPAWN_END, SPAWN_INPUT, SPAWN_OUTPUT, SPAWN_FDS };
 
 /* The body of the zygote, in the process that was forked for it. Does not return. */
 void zygote_main(int server, const struct compute_task *tasks, size_t count)
