@@ -1,1 +1,3 @@
-unit_test(core/sandbox/compute core_sandbox)
+foreach(file compute message)
+    unit_test(core/sandbox/${file} core_sandbox)
+endforeach()
