@@ -79,3 +79,76 @@ long receive_fds(int socket, void *ret_message, size_t size, int *ret_fds, size_
         *ret_count = count;
     return got;
 }
+
+/* ---- Programs ---- */
+
+/* Before the strings, each of which ends in NUL: the folder, the arguments, the environment. */
+struct program_head {
+    uint32_t arguments;
+    uint32_t environment;
+};
+
+static bool write_string(const char *text, char *bytes, size_t room, size_t *used)
+{
+    size_t size = strlen(text) + 1;
+
+    if (size > room - *used)
+        return false;
+    memcpy(bytes + *used, text, size);
+    *used += size;
+    return true;
+}
+
+size_t program_write(const struct program *program, char *ret_bytes, size_t room)
+{
+    struct program_head head = {0};
+    size_t used = sizeof(head);
+
+    if (room < used || !write_string(program->folder, ret_bytes, room, &used))
+        return 0;
+    for (; program->arguments[head.arguments]; head.arguments++) {
+        if (!write_string(program->arguments[head.arguments], ret_bytes, room, &used))
+            return 0;
+    }
+    for (; program->environment[head.environment]; head.environment++) {
+        if (!write_string(program->environment[head.environment], ret_bytes, room, &used))
+            return 0;
+    }
+    memcpy(ret_bytes, &head, sizeof(head));
+    return used;
+}
+
+/* The next string, or NULL at the end of the bytes. The last byte is NUL. */
+static char *next_string(char **at, const char *end)
+{
+    char *text = *at;
+
+    if (text == end)
+        return NULL;
+    *at += strlen(text) + 1;
+    return text;
+}
+
+bool program_read(char *bytes, size_t size, struct program *ret_program)
+{
+    struct program_head head;
+    char *at = bytes + sizeof(head);
+    const char *end = bytes + size;
+
+    if (size <= sizeof(head) || bytes[size - 1])
+        return false;
+    memcpy(&head, bytes, sizeof(head));
+    if (head.arguments < 1 || head.arguments > PROGRAM_STRINGS ||
+        head.environment > PROGRAM_STRINGS)
+        return false;
+    *ret_program = (struct program){.folder = next_string(&at, end)};
+    for (uint32_t i = 0; i < head.arguments; i++) {
+        if (!(ret_program->arguments[i] = next_string(&at, end)))
+            return false;
+    }
+    for (uint32_t i = 0; i < head.environment; i++) {
+        if (!(ret_program->environment[i] = next_string(&at, end)))
+            return false;
+    }
+    return at == end;
+}

@@ -26,4 +26,19 @@ long receive_fds(int socket, void *ret_message, size_t size, int *ret_fds, size_
 
 void close_fds(const int *fds, size_t count);
 
+/* A program to start, as it stands in a message. The text is in the message. */
+#define PROGRAM_STRINGS ((size_t)512) /* arguments, and lines of the environment */
+
+struct program {
+    char *folder;                           /* where it starts; "" leaves it where it is */
+    char *arguments[PROGRAM_STRINGS + 1];   /* the first is its path; NULL ends them */
+    char *environment[PROGRAM_STRINGS + 1]; /* NULL ends them */
+};
+
+/* Writes the program to a message. Returns the bytes, or 0 if they are more than `room`. */
+size_t program_write(const struct program *program, char *ret_bytes, size_t room);
+
+/* Reads it again: *ret_program points into `bytes`. False if these are not exactly one program. */
+bool program_read(char *bytes, size_t size, struct program *ret_program);
+
 #endif

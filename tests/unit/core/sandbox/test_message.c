@@ -96,6 +96,67 @@ TEST(a_message_that_is_too_long_is_refused)
     assert_int_equal(receive_fds(ends[1], bytes, sizeof(bytes), fds, 2, &count), -1);
 }
 
+/* ---- Programs ---- */
+
+static char list[] = "ls", long_form[] = "-l", empty[] = "", home[] = "HOME=/mnt/data",
+            folder[] = "/tmp";
+
+static struct program a_program(void)
+{
+    return (struct program){
+        .folder = folder, .arguments = {list, long_form, empty}, .environment = {home}};
+}
+
+TEST(a_program_is_read_as_it_was_written)
+{
+    struct program program = a_program(), read;
+    char bytes[256];
+    size_t size = program_write(&program, bytes, sizeof(bytes));
+
+    assert_true(size > 0);
+    assert_true(program_read(bytes, size, &read));
+    assert_string_equal(read.folder, "/tmp");
+    assert_string_equal(read.arguments[0], "ls");
+    assert_string_equal(read.arguments[1], "-l");
+    assert_string_equal(read.arguments[2], "");
+    assert_null(read.arguments[3]);
+    assert_string_equal(read.environment[0], "HOME=/mnt/data");
+    assert_null(read.environment[1]);
+}
+
+TEST(a_program_that_does_not_fit_is_not_written)
+{
+    struct program program = a_program();
+    char bytes[256];
+    size_t size = program_write(&program, bytes, sizeof(bytes));
+
+    for (size_t room = 0; room < size; room++)
+        assert_int_equal(program_write(&program, bytes, room), 0);
+    assert_int_equal(program_write(&program, bytes, size), size);
+}
+
+TEST(what_is_not_exactly_a_program_is_refused)
+{
+    struct program program = a_program(), read;
+    char bytes[256] = {0};
+    size_t size = program_write(&program, bytes, sizeof(bytes));
+    uint32_t counts[2];
+
+    for (size_t part = 0; part < size; part++)
+        assert_false(program_read(bytes, part, &read));
+    assert_false(program_read(bytes, size + 1, &read));
+    for (uint32_t i = 0; i < 3; i++) {
+        counts[0] = (uint32_t[]){0, 4, UINT32_MAX}[i];
+        counts[1] = 1;
+        memcpy(bytes, counts, sizeof(counts));
+        assert_false(program_read(bytes, size, &read));
+        counts[0] = 3;
+        counts[1] = (uint32_t[]){0, 2, UINT32_MAX}[i];
+        memcpy(bytes, counts, sizeof(counts));
+        assert_false(program_read(bytes, size, &read));
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -106,6 +167,9 @@ int main(void)
                                         tear_down),
         cmocka_unit_test_setup_teardown(a_message_that_is_too_long_is_refused, set_up,
                                         tear_down),
+        cmocka_unit_test(a_program_is_read_as_it_was_written),
+        cmocka_unit_test(a_program_that_does_not_fit_is_not_written),
+        cmocka_unit_test(what_is_not_exactly_a_program_is_refused),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
