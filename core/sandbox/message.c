@@ -5,9 +5,11 @@
 #include "core/sandbox/message.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdint.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 void close_fds(const int *fds, size_t count)
@@ -78,6 +80,25 @@ long receive_fds(int socket, void *ret_message, size_t size, int *ret_fds, size_
     if (ret_count)
         *ret_count = count;
     return got;
+}
+
+bool keep_fds(const int *fds, size_t count)
+{
+    int high[MESSAGE_FDS];
+
+    if (count > MESSAGE_FDS)
+        return false;
+    /* Out of the way of each other first. */
+    for (size_t i = 0; i < count; i++) {
+        high[i] = fcntl(fds[i], F_DUPFD, MESSAGE_FDS);
+        if (high[i] < 0)
+            return false;
+    }
+    for (size_t i = 0; i < count; i++) {
+        if (dup2(high[i], (int)i) < 0)
+            return false;
+    }
+    return syscall(SYS_close_range, (unsigned)count, ~0U, 0U) == 0;
 }
 
 /* ---- Programs ---- */

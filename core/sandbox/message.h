@@ -26,6 +26,9 @@ long receive_fds(int socket, void *ret_message, size_t size, int *ret_fds, size_
 
 void close_fds(const int *fds, size_t count);
 
+/* fds[i] becomes descriptor i, and every other one is closed. They may be any, also the same one twice. */
+bool keep_fds(const int *fds, size_t count);
+
 /* A program to start, as it stands in a message. The text is in the message. */
 #define PROGRAM_STRINGS ((size_t)512) /* arguments, and lines of the environment */
 

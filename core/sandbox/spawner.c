@@ -34,11 +34,10 @@
 /* Nothing but descriptors 0 and 1 is left open. What a parser prints goes nowhere: it is hostile, too. */
 static bool set_streams(const int *fds)
 {
-    int null = open("/dev/null", O_RDWR | O_CLOEXEC);
+    int streams[] = {fds[SPAWN_INPUT], fds[SPAWN_OUTPUT],
+                     open("/dev/null", O_RDWR | O_CLOEXEC)};
 
-    return null >= 0 && dup2(fds[SPAWN_INPUT], STDIN_FILENO) >= 0 &&
-           dup2(fds[SPAWN_OUTPUT], STDOUT_FILENO) >= 0 && dup2(null, STDERR_FILENO) >= 0 &&
-           syscall(SYS_close_range, STDERR_FILENO + 1, ~0U, 0U) == 0;
+    return streams[2] >= 0 && keep_fds(streams, COUNT_OF(streams));
 }
 
 /* The process ends by _exit(): at exit, what the server has registered would run, and LeakSanitizer would

@@ -6,8 +6,10 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
+#include "core/base/compiler.h"
 #include "tests/support/test.h"
 
 static int ends[2];
@@ -96,6 +98,32 @@ TEST(a_message_that_is_too_long_is_refused)
     assert_int_equal(receive_fds(ends[1], bytes, sizeof(bytes), fds, 2, &count), -1);
 }
 
+/* In a process of its own, whose descriptors are its to close. */
+TEST(descriptors_are_put_into_any_order_and_all_others_are_closed)
+{
+    int status;
+    pid_t child = fork();
+
+    if (child == 0) {
+        int in_order = open("/dev/zero", O_RDONLY), other = open("/dev/null", O_RDWR);
+        /* A circle: each takes the other's number. */
+        int fds[] = {other, in_order, other, in_order, other};
+        char byte = 1;
+
+        dup2(other, 0);
+        dup2(in_order, 1);
+        fds[0] = 1;
+        fds[1] = 0;
+        _exit(keep_fds(fds, COUNT_OF(fds)) && read(0, &byte, 1) == 1 && byte == 0 &&
+                      read(1, &byte, 1) == 0 && read(2, &byte, 1) == 0 &&
+                      read(3, &byte, 1) == 1 && fcntl(5, F_GETFD) < 0
+                  ? 0
+                  : 1);
+    }
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_int_equal(status, 0);
+}
+
 /* ---- Programs ---- */
 
 static char list[] = "ls", long_form[] = "-l", empty[] = "", home[] = "HOME=/mnt/data",
@@ -167,6 +195,7 @@ int main(void)
                                         tear_down),
         cmocka_unit_test_setup_teardown(a_message_that_is_too_long_is_refused, set_up,
                                         tear_down),
+        cmocka_unit_test(descriptors_are_put_into_any_order_and_all_others_are_closed),
         cmocka_unit_test(a_program_is_read_as_it_was_written),
         cmocka_unit_test(a_program_that_does_not_fit_is_not_written),
         cmocka_unit_test(what_is_not_exactly_a_program_is_refused),
