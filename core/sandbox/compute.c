@@ -49,7 +49,8 @@ static enum err_code follow(const struct compute_plan *plan, int output, int cha
 enum err_code compute_run(const struct compute_plan *plan, struct buf *ret_output,
                           struct compute_end *ret_end, struct err *err)
 {
-    struct spawn_request request = {.task = (uint32_t)plan->task, .wall_ms = plan->wall_ms};
+    struct spawn_request request = {
+        .kind = SPAWN_TASK, .wall_ms = plan->wall_ms, .task = (uint32_t)plan->task};
     int output[2] = {-1, -1}, channel[2] = {-1, -1};
     enum err_code rc;
 

@@ -3,7 +3,7 @@
  *
  * None of them has a thread, so each may fork and allocate as it likes. The spawner waits in one poll()
  * for a request, for the end of each child (a pidfd), for a caller that has gone (the end channel), and for the
- * nearest deadline. COMPUTE_CHILDREN bounds the list, so it is looked through as it is.
+ * nearest deadline. CHILDREN bounds the list, so it is looked through as it is.
  *
  * How they end: the zygote and the spawner see the end of their socket when the server ends, killed or not.
  * A child has the spawner's death as its own (PR_SET_PDEATHSIG).
@@ -13,6 +13,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <grp.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
@@ -40,19 +41,56 @@ static bool set_streams(const int *fds)
     return streams[2] >= 0 && keep_fds(streams, COUNT_OF(streams));
 }
 
+/* A program has its output twice, and then what else was sent. */
+static bool set_program_streams(const int *fds, size_t count)
+{
+    int streams[MESSAGE_FDS] = {fds[SPAWN_INPUT], fds[SPAWN_OUTPUT], fds[SPAWN_OUTPUT]};
+
+    memcpy(streams + 3, fds + SPAWN_FDS, sizeof(int) * (count - SPAWN_FDS));
+    return keep_fds(streams, count);
+}
+
+/* A spawner that has ended before this sends no signal any more. */
+static void end_with(pid_t spawner)
+{
+    if (prctl(PR_SET_PDEATHSIG, SIGKILL) != 0 || getppid() != spawner)
+        _exit(COMPUTE_NOT_CONFINED);
+}
+
 /* The process ends by _exit(): at exit, what the server has registered would run, and LeakSanitizer would
  * want to trace a process that cannot be traced. */
-static NO_RETURN void child_main(pid_t spawner, const struct compute_task *task, const int *fds)
+static NO_RETURN void task_main(pid_t spawner, const struct compute_task *task, const int *fds)
 {
     struct err err;
 
-    /* A spawner that has ended before this sends no signal any more. */
-    if (prctl(PR_SET_PDEATHSIG, SIGKILL) != 0 || getppid() != spawner)
-        _exit(COMPUTE_NOT_CONFINED);
+    end_with(spawner);
     setpgid(0, 0);
     if (clearenv() != 0 || !set_streams(fds) || confine_self(task->purpose, &err) != ERR_OK)
         _exit(COMPUTE_NOT_CONFINED);
     _exit(task->run());
+}
+
+static bool become_user(uint32_t user)
+{
+    return !user || (setgroups(0, NULL) == 0 && setresgid(user, user, user) == 0 &&
+                     setresuid(user, user, user) == 0);
+}
+
+/* Changing the user forgets the signal of the spawner's death, so that comes afterwards. What fails here is said on
+ * the program's own output. */
+static NO_RETURN void program_main(pid_t spawner, const struct spawn_request *request,
+                                   const struct program *program, const int *fds, size_t count)
+{
+    setpgid(0, 0);
+    if (!set_program_streams(fds, count) || !become_user(request->user)) {
+        (void)dprintf(STDERR_FILENO, "cannot become user %u: %s\n", request->user,
+                      strerror(errno));
+        _exit(COMPUTE_NOT_CONFINED);
+    }
+    end_with(spawner);
+    execve(program->arguments[0], program->arguments, program->environment);
+    (void)dprintf(STDERR_FILENO, "%s: %s\n", program->arguments[0], strerror(errno));
+    _exit(COMPUTE_NOT_CONFINED);
 }
 
 /* ---- The spawner ---- */
@@ -61,16 +99,25 @@ struct child {
     pid_t pid;
     int pidfd;
     int end;
-    uint64_t deadline_ns;
+    enum spawn_kind kind;
+    uint64_t deadline_ns; /* UINT64_MAX: none */
     bool late;
 };
+
+#define CHILDREN (COMPUTE_CHILDREN + SPAWN_PROGRAMS)
 
 struct spawner {
     int server;
     const struct compute_task *tasks;
     size_t task_count;
-    struct child children[COMPUTE_CHILDREN];
+    struct child children[CHILDREN];
     size_t count;
+};
+
+/* A request as it arrives. */
+struct order {
+    struct spawn_request request;
+    char program[MESSAGE_SIZE - sizeof(struct spawn_request)];
 };
 
 static void report(int end, enum compute_why why, int status)
@@ -80,21 +127,34 @@ static void report(int end, enum compute_why why, int status)
     (void)send_fds(end, &message, sizeof(message), NULL, 0);
 }
 
+static bool is_full(const struct spawner *spawner, enum spawn_kind kind)
+{
+    size_t count = 0;
+
+    for (size_t i = 0; i < spawner->count; i++)
+        count += spawner->children[i].kind == kind;
+    return count == (kind == SPAWN_TASK ? COMPUTE_CHILDREN : SPAWN_PROGRAMS);
+}
+
 static bool start_child(struct spawner *spawner, const struct spawn_request *request,
-                        const int *fds)
+                        const struct program *program, const int *fds, size_t fd_count)
 {
     struct child *child = &spawner->children[spawner->count];
     pid_t self = getpid(), pid = fork();
 
+    if (pid == 0 && request->kind == SPAWN_TASK)
+        task_main(self, &spawner->tasks[request->task], fds);
     if (pid == 0)
-        child_main(self, &spawner->tasks[request->task], fds);
+        program_main(self, request, program, fds, fd_count);
     if (pid < 0)
         return false;
     *child = (struct child){
         .pid = pid,
         .pidfd = pidfd_open(pid, 0),
         .end = fds[SPAWN_END],
-        .deadline_ns = clock_mono_ns() + request->wall_ms * NS_PER_MS,
+        .kind = (enum spawn_kind)request->kind,
+        .deadline_ns =
+            request->wall_ms ? clock_mono_ns() + request->wall_ms * NS_PER_MS : UINT64_MAX,
     };
     if (child->pidfd < 0) {
         kill(pid, SIGKILL);
@@ -105,25 +165,39 @@ static bool start_child(struct spawner *spawner, const struct spawn_request *req
     return true;
 }
 
+/* A mistake of the server is no reason to end: its channel is closed, and so it learns. */
+static bool is_sound(const struct spawner *spawner, struct order *order, size_t size,
+                     size_t fd_count, struct program *ret_program)
+{
+    if (size < sizeof(order->request) || fd_count < SPAWN_FDS)
+        return false;
+    size -= sizeof(order->request);
+    if (order->request.kind == SPAWN_TASK)
+        return size == 0 && fd_count == SPAWN_FDS && order->request.task < spawner->task_count;
+    return order->request.kind == SPAWN_PROGRAM &&
+           program_read(order->program, size, ret_program);
+}
+
 /* False at the end of the server. */
 static bool take_request(struct spawner *spawner)
 {
-    struct spawn_request request;
-    int fds[SPAWN_FDS];
+    struct order order;
+    struct program program;
+    int fds[MESSAGE_FDS];
     size_t count;
-    long got = receive_fds(spawner->server, &request, sizeof(request), fds, SPAWN_FDS, &count);
+    long got = receive_fds(spawner->server, &order, sizeof(order), fds, COUNT_OF(fds), &count);
     bool started = false;
 
     if (got <= 0)
         return got < 0 && errno == EBADMSG;
-    if (got == (long)sizeof(request) && count == SPAWN_FDS &&
-        request.task < spawner->task_count) {
-        if (spawner->count == COMPUTE_CHILDREN)
+    if (is_sound(spawner, &order, (size_t)got, count, &program)) {
+        if (is_full(spawner, (enum spawn_kind)order.request.kind))
             report(fds[SPAWN_END], COMPUTE_BUSY, 0);
         else
-            started = start_child(spawner, &request, fds);
+            started = start_child(spawner, &order.request, &program, fds, count);
     }
-    close_fds(fds + (started ? 1 : 0), count - (started ? 1 : 0));
+    /* The channel stays with the child. */
+    close_fds(fds + started, count - started);
     return true;
 }
 
@@ -184,7 +258,7 @@ static void kill_late(struct spawner *spawner)
 /* Polls the server, then for each child its pidfd and its end. */
 static bool spawner_step(struct spawner *spawner)
 {
-    struct pollfd polled[1 + 2 * COMPUTE_CHILDREN];
+    struct pollfd polled[1 + 2 * CHILDREN];
     size_t count = spawner->count;
 
     polled[0] = (struct pollfd){.fd = spawner->server, .events = POLLIN};

@@ -11,18 +11,28 @@
  * To the zygote: any message of one byte. Its answer is one byte with a descriptor, the server's end of a
  * new spawner's socket.
  *
- * To a spawner: a struct spawn_request with three descriptors: end, input, output. The spawner writes a
- * struct compute_end to `end` when the child has ended. When the server closes its side of `end` before that, the
- * child is killed. So each request has a channel of its own, and the server needs no thread that
- * distributes answers.
+ * To a spawner: a struct spawn_request, behind it a program if it asks for one, and descriptors: first the
+ * request's own channel, then what becomes the child's descriptors 0 and 1, and 3, 4 ... of a program. The spawner
+ * writes a struct compute_end to the channel when the child has ended. When the server closes its side before
+ * that, the child is killed. A byte from the server says that the child is at work, so its memory is watched.
+ * Each request having its own channel, the server needs no thread that distributes answers.
  *
- * All sockets are SOCK_SEQPACKET. A message has fixed size, and both sides are the same program, so
- * there is no version in it.
+ * All sockets are SOCK_SEQPACKET. Both sides are the same program, so there is no version in a message.
  */
 
+enum spawn_kind {
+    SPAWN_TASK,    /* a function of this program, confined by confine.h */
+    SPAWN_PROGRAM, /* confines itself: bubblewrap. Its descriptors 1 and 2 are the same */
+};
+
+#define SPAWN_PROGRAMS ((size_t)256) /* at once; one more is refused */
+
 struct spawn_request {
-    uint32_t task;
-    uint32_t wall_ms;
+    uint32_t kind;
+    uint32_t wall_ms; /* time until it is killed; 0: it has no end */
+    uint32_t task;    /* SPAWN_TASK: an index of the list */
+    uint32_t
+        user; /* SPAWN_PROGRAM: the user and group that it becomes; 0: it stays the server's */
 };
 
 enum { SPAWN_END, SPAWN_INPUT, SPAWN_OUTPUT, SPAWN_FDS };
