@@ -4,6 +4,7 @@
 
 #include "core/sandbox/spawn.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -14,7 +15,10 @@
 
 #include "core/base/fault.h"
 #include "core/base/lock.h"
+#include "core/base/mem.h"
 #include "core/sandbox/message.h"
+
+#define READ_SIZE ((size_t)64 * 1024)
 
 static struct {
     struct lock lock; /* guards `spawner`; and one request to the zygote at a time */
@@ -104,12 +108,9 @@ static void drop_dead_spawner(void)
     lock_release(&sandbox.lock);
 }
 
-enum err_code spawn_send(const struct spawn_request *request, size_t size, const int *fds,
-                         size_t count, struct err *err)
+static enum err_code send_message(const void *message, size_t size, const int *fds,
+                                  size_t count, struct err *err)
 {
-    if (!sandbox.zygote_pid)
-        return err_set(err, ERR_INTERNAL,
-                       "cannot start a confined child: no spawner was started");
     for (int attempt = 0; attempt < 2; attempt++) {
         int spawner = current_spawner();
         bool sent;
@@ -117,13 +118,33 @@ enum err_code spawn_send(const struct spawn_request *request, size_t size, const
         if (spawner < 0)
             break;
         sent = !FAULT("sandbox.send") &&
-               send_fds(spawner, request, size, fds, count) == (long)size;
+               send_fds(spawner, message, size, fds, count) == (long)size;
         close(spawner);
         if (sent)
             return ERR_OK;
         drop_dead_spawner();
     }
     return no_child(err);
+}
+
+enum err_code spawn_send(const struct spawn_request *request, const struct program *program,
+                         const int *fds, size_t count, struct err *err)
+{
+    AUTO_FREE char *message = NULL;
+    size_t size = 0;
+
+    if (!sandbox.zygote_pid)
+        return err_set(err, ERR_INTERNAL,
+                       "cannot start a confined child: no spawner was started");
+    if (!program)
+        return send_message(request, sizeof(*request), fds, count, err);
+    message = mem_zeroed(MESSAGE_SIZE, 1);
+    memcpy(message, request, sizeof(*request));
+    size = program_write(program, message + sizeof(*request), MESSAGE_SIZE - sizeof(*request));
+    if (!size)
+        return err_set(err, ERR_TOO_LARGE, "the arguments have more than %zu bytes",
+                       MESSAGE_SIZE);
+    return send_message(message, sizeof(*request) + size, fds, count, err);
 }
 
 /* Without a message at its end, the spawner is gone. */
@@ -134,4 +155,58 @@ void spawn_take_end(int channel, struct compute_end *ret_end)
         return;
     *ret_end = (struct compute_end){.why = COMPUTE_LOST};
     drop_dead_spawner();
+}
+
+/* Until the child has ended and all of its output is read. */
+static enum err_code follow(size_t output_max, int output, int channel, struct buf *ret_output,
+                            struct compute_end *ret_end, struct err *err)
+{
+    size_t room = output_max;
+    ssize_t got;
+
+    do {
+        got = read(output, buf_reserve(ret_output, READ_SIZE), READ_SIZE);
+        if (got > 0 && (size_t)got > room)
+            return err_set(err, ERR_TOO_LARGE, "the output has more than %zu bytes",
+                           output_max);
+        if (got > 0) {
+            buf_added(ret_output, (size_t)got);
+            room -= (size_t)got;
+        }
+    } while (got > 0 || (got < 0 && errno == EINTR));
+    spawn_take_end(channel, ret_end);
+    return ERR_OK;
+}
+
+enum err_code spawn_run(const struct spawn_request *request, const struct program *program,
+                        const int *inputs, size_t count, size_t output_max,
+                        struct buf *ret_output, struct compute_end *ret_end, struct err *err)
+{
+    int output[2] = {-1, -1}, channel[2] = {-1, -1};
+    int fds[MESSAGE_FDS];
+    enum err_code rc;
+
+    assert(count >= 1 && count + 2 <= COUNT_OF(fds));
+    if (pipe2(output, O_CLOEXEC) == 0 &&
+        socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, channel) == 0) {
+        fds[SPAWN_END] = channel[1];
+        fds[SPAWN_INPUT] = inputs[0];
+        fds[SPAWN_OUTPUT] = output[1];
+        memcpy(fds + SPAWN_FDS, inputs + 1, sizeof(int) * (count - 1));
+        rc = spawn_send(request, program, fds, count + 2, err);
+    } else {
+        rc = no_child(err);
+    }
+    /* Only the child and the spawner have these sides now, so their end can be seen. */
+    if (output[1] >= 0)
+        close(output[1]);
+    if (channel[1] >= 0)
+        close(channel[1]);
+    if (!rc)
+        rc = follow(output_max, output[0], channel[0], ret_output, ret_end, err);
+    if (output[0] >= 0)
+        close(output[0]);
+    if (channel[0] >= 0)
+        close(channel[0]);
+    return rc;
 }

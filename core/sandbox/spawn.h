@@ -2,6 +2,7 @@
 #define RUNNEL_CORE_SANDBOX_SPAWN_H
 
 #include "core/base/err.h"
+#include "core/sandbox/message.h"
 #include "core/sandbox/spawner.h"
 
 /*
@@ -19,10 +20,19 @@ enum err_code spawn_start(const struct compute_task *tasks, size_t count,
 /* Ends the spawner with its children and the zygote, and waits for the zygote. */
 void spawn_stop(void);
 
-/* Sends a request to the current spawner, which is made if needed. Any thread. ERR_INTERNAL: not started, or the
- * zygote is gone. */
-enum err_code spawn_send(const struct spawn_request *request, size_t size, const int *fds,
-                         size_t count, struct err *err) MUST_CHECK;
+/* Sends a request to the current spawner, which is made if needed. `program` is NULL for a task. Any thread.
+ * ERR_INTERNAL: not started, or the zygote is gone. ERR_TOO_LARGE: the program does not fit into a message. */
+enum err_code spawn_send(const struct spawn_request *request, const struct program *program,
+                         const int *fds, size_t count, struct err *err) MUST_CHECK;
+
+/* Runs a child, adds its output to *ret_output, also when it fails, and waits for its end. inputs[0] becomes its
+ * descriptor 0, and inputs[1] ... a program's 3, 4 ...; borrowed. Any thread that may wait.
+ *
+ * ERR_OK: *ret_end says how it ended. ERR_TOO_LARGE: more than output_max bytes; the child is killed. */
+enum err_code spawn_run(const struct spawn_request *request, const struct program *program,
+                        const int *inputs, size_t count, size_t output_max,
+                        struct buf *ret_output, struct compute_end *ret_end,
+                        struct err *err) MUST_CHECK;
 
 /* Waits for the end of a child at the caller's side of its end channel. */
 void spawn_take_end(int channel, struct compute_end *ret_end);
