@@ -1,3 +1,3 @@
-foreach(file compute message)
+foreach(file cgroup compute message)
     unit_test(core/sandbox/${file} core_sandbox)
 endforeach()
