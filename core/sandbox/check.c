@@ -1,0 +1,252 @@
+/*
+ * check.c -- tries the layers of a sandbox, each alone, so that the one which is missing has a name.
+ *
+ * bubblewrap says on stderr what the kernel refused. The table of complaints knows what stands behind each of its
+ * sentences, because the same refusal has different causes: a filter of the container, AppArmor, a masked /proc.
+ */
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "core/base/buf.h"
+#include "core/base/mem.h"
+#include "core/sandbox/cgroup.h"
+#include "core/sandbox/confine.h"
+#include "core/sandbox/policy.h"
+#include "core/sandbox/sandbox.h"
+#include "core/sandbox/spawn.h"
+
+#define OUTPUT_MAX ((size_t)4096)
+
+/* ---- What to do ---- */
+
+static const char container_advice[] =
+    "In Docker: --security-opt seccomp=docker/seccomp.json --security-opt apparmor=runnel "
+    "--security-opt systempaths=unconfined.";
+
+static const char apparmor_advice[] =
+    "On Ubuntu, as root: ln -s /usr/share/apparmor/extra-profiles/bwrap-userns-restrict "
+    "/etc/apparmor.d/ && apparmor_parser -r /etc/apparmor.d/bwrap-userns-restrict. In Docker, "
+    "the container's profile decides: --security-opt apparmor=runnel.";
+
+static const char limit_advice[] =
+    "As root: sysctl user.max_user_namespaces=10000. The limit may also be a container's.";
+
+/* clang-format off */
+static const struct {
+    const char *sign; /* in what bubblewrap says */
+    const char *advice;
+} complaints[] = {
+    {"No permissions to creat", container_advice}, /* its spelling differs between versions */
+    {"setting up uid map",      apparmor_advice},
+    {"RTM_NEWADDR",             apparmor_advice},
+    {"ENOSPC",                  limit_advice},
+    {"mount proc",              container_advice},
+    {"Failed to m",             apparmor_advice}, /* make / slave, mount tmpfs */
+};
+
+static const struct {
+    const char *name;
+    bool optional;
+} checks[SANDBOX_CHECKS] = {
+    [SANDBOX_SECCOMP]    = {"seccomp",    false},
+    [SANDBOX_LANDLOCK]   = {"landlock",   true},
+    [SANDBOX_BUBBLEWRAP] = {"bubblewrap", false},
+    [SANDBOX_USER]       = {"user",       false},
+    [SANDBOX_NAMESPACES] = {"namespaces", false},
+    [SANDBOX_PROC]       = {"proc",       false},
+    [SANDBOX_BOX]        = {"box",        false},
+    [SANDBOX_CGROUP]     = {"cgroup",     true},
+};
+/* clang-format on */
+
+const char *sandbox_check_name(enum sandbox_check check)
+{
+    return checks[check].name;
+}
+
+bool sandbox_check_is_optional(enum sandbox_check check)
+{
+    return checks[check].optional;
+}
+
+enum sandbox_check sandbox_obstacle(const struct sandbox_report *report)
+{
+    for (int i = 0; i < SANDBOX_CHECKS; i++) {
+        if (!report->findings[i].passed && !checks[i].optional)
+            return (enum sandbox_check)i;
+    }
+    return SANDBOX_CHECKS;
+}
+
+/* ---- Findings ---- */
+
+/* The first line. */
+static void set_seen(struct sandbox_finding *finding, const char *text)
+{
+    (void)snprintf(finding->seen, sizeof(finding->seen), "%.*s", (int)strcspn(text, "\n"),
+                   text);
+}
+
+static struct sandbox_finding failed(const char *seen, const char *advice)
+{
+    struct sandbox_finding finding = {.advice = advice};
+
+    set_seen(&finding, seen);
+    return finding;
+}
+
+static struct sandbox_finding passed(const char *seen)
+{
+    struct sandbox_finding finding = {.passed = true};
+
+    set_seen(&finding, seen);
+    return finding;
+}
+
+/* ---- Trials ---- */
+
+/* Runs a program without input; passed if it ends with 0. */
+static struct sandbox_finding try_program(uint32_t user, const struct program *program,
+                                          int *inputs, size_t count)
+{
+    struct spawn_request request = {
+        .kind = SPAWN_PROGRAM, .user = user, .wall_ms = SANDBOX_CHECK_MS / 4};
+    struct sandbox_finding finding = {0};
+    struct compute_end end = {0};
+    AUTO_BUF output = {0};
+    struct err err;
+    enum err_code rc;
+
+    inputs[0] = open("/dev/null", O_RDONLY | O_CLOEXEC);
+    rc = spawn_run(&request, program, inputs, count, OUTPUT_MAX, &output, &end, &err);
+    close(inputs[0]);
+    finding.passed = !rc && end.why == COMPUTE_EXITED && end.status == 0;
+    set_seen(&finding, rc ? err.text : output.length ? output.data : "");
+    for (size_t i = 0; !finding.passed && i < COUNT_OF(complaints); i++) {
+        if (strstr(finding.seen, complaints[i].sign)) {
+            finding.advice = complaints[i].advice;
+            break;
+        }
+    }
+    return finding;
+}
+
+static struct sandbox_finding try_arguments(uint32_t user, const char *const *arguments)
+{
+    struct program program = {.folder = (char *)(uintptr_t) ""};
+    int input;
+
+    for (size_t i = 0; arguments[i]; i++)
+        program.arguments[i] = (char *)(uintptr_t)arguments[i];
+    return try_program(user, &program, &input, 1);
+}
+
+static struct sandbox_finding check_bubblewrap(const char **ret_path)
+{
+    struct err err;
+
+    if (policy_bwrap(ret_path, &err))
+        return failed(
+            err.text,
+            "Install the package bubblewrap, without setuid: apt install bubblewrap.");
+    return try_arguments(0, (const char *[]){*ret_path, "--version", NULL});
+}
+
+static struct sandbox_finding check_user(uint32_t user)
+{
+    struct sandbox_finding finding;
+
+    if (geteuid() != 0)
+        return passed("one user for all boxes, the server's");
+    finding = try_arguments(user, (const char *[]){"/usr/bin/true", NULL});
+    if (!finding.passed)
+        finding.advice =
+            "Start the server as an ordinary user, or allow root to become another.";
+    return finding;
+}
+
+static struct sandbox_finding check_box(uint32_t user)
+{
+    struct policy_box box = {.temporary = 1 << 20, .user = user, .cpus = 1};
+    struct sandbox_finding finding;
+    struct policy policy;
+    struct err err;
+
+    if (policy_make(&box, (const char *[]){"/usr/bin/true", NULL}, &policy, &err))
+        finding = failed(err.text, NULL);
+    else
+        finding = try_program(user, &policy.program, policy.inputs, policy.input_count);
+    policy_clear(&policy);
+    return finding;
+}
+
+static struct sandbox_finding check_landlock(void)
+{
+    int version = confine_landlock_version();
+    AUTO_FREE char *seen = mem_printf("version %d", version);
+
+    return version
+               ? passed(seen)
+               : failed("the kernel has none", "Boot with landlock in the kernel's lsm= list.");
+}
+
+static struct sandbox_finding check_seccomp(void)
+{
+    return confine_has_seccomp() ? passed("") : failed("the kernel has none", NULL);
+}
+
+static struct sandbox_finding check_cgroup(void)
+{
+    AUTO_FREE char *folder = NULL;
+    struct err err;
+
+    if (cgroup_find("/sys/fs/cgroup", "/proc/self/cgroup", &folder, &err))
+        return failed(
+            err.text,
+            "Limits are less exact. For exact ones: Delegate=yes in the systemd unit, or "
+            "systemd-run --scope -p Delegate=yes.");
+    return passed("");
+}
+
+/* A check that another one needs is not tried when that one failed: its failure would say the same. */
+static struct sandbox_finding not_tried(enum sandbox_check before)
+{
+    AUTO_FREE char *seen = mem_printf("not tried, because of %s", checks[before].name);
+
+    return failed(seen, NULL);
+}
+
+void sandbox_check(uint32_t user, struct sandbox_report *ret_report)
+{
+    struct sandbox_finding *findings = ret_report->findings;
+    const char *bwrap = NULL;
+
+    for (int i = 0; i < SANDBOX_CHECKS; i++)
+        findings[i] = (struct sandbox_finding){0};
+    findings[SANDBOX_SECCOMP] = check_seccomp();
+    findings[SANDBOX_LANDLOCK] = check_landlock();
+    findings[SANDBOX_BUBBLEWRAP] = check_bubblewrap(&bwrap);
+    findings[SANDBOX_USER] = check_user(user);
+    if (findings[SANDBOX_BUBBLEWRAP].passed && findings[SANDBOX_USER].passed) {
+        findings[SANDBOX_NAMESPACES] =
+            try_arguments(user, (const char *[]){bwrap, "--unshare-all", "--ro-bind", "/", "/",
+                                                 "/usr/bin/true", NULL});
+        findings[SANDBOX_PROC] =
+            findings[SANDBOX_NAMESPACES].passed
+                ? try_arguments(user,
+                                (const char *[]){bwrap, "--unshare-all", "--ro-bind", "/", "/",
+                                                 "--proc", "/proc", "/usr/bin/true", NULL})
+                : not_tried(SANDBOX_NAMESPACES);
+    } else {
+        findings[SANDBOX_NAMESPACES] = findings[SANDBOX_PROC] =
+            not_tried(findings[SANDBOX_USER].passed ? SANDBOX_BUBBLEWRAP : SANDBOX_USER);
+    }
+    findings[SANDBOX_BOX] = sandbox_obstacle(ret_report) < SANDBOX_BOX
+                                ? not_tried(sandbox_obstacle(ret_report))
+                                : check_box(user);
+    findings[SANDBOX_CGROUP] = check_cgroup();
+}
