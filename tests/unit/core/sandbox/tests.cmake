@@ -1,3 +1,5 @@
-foreach(file cgroup compute message)
+foreach(file cgroup check compute message)
     unit_test(core/sandbox/${file} core_sandbox)
 endforeach()
+
+target_link_libraries(test_core_sandbox_check PRIVATE box_user)
