@@ -220,33 +220,48 @@ static struct sandbox_finding not_tried(enum sandbox_check before)
     return failed(seen, NULL);
 }
 
+/* A box that works shows that everything in it does, so one trial is enough on most machines. */
+static void try_box(uint32_t user, struct sandbox_finding *findings)
+{
+    static const enum sandbox_check parts[] = {SANDBOX_USER, SANDBOX_NAMESPACES, SANDBOX_PROC};
+
+    findings[SANDBOX_BOX] = check_box(user);
+    for (size_t i = 0; findings[SANDBOX_BOX].passed && i < COUNT_OF(parts); i++)
+        findings[parts[i]] = passed("");
+}
+
+/* The parts of a box that did not work, from the simplest on. */
+static void try_parts(uint32_t user, const char *bwrap, struct sandbox_finding *findings)
+{
+    findings[SANDBOX_USER] = check_user(user);
+    findings[SANDBOX_NAMESPACES] =
+        findings[SANDBOX_USER].passed
+            ? try_arguments(user, (const char *[]){bwrap, "--unshare-all", "--ro-bind", "/",
+                                                   "/", "/usr/bin/true", NULL})
+            : not_tried(SANDBOX_USER);
+    findings[SANDBOX_PROC] =
+        findings[SANDBOX_NAMESPACES].passed
+            ? try_arguments(user,
+                            (const char *[]){bwrap, "--unshare-all", "--ro-bind", "/", "/",
+                                             "--proc", "/proc", "/usr/bin/true", NULL})
+            : not_tried(SANDBOX_NAMESPACES);
+}
+
 void sandbox_check(uint32_t user, struct sandbox_report *ret_report)
 {
     struct sandbox_finding *findings = ret_report->findings;
     const char *bwrap = NULL;
 
-    for (int i = 0; i < SANDBOX_CHECKS; i++)
-        findings[i] = (struct sandbox_finding){0};
     findings[SANDBOX_SECCOMP] = check_seccomp();
     findings[SANDBOX_LANDLOCK] = check_landlock();
-    findings[SANDBOX_BUBBLEWRAP] = check_bubblewrap(&bwrap);
-    findings[SANDBOX_USER] = check_user(user);
-    if (findings[SANDBOX_BUBBLEWRAP].passed && findings[SANDBOX_USER].passed) {
-        findings[SANDBOX_NAMESPACES] =
-            try_arguments(user, (const char *[]){bwrap, "--unshare-all", "--ro-bind", "/", "/",
-                                                 "/usr/bin/true", NULL});
-        findings[SANDBOX_PROC] =
-            findings[SANDBOX_NAMESPACES].passed
-                ? try_arguments(user,
-                                (const char *[]){bwrap, "--unshare-all", "--ro-bind", "/", "/",
-                                                 "--proc", "/proc", "/usr/bin/true", NULL})
-                : not_tried(SANDBOX_NAMESPACES);
-    } else {
-        findings[SANDBOX_NAMESPACES] = findings[SANDBOX_PROC] =
-            not_tried(findings[SANDBOX_USER].passed ? SANDBOX_BUBBLEWRAP : SANDBOX_USER);
-    }
-    findings[SANDBOX_BOX] = sandbox_obstacle(ret_report) < SANDBOX_BOX
-                                ? not_tried(sandbox_obstacle(ret_report))
-                                : check_box(user);
     findings[SANDBOX_CGROUP] = check_cgroup();
+    findings[SANDBOX_BUBBLEWRAP] = check_bubblewrap(&bwrap);
+    if (!findings[SANDBOX_BUBBLEWRAP].passed) {
+        for (int i = SANDBOX_USER; i <= SANDBOX_BOX; i++)
+            findings[i] = not_tried(SANDBOX_BUBBLEWRAP);
+        return;
+    }
+    try_box(user, findings);
+    if (!findings[SANDBOX_BOX].passed)
+        try_parts(user, bwrap, findings);
 }
