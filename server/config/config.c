@@ -72,6 +72,7 @@ struct setting {
 static const char *const unknown_words[] = {"ignore", "reject", NULL};
 static const char *const unavailable_words[] = {"skip", "reject", NULL};
 static const char *const storage_words[] = {"auto", "dir", "database", "s3", NULL};
+static const char *const sandbox_words[] = {"auto", "off", "bwrap", NULL};
 static const char *const history_words[] = {"native", "compact", NULL};
 static const char *const log_words[] = {"debug", "info", "warn", "error", "off", NULL};
 
@@ -153,6 +154,8 @@ static const struct setting settings[] = {
     {"max_calls",        KIND_COUNT, AT(max_calls),  "0", 0, 1000000, NULL, NULL, "tool calls of a run that the server executes; 0 for no limit"},
     {"max_items",        KIND_COUNT, AT(max_items), "20000", 1, 1000000, NULL, NULL, "items of history that one run may read"},
 
+    {"sandbox",          KIND_WORD, AT(sandbox), "auto", 0, 0, sandbox_words, NULL, "`auto`: commands are executed if this machine can [confine](sandbox.md) them; `bwrap`: the server does not start if it cannot; `off`"},
+    {"sandbox_uids",     KIND_COUNT, AT(sandbox_uids), "1900000000", 1000, 4294000000, NULL, NULL, "first of 65536 user ids that boxes have when root runs the server"},
     {"history",          KIND_WORD, AT(history), "native", 0, 0, history_words, NULL, "how the model sees tool calls of earlier turns: `native`, or `compact` as a text; `runnel.history` of a request overrides it"},
 
     {"unknown_parameters", KIND_WORD, AT(unknown_parameters), "ignore", 0, 0, unknown_words, NULL, "or `reject`; inside a `runnel` object, in tools of type `mcp`, in forms, and where variables, settings of tools or answers to approvals are sent, they are always rejected"},

@@ -39,6 +39,12 @@ enum unknown_parameters {
     UNKNOWN_REJECT,
 };
 
+enum sandbox_mode {
+    SANDBOX_AUTO, /* what the machine lets it do */
+    SANDBOX_OFF,
+    SANDBOX_BWRAP, /* required */
+};
+
 enum file_storage {
     FILE_STORAGE_AUTO, /* by the database */
     FILE_STORAGE_DIR,
@@ -91,6 +97,8 @@ struct config {
 
     int unknown_parameters; /* enum unknown_parameters */
     int unavailable_tools;  /* enum unavailable_tools */
+    int sandbox;            /* enum sandbox_mode */
+    unsigned sandbox_uids;  /* the first one of boxes, if the server is root */
     int history;            /* enum run_history */
     char *cors_origins;     /* NULL: none; "*", or origins separated by commas */
     int log;                /* enum log_level */
