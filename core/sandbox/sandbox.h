@@ -41,8 +41,8 @@ const char *sandbox_check_name(enum sandbox_check check);
 /* Commands can be executed without it, less well confined or limited. */
 bool sandbox_check_is_optional(enum sandbox_check check);
 
-/* Tries everything. compute_start() was called before. `user` is who boxes run as when the server is root; 0 if it
- * is not. Takes up to SANDBOX_CHECK_MS; waits for children, so not on a run loop. */
+/* Tries everything. compute_start() was called before. If the server is root, boxes run as `user`,
+ * else as the server does. Takes up to SANDBOX_CHECK_MS; waits for children, so not on a run loop. */
 #define SANDBOX_CHECK_MS 10000
 void sandbox_check(uint32_t user, struct sandbox_report *ret_report);
 
