@@ -22,6 +22,7 @@ static const struct command {
     {"serve", cmd_serve, "[--SETTING VALUE]...       the server"},
     {"upstream", cmd_upstream, "[--script FILE] [--listen ADDRESS:PORT]   the scripted model"},
     {"migrate", cmd_migrate, "[--SETTING VALUE]...     brings the database up to date"},
+    {"sandbox", cmd_sandbox, "[--SETTING VALUE]...     what this machine lets a sandbox do"},
     {"keys", cmd_keys, "create [--project NAME] | list | revoke KEY"},
     {"import", cmd_import,
      "FILE_OR_FOLDER [--project NAME]   assistants and threads from OpenAI"},

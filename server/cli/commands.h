@@ -21,6 +21,7 @@ int cmd_keys(int argc, char **argv);     /* cli/keys.c */
 int cmd_migrate(int argc, char **argv);  /* cli/migrate.c */
 int cmd_routes(int argc, char **argv);   /* cli/print.c */
 int cmd_settings(int argc, char **argv); /* cli/print.c */
+int cmd_sandbox(int argc, char **argv);  /* cli/sandbox.c */
 int cmd_import(int argc, char **argv);   /* cli/import.c */
 
 /* Removes --project NAME, the only flag that is not a setting, from the arguments. Without it *ret_name is the
