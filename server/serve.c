@@ -52,6 +52,7 @@
 #include "core/run/engine/engine.h"
 #include "core/sandbox/compute.h"
 #include "core/sandbox/confine.h"
+#include "core/sandbox/sandbox.h"
 #include "core/store/cluster/log_reader.h"
 #include "core/store/embedded/embedded.h"
 #include "core/store/tables/keys.h"
@@ -103,6 +104,7 @@ struct serving {
     struct log_reader *log_reader;
     bool key_known; /* the database has the key: the files of data_dir must stay */
     struct tool_finder finder;
+    struct sandbox_report sandbox;
     bool engine_started, executor_started, writers_started;
 };
 
@@ -290,6 +292,37 @@ static enum err_code open_blobs(struct serving *serving, struct err *err)
 
 /* Without an upstream the scripted model answers, in this process, so that the first request after an installation
  * works. */
+/* One line for the log. What to do about it is too long for that. */
+static void log_sandbox(const struct sandbox_report *report)
+{
+    enum sandbox_check obstacle = sandbox_obstacle(report);
+
+    if (obstacle != SANDBOX_CHECKS)
+        log_warn("sandbox: no command can be executed: %s: %s; `runnel sandbox` says more",
+                 sandbox_check_name(obstacle), report->findings[obstacle].seen);
+    else
+        log_info("sandbox: commands can be executed, %s Landlock, %s cgroups",
+                 report->findings[SANDBOX_LANDLOCK].passed ? "with" : "without",
+                 report->findings[SANDBOX_CGROUP].passed ? "with" : "without");
+}
+
+static enum err_code try_sandbox(struct serving *serving, struct err *err)
+{
+    struct sandbox_report *report = &serving->sandbox;
+    enum sandbox_check obstacle;
+
+    if (serving->config->sandbox == SANDBOX_OFF)
+        return ERR_OK;
+    sandbox_check(serving->config->sandbox_uids, report);
+    serving->server.sandbox = report;
+    log_sandbox(report);
+    obstacle = sandbox_obstacle(report);
+    if (serving->config->sandbox != SANDBOX_BWRAP || obstacle == SANDBOX_CHECKS)
+        return ERR_OK;
+    return err_set(err, ERR_INTERNAL, "sandbox is `bwrap`, and this machine cannot: %s: %s",
+                   sandbox_check_name(obstacle), report->findings[obstacle].seen);
+}
+
 static enum err_code start_demo(struct serving *serving, struct err *err)
 {
     enum err_code rc;
@@ -465,10 +498,11 @@ static enum err_code start_keeper(struct serving *serving, struct err *err)
 }
 
 static step_fn *const steps[] = {
-    lock_data_dir,  find_identity,      find_key,           open_socket,     start_database,
-    start_writers,  ensure_key,         open_blobs,         start_retrieval, start_demo,
-    start_executor, start_masking,      start_file_loading, start_engine,    start_workers,
-    start_readers,  start_file_workers, start_ingest,       start_keeper,    start_http,
+    lock_data_dir,  try_sandbox,    find_identity,      find_key,           open_socket,
+    start_database, start_writers,  ensure_key,         open_blobs,         start_retrieval,
+    start_demo,     start_executor, start_masking,      start_file_loading, start_engine,
+    start_workers,  start_readers,  start_file_workers, start_ingest,       start_keeper,
+    start_http,
 };
 
 static enum err_code go_up(struct serving *serving, struct err *err)

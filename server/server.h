@@ -23,6 +23,7 @@ struct http;
 struct ingest;
 struct masking;
 struct retrieval;
+struct sandbox_report;
 struct store;
 struct tool_executor;
 struct turns;
@@ -46,7 +47,8 @@ struct server {
     struct retrieval *retrieval;   /* searches them */
     struct workers *searchers;     /* for searches over HTTP */
     struct held_polls *held_polls; /* of pollers of files */
-    struct seal seal;              /* the same on all servers of the database */
+    const struct sandbox_report *sandbox; /* what this machine can confine; NULL: off */
+    struct seal seal;                     /* the same on all servers of the database */
     char default_project
         [ID_SIZE]; /* of the key in the setting api_key, and of requests under no_auth */
     struct ws_budget *past_responses; /* for the responses that WebSockets remember */

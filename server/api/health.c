@@ -21,6 +21,7 @@
 #include "core/base/json.h"
 #include "core/model/tokens/tokenizer.h"
 #include "core/run/engine/engine.h"
+#include "core/sandbox/sandbox.h"
 #include "core/store/store.h"
 #include "core/store/wakeup.h"
 #include "server/api/api.h"
@@ -128,6 +129,15 @@ static void add_engine(struct buf *text, struct engine *engine)
     figure(text, "runs_failed_total", "counter", "Of these, failed.", stats.failed);
 }
 
+static void add_sandbox(struct buf *text, const struct sandbox_report *report)
+{
+    head(text, "sandbox_check", "gauge",
+         "Whether a part of the sandbox works on this machine.");
+    for (int i = 0; i < SANDBOX_CHECKS; i++)
+        buf_addf(text, "runnel_sandbox_check{check=\"%s\"} %d\n",
+                 sandbox_check_name((enum sandbox_check)i), report->findings[i].passed);
+}
+
 /* The second number in /proc/self/statm: resident pages (proc(5)). 0 if it cannot be read. */
 static uint64_t resident_bytes(void)
 {
@@ -154,6 +164,8 @@ enum err_code api_metrics(struct request *request, struct err *err)
     if (server->http)
         add_http(&text, server->http);
     add_engine(&text, server->engine);
+    if (server->sandbox)
+        add_sandbox(&text, server->sandbox);
     figure(&text, "tokenized_bytes_total", "counter",
            "Text whose tokens were counted or estimated.", tokenizer_bytes());
     figure(&text, "store_up", "gauge", "Whether the database is reachable.",
