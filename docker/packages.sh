@@ -3,6 +3,7 @@
 # docker/packages.sh GROUP... -- installs what is missing, and is silent when nothing is.
 #
 #   build   compiler, libraries and PostgreSQL: all that ./start needs
+#   sandbox what confines the commands that models write
 #   test    what ./check needs on top
 #   bench   what the benchmark needs on top
 #
@@ -59,6 +60,10 @@ need_build() {
     need libsodium-dev library libsodium
     need tzdata time_zones
     need postgresql postgres
+}
+
+need_sandbox() {
+    need bubblewrap have bwrap
 }
 
 need_test() {
