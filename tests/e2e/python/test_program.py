@@ -45,6 +45,7 @@ def status_with(server, key):
     (["keys"], "create"),
     (["keys", "create", "--project"], "--project needs a value"),
     (["keys", "revoke"], "revoke KEY"),
+    (["sandbox", "now"], "unexpected argument: now"),
     (["import"], "import FILE_OR_FOLDER"),
     (["import", "a", "b"], "import FILE_OR_FOLDER"),
     (["import", "a", "--project"], "--project needs a value"),
@@ -88,6 +89,59 @@ def test_a_data_dir_in_use_exits_with_3(runnel, server):
     done = runnel("serve", "--listen", f"127.0.0.1:{free_port()}",
                   "--data-dir", server.settings["data_dir"])
     assert done.returncode == 3 and "in use" in done.stderr
+
+
+# ---- the sandbox ----
+
+CHECKS = ["seccomp", "landlock", "bubblewrap", "user", "namespaces", "proc", "box", "cgroup"]
+
+
+def checked(done):
+    """{check: whether it passed}, as the command prints it."""
+    lines = [line.split() for line in done.stdout.splitlines() if not line.startswith(" ")][:-1]
+    assert [words[0] for words in lines] == CHECKS
+    assert all(words[1] in ("yes", "no") for words in lines)
+    return {words[0]: words[1] == "yes" for words in lines}
+
+
+def test_the_sandbox_says_what_this_machine_can_confine(runnel, server):
+    done = runnel("sandbox")
+    found = checked(done)
+    optional = {"landlock", "cgroup"}
+    can = all(passed for check, passed in found.items() if check not in optional)
+    assert done.returncode == (0 if can else 1)
+    assert done.stdout.endswith(("Commands can be executed.\n", "No command can be executed.\n")[not can])
+    metrics = server.http().get("/metrics").text
+    for check, passed in found.items():
+        assert f'runnel_sandbox_check{{check="{check}"}} {int(passed)}\n' in metrics
+
+
+@pytest.fixture
+def one_user(binary):
+    """Runs the program as a root that can become nobody else."""
+    def run(*arguments):
+        return subprocess.run(["unshare", "-Ur", binary, *map(str, arguments)], capture_output=True,
+                              text=True, stdin=subprocess.DEVNULL, env=clean_environment(), timeout=patience(60))
+    if subprocess.run(["unshare", "-Ur", "true"], capture_output=True).returncode:
+        pytest.skip("no user namespaces")
+    return run
+
+
+def test_what_cannot_be_confined_is_named_with_what_to_do(one_user):
+    done = one_user("sandbox")
+    found = checked(done)
+    assert done.returncode == 1 and done.stdout.endswith("No command can be executed.\n")
+    if found["bubblewrap"]:
+        assert not found["user"] and "cannot become user 1900000000" in done.stdout
+        assert "Start the server as an ordinary user" in done.stdout
+        assert "not tried, because of user" in done.stdout
+
+
+def test_a_sandbox_that_is_required_and_missing_ends_the_start(one_user, scratch):
+    done = one_user("serve", "--sandbox", "bwrap", "--data-dir", scratch / "unused",
+                    "--listen", f"127.0.0.1:{free_port()}")
+    assert done.returncode == 1 and "sandbox is `bwrap`" in done.stderr
+    assert not (scratch / "unused").exists()
 
 
 # ---- keys ----
