@@ -38,6 +38,7 @@ add_library(engine_world STATIC
     ${CMAKE_CURRENT_LIST_DIR}/engine/world.c
     ${CMAKE_CURRENT_LIST_DIR}/engine/world_client.c
     ${CMAKE_CURRENT_LIST_DIR}/engine/world_database.c
+    ${CMAKE_CURRENT_LIST_DIR}/engine/world_grants.c
     ${CMAKE_CURRENT_LIST_DIR}/engine/world_loop.c
     ${CMAKE_CURRENT_LIST_DIR}/engine/world_model.c
     ${CMAKE_CURRENT_LIST_DIR}/engine/world_rules.c

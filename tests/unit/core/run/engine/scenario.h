@@ -23,6 +23,13 @@ enum decision {
     DECISION_REJECT,
 };
 
+/* When a person elsewhere grants what the plan of a call asks: world_grants.h. */
+enum granting_time {
+    GRANT_NEVER,
+    GRANT_BESIDE, /* when the call beside it begins: the grant and the question meet on their way to the store */
+    GRANT_ASKED, /* when the question is stored */
+};
+
 /* A call whose handler has an effect: it is executed once when nothing goes wrong. */
 struct effect {
     const char *key;  /* its argument `key`, unique in the run; NULL ends the list */
@@ -45,6 +52,7 @@ struct scenario {
     bool decides; /* it decides approval requests one by one, through /v1/runnel/approvals */
     bool asks;    /* a call needs an approval */
     enum decision decision;
+    enum granting_time grants;
 
     /* The result when nothing goes wrong. */
     struct effect effects[SCENARIO_EFFECTS];

@@ -61,6 +61,7 @@ static const char *const incident_names[INCIDENT_COUNT] = {
     [INCIDENT_STEER]       = "steer",
     [INCIDENT_APPROVE]     = "approve",
     [INCIDENT_REJECT]      = "reject",
+    [INCIDENT_GRANT]       = "grant",
     [INCIDENT_SUBMIT]      = "submit",
     [INCIDENT_SUBMIT_AWAY] = "submit_away",
     [INCIDENT_FOLLOW]      = "follow",
@@ -325,6 +326,7 @@ static bool try_to_happen(struct client *client, enum incident incident)
     case INCIDENT_STEER: return at_owner(client_steer, client);
     case INCIDENT_APPROVE: return client_approve(client, node_up(client->node));
     case INCIDENT_REJECT: return client_reject(client, node_up(client->node));
+    case INCIDENT_GRANT: return client_grant(client, node_up(client->node));
     case INCIDENT_SUBMIT: return at_owner(client_submit, client);
     case INCIDENT_SUBMIT_AWAY: return at_other_node(client_submit, client);
     case INCIDENT_FOLLOW: return at_owner(client_follow, client);
@@ -462,6 +464,7 @@ static bool is_possible(const struct scenario *scenario, enum incident incident)
     case INCIDENT_LEAVE_MIDWAY: return scenario->flags & RUN_STREAMED;
     case INCIDENT_APPROVE:
     case INCIDENT_REJECT: return scenario->asks;
+    case INCIDENT_GRANT: return scenario->grants != GRANT_NEVER;
     case INCIDENT_TOOL_LATE: return scenario->effects[0].key;
     default: return true;
     }

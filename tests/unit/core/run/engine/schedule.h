@@ -38,6 +38,7 @@ enum incident {
     INCIDENT_STEER,        /* it has more input */
     INCIDENT_APPROVE,      /* a person decides an approval request */
     INCIDENT_REJECT,
+    INCIDENT_GRANT,       /* and one elsewhere grants what plans ask */
     INCIDENT_SUBMIT,      /* the client submits outputs, even if the run waits for none */
     INCIDENT_SUBMIT_AWAY, /* through another node */
     INCIDENT_FOLLOW,      /* one more client follows the run from its first event */

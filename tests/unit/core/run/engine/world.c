@@ -44,6 +44,7 @@
 #include "tests/unit/core/run/engine/schedule.h"
 #include "tests/unit/core/run/engine/world_client.h"
 #include "tests/unit/core/run/engine/world_database.h"
+#include "tests/unit/core/run/engine/world_grants.h"
 #include "tests/unit/core/run/engine/world_model.h"
 #include "tests/unit/core/run/engine/world_tools.h"
 
@@ -264,6 +265,7 @@ static void bury(struct node *node)
         engine_stats(node->engine, &stats);
     } while (stats.live || !database_is_done_with(node) || !streams_are_closed(node));
     hints_forget(node);
+    grants_forget(node);
     end_renewal(node);
     engine_stop(node->engine);
     actor_leave(&node->keeper);
@@ -325,6 +327,7 @@ static void step(void)
     world->steps++;
     world->now_ns += NS_PER_MS;
     rules_check_quiet();
+    grants_check();
     if (schedule_inject())
         return;
     actor = schedule_choose();
@@ -358,6 +361,7 @@ static void begin(const struct scenario *scenario, const struct schedule *schedu
     world->now_ns = WORLD_BEGIN_NS;
     world->hash = 14695981039346656037u;
     world->database = database_new();
+    world->grants = mem_new(struct grants);
     clients_join(node_boot());
 }
 
@@ -371,6 +375,7 @@ static void end(void)
     streams_free();
     executions_free();
     database_free(world->database);
+    free(world->grants);
     free(world->actors.list);
     free(TAKE(world));
 }
@@ -402,6 +407,8 @@ static uint64_t keeper_due(struct actor *actor)
 
     if (node->claim_ns < due)
         due = node->claim_ns;
+    if (node->look_ns < due)
+        due = node->look_ns;
     return node->foreground_ns < due ? node->foreground_ns : due;
 }
 
@@ -573,6 +580,8 @@ static void perform_duties(struct actor *actor)
         claim(node);
     if (is_due(&node->foreground_ns, WORLD_LEASE_NS))
         fail_foreground(node);
+    if (is_due(&node->look_ns, WORLD_LEASE_NS / 3))
+        grants_look_again(node);
 }
 
 const struct actor_ops keeper_ops = {

@@ -100,14 +100,15 @@ struct node {
     uint64_t paused_until_ns; /* 0: it is awake */
 
     struct actor keeper;
-    uint64_t renew_ns, claim_ns, foreground_ns; /* when its duties are due */
-    uint64_t renewed_ns, steady_ns;             /* as in server/keeper.c */
+    uint64_t renew_ns, claim_ns, foreground_ns, look_ns; /* when its duties are due */
+    uint64_t renewed_ns, steady_ns;                      /* as in server/keeper.c */
     struct renewal *renewal; /* what the store has answered to it; NULL: nothing is under way */
 };
 
 struct scenario;
 struct schedule;
 struct database;
+struct grants;
 struct client;
 struct stream;
 struct execution;
@@ -131,6 +132,7 @@ struct world {
     struct node *booting; /* whose engine is being made */
     struct node *running; /* whose loop is at work */
     struct database *database;
+    struct grants *grants;
     struct client *clients[WORLD_CLIENTS];
     unsigned client_count;
     struct stream *streams;
@@ -228,7 +230,10 @@ void rules_check_quiet(void);
 /* The rules of a call, in the step in which its handler begins. */
 void rules_check_begin(const struct tool_handler *handler, const char *run_id, const char *key);
 
-/* world_store.c: reads and wake-ups of a node that is buried */
+/* world_store.c: whether a call fails before it has an effect, or its answer gets lost behind it */
+bool store_call_fails(const struct store *store);
+bool store_call_is_forgotten(void);
+/* reads and wake-ups of a node that is buried */
 void readings_return(struct node *node);
 void hints_forget(struct node *node);
 

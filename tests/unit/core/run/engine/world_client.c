@@ -33,6 +33,8 @@
 #include "tests/unit/core/run/engine/scenario.h"
 #include "tests/unit/core/run/engine/schedule.h"
 #include "tests/unit/core/run/engine/world_database.h"
+#include "tests/unit/core/run/engine/world_grants.h"
+#include "tests/unit/core/run/engine/world_tools.h"
 
 static const struct tenant world_tenant = {.project = "proj_1", .user = ""};
 
@@ -228,6 +230,17 @@ static bool wants_to_decide(const struct client *client)
            strcmp(question->used_by, client->run_id) == 0;
 }
 
+/* A person elsewhere allows what its plan asks, while the question is on its way or when it is stored. */
+static bool wants_grant(const struct client *client)
+{
+    enum granting_time time = world->scenario->grants;
+
+    return time != GRANT_NEVER && !world->grants->made && !world->grants->under_way &&
+           its_record(client) &&
+           (find_question(client) ||
+            (time == GRANT_BESIDE && execution_of(client->run_id, "k2")));
+}
+
 static bool wants_something(struct actor *actor)
 {
     const struct client *client = CONTAINER_OF(actor, struct client, actor);
@@ -235,7 +248,7 @@ static bool wants_something(struct actor *actor)
     if (database_is_away())
         return false;
     return !client->made || wants_to_follow(client) || wants_to_submit(client) ||
-           wants_to_decide(client);
+           wants_to_decide(client) || wants_grant(client);
 }
 
 bool client_is_done(struct client *client)
@@ -289,7 +302,8 @@ static const char *output_of(const struct call_row *call, bool approve)
 static struct tool_answer *make_answers(const struct client *client, size_t *ret_count)
 {
     struct tool_answer *answers = mem_new_array(struct tool_answer, ANSWERS);
-    bool approve = world->scenario->decision == DECISION_APPROVE;
+    bool approve =
+        world->scenario->decision == DECISION_APPROVE || world->scenario->grants != GRANT_NEVER;
 
     *ret_count = 0;
     for (size_t i = 0; i < world->database->call_count; i++) {
@@ -453,6 +467,12 @@ bool client_cancel(struct client *client, struct node *node)
     return true;
 }
 
+bool client_grant(struct client *client, struct node *node)
+{
+    (void)client;
+    return world->scenario->grants != GRANT_NEVER && grant_begin(node);
+}
+
 bool client_steer(struct client *client, struct node *node)
 {
     return client->made && !is_of_thread() &&
@@ -501,6 +521,8 @@ static void do_next(struct actor *actor)
     } else if (wants_to_follow(client)) {
         client->stream =
             follow(client, client->node, client->stream->first + client->stream->count);
+    } else if (wants_grant(client)) {
+        (void)grant_begin(client->node);
     } else if (wants_to_submit(client) && !world->scenario->decides) {
         (void)submit(client, client->node);
     } else {

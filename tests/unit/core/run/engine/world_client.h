@@ -37,6 +37,7 @@ bool client_cancel(struct client *client, struct node *node);
 bool client_submit(struct client *client, struct node *node);
 bool client_approve(struct client *client, struct node *node);
 bool client_reject(struct client *client, struct node *node);
+bool client_grant(struct client *client, struct node *node); /* by another person */
 bool client_follow(struct client *client, struct node *node);
 bool client_follow_deaf(struct client *client, struct node *node); /* and does not read */
 bool client_steer(struct client *client, struct node *node);

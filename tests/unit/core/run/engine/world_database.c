@@ -36,6 +36,7 @@
 #include "core/base/mem.h"
 #include "core/domain/run_status.h"
 #include "core/store/cluster/wakeups.h"
+#include "tests/unit/core/run/engine/world_grants.h"
 
 /* ---- Rows ---- */
 
@@ -245,12 +246,14 @@ static void put_approval(const struct approval_row *row)
         database->approval_count++;
         assert(database->approval_count <= DATABASE_APPROVALS);
         approval_row_take_copy(&database->approvals[i], row);
+        grants_note_question(i);
         return;
     }
     if (database->approvals[i].status != APPROVAL_PENDING)
         return;
     approval_row_clear(&database->approvals[i]);
     approval_row_take_copy(&database->approvals[i], row);
+    grants_note_question(i);
 }
 
 /* ---- What a committed write does, as core/store/writer/group_commit.c has it ---- */
@@ -541,6 +544,7 @@ static void report(struct actor *actor)
 
     if (!write->rc && write->release && write->ready)
         store_wake_others(&pending->node->store, WAKEUP_CLAIM, NULL);
+    grants_look_for(pending->node, write);
     loop_post(write->loop, &write->done);
     leave(pending);
 }

@@ -39,6 +39,7 @@
 #include "tests/unit/core/run/engine/schedule.h"
 #include "tests/unit/core/run/engine/world_client.h"
 #include "tests/unit/core/run/engine/world_database.h"
+#include "tests/unit/core/run/engine/world_grants.h"
 #include "tests/unit/core/run/engine/world_tools.h"
 
 static bool has_been(enum incident incident)
@@ -175,7 +176,8 @@ void rules_check_begin(const struct tool_handler *handler, const char *run_id, c
     if (!(handler->flags & TOOL_IDEMPOTENT))
         world_expect(execution_of(run_id, key)->begun == 1, "%s is executed twice", key);
     if (tool_asks(handler->name))
-        world_expect(was_approved(run_id, key), "%s is executed without approval", key);
+        world_expect(was_approved(run_id, key) || world->grants->made,
+                     "%s is executed without approval", key);
     if (is(RUN_RESUMABLE))
         world_expect(was_noted(run_id, key), "%s is executed before the store knows", key);
 }
@@ -251,13 +253,16 @@ static bool may_suspend(void)
 {
     return world->scenario->asks &&
            (ANY_OF(INCIDENT_DRAIN, INCIDENT_ABANDON, INCIDENT_EXPIRE, INCIDENT_STALL) ||
-            world->scenario->decision == DECISION_NONE);
+            (world->scenario->decision == DECISION_NONE &&
+             world->scenario->grants == GRANT_NEVER));
 }
 
 static bool may_be_refused(void)
 {
-    return world->scenario->decision != DECISION_APPROVE || has_been(INCIDENT_REJECT) ||
-           may_suspend();
+    bool allowed =
+        world->scenario->decision == DECISION_APPROVE || world->scenario->grants != GRANT_NEVER;
+
+    return !allowed || has_been(INCIDENT_REJECT) || may_suspend();
 }
 
 /* At most once, always. At least once, if the run completed and nothing may have skipped the call. */

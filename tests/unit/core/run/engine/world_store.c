@@ -32,7 +32,6 @@
 #include "core/store/cluster/wakeups.h"
 #include "core/store/tables/approvals/approval_holds.h"
 #include "core/store/tables/approvals/approvals.h"
-#include "core/store/tables/approvals/grants.h"
 #include "core/store/tables/runs/runs.h"
 #include "core/store/tables/skills.h"
 #include "core/store/tables/threads/variables.h"
@@ -41,7 +40,7 @@
 /* ---- Calls that fail ---- */
 
 /* Before it has had an effect. */
-static bool fails(const struct store *store)
+bool store_call_fails(const struct store *store)
 {
     if (store->node->dead || database_is_away())
         return true;
@@ -52,7 +51,7 @@ static bool fails(const struct store *store)
 }
 
 /* After it has had its effect: the answer got lost, and no proof was found. */
-static bool is_forgotten(void)
+bool store_call_is_forgotten(void)
 {
     if (!world->forget_calls)
         return false;
@@ -183,7 +182,7 @@ enum err_code store_run_create(struct store *store, const struct run_creation *c
     struct record *record;
     int64_t position = 0;
 
-    if (fails(store))
+    if (store_call_fails(store))
         return away(err);
     if (database_is_taken(creation->run))
         return err_set(err, ERR_CONFLICT, "the thread has a run already");
@@ -198,7 +197,7 @@ enum err_code store_run_create(struct store *store, const struct run_creation *c
         database_put_item(&creation->messages[i]);
     }
     record = database_add_run(creation->run, store->node->id, -1);
-    if (is_forgotten())
+    if (store_call_is_forgotten())
         return away(err);
     load_run(record, ret_load);
     ret_load->next_seq = 0;
@@ -213,7 +212,7 @@ enum err_code store_run_get(struct store *store, const struct tenant *tenant,
 
     (void)tenant;
     (void)thread_id;
-    if (fails(store))
+    if (store_call_fails(store))
         return away(err);
     if (!record)
         return err_set(err, ERR_NOT_FOUND, "No run found with id '%s'.", run_id);
@@ -294,14 +293,14 @@ enum err_code store_approval_decide(struct store *store, const struct tenant *te
 
     (void)tenant;
     (void)grants;
-    if (fails(store))
+    if (store_call_fails(store))
         return away(err);
     if (!question)
         return err_set(err, ERR_NOT_FOUND, "there is no such question");
     rc = decide(question, answer, "", err);
     if (rc)
         return rc;
-    if (is_forgotten())
+    if (store_call_is_forgotten())
         return away(err);
     approval_row_take_copy(ret_row, question);
     return ERR_OK;
@@ -397,7 +396,7 @@ enum err_code store_run_submit(struct store *store, const struct submission *sub
     enum err_code rc;
 
     *ret_repeated = false;
-    if (fails(store))
+    if (store_call_fails(store))
         return away(err);
     rc = check_waits(record, err);
     if (!rc && (!answers_fit(submission, record, &partly) || partly))
@@ -414,7 +413,7 @@ enum err_code store_run_submit(struct store *store, const struct submission *sub
     if (rc)
         return rc;
     continue_run(submission, record, store, ret_load);
-    if (!is_forgotten())
+    if (!store_call_is_forgotten())
         return ERR_OK;
     run_load_clear(ret_load);
     return away(err);
@@ -453,7 +452,7 @@ enum err_code store_run_decide(struct store *store, const struct submission *sub
     enum err_code rc;
 
     *ret_goes_on = false;
-    if (fails(store))
+    if (store_call_fails(store))
         return away(err);
     run_row_copy(&ret_load->run, &record->row);
     if (question->status != APPROVAL_PENDING) {
@@ -475,7 +474,7 @@ enum err_code store_run_decide(struct store *store, const struct submission *sub
         continue_run(submission, record, store, ret_load);
         *ret_goes_on = true;
     }
-    if (!rc && is_forgotten())
+    if (!rc && store_call_is_forgotten())
         rc = away(err);
     if (rc)
         run_load_clear(ret_load);
@@ -495,7 +494,7 @@ enum err_code store_run_cancel(struct store *store, const struct tenant *tenant,
     (void)tenant;
     (void)thread_id;
     (void)context_limit;
-    if (fails(store))
+    if (store_call_fails(store))
         return away(err);
     if (!record)
         return err_set(err, ERR_NOT_FOUND, "No run found with id '%s'.", run_id);
@@ -518,7 +517,7 @@ enum err_code store_run_cancel(struct store *store, const struct tenant *tenant,
     }
     if (*ret_outcome == CANCEL_OWNED_AWAY)
         store_wake_node(store, lease->owner, WAKEUP_CANCEL, run_id);
-    if (!is_forgotten())
+    if (!store_call_is_forgotten())
         return ERR_OK;
     run_load_clear(ret_load);
     return away(err);
@@ -530,7 +529,7 @@ enum err_code store_leases_renew(struct store *store, const char *const *run_ids
                                  const int64_t *fences, size_t count,
                                  enum lease_state *ret_states, struct err *err)
 {
-    if (fails(store))
+    if (store_call_fails(store))
         return away(err);
     for (size_t i = 0; i < count; i++) {
         struct record *record = database_find(run_ids[i]);
@@ -560,7 +559,7 @@ enum err_code store_leases_give_back(struct store *store, const char *const *run
                                      size_t count, size_t *ret_count, struct err *err)
 {
     *ret_count = 0;
-    if (fails(store))
+    if (store_call_fails(store))
         return away(err);
     for (size_t i = 0; i < world->database->record_count; i++) {
         struct record *record = &world->database->records[i];
@@ -600,7 +599,7 @@ enum err_code store_runs_claim(struct store *store, enum claim_scope scope, size
 
     (void)limit;
     (void)context_limit;
-    if (fails(store))
+    if (store_call_fails(store))
         return away(err);
     loads = mem_new_array(struct run_load, database->record_count + 1);
     *ret_count = 0;
@@ -615,7 +614,7 @@ enum err_code store_runs_claim(struct store *store, enum claim_scope scope, size
         world_note("    %s takes the run, fence %lld", store->node->id,
                    (long long)record->lease.fence);
     }
-    if (is_forgotten()) {
+    if (store_call_is_forgotten()) {
         for (size_t i = 0; i < *ret_count; i++)
             run_load_clear(&loads[i]);
         free(loads);
@@ -631,7 +630,7 @@ enum err_code store_runs_fail_foreground(struct store *store, enum claim_scope s
                                          size_t *ret_count, struct err *err)
 {
     *ret_count = 0;
-    if (fails(store))
+    if (store_call_fails(store))
         return away(err);
     for (size_t i = 0; i < world->database->record_count; i++) {
         struct record *record = &world->database->records[i];
@@ -660,7 +659,7 @@ enum err_code store_events_read(struct store *store, const struct tenant *tenant
 
     (void)tenant;
     (void)limit;
-    if (fails(store))
+    if (store_call_fails(store))
         return away(err);
     *ret_frames = NULL;
     *ret_length = 0;
@@ -763,7 +762,7 @@ enum err_code store_approvals_held(struct store *store, const struct tenant *ten
     bool all = true;
 
     (void)tenant;
-    if (fails(store))
+    if (store_call_fails(store))
         return away(err);
     rows = mem_new_array(struct approval_row, count + 1);
     for (size_t i = 0; i < count; i++) {
@@ -782,7 +781,7 @@ enum err_code store_approvals_held(struct store *store, const struct tenant *ten
         if (question && strcmp(question->used_by, run_id) == 0)
             question->used_by[0] = '\0';
     }
-    if (is_forgotten()) {
+    if (store_call_is_forgotten()) {
         approval_rows_free(rows, found);
         return away(err);
     }
@@ -796,7 +795,7 @@ enum err_code store_approvals_answered(struct store *store, const char *const *p
                                        bool *ret_answered, struct err *err)
 {
     (void)projects;
-    if (fails(store))
+    if (store_call_fails(store))
         return away(err);
     for (size_t i = 0; i < count; i++) {
         ret_answered[i] = false;
@@ -808,19 +807,6 @@ enum err_code store_approvals_answered(struct store *store, const char *const *p
                                                   row->status != APPROVAL_PENDING);
         }
     }
-    return ERR_OK;
-}
-
-/* No grant is ever remembered in this world. */
-enum err_code store_grants_find(struct store *store, const struct grant_place *place,
-                                const struct grant_question *questions, size_t count,
-                                struct grant_row **ret_grants, struct err *err)
-{
-    (void)place;
-    (void)questions;
-    if (fails(store))
-        return away(err);
-    *ret_grants = mem_new_array(struct grant_row, count + 1);
     return ERR_OK;
 }
 
@@ -940,7 +926,7 @@ enum err_code store_variable_get(struct store *store, const struct tenant *tenan
                                  struct err *err)
 {
     (void)tenant, (void)scope, (void)reading;
-    if (fails(store))
+    if (store_call_fails(store))
         return away(err);
     *ret_variable = (struct variable){.value = mem_strdup("t"), .length = 1, .bytes = 1};
     (void)snprintf(ret_variable->name, sizeof(ret_variable->name), "%s", name);
