@@ -162,7 +162,7 @@ const struct db_statement calls_upsert = {
  * WHERE). */
 const struct db_statement approvals_upsert = {
     "approvals_upsert",
-    "INSERT INTO approvals AS a (project_id, run_id, id, thread_id, call_id, server_label, tool,"
+    "WITH put AS (INSERT INTO approvals AS a (project_id, run_id, id, thread_id, call_id, server_label, tool,"
     " arguments, policy, status, reason, used_by, created_at, decided_at, kind, details, held,"
     " definition, memory, extra_content)"
     " SELECT u.project_id, u.owner_run, u.id, u.thread_id, u.call_id, u.server_label, u.tool,"
@@ -179,7 +179,12 @@ const struct db_statement approvals_upsert = {
     " ON CONFLICT (project_id, id) DO UPDATE SET status = excluded.status,"
     "  reason = excluded.reason, used_by = excluded.used_by, decided_at = excluded.decided_at,"
     "  held = excluded.held"
-    " WHERE a.status = 'pending'"};
+    " WHERE a.status = 'pending'"
+    " RETURNING a.project_id, a.id, a.run_id, a.status, a.kind, a.policy)"
+    " INSERT INTO approval_checks (project_id, id, run_id)"
+    " SELECT p.project_id, p.id, p.run_id FROM put p"
+    " WHERE p.status = 'pending' AND p.kind = 'permission' AND p.policy = 'auto'"
+    " ON CONFLICT (project_id, id) DO NOTHING"};
 
 /* ---- Events ---- */
 
