@@ -47,6 +47,7 @@ EXCEPTIONS = {
     "store_runs_fail_foreground": (["run_leases"], "recovery: what died with its node"),
     # The keeper's sweeps, which go by age.
     "purge_find": (["runs"], "deleted responses that are due; each is then purged by its project"),
+    "checks_find": (["approval_grants", "approval_checks"], "checks that are owed; each is then made for its project"),
     "idempotency_forget": (["idempotency_keys"], "keys that are past their time"),
     "deletion_marks_forget": (["deletion_marks"], "marks that are past their time"),
     "events_find_old": (["run_leases"], "days of the log that no run needs any more"),

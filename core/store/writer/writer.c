@@ -540,8 +540,8 @@ static void cover(struct store *store, const struct run_write *write)
     struct err err;
 
     if (store_approvals_cover_run(store, &write->tenant, write->run_id, &err))
-        log_warn("run %s may wait for a permission that was granted: %s", write->run_id,
-                 err.text);
+        log_warn("run %s may wait a little for a permission that was granted: %s",
+                 write->run_id, err.text);
 }
 
 /* So other nodes need not wait for their next poll. */

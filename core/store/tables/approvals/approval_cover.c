@@ -27,8 +27,13 @@
  * The recheck. A question may be committed after find_questions() and before the grant's commit,
  * when its run has looked for grants already: neither has seen the other. So the grant looks
  * again after its commit (plan_recheck()), and so does a stored question
- * (store_approvals_cover_run()). Of the two commits one is later, and the look after it sees
+ * (store_approvals_cover_run()). Of the two commits one is later, and the check after it sees
  * both.
+ *
+ * Checks that are owed. A check may be lost: its node dies between the two commits, the store does not answer, or a row
+ * is passed over and the transaction that holds it is rolled back. So each commit notes in approval_checks that a check
+ * is owed. The check removes the note if it has missed nothing. A keeper makes up for those that are left
+ * (store_approvals_check_again()).
  *
  * Runs are moved but not loaded. An answer may release hundreds of them, and the request that
  * brought it must not build their contexts. They are queued without an owner, and any keeper
@@ -45,6 +50,7 @@
 #include <string.h>
 
 #include "core/base/clock.h"
+#include "core/base/fault.h"
 #include "core/base/log.h"
 #include "core/base/mem.h"
 #include "core/domain/tenant.h"
@@ -118,6 +124,17 @@ struct allowed {
     const char **definitions; /* the definitions of the grants' tools */
     size_t count;
 };
+
+/* The checks that a transaction makes up for: ids of questions and grants. Sized by their maker. */
+struct owed {
+    const char **ids;
+    size_t count;
+};
+
+static void owed_clear(struct owed *owed)
+{
+    free(owed->ids);
+}
 
 static void allowed_clear(struct allowed *allowed)
 {
@@ -345,9 +362,10 @@ static enum err_code move_runs(struct db *db, const struct tenant *tenant,
 
 /* ---- All ---- */
 
+/* *ret_all: no question was passed over, and none is left for the limits. */
 static enum err_code cover(struct db *db, const struct tenant *tenant,
                            const struct allowed *allowed, const char *run_id, size_t *ret_own,
-                           struct err *err)
+                           bool *ret_all, struct err *err)
 {
     CLEANUP(covered_clear) struct covered covered = {0};
     AUTO_DB_ROWS *found = NULL;
@@ -355,13 +373,16 @@ static enum err_code cover(struct db *db, const struct tenant *tenant,
     AUTO_DB_ROWS *rows = NULL;
     enum err_code rc = find_questions(db, tenant, allowed, run_id, &found, err);
 
-    if (rc || db_count(found) == 0)
+    if (!rc)
+        *ret_all = db_count(found) == 0;
+    if (rc || *ret_all)
         return rc;
     rc = lock_runs(db, tenant, found, run_id, &runs, err);
     if (!rc)
         rc = decide(db, tenant, found, runs, &rows, err);
     if (rc)
         return rc;
+    *ret_all = db_count(found) < COVER_QUESTION_LIMIT && db_count(rows) == db_count(found);
     sort_covered(db, rows, &covered);
     return move_runs(db, tenant, &covered, run_id, ret_own, err);
 }
@@ -378,16 +399,35 @@ static void read_allowed(const struct approval_grants *grants, struct allowed *a
     }
 }
 
+static enum err_code forget(struct db *db, const struct tenant *tenant, const struct owed *owed,
+                            struct err *err)
+{
+    static const struct db_statement remove = {
+        "cover_forget",
+        "DELETE FROM approval_checks WHERE project_id = $1 AND id = ANY ($2::text[])"};
+    AUTO_DB_ARGS args = {0};
+
+    db_arg_tenant(&args, tenant);
+    db_arg_texts(&args, owed->ids, owed->count);
+    return db_exec(db, &remove, &args, NULL, err);
+}
+
 /* In a transaction of its own; its caller moves no run. */
 static enum err_code cover_alone(struct store *store, const struct tenant *tenant,
-                                 const struct allowed *allowed, struct err *err)
+                                 const struct allowed *allowed, const struct owed *owed,
+                                 struct err *err)
 {
     AUTO_DB *db = NULL;
     size_t none = 0;
-    enum err_code rc = db_begin(store, &db, err);
+    bool all = false;
+    enum err_code rc = FAULT("cover.check")
+                           ? err_set(err, ERR_STORE, "the database broke (fault)")
+                           : db_begin(store, &db, err);
 
     if (!rc)
-        rc = cover(db, tenant, allowed, "", &none, err);
+        rc = cover(db, tenant, allowed, "", &none, &all, err);
+    if (!rc && all)
+        rc = forget(db, tenant, owed, err);
     return rc ? rc : db_commit(db, err);
 }
 
@@ -402,11 +442,13 @@ static void recheck_after_commit(struct store *store, void *arg)
 {
     const struct recheck *recheck = arg;
     CLEANUP(allowed_clear) struct allowed allowed = {0};
+    struct owed owed;
     struct err err;
 
     read_allowed(recheck->grants, &allowed);
-    if (cover_alone(store, recheck->tenant, &allowed, &err))
-        log_warn("a new grant may not have answered all pending questions: %s", err.text);
+    owed = (struct owed){.ids = allowed.grants, .count = allowed.count};
+    if (cover_alone(store, recheck->tenant, &allowed, &owed, &err))
+        log_warn("a new grant has not yet answered all pending questions: %s", err.text);
 }
 
 static void plan_recheck(struct db *db, const struct tenant *tenant,
@@ -418,30 +460,57 @@ static void plan_recheck(struct db *db, const struct tenant *tenant,
     db_after_commit(db, recheck_after_commit, recheck);
 }
 
+static enum err_code owe_checks(struct db *db, const struct tenant *tenant,
+                                const struct allowed *allowed, struct err *err)
+{
+    static const struct db_statement owe = {"cover_owe",
+                                            "INSERT INTO approval_checks (project_id, id)"
+                                            " SELECT $1, u.id FROM unnest($2::text[]) u (id)"
+                                            " ON CONFLICT (project_id, id) DO NOTHING"};
+    AUTO_DB_ARGS args = {0};
+
+    db_arg_tenant(&args, tenant);
+    db_arg_texts(&args, allowed->grants, allowed->count);
+    return db_exec(db, &owe, &args, NULL, err);
+}
+
 enum err_code approvals_cover(struct db *db, const struct tenant *tenant,
                               const struct approval_grants *grants, const char *run_id,
                               size_t *ret_own, struct err *err)
 {
     CLEANUP(allowed_clear) struct allowed allowed = {0};
+    bool all = false;
+    enum err_code rc;
 
     *ret_own = 0;
     read_allowed(grants, &allowed);
     if (!allowed.count)
         return ERR_OK;
+    rc = owe_checks(db, tenant, &allowed, err);
+    if (rc)
+        return rc;
     plan_recheck(db, tenant, grants);
-    return cover(db, tenant, &allowed, run_id, ret_own, err);
+    return cover(db, tenant, &allowed, run_id, ret_own, &all, err);
 }
 
 /* ---- Questions that come later ---- */
 
-/* Grants that may cover the questions of this run; seldom any. */
+/* Grants that may cover the questions of this run, and then its checks that are owed, without a definition. Without
+ * such grants, which is the rule, the checks are over with this statement. All of it sees the same rows: a question that
+ * is stored meanwhile keeps its own check. */
 static enum err_code find_grants(struct store *store, const struct tenant *tenant,
                                  const char *run_id, struct db_rows **ret_rows, struct err *err)
 {
     static const struct db_statement find = {
-        "cover_grants", "SELECT DISTINCT g.id, g.definition FROM " QUESTIONS
-                        " CROSS JOIN approval_grants g WHERE " IS_WAITING
-                        " AND w.run_id = $2 AND g.approve AND " IS_FOR_QUESTION};
+        "cover_grants",
+        "WITH found AS (SELECT DISTINCT g.id, g.definition FROM " QUESTIONS
+        " CROSS JOIN approval_grants g WHERE " IS_WAITING
+        " AND w.run_id = $2 AND g.approve AND " IS_FOR_QUESTION "),"
+        " gone AS (DELETE FROM approval_checks l WHERE l.project_id = $1 AND l.run_id = $2"
+        "  AND NOT EXISTS (SELECT FROM found))"
+        " SELECT f.id, f.definition FROM found f UNION ALL"
+        " SELECT l.id, NULL FROM approval_checks l WHERE l.project_id = $1 AND l.run_id = $2"
+        "  AND EXISTS (SELECT FROM found)"};
     AUTO_DB_ARGS args = {0};
 
     db_arg_tenant(&args, tenant);
@@ -454,13 +523,69 @@ enum err_code store_approvals_cover_run(struct store *store, const struct tenant
                                         const char *run_id, struct err *err)
 {
     CLEANUP(allowed_clear) struct allowed allowed = {0};
+    CLEANUP(owed_clear) struct owed owed = {0};
     AUTO_DB_ROWS *rows = NULL;
     enum err_code rc = find_grants(store, tenant, run_id, &rows, err);
 
     if (rc || db_count(rows) == 0)
         return rc;
     allowed_init(&allowed, db_count(rows));
-    for (size_t i = 0; i < db_count(rows); i++)
-        allow(&allowed, db_text(rows, i, 0), db_text(rows, i, 1));
-    return cover_alone(store, tenant, &allowed, err);
+    owed.ids = mem_new_array(const char *, db_count(rows));
+    for (size_t i = 0; i < db_count(rows); i++) {
+        if (db_is_null(rows, i, 1))
+            owed.ids[owed.count++] = db_text(rows, i, 0);
+        else
+            allow(&allowed, db_text(rows, i, 0), db_text(rows, i, 1));
+    }
+    return cover_alone(store, tenant, &allowed, &owed, err);
+}
+
+/* ---- Checks that were lost ---- */
+
+/* What is younger is being made up for by its own node. */
+#define YOUNG_SECONDS "2"
+
+static enum err_code find_owed(struct store *store, size_t limit, struct db_rows **ret_rows,
+                               struct err *err)
+{
+    static const struct db_statement find = {
+        "checks_find",
+        "SELECT l.project_id, l.id, l.run_id, g.definition FROM approval_checks l"
+        " LEFT JOIN approval_grants g ON g.project_id = l.project_id AND g.id = l.id"
+        " WHERE l.made_at < clock_timestamp() - interval '" YOUNG_SECONDS " s'"
+        " ORDER BY l.made_at LIMIT $1"};
+    AUTO_DB_ARGS args = {0};
+
+    db_arg_int(&args, (int64_t)limit);
+    return db_once(store, &find, &args, ret_rows, err);
+}
+
+/* A grant that was revoked allows nothing: its check is over. */
+static enum err_code look_again(struct store *store, const struct db_rows *rows, size_t i,
+                                struct err *err)
+{
+    const struct tenant tenant = tenant_of_project(db_text(rows, i, 0));
+    CLEANUP(allowed_clear) struct allowed allowed = {0};
+    const char *id = db_text(rows, i, 1);
+    const struct owed owed = {.ids = &id, .count = 1};
+
+    if (!db_is_null(rows, i, 2))
+        return store_approvals_cover_run(store, &tenant, db_text(rows, i, 2), err);
+    allowed_init(&allowed, 1);
+    if (!db_is_null(rows, i, 3))
+        allow(&allowed, id, db_text(rows, i, 3));
+    return cover_alone(store, &tenant, &allowed, &owed, err);
+}
+
+enum err_code store_approvals_check_again(struct store *store, size_t limit, size_t *ret_count,
+                                          struct err *err)
+{
+    AUTO_DB_ROWS *rows = NULL;
+    enum err_code rc = find_owed(store, limit, &rows, err);
+
+    for (size_t i = 0; !rc && i < db_count(rows); i++)
+        rc = look_again(store, rows, i, err);
+    if (!rc)
+        *ret_count = db_count(rows);
+    return rc;
 }

@@ -20,7 +20,8 @@
  * A question may be stored at the same time as a grant that would have answered it, and then
  * neither transaction sees the other. So both sides look again after their commit: the grant
  * for questions, and the question for grants, see store_approvals_cover_run(). One of them is
- * second and finds the other, and neither has waited.
+ * second and finds the other, and neither has waited. A check that is lost, with its node or the
+ * database, stays noted, and a keeper makes up for it: store_approvals_check_again().
  *
  * A question whose rows are locked is being decided, and is skipped. Nothing here waits for a
  * lock, because the locks come in an order of their own.
@@ -30,8 +31,8 @@
 #define COVER_RUN_LIMIT      1000
 #define COVER_QUESTION_LIMIT 4000
 
-/* The grants are stored, and must exist until db_end(): after the commit it checks again, and
- * only logs a failure of that. `run_id` is a run whose lease the caller has locked and which
+/* The grants are stored, and must exist until db_end(): after the commit it looks again. A
+ * failure of that is logged, and the check is still owed. `run_id` is a run whose lease the caller has locked and which
  * the caller moves itself, or "". *ret_own is how many of its questions were answered. */
 enum err_code approvals_cover(struct db *db, const struct tenant *tenant,
                               const struct approval_grants *grants, const char *run_id,

@@ -64,6 +64,11 @@ struct approval_grants {
 enum err_code store_approvals_cover_run(struct store *store, const struct tenant *tenant,
                                         const char *run_id, struct err *err) MUST_CHECK;
 
+/* For the keeper: of questions and grants of all projects, up to `limit` whose check against each other was lost, longest
+ * first. */
+enum err_code store_approvals_check_again(struct store *store, size_t limit, size_t *ret_count,
+                                          struct err *err) MUST_CHECK;
+
 /* Stores the answers and has the response take them up, in one transaction. ERR_TAKEN also if
  * another response has taken one up. A response that is stored takes them up when it is made:
  * see store_run_create(). */

@@ -3,15 +3,18 @@
  * runs; then a call is looked up from different places, and the grant that is found is compared.
  */
 
+#include <libpq-fe.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "core/base/clock.h"
+#include "core/base/fault.h"
 #include "core/base/mem.h"
 #include "core/store/tables/approvals/approvals.h"
 #include "core/store/tables/approvals/grants.h"
 #include "tests/integration/core/store/opened_store.h"
 #include "tests/integration/core/store/samples.h"
+#include "tests/support/pg_fixture.h"
 #include "tests/support/test.h"
 
 /* One that a run's write carries; its id. */
@@ -192,6 +195,186 @@ TEST(other_projects_and_places_see_nothing)
     assert_string_equal(find_at(&here, question), "");
 }
 
+#ifdef RUNNEL_FAULTS
+/* A question about a permission, as the run's own client call. */
+static struct run_write *asking_write(struct run_load *load, const char *thread)
+{
+    struct approval_row *question = mem_new(struct approval_row);
+    struct run_write *write;
+    struct call_row call;
+
+    *question = (struct approval_row){
+        .server_label = mem_strdup("a"),
+        .tool = mem_strdup("b"),
+        .arguments = mem_strdup("{}"),
+        .policy = mem_strdup("auto"),
+        .kind = APPROVAL_OF_PERMISSION,
+        .status = APPROVAL_PENDING,
+        .definition = mem_strdup("now"),
+        .memory = mem_printf("{\"tool\":\"a/b\",\"type\":\"bash\",\"patterns\":[\"ls\"],"
+                             "\"scopes\":{\"thread\":\"%s\"}}",
+                             thread),
+        .created_at = clock_wall_us(),
+    };
+    id_make(question->id, "mcpr_");
+    memcpy(question->run_id, load->run.id, sizeof(question->run_id));
+    memcpy(question->thread_id, thread, sizeof(question->thread_id));
+    call = sample_call(&load->run, 0, question->id);
+    load->run.status = RUN_REQUIRES_ACTION;
+    load->run.required_action = mem_strdup(
+        "{\"type\":\"submit_tool_outputs\",\"submit_tool_outputs\":{\"tool_calls\":[]}}");
+    write = sample_write(&load->run, load->fence);
+    write->update = true;
+    write->release = true;
+    write->approvals = question;
+    write->approval_count = 1;
+    sample_add_call(write, &call);
+    return write;
+}
+
+/* Allows it, as stored by a person elsewhere. */
+static void put_grant(const char *thread)
+{
+    pg_fixture_ask("INSERT INTO approval_grants VALUES ('" PROJECT "', 'grant_%s', 'thread',"
+                   " '%s', 'a/b', 'pattern', '*', 'bash', 'now', true, true, NULL, 'mcpr_x', 1)"
+                   " RETURNING id",
+                   thread, thread);
+}
+
+static void assert_covered(const struct run_load *load, bool covered)
+{
+    assert_int_equal(pg_fixture_count("SELECT count(*) FROM approvals WHERE run_id = '%s'"
+                                      " AND status = 'approved'",
+                                      load->run.id),
+                     covered);
+    assert_string_equal(pg_fixture_ask("SELECT status FROM runs WHERE id = '%s'", load->run.id),
+                        covered ? "queued" : "requires_action");
+}
+
+static void assert_owed(long count)
+{
+    assert_int_equal(pg_fixture_count("SELECT count(*) FROM approval_checks"), count);
+}
+
+/* What the keeper of any node does, some seconds later. */
+static void look_again(size_t looks)
+{
+    size_t count = 0;
+
+    pg_fixture_ask(
+        "UPDATE approval_checks SET made_at = made_at - interval '1 min' RETURNING 1");
+    assert_int_equal(store_approvals_check_again(store, 10, &count, NULL), ERR_OK);
+    assert_int_equal(count, looks);
+}
+
+/* The write is repeated, and finds that the run is this node's no more: it has released it itself. */
+TEST(a_question_whose_commit_was_not_answered_is_covered_by_a_grant)
+{
+    char thread[ID_SIZE];
+    struct run_load load;
+
+    sample_thread(thread);
+    load = sample_created(store, thread);
+    put_grant(thread);
+    fault_arm("writer.result", 1);
+    (void)sample_put(store, asking_write(&load, thread));
+    assert_true(fault_fired());
+    fault_disarm();
+    assert_covered(&load, true);
+    assert_owed(0);
+    run_load_clear(&load);
+}
+
+TEST(a_check_that_a_question_could_not_make_is_made_up_for)
+{
+    char thread[ID_SIZE];
+    struct run_load load;
+
+    sample_thread(thread);
+    load = sample_created(store, thread);
+    put_grant(thread);
+    fault_arm("cover.check", 1);
+    (void)sample_put(store, asking_write(&load, thread));
+    assert_true(fault_fired());
+    fault_disarm();
+    assert_covered(&load, false);
+    look_again(1);
+    assert_covered(&load, true);
+    assert_owed(0);
+    run_load_clear(&load);
+}
+
+TEST(a_question_without_a_grant_owes_nothing)
+{
+    char thread[ID_SIZE];
+    struct run_load load;
+
+    sample_thread(thread);
+    load = sample_created(store, thread);
+    (void)sample_put(store, asking_write(&load, thread));
+    assert_covered(&load, false);
+    assert_owed(0);
+    run_load_clear(&load);
+}
+
+/* The grant could not look for questions that were stored while it was. */
+TEST(a_check_that_a_grant_could_not_make_is_made_up_for)
+{
+    char thread[ID_SIZE], id[ID_SIZE];
+    struct run_load load;
+
+    sample_thread(thread);
+    load = sample_created(store, thread);
+    (void)sample_put(store, asking_write(&load, thread));
+    fault_arm("cover.check", 1);
+    put_of("a/other", "thread", thread, "pattern", "ls*", true, id);
+    assert_true(fault_fired());
+    fault_disarm();
+    pg_fixture_ask("UPDATE approval_grants SET tool = 'a/b' WHERE id = '%s' RETURNING 1", id);
+    assert_owed(1);
+    assert_covered(&load, false);
+    look_again(1);
+    assert_covered(&load, true);
+    assert_owed(0);
+    run_load_clear(&load);
+}
+
+/* Its run is locked by a transaction that is rolled back in the end. */
+TEST(a_question_that_is_passed_over_is_looked_at_again)
+{
+    PGconn *holder = PQconnectdb(pg_fixture_url());
+    AUTO_FREE char *lock = NULL;
+    char thread[ID_SIZE];
+    struct run_load load;
+
+    sample_thread(thread);
+    load = sample_created(store, thread);
+    (void)sample_put(store, asking_write(&load, thread));
+    put_grant(thread);
+    pg_fixture_ask("INSERT INTO approval_checks VALUES ('" PROJECT "', 'grant_%s') RETURNING 1",
+                   thread);
+    lock = mem_printf("SELECT FROM run_leases WHERE run_id = '%s' FOR UPDATE", load.run.id);
+    PQclear(PQexec(holder, "BEGIN"));
+    PQclear(PQexec(holder, lock));
+    look_again(1);
+    assert_covered(&load, false);
+    PQclear(PQexec(holder, "ROLLBACK"));
+    look_again(1);
+    assert_covered(&load, true);
+    assert_owed(0);
+    PQfinish(holder);
+    run_load_clear(&load);
+}
+
+TEST(a_grant_that_was_revoked_owes_nothing)
+{
+    pg_fixture_ask("INSERT INTO approval_checks VALUES ('" PROJECT
+                   "', 'grant_gone') RETURNING 1");
+    look_again(1);
+    assert_owed(0);
+}
+#endif
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -201,6 +384,14 @@ int main(void)
         cmocka_unit_test(a_pattern_ends_in_a_star_or_is_the_text),
         cmocka_unit_test(a_permission_is_covered_by_patterns_and_not_by_the_tool),
         cmocka_unit_test(other_projects_and_places_see_nothing),
+#ifdef RUNNEL_FAULTS
+        cmocka_unit_test(a_question_whose_commit_was_not_answered_is_covered_by_a_grant),
+        cmocka_unit_test(a_check_that_a_question_could_not_make_is_made_up_for),
+        cmocka_unit_test(a_question_without_a_grant_owes_nothing),
+        cmocka_unit_test(a_check_that_a_grant_could_not_make_is_made_up_for),
+        cmocka_unit_test(a_question_that_is_passed_over_is_looked_at_again),
+        cmocka_unit_test(a_grant_that_was_revoked_owes_nothing),
+#endif
     };
 
     return cmocka_run_group_tests(tests, open_writing_store, close_store);

@@ -876,69 +876,6 @@ TEST(the_same_end_by_another_owner_is_not_taken_for_its_own)
     fault_disarm();
     run_load_clear(&load);
 }
-
-/* A question about a permission, as the run's own client call. */
-static struct run_write *asking_write(struct run_load *load, const char *thread)
-{
-    struct approval_row *question = mem_new(struct approval_row);
-    struct run_write *write;
-    struct call_row call;
-
-    *question = (struct approval_row){
-        .server_label = mem_strdup("a"),
-        .tool = mem_strdup("b"),
-        .arguments = mem_strdup("{}"),
-        .policy = mem_strdup("auto"),
-        .kind = APPROVAL_OF_PERMISSION,
-        .status = APPROVAL_PENDING,
-        .definition = mem_strdup("now"),
-        .memory = mem_printf("{\"tool\":\"a/b\",\"type\":\"bash\",\"patterns\":[\"ls\"],"
-                             "\"scopes\":{\"thread\":\"%s\"}}",
-                             thread),
-        .created_at = clock_wall_us(),
-    };
-    id_make(question->id, "mcpr_");
-    memcpy(question->run_id, load->run.id, sizeof(question->run_id));
-    memcpy(question->thread_id, thread, sizeof(question->thread_id));
-    call = sample_call(&load->run, 0, question->id);
-    load->run.status = RUN_REQUIRES_ACTION;
-    load->run.required_action = mem_strdup(
-        "{\"type\":\"submit_tool_outputs\",\"submit_tool_outputs\":{\"tool_calls\":[]}}");
-    write = sample_write(&load->run, load->fence);
-    write->update = true;
-    write->release = true;
-    write->approvals = question;
-    write->approval_count = 1;
-    sample_add_call(write, &call);
-    return write;
-}
-
-/* The write is repeated, and finds that the run is this node's no more: it has released it itself. */
-TEST(a_question_whose_commit_was_not_answered_is_covered_by_a_grant)
-{
-    char thread[ID_SIZE];
-    struct run_load load;
-
-    sample_thread(thread);
-    load = sample_created(store, thread);
-    pg_fixture_ask("INSERT INTO approval_grants VALUES ('" PROJECT "', 'grant_%s', 'thread',"
-                   " '%s', 'a/b', 'pattern', '*', 'bash', 'now', true, true, NULL, 'mcpr_x', 1)"
-                   " RETURNING id",
-                   thread, thread);
-    fault_arm("writer.result", 1);
-    (void)sample_put(store, asking_write(&load, thread));
-    assert_true(fault_fired());
-    fault_disarm();
-    assert_int_equal(pg_fixture_count("SELECT count(*) FROM approvals WHERE run_id = '%s'"
-                                      " AND status = 'approved'",
-                                      load.run.id),
-                     1);
-    assert_int_equal(pg_fixture_count("SELECT count(*) FROM runs WHERE id = '%s'"
-                                      " AND status = 'queued'",
-                                      load.run.id),
-                     1);
-    run_load_clear(&load);
-}
 #endif
 
 int main(void)
@@ -965,7 +902,6 @@ int main(void)
         cmocka_unit_test(a_second_active_run_on_a_thread_is_a_conflict),
 #ifdef RUNNEL_FAULTS
         cmocka_unit_test(the_same_end_by_another_owner_is_not_taken_for_its_own),
-        cmocka_unit_test(a_question_whose_commit_was_not_answered_is_covered_by_a_grant),
         cmocka_unit_test(every_write_survives_a_broken_connection),
         cmocka_unit_test(a_response_whose_commit_went_unanswered_is_stored_once),
         cmocka_unit_test(an_end_whose_commit_went_unanswered_is_looked_up),
