@@ -22,6 +22,7 @@
 #include "core/store/cluster/wakeups.h"
 #include "core/store/store.h"
 #include "core/store/tables/approvals/approval_holds.h"
+#include "core/store/tables/approvals/approvals.h"
 #include "core/store/tables/files/files.h"
 #include "core/store/tables/files/uploads.h"
 #include "core/store/tables/runs/runs.h"
@@ -35,8 +36,9 @@
 #define CLAIM_LIMIT  ((size_t)8)         /* runs of one claim */
 #define REVIVE_NS    (5 * NS_PER_SECOND) /* between two attempts to start a private database */
 #define SWEEP_LIMIT  ((size_t)20)        /* files, or blobs of up to hundreds of MiB */
+#define CHECK_LIMIT  ((size_t)100)       /* checks of questions against grants, of one round */
 #define PURGE_LIMIT  ((size_t)100)       /* deleted responses of one statement */
-#define LOOK_SECONDS 5 /* between two looks for documents, whose hint may be lost */
+#define LOOK_SECONDS 5 /* between two looks for what a lost hint or a lost check has left */
 
 /*
  * One thread with a list of duties, each with a period. It sleeps until the next duty is due, or until
@@ -75,7 +77,7 @@ struct duty {
 };
 
 /* Wake-ups make the first two due at once; the others have no names. */
-enum { DUTY_RENEW, DUTY_CLAIM, DUTY_COUNT = 8 };
+enum { DUTY_RENEW, DUTY_CLAIM, DUTY_COUNT = 9 };
 
 struct keeper {
     struct server *server;
@@ -378,6 +380,19 @@ static void end_stalled(struct keeper *keeper)
         log_warn("ended %zu transactions of servers that do not respond", count);
 }
 
+/* Runs that wait beside a grant, because neither could look for the other. What is left is for the next time. */
+static void look_for_granted(struct keeper *keeper)
+{
+    size_t count = 0;
+    struct err err;
+
+    renew_if_due(keeper);
+    if (store_approvals_check_again(keeper->server->store, CHECK_LIMIT, &count, &err))
+        complain("pending approvals were not compared with grants", &err);
+    else if (count)
+        log_info("made up for %zu checks of approvals", count);
+}
+
 /* A foreground response cannot continue elsewhere: its client was connected to the node that died. */
 static void fail_foreground(struct keeper *keeper)
 {
@@ -648,6 +663,7 @@ enum err_code keeper_start(struct server *server, struct database *database,
         {.perform = fail_foreground, .every_seconds = lease},
         {.perform = maintain_events, .every_seconds = 3600},
         {.perform = sweep_files, .every_seconds = 60},
+        {.perform = look_for_granted, .every_seconds = LOOK_SECONDS},
         {.perform = look_for_documents, .every_seconds = LOOK_SECONDS},
         {.perform = purge_responses, .every_seconds = server->config->response_timeout / 4},
     };

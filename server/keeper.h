@@ -10,6 +10,7 @@
  *
  *   leases       renews those of the runs on this node
  *   recovery     takes over runs whose owner died, and runs that have expired
+ *   approvals    lets runs continue that wait beside a grant
  *   responses    closes foreground responses whose node died, and removes deleted ones for good
  *   files        deletes those that have expired, and the bytes of those that are deleted
  *   documents    takes over those of dead nodes, and removes what no vector store names
