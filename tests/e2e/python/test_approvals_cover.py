@@ -217,9 +217,10 @@ def test_a_covered_run_continues_at_once(start_server, upstream, log):
 
 # ---- At once ----
 
-def test_a_grant_stored_before_a_request_answers_it(start_fault_server, database, upstream,
-                                                                    log):
-    """Another response gets the grant, after this run has looked for grants."""
+@pytest.mark.parametrize("fault", [None, "cover.check:1", "cover.check:1:kill"])
+def test_a_grant_stored_before_a_request_answers_it(start_fault_server, database, upstream, log, fault):
+    """Another response gets the grant, after this run has looked for grants. If the check fails, or its server dies,
+    a keeper makes up for it."""
     server = start_fault_server()
     threads, url = Threads(server), server.settings["database_url"]
     asks_for(upstream, *outside(log, DOCS))
@@ -232,8 +233,13 @@ def test_a_grant_stored_before_a_request_answers_it(start_fault_server, database
                  "  RETURN NEW; END';"
                  "CREATE TRIGGER allow BEFORE INSERT ON approvals FOR EACH ROW EXECUTE FUNCTION allow()",
                  url=url)
+    server.arm(fault or "")
     run = threads.client.beta.threads.create_and_run(
         assistant_id=threads.assistant, thread={"messages": [{"role": "user", "content": "go"}]})
+    if fault:
+        eventually(server.has_fired)
+    if fault and "kill" in fault:
+        threads.begin_again()
     threads.ends(run)
     (question, _) = threads.http.get(APPROVALS).json()["data"]
     assert (question["run_id"], question["status"]) == (run.id, "approved")
