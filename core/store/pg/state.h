@@ -45,6 +45,8 @@ struct store {
     atomic_uint outages; /* counts them: a connection that was opened before the last one is not
                           * used again */
 
+    atomic_int embedding_model; /* embedding_models.h; 0: words alone */
+
     pthread_key_t thread_db; /* the calling thread's struct db */
     struct lock lock;
     struct db *dbs; /* of all threads; guarded by lock */

@@ -21,6 +21,7 @@
 #include "core/base/mem.h"
 #include "core/store/pg/db.h"
 #include "core/store/pg/page.h"
+#include "core/store/pg/state.h"
 #include "core/store/tables/vector_stores/documents.h"
 #include "core/store/tables/vector_stores/vector_store_sql.h"
 #include "core/store/tables/vector_stores/vector_stores.h"
