@@ -22,11 +22,8 @@
 #include "core/base/mem.h"
 #include "core/store/pg/db.h"
 #include "core/store/pg/state.h"
+#include "core/store/tables/vector_stores/document_sql.h"
 #include "core/store/tables/vector_stores/vector_store_sql.h"
-
-/* Of one statement: bytes of arrays in text form are several in memory. */
-#define ROWS_BYTES ((size_t)4 << 20)
-#define ROWS_COUNT ((size_t)1000)
 
 void document_recipe(int chunk_tokens, int overlap_tokens,
                      char ret_recipe[DOCUMENT_RECIPE_SIZE])
@@ -39,33 +36,6 @@ void document_work_clear(struct document_work *work)
 {
     free(work->filename);
     *work = (struct document_work){0};
-}
-
-static void add_work(struct db_args *args, const struct tenant *tenant,
-                     const struct document_work *work)
-{
-    db_arg_tenant(args, tenant);
-    db_arg_text(args, work->id);
-}
-
-static enum err_code drop_document(struct db *db, const struct tenant *tenant, const char *id,
-                                   struct err *err)
-{
-    static const struct db_statement drop = {
-        "store_document_drop",
-        "WITH texts AS (DELETE FROM document_texts t WHERE t.project_id = $1"
-        "  AND t.document_id = $2),"
-        " parts AS (DELETE FROM chunks c WHERE c.project_id = $1 AND c.document_id = $2),"
-        " index AS (DELETE FROM document_segments s WHERE s.project_id = $1"
-        "  AND s.document_id = $2),"
-        " left_ones AS (DELETE FROM left_documents l WHERE l.project_id = $1"
-        "  AND l.document_id = $2)"
-        " DELETE FROM documents WHERE project_id = $1 AND id = $2"};
-    AUTO_DB_ARGS args = {0};
-
-    db_arg_tenant(&args, tenant);
-    db_arg_text(&args, id);
-    return db_exec(db, &drop, &args, NULL, err);
 }
 
 /* ---- Claiming ---- */
@@ -114,7 +84,7 @@ static enum err_code find_rest(struct db *db, const struct tenant *tenant,
     AUTO_DB_ARGS args = {0};
     enum err_code rc;
 
-    add_work(&args, tenant, work);
+    document_work_args(&args, tenant, work);
     rc = db_exec(db, &find, &args, &rows, err);
     if (rc)
         return rc;
@@ -160,7 +130,7 @@ static enum err_code claim_step(struct store *store, struct document_work *work,
     tenant = tenant_of_project(work->project);
     rc = find_rest(db, &tenant, work, ret_wanted, err);
     if (!rc && !*ret_wanted)
-        rc = drop_document(db, &tenant, work->id, err);
+        rc = document_drop_in(db, &tenant, work->id, err);
     return rc ? rc : db_commit(db, err);
 }
 
@@ -187,30 +157,6 @@ enum err_code store_document_claim(struct store *store, struct document_work *re
 
 /* ---- Under the fence ---- */
 
-static enum err_code lease_lost(const struct document_work *work, struct err *err)
-{
-    return err_set(err, ERR_CANCELLED, "the document %s is no longer this node's", work->id);
-}
-
-/* Locks the document. */
-static enum err_code hold(struct db *db, const struct tenant *tenant,
-                          const struct document_work *work, struct err *err)
-{
-    static const struct db_statement lock = {
-        "store_document_hold", "SELECT 1 FROM documents WHERE project_id = $1 AND id = $2"
-                               " AND state = 'parsing' AND owner = $3 AND fence = $4"
-                               " FOR UPDATE"};
-    AUTO_DB_ROWS *rows = NULL;
-    AUTO_DB_ARGS args = {0};
-    enum err_code rc;
-
-    add_work(&args, tenant, work);
-    db_arg_text(&args, db->store->node_id);
-    db_arg_int(&args, work->fence);
-    rc = db_exec(db, &lock, &args, &rows, err);
-    return rc || db_count(rows) ? rc : lease_lost(work, err);
-}
-
 enum err_code store_document_progress(struct store *store, const struct document_work *work,
                                       size_t pages, size_t chunks, struct err *err)
 {
@@ -224,13 +170,13 @@ enum err_code store_document_progress(struct store *store, const struct document
     AUTO_DB_ARGS args = {0};
     enum err_code rc;
 
-    add_work(&args, &tenant, work);
+    document_work_args(&args, &tenant, work);
     db_arg_text(&args, store->node_id);
     db_arg_int(&args, work->fence);
     db_arg_int(&args, (int64_t)pages);
     db_arg_int(&args, (int64_t)chunks);
     rc = db_once(store, &update, &args, &rows, err);
-    return rc || db_changed(rows) ? rc : lease_lost(work, err);
+    return rc || db_changed(rows) ? rc : document_lease_lost(work, err);
 }
 
 enum err_code store_document_retry(struct store *store, const struct document_work *work,
@@ -245,7 +191,7 @@ enum err_code store_document_retry(struct store *store, const struct document_wo
     const struct tenant tenant = tenant_of_project(work->project);
     AUTO_DB_ARGS args = {0};
 
-    add_work(&args, &tenant, work);
+    document_work_args(&args, &tenant, work);
     db_arg_text(&args, store->node_id);
     db_arg_int(&args, work->fence);
     db_arg_int(&args, delay_us);
@@ -269,7 +215,7 @@ static enum err_code lock_stores(struct db *db, const struct tenant *tenant,
     AUTO_DB_ARGS args = {0};
     enum err_code rc;
 
-    add_work(&args, tenant, work);
+    document_work_args(&args, tenant, work);
     rc = db_exec(db, &lock, &args, &rows, err);
     if (!rc)
         *ret_count = db_count(rows);
@@ -294,7 +240,7 @@ static enum err_code end_files(struct db *db, const struct tenant *tenant,
     AUTO_DB_ARGS args = {0};
     enum err_code rc;
 
-    add_work(&args, tenant, work);
+    document_work_args(&args, tenant, work);
     db_arg_text(&args, store_file_status_name(outcome->status));
     db_arg_text(&args, outcome->code);
     db_arg_text(&args, outcome->message);
@@ -316,7 +262,7 @@ static enum err_code end_document(struct db *db, const struct tenant *tenant,
         " WHERE project_id = $1 AND id = $2"};
     AUTO_DB_ARGS args = {0};
 
-    add_work(&args, tenant, work);
+    document_work_args(&args, tenant, work);
     db_arg_text(&args, outcome->status == STORE_FILE_COMPLETED ? "ready" : "failed");
     db_arg_int(&args, (int64_t)outcome->pages);
     db_arg_int(&args, (int64_t)outcome->chunks);
@@ -339,10 +285,10 @@ static enum err_code end_work(struct db *db, const struct tenant *tenant,
         rc = end_files(db, tenant, work, outcome, &files, err);
     if (!rc)
         rc = files ? end_document(db, tenant, work, outcome, err)
-                   : drop_document(db, tenant, work->id, err);
+                   : document_drop_in(db, tenant, work->id, err);
     if (!rc)
         rc = db_commit(db, err);
-    return rc || files ? rc : lease_lost(work, err);
+    return rc || files ? rc : document_lease_lost(work, err);
 }
 
 enum err_code store_document_fail(struct store *store, const struct document_work *work,
@@ -355,122 +301,8 @@ enum err_code store_document_fail(struct store *store, const struct document_wor
     enum err_code rc = db_begin(store, &db, err);
 
     if (!rc)
-        rc = hold(db, &tenant, work, err);
+        rc = document_hold(db, &tenant, work, err);
     return rc ? rc : end_work(db, &tenant, work, &outcome, err);
-}
-
-/* ---- What it consists of ---- */
-
-/* Texts end with NUL in a parameter. */
-static enum err_code insert_texts(struct db *db, const struct tenant *tenant,
-                                  const struct document_work *work,
-                                  const struct document_made *made, struct err *err)
-{
-    static const struct db_statement insert = {
-        "store_document_texts", "INSERT INTO document_texts (project_id, document_id, n, text)"
-                                " SELECT $1, $2, $3::integer + u.n::integer - 1, u.text"
-                                " FROM unnest($4::text[]) WITH ORDINALITY u (text, n)"};
-    size_t at = 0;
-
-    while (at < made->text_count) {
-        const char **texts = mem_new_array(const char *, ROWS_COUNT);
-        size_t count = 0, bytes = 0;
-        AUTO_DB_ARGS args = {0};
-        enum err_code rc;
-
-        for (; at + count < made->text_count && count < ROWS_COUNT && bytes < ROWS_BYTES;
-             count++) {
-            const struct document_text *text = &made->texts[at + count];
-
-            texts[count] = mem_strndup(text->text, text->length);
-            bytes += text->length;
-        }
-        add_work(&args, tenant, work);
-        db_arg_int(&args, (int64_t)at);
-        db_arg_texts(&args, texts, count);
-        db_allow_time(db);
-        rc = db_exec(db, &insert, &args, NULL, err);
-        for (size_t i = 0; i < count; i++)
-            free((void *)(uintptr_t)texts[i]);
-        free(texts);
-        if (rc)
-            return rc;
-        at += count;
-    }
-    return ERR_OK;
-}
-
-static enum err_code insert_chunk_rows(struct db *db, const struct tenant *tenant,
-                                       const struct document_work *work,
-                                       const struct document_chunk *chunks, size_t first,
-                                       size_t count, struct err *err)
-{
-    static const struct db_statement insert = {
-        "store_document_chunks",
-        "INSERT INTO chunks (project_id, document_id, n, page, heading, text)"
-        " SELECT $1, $2, $3::integer + u.n::integer - 1, u.page, u.heading, u.text"
-        " FROM unnest($4::bigint[], $5::text[], $6::text[]) WITH ORDINALITY"
-        "  u (page, heading, text, n)"};
-    AUTO_FREE int64_t *pages = mem_new_array(int64_t, count + 1);
-    AUTO_FREE const char **headings = mem_new_array(const char *, count + 1);
-    AUTO_FREE const char **texts = mem_new_array(const char *, count + 1);
-    AUTO_DB_ARGS args = {0};
-
-    for (size_t i = 0; i < count; i++) {
-        pages[i] = (int64_t)chunks[first + i].page;
-        headings[i] = chunks[first + i].heading;
-        texts[i] = chunks[first + i].text;
-    }
-    add_work(&args, tenant, work);
-    db_arg_int(&args, (int64_t)first);
-    db_arg_ints(&args, pages, count);
-    db_arg_texts(&args, headings, count);
-    db_arg_texts(&args, texts, count);
-    db_allow_time(db);
-    return db_exec(db, &insert, &args, NULL, err);
-}
-
-static enum err_code insert_chunks(struct db *db, const struct tenant *tenant,
-                                   const struct document_work *work,
-                                   const struct document_made *made, struct err *err)
-{
-    size_t at = 0;
-    enum err_code rc = ERR_OK;
-
-    while (!rc && at < made->chunk_count) {
-        size_t count = 0, bytes = 0;
-
-        for (; at + count < made->chunk_count && count < ROWS_COUNT && bytes < ROWS_BYTES;
-             count++)
-            bytes += strlen(made->chunks[at + count].text);
-        rc = insert_chunk_rows(db, tenant, work, made->chunks, at, count, err);
-        at += count;
-    }
-    return rc;
-}
-
-static enum err_code insert_segment(struct db *db, const struct tenant *tenant,
-                                    const struct document_work *work,
-                                    const struct document_made *made, struct err *err)
-{
-    static const struct db_statement insert = {
-        "store_document_segment",
-        "INSERT INTO document_segments (project_id, document_id, n, bytes)"
-        " VALUES ($1, $2, $3, $4)"};
-    enum err_code rc = ERR_OK;
-
-    for (size_t at = 0, n = 0; !rc && at < made->segment_size; at += DOCUMENT_PIECE, n++) {
-        size_t left = made->segment_size - at;
-        AUTO_DB_ARGS args = {0};
-
-        add_work(&args, tenant, work);
-        db_arg_int(&args, (int64_t)n);
-        db_arg_bytes(&args, (const char *)made->segment + at,
-                     left < DOCUMENT_PIECE ? left : DOCUMENT_PIECE);
-        db_allow_time(db);
-        rc = db_exec(db, &insert, &args, NULL, err);
-    }
-    return rc;
 }
 
 enum err_code store_document_publish(struct store *store, const struct document_work *work,
@@ -487,13 +319,13 @@ enum err_code store_document_publish(struct store *store, const struct document_
     enum err_code rc = db_begin(store, &db, err);
 
     if (!rc)
-        rc = hold(db, &tenant, work, err);
+        rc = document_hold(db, &tenant, work, err);
     if (!rc)
-        rc = insert_texts(db, &tenant, work, made, err);
+        rc = document_insert_texts(db, &tenant, work, made, err);
     if (!rc)
-        rc = insert_chunks(db, &tenant, work, made, err);
+        rc = document_insert_chunks(db, &tenant, work, made, err);
     if (!rc)
-        rc = insert_segment(db, &tenant, work, made, err);
+        rc = document_insert_segment(db, &tenant, work, made->segment, made->segment_size, err);
     return rc ? rc : end_work(db, &tenant, work, &outcome, err);
 }
 
@@ -574,7 +406,7 @@ static enum err_code sweep_one(struct store *store, const struct tenant *tenant,
     if (!rc)
         rc = is_named(db, tenant, id, &named, err);
     if (!rc)
-        rc = named ? forget_left(db, tenant, id, err) : drop_document(db, tenant, id, err);
+        rc = named ? forget_left(db, tenant, id, err) : document_drop_in(db, tenant, id, err);
     return rc ? rc : db_commit(db, err);
 }
 
