@@ -51,9 +51,9 @@ enum err_code document_hold(struct db *db, const struct tenant *tenant,
 /* ---- What it consists of ---- */
 
 /* Texts end with NUL in a parameter. */
-enum err_code document_insert_texts(struct db *db, const struct tenant *tenant,
-                                    const struct document_work *work,
-                                    const struct document_made *made, struct err *err)
+static enum err_code insert_texts(struct db *db, const struct tenant *tenant,
+                                  const struct document_work *work,
+                                  const struct document_made *made, struct err *err)
 {
     static const struct db_statement insert = {
         "store_document_texts", "INSERT INTO document_texts (project_id, document_id, n, text)"
@@ -119,9 +119,9 @@ static enum err_code insert_chunk_rows(struct db *db, const struct tenant *tenan
     return db_exec(db, &insert, &args, NULL, err);
 }
 
-enum err_code document_insert_chunks(struct db *db, const struct tenant *tenant,
-                                     const struct document_work *work,
-                                     const struct document_made *made, struct err *err)
+static enum err_code insert_chunks(struct db *db, const struct tenant *tenant,
+                                   const struct document_work *work,
+                                   const struct document_made *made, struct err *err)
 {
     size_t at = 0;
     enum err_code rc = ERR_OK;
@@ -145,15 +145,15 @@ enum err_code document_insert_segment(struct db *db, const struct tenant *tenant
     static const struct db_statement insert = {
         "store_document_segment",
         "INSERT INTO document_segments (project_id, document_id, n, bytes)"
-        " VALUES ($1, $2, $3, $4)"};
+        " SELECT $1, $2, count(*)::integer, $3 FROM document_segments s"
+        "  WHERE s.project_id = $1 AND s.document_id = $2"};
     enum err_code rc = ERR_OK;
 
-    for (size_t at = 0, n = 0; !rc && at < size; at += DOCUMENT_PIECE, n++) {
+    for (size_t at = 0; !rc && at < size; at += DOCUMENT_PIECE) {
         size_t left = size - at;
         AUTO_DB_ARGS args = {0};
 
         document_work_args(&args, tenant, work);
-        db_arg_int(&args, (int64_t)n);
         db_arg_bytes(&args, (const char *)segment + at,
                      left < DOCUMENT_PIECE ? left : DOCUMENT_PIECE);
         db_allow_time(db);
@@ -162,19 +162,61 @@ enum err_code document_insert_segment(struct db *db, const struct tenant *tenant
     return rc;
 }
 
+enum err_code document_insert(struct db *db, const struct tenant *tenant,
+                              const struct document_work *work,
+                              const struct document_made *made, struct err *err)
+{
+    enum err_code rc = insert_texts(db, tenant, work, made, err);
+
+    if (!rc)
+        rc = insert_chunks(db, tenant, work, made, err);
+    return rc ? rc
+              : document_insert_segment(db, tenant, work, made->segment, made->segment_size,
+                                        err);
+}
+
+/* ---- Removing ---- */
+
+#define PARTS_DELETE                                                                   \
+    "WITH texts AS (DELETE FROM document_texts t WHERE t.project_id = $1"              \
+    "  AND t.document_id = $2),"                                                       \
+    " parts AS (DELETE FROM chunks c WHERE c.project_id = $1 AND c.document_id = $2)," \
+    " index AS (DELETE FROM document_segments s WHERE s.project_id = $1"               \
+    "  AND s.document_id = $2)"
+
+#define VECTORS_DELETE \
+    "DELETE FROM chunk_vectors v WHERE v.project_id = $1 AND v.document_id = $2"
+
+enum err_code document_forget_vectors(struct db *db, const struct tenant *tenant,
+                                      const struct document_work *work, struct err *err)
+{
+    static const struct db_statement forget = {"store_document_forget_vectors", VECTORS_DELETE};
+    AUTO_DB_ARGS args = {0};
+
+    document_work_args(&args, tenant, work);
+    return db_exec(db, &forget, &args, NULL, err);
+}
+
+enum err_code document_forget_parts(struct db *db, const struct tenant *tenant,
+                                    const struct document_work *work, struct err *err)
+{
+    static const struct db_statement forget = {"store_document_forget_parts",
+                                               PARTS_DELETE " " VECTORS_DELETE};
+    AUTO_DB_ARGS args = {0};
+
+    document_work_args(&args, tenant, work);
+    return db_exec(db, &forget, &args, NULL, err);
+}
+
 enum err_code document_drop_in(struct db *db, const struct tenant *tenant, const char *id,
                                struct err *err)
 {
     static const struct db_statement drop = {
         "store_document_drop",
-        "WITH texts AS (DELETE FROM document_texts t WHERE t.project_id = $1"
-        "  AND t.document_id = $2),"
-        " parts AS (DELETE FROM chunks c WHERE c.project_id = $1 AND c.document_id = $2),"
-        " index AS (DELETE FROM document_segments s WHERE s.project_id = $1"
-        "  AND s.document_id = $2),"
-        " left_ones AS (DELETE FROM left_documents l WHERE l.project_id = $1"
-        "  AND l.document_id = $2)"
-        " DELETE FROM documents WHERE project_id = $1 AND id = $2"};
+        PARTS_DELETE ", vectors AS (" VECTORS_DELETE "),"
+                     " left_ones AS (DELETE FROM left_documents l WHERE l.project_id = $1"
+                     "  AND l.document_id = $2)"
+                     " DELETE FROM documents WHERE project_id = $1 AND id = $2"};
     AUTO_DB_ARGS args = {0};
 
     db_arg_tenant(&args, tenant);

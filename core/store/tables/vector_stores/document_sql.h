@@ -5,6 +5,7 @@
 
 #include "core/store/pg/db.h"
 #include "core/store/tables/vector_stores/documents.h"
+#include "core/store/tables/vector_stores/store_files.h"
 
 /*
  * document_sql.h -- statements about one document, inside of a transaction. For this room.
@@ -19,18 +20,37 @@ enum err_code document_hold(struct db *db, const struct tenant *tenant,
                             const struct document_work *work, struct err *err) MUST_CHECK;
 enum err_code document_lease_lost(const struct document_work *work, struct err *err);
 
-/* What it consists of. */
-enum err_code document_insert_texts(struct db *db, const struct tenant *tenant,
-                                    const struct document_work *work,
-                                    const struct document_made *made,
-                                    struct err *err) MUST_CHECK;
-enum err_code document_insert_chunks(struct db *db, const struct tenant *tenant,
-                                     const struct document_work *work,
-                                     const struct document_made *made,
-                                     struct err *err) MUST_CHECK;
+/* Writes what it consists of. */
+enum err_code document_insert(struct db *db, const struct tenant *tenant,
+                              const struct document_work *work,
+                              const struct document_made *made, struct err *err) MUST_CHECK;
+/* Adds to the bytes of its index. */
 enum err_code document_insert_segment(struct db *db, const struct tenant *tenant,
                                       const struct document_work *work, const void *segment,
                                       size_t size, struct err *err) MUST_CHECK;
+
+/* The vectors that are kept until it is ready; all that it consists of. */
+enum err_code document_forget_vectors(struct db *db, const struct tenant *tenant,
+                                      const struct document_work *work,
+                                      struct err *err) MUST_CHECK;
+enum err_code document_forget_parts(struct db *db, const struct tenant *tenant,
+                                    const struct document_work *work,
+                                    struct err *err) MUST_CHECK;
+
+/* What became of it. */
+struct document_outcome {
+    enum store_file_status status;
+    const char *code, *message;
+    size_t pages, chunks;
+    size_t embedded; /* chunks with vectors: all or none */
+    uint64_t usage_bytes;
+};
+
+/* The last statements of a transaction that holds the document, and its COMMIT. Nothing waits: it is dropped, with all that was
+ * written of it. */
+enum err_code document_end(struct db *db, const struct tenant *tenant,
+                           const struct document_work *work,
+                           const struct document_outcome *outcome, struct err *err) MUST_CHECK;
 
 /* Removes it with all that it consists of. */
 enum err_code document_drop_in(struct db *db, const struct tenant *tenant, const char *id,

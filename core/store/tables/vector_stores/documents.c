@@ -25,11 +25,15 @@
 #include "core/store/tables/vector_stores/document_sql.h"
 #include "core/store/tables/vector_stores/vector_store_sql.h"
 
-void document_recipe(int chunk_tokens, int overlap_tokens,
+void document_recipe(int chunk_tokens, int overlap_tokens, int model_id,
                      char ret_recipe[DOCUMENT_RECIPE_SIZE])
 {
-    (void)snprintf(ret_recipe, DOCUMENT_RECIPE_SIZE, "%d/%d/%d", DOCUMENT_RECIPE_VERSION,
-                   chunk_tokens, overlap_tokens);
+    int length = snprintf(ret_recipe, DOCUMENT_RECIPE_SIZE, "%d/%d/%d", DOCUMENT_RECIPE_VERSION,
+                          chunk_tokens, overlap_tokens);
+
+    if (model_id)
+        (void)snprintf(ret_recipe + length, DOCUMENT_RECIPE_SIZE - (size_t)length, "/%d",
+                       model_id);
 }
 
 void document_work_clear(struct document_work *work)
@@ -63,13 +67,20 @@ static enum err_code claim_one(struct db *db, struct db_rows **ret_rows, struct 
         " UPDATE documents d SET state = 'parsing', owner = $1, fence = d.fence + 1,"
         "  lease_until = clock_timestamp() + $2::bigint * interval '1 microsecond'"
         " FROM picked k WHERE d.project_id = k.project_id AND d.id = k.id"
-        " RETURNING d.project_id, d.id, d.file_id, d.fence, d.attempts, d.tries, d.queued_at"};
+        " RETURNING d.project_id, d.id, d.file_id, d.fence, d.attempts, d.tries, d.queued_at,"
+        "  d.model_id, d.replaces, d.cut, d.page_count, d.chunk_count, d.embedded, "
+        "d.usage_bytes"};
     AUTO_DB_ARGS args = {0};
 
     db_arg_text(&args, db->store->node_id);
     db_arg_int(&args, db->store->lease_us);
     return db_exec(db, &claim, &args, ret_rows, err);
 }
+
+/* $2, $3: a document, and the one that it replaces. */
+#define WAITS_FOR(row)                                               \
+    "((" row ".document_id = $2 AND " row ".status = 'in_progress')" \
+    " OR (" row ".document_id = $3 AND " row ".status = 'completed'))"
 
 /* What is known of it besides. No row: no file waits for it. */
 static enum err_code find_rest(struct db *db, const struct tenant *tenant,
@@ -79,12 +90,13 @@ static enum err_code find_rest(struct db *db, const struct tenant *tenant,
         "store_document_claimed",
         "SELECT s.chunk_tokens, s.overlap_tokens, f.blob_id, f.filename"
         " FROM vector_store_files s JOIN files f ON f.project_id = $1 AND f.id = s.file_id"
-        " WHERE s.project_id = $1 AND s.document_id = $2 AND s.status = 'in_progress' LIMIT 1"};
+        " WHERE s.project_id = $1 AND " WAITS_FOR("s") " LIMIT 1"};
     AUTO_DB_ROWS *rows = NULL;
     AUTO_DB_ARGS args = {0};
     enum err_code rc;
 
     document_work_args(&args, tenant, work);
+    db_arg_id(&args, work->replaces);
     rc = db_exec(db, &find, &args, &rows, err);
     if (rc)
         return rc;
@@ -103,10 +115,18 @@ static void work_read(const struct db_rows *rows, struct document_work *work)
     *work = (struct document_work){.fence = db_int(rows, 0, 3),
                                    .attempts = (int)db_int(rows, 0, 4),
                                    .tries = (int)db_int(rows, 0, 5),
-                                   .queued_at = db_int(rows, 0, 6)};
+                                   .queued_at = db_int(rows, 0, 6),
+                                   .model_id = (int)db_int(rows, 0, 7),
+                                   .cut = db_bool(rows, 0, 9),
+                                   .pages = (size_t)db_int(rows, 0, 10),
+                                   .chunks = (size_t)db_int(rows, 0, 11),
+                                   .embedded = (size_t)db_int(rows, 0, 12),
+                                   .usage_bytes = (uint64_t)db_int(rows, 0, 13)};
     db_id(rows, 0, 0, work->project, sizeof(work->project));
     db_id(rows, 0, 1, work->id, sizeof(work->id));
     db_id(rows, 0, 2, work->file_id, sizeof(work->file_id));
+    if (!db_is_null(rows, 0, 8))
+        db_id(rows, 0, 8, work->replaces, sizeof(work->replaces));
 }
 
 /* One step of the claim. *ret_found without *ret_wanted: one was dropped, and there may be another. */
@@ -210,29 +230,23 @@ static enum err_code lock_stores(struct db *db, const struct tenant *tenant,
         "store_document_stores",
         "SELECT v.id FROM vector_stores v WHERE v.project_id = $1 AND v.id IN"
         " (SELECT f.vector_store_id FROM vector_store_files f WHERE f.project_id = $1"
-        "  AND f.document_id = $2 AND f.status = 'in_progress') ORDER BY v.id FOR UPDATE"};
+        "  AND " WAITS_FOR("f") ") ORDER BY v.id FOR UPDATE"};
     AUTO_DB_ROWS *rows = NULL;
     AUTO_DB_ARGS args = {0};
     enum err_code rc;
 
     document_work_args(&args, tenant, work);
+    db_arg_id(&args, work->replaces);
     rc = db_exec(db, &lock, &args, &rows, err);
     if (!rc)
         *ret_count = db_count(rows);
     return rc;
 }
 
-/* What became of it. */
-struct outcome {
-    enum store_file_status status;
-    const char *code, *message;
-    size_t pages, chunks;
-    uint64_t usage_bytes;
-};
-
 static enum err_code end_files(struct db *db, const struct tenant *tenant,
-                               const struct document_work *work, const struct outcome *outcome,
-                               size_t *ret_count, struct err *err)
+                               const struct document_work *work,
+                               const struct document_outcome *outcome, size_t *ret_count,
+                               struct err *err)
 {
     static const struct db_statement end = {"store_document_files",
                                             STORE_FILES_END("f.document_id = $2")};
@@ -251,38 +265,80 @@ static enum err_code end_files(struct db *db, const struct tenant *tenant,
     return rc;
 }
 
+/* Files that are searched by the document that this one replaces are searched by this one. Adds how many to *count. */
+static enum err_code switch_files(struct db *db, const struct tenant *tenant,
+                                  const struct document_work *work, uint64_t usage_bytes,
+                                  size_t *count, struct err *err)
+{
+    static const struct db_statement change = {
+        "store_document_switch",
+        "WITH before AS MATERIALIZED (SELECT f.vector_store_id, f.file_id, f.usage_bytes"
+        "  FROM vector_store_files f WHERE f.project_id = $1 AND f.document_id = $3"
+        "   AND f.status = 'completed'),"
+        " switched AS (UPDATE vector_store_files f SET document_id = $2, searched_id = $2,"
+        "   usage_bytes = $4::bigint FROM before b WHERE f.project_id = $1"
+        "   AND f.vector_store_id = b.vector_store_id AND f.file_id = b.file_id"
+        "  RETURNING f.vector_store_id AS store_id, b.usage_bytes AS was_bytes),"
+        " diff AS (SELECT s.store_id, 'completed'::text AS was, 'completed'::text AS becomes,"
+        "   s.was_bytes, $4::bigint AS becomes_bytes FROM switched s), " STORE_COUNTERS
+        ", " STORE_LEAVES("SELECT $3::text FROM switched s") " SELECT count(*) FROM switched"};
+    AUTO_DB_ROWS *rows = NULL;
+    AUTO_DB_ARGS args = {0};
+    enum err_code rc;
+
+    document_work_args(&args, tenant, work);
+    db_arg_id(&args, work->replaces);
+    db_arg_int(&args, (int64_t)usage_bytes);
+    rc = db_exec(db, &change, &args, &rows, err);
+    if (!rc)
+        *count += (size_t)db_int(rows, 0, 0);
+    return rc;
+}
+
+/* A document that has no vectors, although its recipe says so, gives the recipe free for one that will. */
 static enum err_code end_document(struct db *db, const struct tenant *tenant,
                                   const struct document_work *work,
-                                  const struct outcome *outcome, struct err *err)
+                                  const struct document_outcome *outcome, struct err *err)
 {
     static const struct db_statement end = {
         "store_document_end",
         "UPDATE documents SET state = $3, owner = NULL, lease_until = NULL,"
-        " page_count = $4::bigint, chunk_count = $5::bigint, usage_bytes = $6"
+        " page_count = $4::bigint, chunk_count = $5::bigint, usage_bytes = $6,"
+        " embedded = $7::bigint, cut = false, replaces = NULL,"
+        " model_id = CASE WHEN $8::bool THEN 0 ELSE model_id END,"
+        " offered_model = CASE WHEN $8::bool THEN 0 ELSE offered_model END,"
+        " recipe = CASE WHEN $8::bool THEN recipe || '!' || id ELSE recipe END"
         " WHERE project_id = $1 AND id = $2"};
+    bool completed = outcome->status == STORE_FILE_COMPLETED;
     AUTO_DB_ARGS args = {0};
 
     document_work_args(&args, tenant, work);
-    db_arg_text(&args, outcome->status == STORE_FILE_COMPLETED ? "ready" : "failed");
+    db_arg_text(&args, completed ? "ready" : "failed");
     db_arg_int(&args, (int64_t)outcome->pages);
     db_arg_int(&args, (int64_t)outcome->chunks);
     db_arg_int(&args, (int64_t)outcome->usage_bytes);
+    db_arg_int(&args, (int64_t)outcome->embedded);
+    db_arg_bool(&args, completed && work->model_id && !outcome->embedded);
     return db_exec(db, &end, &args, NULL, err);
 }
 
-/* The last statements of a transaction that holds the document. Nothing waits: it is dropped, with all that was
- * written of it. */
-static enum err_code end_work(struct db *db, const struct tenant *tenant,
-                              const struct document_work *work, const struct outcome *outcome,
-                              struct err *err)
+enum err_code document_end(struct db *db, const struct tenant *tenant,
+                           const struct document_work *work,
+                           const struct document_outcome *outcome, struct err *err)
 {
     size_t stores = 0, files = 0;
+    bool completed = outcome->status == STORE_FILE_COMPLETED;
     enum err_code rc;
 
     db_allow_time(db);
     rc = lock_stores(db, tenant, work, &stores, err);
     if (!rc && stores)
         rc = end_files(db, tenant, work, outcome, &files, err);
+    if (!rc && stores && completed && work->replaces[0])
+        rc = switch_files(db, tenant, work, outcome->usage_bytes, &files, err);
+    if (!rc && files && work->cut)
+        rc = completed ? document_forget_vectors(db, tenant, work, err)
+                       : document_forget_parts(db, tenant, work, err);
     if (!rc)
         rc = files ? end_document(db, tenant, work, outcome, err)
                    : document_drop_in(db, tenant, work->id, err);
@@ -295,21 +351,21 @@ enum err_code store_document_fail(struct store *store, const struct document_wor
                                   const char *code, const char *message, struct err *err)
 {
     const struct tenant tenant = tenant_of_project(work->project);
-    const struct outcome outcome = {
+    const struct document_outcome outcome = {
         .status = STORE_FILE_FAILED, .code = code, .message = message};
     AUTO_DB *db = NULL;
     enum err_code rc = db_begin(store, &db, err);
 
     if (!rc)
         rc = document_hold(db, &tenant, work, err);
-    return rc ? rc : end_work(db, &tenant, work, &outcome, err);
+    return rc ? rc : document_end(db, &tenant, work, &outcome, err);
 }
 
 enum err_code store_document_publish(struct store *store, const struct document_work *work,
                                      const struct document_made *made, struct err *err)
 {
     const struct tenant tenant = tenant_of_project(work->project);
-    const struct outcome outcome = {
+    const struct document_outcome outcome = {
         .status = STORE_FILE_COMPLETED,
         .pages = made->pages,
         .chunks = made->chunk_count,
@@ -321,12 +377,8 @@ enum err_code store_document_publish(struct store *store, const struct document_
     if (!rc)
         rc = document_hold(db, &tenant, work, err);
     if (!rc)
-        rc = document_insert_texts(db, &tenant, work, made, err);
-    if (!rc)
-        rc = document_insert_chunks(db, &tenant, work, made, err);
-    if (!rc)
-        rc = document_insert_segment(db, &tenant, work, made->segment, made->segment_size, err);
-    return rc ? rc : end_work(db, &tenant, work, &outcome, err);
+        rc = document_insert(db, &tenant, work, made, err);
+    return rc ? rc : document_end(db, &tenant, work, &outcome, err);
 }
 
 /* ---- Sweeping ---- */

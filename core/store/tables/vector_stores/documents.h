@@ -17,9 +17,12 @@
  *     ^                  |------fail-----> failed
  *     +-----retry--------+------dropped, when no file in a store waits for it
  *
+ * With an embedding model the work has two steps, and the first is kept: document_vectors.h. A document may also replace another that
+ * was made by another model. Then it takes its place in all stores at once when it is ready, and nothing else waits for it.
+ *
  * A claimed document has this node as its owner, a lease and a fence, as a run has. Everything that is written about it
- * carries the fence: an owner that was too slow changes nothing and gets ERR_CANCELLED. What a document consists of is
- * written in the transaction that makes it ready, so there is nothing half made of a document that is not.
+ * carries the fence: an owner that was too slow changes nothing and gets ERR_CANCELLED. Without vectors, what a document consists
+ * of is written in the transaction that makes it ready, so there is nothing half made of a document that is not.
  *
  * An owner that dies leaves the document to core/store/cluster/document_leases.h. That counts as an attempt; a document that has
  * been the end of DOCUMENT_ATTEMPTS owners is to be failed by the next.
@@ -28,7 +31,8 @@
 /* What chunks depend on besides their file. The version changes with the readers, the chunker, and the form of segments. */
 #define DOCUMENT_RECIPE_VERSION 1
 #define DOCUMENT_RECIPE_SIZE    32
-void document_recipe(int chunk_tokens, int overlap_tokens,
+/* `model_id`: of the embedding model (embedding_models.h); 0 without one. */
+void document_recipe(int chunk_tokens, int overlap_tokens, int model_id,
                      char ret_recipe[DOCUMENT_RECIPE_SIZE]);
 
 #define DOCUMENT_ATTEMPTS 3
@@ -44,6 +48,12 @@ struct document_work {
     char blob_id[ID_SIZE];
     char *filename;
     int chunk_tokens, overlap_tokens;
+    int model_id;           /* whose vectors it is to have; 0: none */
+    char replaces[ID_SIZE]; /* the document whose place it takes; "": none */
+    bool cut;               /* the first of two steps is done */
+    size_t pages, chunks;   /* then */
+    size_t embedded;        /* chunks that have vectors */
+    uint64_t usage_bytes;
     int attempts;      /* owners that died with it */
     int tries;         /* that were given up by store_document_retry() */
     int64_t queued_at; /* when the first began */
@@ -80,7 +90,8 @@ struct document_made {
     uint64_t usage_bytes;
 };
 
-/* Makes it ready, and completes the files that wait for it. ERR_CANCELLED: the lease was lost, or no file waits. */
+/* Makes it ready without vectors, and completes the files that wait for it. ERR_CANCELLED: the lease was lost, or no file
+ * waits. If it was to have vectors, it is a document of words alone now, to be made anew for the current model. */
 enum err_code store_document_publish(struct store *store, const struct document_work *work,
                                      const struct document_made *made,
                                      struct err *err) MUST_CHECK;

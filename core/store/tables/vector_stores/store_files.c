@@ -23,6 +23,7 @@
 #include "core/store/pg/page.h"
 #include "core/store/pg/state.h"
 #include "core/store/tables/vector_stores/documents.h"
+#include "core/store/tables/vector_stores/embedding_models.h"
 #include "core/store/tables/vector_stores/vector_store_sql.h"
 #include "core/store/tables/vector_stores/vector_stores.h"
 
@@ -79,6 +80,7 @@ void store_file_rows_free(struct store_file_row *rows, size_t count)
 /* What is attached, as columns: the arrays are parameters. */
 struct columns {
     size_t count;
+    int model_id; /* whose vectors their documents are to have */
     const char **files;
     const char **attributes;
     const char **recipes; /* points into recipe_texts */
@@ -106,10 +108,11 @@ static void columns_clear(struct columns *columns)
 }
 
 static void columns_init(struct columns *columns, const struct store_file_new *files,
-                         size_t count)
+                         size_t count, int model_id)
 {
     *columns = (struct columns){
         .count = count,
+        .model_id = model_id,
         .files = mem_new_array(const char *, count + 1),
         .attributes = mem_new_array(const char *, count + 1),
         .recipes = mem_new_array(const char *, count + 1),
@@ -122,7 +125,7 @@ static void columns_init(struct columns *columns, const struct store_file_new *f
         .bytes = mem_new_array(int64_t, count + 1),
     };
     for (size_t i = 0; i < count; i++) {
-        document_recipe(files[i].chunk_tokens, files[i].overlap_tokens,
+        document_recipe(files[i].chunk_tokens, files[i].overlap_tokens, model_id,
                         columns->recipe_texts[i]);
         id_make(columns->document_ids[i], "doc_");
         columns->files[i] = files[i].file_id;
@@ -180,9 +183,10 @@ static enum err_code take_documents(struct db *db, const struct tenant *tenant,
     static const struct db_statement upsert = {
         "store_files_documents",
         "WITH taken AS (INSERT INTO documents AS d (project_id, id, file_id, recipe, state,"
-        "   next_try_at, queued_at)"
+        "   next_try_at, queued_at, model_id, offered_model)"
         "  SELECT $1, u.id, u.file_id, u.recipe, 'queued', " VECTOR_STORES_NOW
-        ", " VECTOR_STORES_NOW " FROM unnest($2::text[], $3::text[], $4::text[])"
+        ", " VECTOR_STORES_NOW
+        ", $5::integer, $5::integer FROM unnest($2::text[], $3::text[], $4::text[])"
         "   u (id, file_id, recipe) ORDER BY u.file_id, u.recipe"
         "  ON CONFLICT (project_id, file_id, recipe) DO UPDATE SET"
         "   attempts = CASE d.state WHEN 'failed' THEN 0 ELSE d.attempts END,"
@@ -204,6 +208,7 @@ static enum err_code take_documents(struct db *db, const struct tenant *tenant,
     db_arg_texts(&args, columns->documents, columns->count);
     db_arg_texts(&args, columns->files, columns->count);
     db_arg_texts(&args, columns->recipes, columns->count);
+    db_arg_int(&args, columns->model_id);
     rc = db_exec(db, &upsert, &args, &rows, err);
     for (size_t i = 0; !rc && i < db_count(rows); i++) {
         size_t n = (size_t)db_int(rows, i, 0) - 1;
@@ -324,7 +329,7 @@ enum err_code store_files_attach_in(struct db *db, const struct tenant *tenant,
     CLEANUP(columns_clear) struct columns columns;
     enum err_code rc;
 
-    columns_init(&columns, files, count);
+    columns_init(&columns, files, count, store_embedding_model_id(db->store));
     rc = lock_files(db, tenant, &columns, err);
     if (!rc)
         rc = take_documents(db, tenant, &columns, err);

@@ -149,7 +149,13 @@ void assert_nothing_orphaned(void)
             " UNION SELECT project_id, document_id FROM chunks"
             " UNION SELECT project_id, document_id FROM document_segments) x"
             " WHERE NOT EXISTS (SELECT FROM documents d WHERE d.project_id = x.project_id"
-            "  AND d.id = x.document_id AND d.state = 'ready')"),
+            "  AND d.id = x.document_id AND (d.state = 'ready' OR d.cut))"),
+        0);
+    assert_int_equal(
+        pg_fixture_count(
+            "SELECT count(*) FROM chunk_vectors x WHERE NOT EXISTS (SELECT FROM documents d"
+            " WHERE d.project_id = x.project_id AND d.id = x.document_id AND d.cut"
+            "  AND d.state IN ('queued', 'parsing'))"),
         0);
     /* What is searched is there. */
     assert_int_equal(
