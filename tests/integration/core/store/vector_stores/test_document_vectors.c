@@ -1,0 +1,262 @@
+/*
+ * Documents with vectors: their first step is kept, vectors are stored once, and one that replaces another takes its
+ * place everywhere at once.
+ */
+
+#include "core/store/tables/vector_stores/document_vectors.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/base/fault.h"
+#include "core/base/mem.h"
+#include "core/store/cluster/document_leases.h"
+#include "core/store/tables/vector_stores/embedding_models.h"
+#include "core/store/tables/vector_stores/vector_stores.h"
+#include "tests/integration/core/store/opened_store.h"
+#include "tests/integration/core/store/vector_stores/vector_samples.h"
+#include "tests/support/pg_fixture.h"
+#include "tests/support/tenants.h"
+#include "tests/support/test.h"
+
+#define MINE       TENANT_OF("proj_vectors")
+#define DIMENSIONS 3
+#define CHUNKS     5
+
+static const float numbers[CHUNKS * DIMENSIONS] = {1, 2,  3,  4,  5,  6,  7, 8,
+                                                   9, 10, 11, 12, 13, 14, 15};
+
+static enum err_code cut(struct document_work *work)
+{
+    struct document_chunk chunks[CHUNKS];
+    const struct document_text page = {"text", 4};
+    struct document_made made = {.texts = &page,
+                                 .text_count = 1,
+                                 .chunks = chunks,
+                                 .chunk_count = CHUNKS,
+                                 .segment = "words",
+                                 .segment_size = 5,
+                                 .pages = 2,
+                                 .usage_bytes = 9};
+
+    for (size_t i = 0; i < CHUNKS; i++)
+        chunks[i] =
+            (struct document_chunk){.page = 1, .heading = i ? "" : "Safety", .text = "chunk"};
+    return store_document_cut(store, work, &made, NULL);
+}
+
+static enum err_code embed(struct document_work *work, size_t count)
+{
+    return store_document_embedded(store, work, numbers + work->embedded * DIMENSIONS, count,
+                                   DIMENSIONS, NULL);
+}
+
+/* The owner dies, and another claims it. */
+static struct document_work claimed_anew(struct document_work *work)
+{
+    size_t count = 0;
+
+    document_work_clear(work);
+    pg_fixture_ask("UPDATE documents SET owner = 'gone/1', lease_until = now() - interval '1 s'"
+                   " WHERE state = 'parsing'");
+    assert_int_equal(store_documents_recover(store, CLAIM_ALL, NULL, 0, &count, NULL), ERR_OK);
+    assert_int_equal(count, 1);
+    return claimed();
+}
+
+static struct sample_id queued(int model)
+{
+    struct sample_id id = sample_store(MINE);
+
+    store_set_embedding_model(store, model);
+    attach(MINE, id, sample_file(MINE));
+    return id;
+}
+
+TEST(what_was_cut_and_embedded_outlives_its_owner)
+{
+    struct sample_id id = queued(7);
+    struct document_work work = claimed();
+    struct document_chunk *chunks;
+    size_t count;
+    float *vectors;
+
+    assert_int_equal(work.model_id, 7);
+    assert_false(work.cut);
+    assert_int_equal(cut(&work), ERR_OK);
+    assert_int_equal(embed(&work, 2), ERR_OK);
+    assert_counters(id, "1 0 0 0 bytes 0");
+    work = claimed_anew(&work);
+    assert_true(work.cut);
+    assert_int_equal(work.attempts, 1);
+    assert_int_equal(work.chunks, CHUNKS);
+    assert_int_equal(work.embedded, 2);
+    assert_int_equal(store_document_chunks(store, &work, 0, 2, &chunks, &count, NULL), ERR_OK);
+    assert_int_equal(count, 2);
+    assert_string_equal(chunks[0].heading, "Safety");
+    assert_string_equal(chunks[1].text, "chunk");
+    document_chunks_free(chunks, count);
+    assert_int_equal(embed(&work, 3), ERR_OK);
+    assert_int_equal(store_document_vectors(store, &work, DIMENSIONS, &vectors, NULL), ERR_OK);
+    assert_memory_equal(vectors, numbers, sizeof(numbers));
+    free(vectors);
+    assert_int_equal(store_document_publish_cut(store, &work, " bits", 5, NULL), ERR_OK);
+    assert_counters(id, "0 1 0 0 bytes 14");
+    assert_string_equal(
+        pg_fixture_ask("SELECT string_agg(bytes, ''::bytea ORDER BY n) = 'words bits'"
+                       " FROM document_segments WHERE document_id = '%s'",
+                       work.id),
+        "t");
+    assert_int_equal(pg_fixture_count("SELECT count(*) FROM chunk_vectors"), 0);
+    assert_nothing_orphaned();
+    document_work_clear(&work);
+}
+
+TEST(vectors_that_do_not_fit_are_made_anew)
+{
+    struct document_work work;
+    float *vectors;
+
+    queued(7);
+    work = claimed();
+    assert_int_equal(cut(&work), ERR_OK);
+    assert_int_equal(embed(&work, 4), ERR_OK);
+    assert_int_equal(store_document_vectors(store, &work, DIMENSIONS, &vectors, NULL),
+                     ERR_INTERNAL); /* one is missing */
+    assert_int_equal(embed(&work, 1), ERR_OK);
+    assert_int_equal(store_document_vectors(store, &work, 4, &vectors, NULL), ERR_INTERNAL);
+    assert_int_equal(store_document_unembed(store, &work, NULL), ERR_OK);
+    assert_int_equal(work.embedded, 0);
+    assert_int_equal(pg_fixture_count("SELECT count(*) FROM chunk_vectors"), 0);
+    assert_int_equal(embed(&work, 5), ERR_OK);
+    assert_int_equal(store_document_publish_cut(store, &work, "x", 1, NULL), ERR_OK);
+    assert_nothing_orphaned();
+    document_work_clear(&work);
+}
+
+TEST(a_document_that_fails_leaves_nothing_of_its_first_step)
+{
+    struct sample_id id = queued(7);
+    struct document_work work = claimed();
+
+    assert_int_equal(cut(&work), ERR_OK);
+    assert_int_equal(embed(&work, 2), ERR_OK);
+    assert_int_equal(store_document_fail(store, &work, "server_error", "It failed.", NULL),
+                     ERR_OK);
+    assert_counters(id, "0 0 1 0 bytes 0");
+    assert_int_equal(
+        pg_fixture_count("SELECT count(*) FROM chunks WHERE document_id = '%s'", work.id), 0);
+    assert_nothing_orphaned();
+    document_work_clear(&work);
+}
+
+TEST(who_lost_the_lease_stores_no_vectors)
+{
+    struct document_work old, work;
+
+    queued(7);
+    old = claimed();
+    assert_int_equal(cut(&old), ERR_OK);
+    pg_fixture_ask("UPDATE documents SET fence = fence + 1 WHERE state = 'parsing'");
+    assert_int_equal(embed(&old, 1), ERR_CANCELLED);
+    assert_int_equal(cut(&old), ERR_CANCELLED);
+    assert_int_equal(store_document_publish_cut(store, &old, "x", 1, NULL), ERR_CANCELLED);
+    work = claimed_anew(&old);
+    assert_int_equal(embed(&work, CHUNKS), ERR_OK);
+    assert_int_equal(store_document_publish_cut(store, &work, "x", 1, NULL), ERR_OK);
+    document_work_clear(&work);
+}
+
+TEST(a_store_that_goes_takes_vectors_along)
+{
+    struct sample_id id = queued(7);
+    struct document_work work = claimed();
+
+    assert_int_equal(cut(&work), ERR_OK);
+    assert_int_equal(embed(&work, CHUNKS), ERR_OK);
+    assert_int_equal(store_vector_store_delete(store, MINE, id.text, NULL), ERR_OK);
+    assert_int_equal(store_document_publish_cut(store, &work, "x", 1, NULL), ERR_CANCELLED);
+    assert_int_equal(
+        pg_fixture_count("SELECT count(*) FROM documents WHERE id = '%s'", work.id), 0);
+    assert_nothing_orphaned();
+    document_work_clear(&work);
+}
+
+TEST(a_document_without_its_vectors_gives_its_recipe_free)
+{
+    struct sample_id id = queued(7);
+    struct document_work work = claimed();
+
+    assert_int_equal(cut(&work), ERR_OK);
+    assert_int_equal(store_document_publish_cut(store, &work, NULL, 0, NULL), ERR_OK);
+    assert_counters(id, "0 1 0 0 bytes 9");
+    assert_string_equal(pg_fixture_ask("SELECT model_id || ' ' || offered_model || ' ' ||"
+                                       " (recipe LIKE '%%!%%') FROM documents WHERE id = '%s'",
+                                       work.id),
+                        "0 0 true");
+    document_work_clear(&work);
+}
+
+#ifdef RUNNEL_FAULTS
+TEST(a_statement_that_fails_stores_nothing_of_its_step)
+{
+    static const char *const cutting[] = {"store_document_hold",   "store_document_texts",
+                                          "store_document_chunks", "store_document_segment",
+                                          "store_document_cut",    "store.commit"};
+    static const char *const embedding[] = {"store_document_hold", "store_document_vectors",
+                                            "store_document_embedded", "store.commit"};
+    static const char *const publishing[] = {
+        "store_document_hold",  "store_document_segment",        "store_document_stores",
+        "store_document_files", "store_document_forget_vectors", "store_document_end",
+        "store.commit"};
+    struct sample_id id = queued(7);
+    struct document_work work = claimed();
+
+    for (size_t i = 0; i < COUNT_OF(cutting); i++) {
+        fault_arm(cutting[i], 1);
+        assert_int_not_equal(cut(&work), ERR_OK);
+        assert_true(fault_fired());
+        fault_disarm();
+        assert_false(work.cut);
+        assert_nothing_orphaned();
+    }
+    assert_int_equal(cut(&work), ERR_OK);
+    for (size_t i = 0; i < COUNT_OF(embedding); i++) {
+        fault_arm(embedding[i], 1);
+        assert_int_not_equal(embed(&work, CHUNKS), ERR_OK);
+        assert_true(fault_fired());
+        fault_disarm();
+        assert_int_equal(pg_fixture_count("SELECT count(*) FROM chunk_vectors"), 0);
+    }
+    assert_int_equal(embed(&work, CHUNKS), ERR_OK);
+    for (size_t i = 0; i < COUNT_OF(publishing); i++) {
+        fault_arm(publishing[i], 1);
+        assert_int_not_equal(store_document_publish_cut(store, &work, "x", 1, NULL), ERR_OK);
+        assert_true(fault_fired());
+        fault_disarm();
+        assert_counters(id, "1 0 0 0 bytes 0");
+        assert_int_equal(pg_fixture_count("SELECT count(*) FROM chunk_vectors"), 1);
+    }
+    assert_int_equal(store_document_publish_cut(store, &work, "x", 1, NULL), ERR_OK);
+    assert_counters(id, "0 1 0 0 bytes 10");
+    assert_nothing_orphaned();
+    document_work_clear(&work);
+}
+#endif
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(what_was_cut_and_embedded_outlives_its_owner),
+        cmocka_unit_test(vectors_that_do_not_fit_are_made_anew),
+        cmocka_unit_test(a_document_that_fails_leaves_nothing_of_its_first_step),
+        cmocka_unit_test(who_lost_the_lease_stores_no_vectors),
+        cmocka_unit_test(a_store_that_goes_takes_vectors_along),
+        cmocka_unit_test(a_document_without_its_vectors_gives_its_recipe_free),
+#ifdef RUNNEL_FAULTS
+        cmocka_unit_test(a_statement_that_fails_stores_nothing_of_its_step),
+#endif
+    };
+
+    return cmocka_run_group_tests(tests, open_store, close_store);
+}
