@@ -1,4 +1,4 @@
-foreach(file approval_status call_status fair_queue filter item_type permission run_settings run_status tenant upload_status variable)
+foreach(file approval_status call_status fair_queue filter item_type permission run_settings run_status search_resources tenant upload_status variable)
     unit_test(core/domain/${file} core_domain)
 endforeach()
 target_compile_definitions(test_core_domain_permission PRIVATE

@@ -1,0 +1,17 @@
+#ifndef RUNNEL_CORE_DOMAIN_SEARCH_RESOURCES_H
+#define RUNNEL_CORE_DOMAIN_SEARCH_RESOURCES_H
+
+#include <jansson.h>
+
+/*
+ * search_resources.h -- the vector store that the `tool_resources` of an assistant or a thread name: at most one.
+ */
+
+/* Borrowed; NULL if it names no store. `resources` may be NULL or of any form. */
+const char *search_resources_store(const json_t *resources);
+
+/* Names the store, and no other. `resources` is an object; what else is in it stays, but not the helper
+ * `vector_stores`. */
+void search_resources_set(json_t *resources, const char *id);
+
+#endif
