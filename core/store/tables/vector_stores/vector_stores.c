@@ -95,14 +95,16 @@ static enum err_code insert_store(struct db *db, const struct tenant *tenant,
 enum err_code store_filling_make(struct db *db, const struct tenant *tenant,
                                  const struct store_filling *filling, struct err *err)
 {
-    enum err_code rc;
+    enum err_code rc = ERR_OK;
 
     if (!filling)
         return ERR_OK;
-    rc = insert_store(db, tenant, filling->store, err);
+    if (filling->store)
+        rc = insert_store(db, tenant, filling->store, err);
     if (!rc && filling->count)
-        rc = store_files_attach_in(db, tenant, filling->store->id, NULL, filling->files,
-                                   filling->count, err);
+        rc = store_files_attach_in(db, tenant,
+                                   filling->store ? filling->store->id : filling->store_id,
+                                   NULL, filling->files, filling->count, err);
     return rc;
 }
 

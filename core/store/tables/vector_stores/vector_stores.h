@@ -55,7 +55,8 @@ enum err_code store_vector_store_create(struct store *store, const struct tenant
 /* A store that is made in the transaction of what it is made for: an assistant or a thread and its store are there
  * together, or neither is. Borrowed; the row needs what store_vector_store_create() needs. */
 struct store_filling {
-    const struct vector_store_row *store;
+    const struct vector_store_row *store; /* NULL: the files go into a store that is there */
+    const char *store_id;                 /* its id */
     const struct store_file_new *files;
     size_t count;
 };
