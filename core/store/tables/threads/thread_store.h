@@ -1,0 +1,24 @@
+#ifndef RUNNEL_CORE_STORE_TABLES_THREADS_THREAD_STORE_H
+#define RUNNEL_CORE_STORE_TABLES_THREADS_THREAD_STORE_H
+
+#include "core/base/err.h"
+#include "core/base/ids.h"
+#include "core/domain/tenant.h"
+#include "core/store/pg/db.h"
+#include "core/store/tables/vector_stores/vector_stores.h"
+
+/*
+ * thread_store.h -- the vector store of a thread that is there. For core/store only.
+ *
+ * It is the one that `tool_resources` names, and takes the files that messages attach. One that was deleted or has
+ * expired is replaced.
+ */
+
+/* Inside a transaction that has locked the thread, so two at once do not make two stores: attaches the files of
+ * `filling` to the thread's store. Without one that lives, its store is made and named by the thread. `ret_id` is the
+ * store in which the files are. */
+enum err_code thread_store_fill(struct db *db, const struct tenant *tenant,
+                                const char *thread_id, const struct store_filling *filling,
+                                char ret_id[ID_LIMIT + 1], struct err *err) MUST_CHECK;
+
+#endif
