@@ -183,6 +183,64 @@ enum err_code file_ids_read(const json_t *object, const char *path, size_t limit
     return ERR_OK;
 }
 
+static bool is_for_search(const json_t *attachment)
+{
+    size_t i;
+    json_t *tool;
+
+    json_array_foreach (json_object_get(attachment, "tools"), i, tool) {
+        if (strcmp(json_get_string(tool, "type", ""), "file_search") == 0)
+            return true;
+    }
+    return false;
+}
+
+static size_t count_attachments(const json_t *messages)
+{
+    size_t count = 0;
+    size_t i;
+    json_t *message;
+
+    json_array_foreach (messages, i, message)
+        count += json_array_size(json_object_get(message, "attachments"));
+    return count;
+}
+
+static void add_attachments(struct file_list *list, json_t *seen, const json_t *message)
+{
+    size_t i;
+    json_t *attachment;
+
+    json_array_foreach (json_object_get(message, "attachments"), i, attachment) {
+        struct store_file_new file = {
+            .file_id = json_get_string(attachment, "file_id", ""),
+            .chunk_tokens = (int)CHUNKING_AUTO.max_tokens,
+            .overlap_tokens = (int)CHUNKING_AUTO.overlap_tokens,
+        };
+
+        if (is_for_search(attachment))
+            list_add(list, seen, &file, NULL);
+    }
+}
+
+void file_list_add_attachments(struct file_list *list, const json_t *messages)
+{
+    json_auto_t *seen = json_object();
+    struct file_list both = {0};
+    size_t i;
+    json_t *message;
+
+    list_init(&both, list->count + count_attachments(messages));
+    for (i = 0; i < list->count; i++) {
+        list_add(&both, seen, &list->files[i], list->attributes[i]);
+        list->attributes[i] = NULL;
+    }
+    json_array_foreach (messages, i, message)
+        add_attachments(&both, seen, message);
+    file_list_clear(list);
+    *list = both;
+}
+
 static enum err_code file_object_read(const json_t *object, const char *path,
                                       struct file_list *list, json_t *seen, struct err *err)
 {
