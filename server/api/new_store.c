@@ -5,6 +5,7 @@
 #include "core/base/clock.h"
 #include "core/base/json.h"
 #include "core/base/mem.h"
+#include "core/domain/search_resources.h"
 #include "server/complaint.h"
 #include "server/params/params.h"
 
@@ -31,6 +32,24 @@ static struct param_path search_path(const char *path)
     return param_key(param_key(path, "tool_resources").text, "file_search");
 }
 
+static void make_row(struct new_store *store, const json_t *metadata, int days)
+{
+    store->row = (struct vector_store_row){
+        .name = mem_strdup(""),
+        .metadata = metadata ? json_text(metadata) : mem_strdup("{}"),
+        .expires_days = days,
+        .created_at = clock_wall_us(),
+    };
+    id_make(store->row.id, "vs_");
+    store->filling.store = &store->row;
+}
+
+static void set_files(struct new_store *store)
+{
+    store->filling.files = store->files.files;
+    store->filling.count = store->files.count;
+}
+
 static enum err_code read_helper(const json_t *helper, const char *path, int days,
                                  struct new_store *ret_store, struct err *err)
 {
@@ -44,13 +63,7 @@ static enum err_code read_helper(const json_t *helper, const char *path, int day
         rc = file_ids_read(helper, path, VECTOR_STORE_FILES_LIMIT, &ret_store->files, err);
     if (rc)
         return rc;
-    ret_store->row = (struct vector_store_row){
-        .name = mem_strdup(""),
-        .metadata = metadata ? json_text(metadata) : mem_strdup("{}"),
-        .expires_days = days,
-        .created_at = clock_wall_us(),
-    };
-    id_make(ret_store->row.id, "vs_");
+    make_row(ret_store, metadata, days);
     return ERR_OK;
 }
 
@@ -71,11 +84,7 @@ enum err_code new_store_read(const json_t *object, const char *path, int days,
                      err);
     if (rc)
         return rc;
-    ret_store->filling = (struct store_filling){
-        .store = &ret_store->row,
-        .files = ret_store->files.files,
-        .count = ret_store->files.count,
-    };
+    set_files(ret_store);
     return ERR_OK;
 }
 
@@ -83,15 +92,35 @@ enum err_code new_store_of_thread(const json_t *thread, const char *path,
                                   struct thread_row *row, struct new_store *ret_store,
                                   struct err *err)
 {
+    const json_t *resources = json_object_get(thread, "tool_resources");
+    const char *given = search_resources_store(resources);
     json_auto_t *kept = NULL;
     enum err_code rc = new_store_read(thread, path, THREAD_STORE_DAYS, ret_store, err);
 
-    if (rc || !ret_store->filling.store)
+    if (rc)
         return rc;
-    kept = new_store_resources(ret_store, json_object_get(thread, "tool_resources"));
+    file_list_add_attachments(&ret_store->files, json_object_get(thread, "messages"));
+    set_files(ret_store);
+    if (given) {
+        ret_store->filling.store_id = given;
+        return ERR_OK;
+    }
+    if (!ret_store->filling.store && ret_store->filling.count)
+        make_row(ret_store, NULL, THREAD_STORE_DAYS);
+    if (!ret_store->filling.store)
+        return ERR_OK;
+    kept = new_store_resources(ret_store, resources);
     free(row->tool_resources);
     row->tool_resources = json_text(kept);
     return ERR_OK;
+}
+
+void new_store_of_messages(const json_t *messages, struct new_store *ret_store)
+{
+    file_list_add_attachments(&ret_store->files, messages);
+    set_files(ret_store);
+    if (ret_store->filling.count)
+        make_row(ret_store, NULL, THREAD_STORE_DAYS);
 }
 
 enum err_code new_store_refuse(const json_t *object, const char *path, struct err *err)
@@ -109,18 +138,13 @@ enum err_code new_store_refuse(const json_t *object, const char *path, struct er
 
 const struct store_filling *new_store_filling(const struct new_store *store)
 {
-    return store->filling.store ? &store->filling : NULL;
+    return store->filling.store || store->filling.count ? &store->filling : NULL;
 }
 
-json_t *new_store_resources(const struct new_store *store, json_t *resources)
+json_t *new_store_resources(const struct new_store *store, const json_t *resources)
 {
-    json_t *kept, *search;
+    json_t *kept = json_is_object(resources) ? json_deep_copy(resources) : json_object();
 
-    if (!store->filling.store)
-        return json_incref(resources);
-    kept = json_deep_copy(resources);
-    search = json_object_get(kept, "file_search");
-    json_object_del(search, "vector_stores");
-    json_set(search, "vector_store_ids", json_build("[s]", store->row.id));
+    search_resources_set(kept, store->row.id);
     return kept;
 }

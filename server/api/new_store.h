@@ -9,8 +9,8 @@
 #include "server/params/vector_store_params.h"
 
 /*
- * new_store.h -- the vector store that a request makes for its assistant or thread:
- * tool_resources.file_search.vector_stores, at most one.
+ * new_store.h -- the vector store that a request makes for its assistant or thread, or puts files into:
+ * tool_resources.file_search.vector_stores, at most one, and attachments of messages.
  *
  * Pure: any thread. Where a form was checked before, it is files_view.h that did.
  */
@@ -22,6 +22,7 @@ struct new_store {
     struct vector_store_row row;
     struct file_list files; /* ids are borrowed from the request */
     struct store_filling filling;
+    char filled_id[ID_LIMIT + 1]; /* of a run in a thread that is there; else "" */
 };
 void new_store_clear(struct new_store *store);
 
@@ -30,10 +31,13 @@ void new_store_clear(struct new_store *store);
 enum err_code new_store_read(const json_t *object, const char *path, int days,
                              struct new_store *ret_store, struct err *err) MUST_CHECK;
 
-/* The same for a new thread: its row gets the resources as they are kept. */
+/* The same for a new thread, with what its messages attach: its row gets the resources as they are kept. */
 enum err_code new_store_of_thread(const json_t *thread, const char *path,
                                   struct thread_row *row, struct new_store *ret_store,
                                   struct err *err) MUST_CHECK;
+
+/* For a thread that is there: what an array of messages attaches, and a store for it if the thread has none. */
+void new_store_of_messages(const json_t *messages, struct new_store *ret_store);
 
 /* For requests that take ids only: ERR_INVALID if object["tool_resources"] has the helper. */
 enum err_code new_store_refuse(const json_t *object, const char *path,
@@ -42,8 +46,7 @@ enum err_code new_store_refuse(const json_t *object, const char *path,
 /* For the store: NULL if nothing is to be made. */
 const struct store_filling *new_store_filling(const struct new_store *store);
 
-/* The resources as they are kept: with the id of the store instead of the helper. The same tree, with a new
- * reference, if nothing is made; else a copy. */
-json_t *new_store_resources(const struct new_store *store, json_t *resources);
+/* The resources with the id of the store instead of the helper: a copy. `resources` may be NULL. */
+json_t *new_store_resources(const struct new_store *store, const json_t *resources);
 
 #endif
