@@ -16,6 +16,7 @@
 #include "core/store/tables/threads/threads.h"
 #include "server/api/api.h"
 #include "server/api/file_refs.h"
+#include "server/api/new_store.h"
 #include "server/api/request_key.h"
 #include "server/encode/encode.h"
 #include "server/params/params.h"
@@ -59,6 +60,8 @@ static enum err_code answer(struct request *request, struct item_row *row)
 
 enum err_code api_message_create(struct request *request, struct err *err)
 {
+    CLEANUP(new_store_clear) struct new_store made = {0};
+    json_auto_t *messages = NULL;
     struct idempotency idempotency;
     struct place place;
     struct item_row row;
@@ -72,8 +75,11 @@ enum err_code api_message_create(struct request *request, struct err *err)
         return rc;
 
     rc = file_refs_check_message(request, request_json(request), "", err);
+    messages = json_build("[O]", request_json(request));
+    new_store_of_messages(messages, &made);
     if (!rc)
-        rc = store_message_create_once(place.store, place.tenant, &idempotency, &row, err);
+        rc = store_message_create_once(place.store, place.tenant, &idempotency,
+                                       new_store_filling(&made), &row, err);
     if (rc) {
         item_row_clear(&row);
         return rc;

@@ -37,6 +37,7 @@
 #include "core/store/tables/threads/deleted.h"
 #include "core/store/tables/threads/item_place.h"
 #include "core/store/tables/threads/thread_guard.h"
+#include "core/store/tables/threads/thread_store.h"
 #include "core/store/tables/threads/variable_sql.h"
 #include "core/store/tables/vector_stores/vector_store_sql.h"
 
@@ -315,14 +316,18 @@ static enum err_code append_message(struct db *db, const struct tenant *tenant,
 /* The limit is checked behind the insert: it then counts what would be there, and the rollback
  * undoes it. */
 static enum err_code create_message(struct db *db, const struct tenant *tenant,
+                                    const struct store_filling *filling,
                                     struct item_row *message, struct err *err)
 {
+    char store_id[ID_LIMIT + 1];
     enum err_code rc = thread_guard_lock(db, tenant, message->thread_id, err);
 
     if (!rc)
         rc = append_message(db, tenant, message, err);
     if (!rc)
         rc = thread_guard_room(db, tenant, message->thread_id, message->position + 1, err);
+    if (!rc && filling)
+        rc = thread_store_fill(db, tenant, message->thread_id, filling, store_id, err);
     return rc ? rc : db_commit(db, err);
 }
 
@@ -353,6 +358,7 @@ static enum err_code find_made(struct db *db, const struct tenant *tenant, const
 
 enum err_code store_message_create_once(struct store *store, const struct tenant *tenant,
                                         const struct idempotency *idempotency,
+                                        const struct store_filling *filling,
                                         struct item_row *message, struct err *err)
 {
     struct idempotency_claim claim;
@@ -365,13 +371,13 @@ enum err_code store_message_create_once(struct store *store, const struct tenant
         return rc;
     if (claim.repeated)
         return find_made(db, tenant, claim.object_id, message, err);
-    return create_message(db, tenant, message, err);
+    return create_message(db, tenant, filling, message, err);
 }
 
 enum err_code store_message_create(struct store *store, const struct tenant *tenant,
                                    struct item_row *message, struct err *err)
 {
-    return store_message_create_once(store, tenant, NULL, message, err);
+    return store_message_create_once(store, tenant, NULL, NULL, message, err);
 }
 
 /* ---- Looking ---- */

@@ -52,10 +52,12 @@ enum err_code store_thread_delete(struct store *store, const struct tenant *tena
 /* Appends one message; its position is filled in. */
 enum err_code store_message_create(struct store *store, const struct tenant *tenant,
                                    struct item_row *message, struct err *err) MUST_CHECK;
-/* The same under a key (NULL: none). If the request is repeated, *message becomes the one that
+/* The same under a key (NULL: none). `filling` (NULL: nothing) goes into the thread's own vector store
+ * (thread_store.h) in the same transaction. If the request is repeated, *message becomes the one that
  * the first one made, in its present state; ERR_NOT_FOUND if that was deleted. */
 enum err_code store_message_create_once(struct store *store, const struct tenant *tenant,
                                         const struct idempotency *idempotency,
+                                        const struct store_filling *filling,
                                         struct item_row *message, struct err *err) MUST_CHECK;
 enum err_code store_message_get(struct store *store, const struct tenant *tenant,
                                 const char *thread_id, const char *id, struct item_row *ret_row,

@@ -618,7 +618,7 @@ static enum err_code say_once(const struct tenant *tenant, const char *thread,
 {
     const struct idempotency once = {.key = "key", .hash = {request}};
     struct item_row row = new_message(thread, "user");
-    enum err_code rc = store_message_create_once(store, tenant, &once, &row, err);
+    enum err_code rc = store_message_create_once(store, tenant, &once, NULL, &row, err);
 
     memcpy(ret_id, row.id, ID_SIZE);
     item_row_clear(&row);
