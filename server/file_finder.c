@@ -163,6 +163,20 @@ enum err_code file_finder_check_stores(const struct server *server, const struct
     return refuse(err, param_index(path, bad).text, ids[bad]);
 }
 
+enum err_code file_finder_lives(const struct server *server, const struct tenant *tenant,
+                                const char *id, bool *ret_lives, struct err *err)
+{
+    struct err why = {0};
+    enum err_code rc = store_vector_stores_check(server->store, tenant, &id, 1, NULL, &why);
+
+    if (rc && !is_refusal(rc, &why)) {
+        *err = why;
+        return rc;
+    }
+    *ret_lives = !rc;
+    return ERR_OK;
+}
+
 enum err_code file_finder_expired(const struct server *server, const struct tenant *tenant,
                                   const json_t *list, const char **ret_id, struct err *err)
 {

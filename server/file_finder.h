@@ -23,6 +23,10 @@ enum err_code file_finder_check_stores(const struct server *server, const struct
                                        const json_t *list, const char *path,
                                        struct err *err) MUST_CHECK;
 
+/* Is the store there, and not expired? */
+enum err_code file_finder_lives(const struct server *server, const struct tenant *tenant,
+                                const char *id, bool *ret_lives, struct err *err) MUST_CHECK;
+
 /* The first store of the list that has expired, borrowed from it, or NULL. One that is gone is no error. */
 enum err_code file_finder_expired(const struct server *server, const struct tenant *tenant,
                                   const json_t *list, const char **ret_id,
