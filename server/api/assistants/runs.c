@@ -33,6 +33,7 @@
 #include "core/base/ids.h"
 #include "core/base/json.h"
 #include "core/base/mem.h"
+#include "core/domain/search_resources.h"
 #include "core/run/catalog/tool_choice.h"
 #include "core/run/catalog/tool_secrets.h"
 #include "core/run/catalog/tool_set.h"
@@ -64,6 +65,8 @@
 #include "server/params/tool_settings_params.h"
 #include "server/params/variable_params.h"
 #include "server/server.h"
+
+#define STORE_TRIES 3
 
 /* ---- The parts of a run ---- */
 
@@ -219,9 +222,35 @@ static enum err_code note_expired(const struct request *request, json_t *snapsho
     return rc;
 }
 
+/* What messages attach goes into the store of the thread. If that is gone or has expired, or never was, a new one is made
+ * with the run, which is to search it. */
+static enum err_code expect_store(const struct request *request, char **resources,
+                                  struct new_store *made, struct err *err)
+{
+    json_auto_t *has = *resources ? json_parse_own(*resources) : NULL;
+    json_auto_t *kept = NULL;
+    const char *id = search_resources_store(has);
+    bool lives = false;
+    enum err_code rc = ERR_OK;
+
+    if (id)
+        rc = file_finder_lives(request_server(request), request_tenant(request), id, &lives,
+                               err);
+    if (rc)
+        return rc;
+    (void)snprintf(made->filled_id, sizeof(made->filled_id), "%s", lives ? id : made->row.id);
+    if (lives)
+        return ERR_OK;
+    kept = new_store_resources(made, has);
+    free(*resources);
+    *resources = json_text(kept);
+    return ERR_OK;
+}
+
 /* Loads the assistant, and merges the settings of the assistant, the thread and the request. */
 static enum err_code read_settings(struct request *request, const struct thread_row *new_thread,
-                                   const char *thread_id, struct assistant_row *ret_assistant,
+                                   struct new_store *made, const char *thread_id,
+                                   struct assistant_row *ret_assistant,
                                    struct run_settings *ret_settings, struct err *err)
 {
     struct server *server = request_server(request);
@@ -238,6 +267,8 @@ static enum err_code read_settings(struct request *request, const struct thread_
         rc = store_assistant_for_run(server->store, tenant,
                                      json_get_string(body, "assistant_id", ""), thread_id,
                                      ret_assistant, &threads, &resources, err);
+    if (!rc && !new_thread && new_store_filling(made))
+        rc = expect_store(request, &resources, made, err);
     if (rc)
         return rc;
     snapshot = run_request_snapshot(ret_assistant, new_thread ? new_thread->settings : threads,
@@ -270,7 +301,7 @@ static enum err_code check_settings(struct request *request,
 }
 
 static enum err_code create(struct request *request, const struct thread_row *new_thread,
-                            const struct store_filling *filling, const char *thread_id,
+                            struct new_store *made, const char *thread_id,
                             struct item_row *messages, size_t count, struct err *err)
 {
     struct server *server = request_server(request);
@@ -284,7 +315,7 @@ static enum err_code create(struct request *request, const struct thread_row *ne
     enum err_code rc = request_key(request, &idempotency, err);
 
     if (!rc)
-        rc = read_settings(request, new_thread, thread_id, &assistant, &settings, err);
+        rc = read_settings(request, new_thread, made, thread_id, &assistant, &settings, err);
     if (!rc)
         rc = check_settings(request, &settings, err);
     if (!rc)
@@ -301,7 +332,8 @@ static enum err_code create(struct request *request, const struct thread_row *ne
                               .variables = variables,
                               .variable_count = variable_count,
                               .thread = new_thread,
-                              .filling = filling,
+                              .filling = new_store_filling(made),
+                              .filled_id = made->filled_id,
                               .messages = messages,
                               .message_count = count,
                               .last_messages = settings.last_messages,
@@ -322,6 +354,22 @@ static enum err_code create(struct request *request, const struct thread_row *ne
     answer_again(request, &start.load);
     run_load_clear(&start.load);
     return ERR_OK;
+}
+
+/* Two requests at once may both find that the thread has no store. One makes it, and the other looks again. */
+static enum err_code create_in_thread(struct request *request, const char *thread_id,
+                                      struct item_row *messages, size_t count, struct err *err)
+{
+    CLEANUP(new_store_clear) struct new_store made = {0};
+    enum err_code rc;
+    int tries = 0;
+
+    new_store_of_messages(json_object_get(request_json(request), "additional_messages"), &made);
+    do {
+        rc = create(request, NULL, &made, thread_id, messages, count, err);
+    } while (rc == ERR_CONFLICT && strcmp(err->place, THREAD_STORE_PLACE) == 0 &&
+             ++tries < STORE_TRIES);
+    return rc;
 }
 
 /* The members of a request that both operations have: a run in an existing thread, and one with a new
@@ -384,7 +432,7 @@ enum err_code api_run_create(struct request *request, struct err *err)
     if (!rc)
         rc = file_refs_check_resources(request, body, "", err);
     if (!rc)
-        rc = create(request, NULL, NULL, thread_id, messages, count, err);
+        rc = create_in_thread(request, thread_id, messages, count, err);
     item_rows_free(messages, count);
     return rc;
 }
@@ -415,8 +463,7 @@ enum err_code api_thread_run_create(struct request *request, struct err *err)
     if (!rc)
         rc = new_store_of_thread(given, "thread", &thread, &made, err);
     if (!rc)
-        rc =
-            create(request, &thread, new_store_filling(&made), thread.id, messages, count, err);
+        rc = create(request, &thread, &made, thread.id, messages, count, err);
     item_rows_free(messages, count);
     return rc;
 }

@@ -51,6 +51,7 @@
 #include "core/store/tables/runs/upserts.h"
 #include "core/store/tables/threads/conversations.h"
 #include "core/store/tables/threads/thread_guard.h"
+#include "core/store/tables/threads/thread_store.h"
 #include "core/store/tables/threads/variable_sql.h"
 #include "core/store/tables/vector_stores/vector_store_sql.h"
 
@@ -111,6 +112,23 @@ enum err_code thread_lock_idle(struct db *db, const struct tenant *tenant,
     return check_idle(db, tenant, thread_id, ret_position, err);
 }
 
+/* The run has its settings already, so the files must be where it will search. */
+static enum err_code fill_store(struct db *db, const struct run_creation *creation,
+                                struct err *err)
+{
+    const char *thread_id = creation->run->thread_id;
+    char used[ID_LIMIT + 1];
+    enum err_code rc;
+
+    if (!creation->filling)
+        return ERR_OK;
+    rc = thread_store_fill(db, creation->tenant, thread_id, creation->filling, used, err);
+    if (rc || strcmp(used, creation->filled_id) == 0)
+        return rc;
+    return err_refuse(err, ERR_CONFLICT, REASON_UNSET, THREAD_STORE_PLACE,
+                      "Thread %s has got another vector store meanwhile.", thread_id);
+}
+
 static enum err_code prepare_thread(struct db *db, const struct run_creation *creation,
                                     int64_t *ret_position, struct err *err)
 {
@@ -127,8 +145,10 @@ static enum err_code prepare_thread(struct db *db, const struct run_creation *cr
         return ERR_OK;
     }
     rc = thread_lock_idle(db, creation->tenant, run->thread_id, ret_position, err);
-    if (rc || run->face == FACE_ASSISTANTS)
+    if (rc)
         return rc;
+    if (run->face == FACE_ASSISTANTS)
+        return fill_store(db, creation, err);
     /* The response has read its context in an earlier transaction. An item that came in between
      * would be in the conversation before the answer, and the model has not seen it. */
     if (*ret_position != creation->seen_position)

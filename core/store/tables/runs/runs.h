@@ -55,11 +55,13 @@ struct approval_grants;
  * alone, with positions from 0, until the write that ends it (core/store/writer/writer.h). A
  * response outside of conversations that takes up answers is also made this way: they are taken
  * up if and only if it is made. */
+#define THREAD_STORE_PLACE "thread_store"
 struct run_creation {
     const struct tenant *tenant;         /* has the project of the run's row */
     const struct run_row *run;           /* status queued, or in_progress; thread_id set */
     const struct thread_row *thread;     /* a thread to be made with it, or NULL */
-    const struct store_filling *filling; /* of that thread; or NULL */
+    const struct store_filling *filling; /* for the thread's vector store, or NULL */
+    const char *filled_id;               /* see THREAD_STORE_PLACE; NULL without `filling` */
     struct item_row *messages; /* additional messages; their positions are filled in */
     size_t message_count;
     int last_messages; /* only so many of the newest messages are the context; 0: all up to the
@@ -79,7 +81,12 @@ struct run_creation {
 /* Makes a run, leased to this node (fence 1), together with its messages and, if requested, its
  * thread. Returns it as if claimed. ERR_NOT_FOUND "No thread found with id 'X'."; ERR_CONFLICT
  * "Thread X already has an active run Y." if one is not final. If the request repeats another
- * under its key, only the run that the first one made is returned, with fence 0. */
+ * under its key, only the run that the first one made is returned, with fence 0.
+ *
+ * With `filling` for a thread that is there, its files go into the thread's own vector store, and
+ * `filled_id` is the store that the run's settings name. ERR_CONFLICT with the place THREAD_STORE_PLACE:
+ * the thread has got another one since it was read, so the caller reads it again. */
+#define THREAD_STORE_PLACE "thread_store"
 enum err_code store_run_create(struct store *store, const struct run_creation *creation,
                                struct run_load *ret_load, struct err *err) MUST_CHECK;
 
