@@ -1,0 +1,200 @@
+/*
+ * The vector store of a thread: made with the first files that a message or a run brings, and only then.
+ */
+
+#include "core/store/tables/threads/thread_store.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "core/base/clock.h"
+#include "core/base/fault.h"
+#include "core/base/json.h"
+#include "core/base/mem.h"
+#include "core/domain/search_resources.h"
+#include "core/store/tables/runs/runs.h"
+#include "core/store/tables/threads/threads.h"
+#include "tests/integration/core/store/opened_store.h"
+#include "tests/integration/core/store/samples.h"
+#include "tests/integration/core/store/vector_stores/vector_samples.h"
+#include "tests/support/pg_fixture.h"
+#include "tests/support/test.h"
+
+/* What a request brings: a file, and a store in case that the thread has none. */
+struct brought {
+    struct vector_store_row row;
+    struct store_file_new file;
+    struct store_filling filling;
+};
+
+static void bring(struct brought *brought, struct sample_id *file)
+{
+    *brought = (struct brought){
+        .row = {.name = mem_strdup(""),
+                .metadata = mem_strdup("{}"),
+                .expires_days = 7,
+                .created_at = clock_wall_us()},
+        .file = {.file_id = file->text, .chunk_tokens = 800, .overlap_tokens = 400}};
+    id_make(brought->row.id, "vs_");
+    brought->filling =
+        (struct store_filling){.store = &brought->row, .files = &brought->file, .count = 1};
+}
+
+static enum err_code say(const char *thread, struct sample_id file, struct err *err)
+{
+    struct brought brought;
+    struct item_row row = {.input = true,
+                           .turn = -1,
+                           .status = ITEM_COMPLETED,
+                           .type = ITEM_MESSAGE,
+                           .role = "user",
+                           .body = mem_strdup("{\"role\":\"user\",\"content\":[]}"),
+                           .metadata = mem_strdup("{}"),
+                           .created_at = clock_wall_us()};
+    enum err_code rc;
+
+    bring(&brought, &file);
+    id_make(row.id, "msg_");
+    (void)snprintf(row.thread_id, sizeof(row.thread_id), "%s", thread);
+    rc = store_message_create_once(store, TENANT, NULL, &brought.filling, &row, err);
+    item_row_clear(&row);
+    vector_store_row_clear(&brought.row);
+    return rc;
+}
+
+/* A run that was made to search `expected`; NULL: the store that it brings. */
+static enum err_code run_with(const char *thread, struct sample_id file, const char *expected,
+                              struct err *err)
+{
+    struct brought brought;
+    struct run_load load = {0};
+    struct run_row run = sample_run(thread, RUN_QUEUED);
+    struct run_creation creation = {.tenant = TENANT, .run = &run, .context_limit = CONTEXT};
+    enum err_code rc;
+
+    bring(&brought, &file);
+    creation.filling = &brought.filling;
+    creation.filled_id = expected ? expected : brought.row.id;
+    rc = store_run_create(store, &creation, &load, err);
+    run_row_clear(&run);
+    run_load_clear(&load);
+    vector_store_row_clear(&brought.row);
+    return rc;
+}
+
+/* The store that the thread names; "" if it names none. */
+static struct sample_id named(const char *thread)
+{
+    struct sample_id id = {""};
+    struct thread_row row;
+    json_auto_t *resources = NULL;
+    const char *found;
+
+    assert_int_equal(store_thread_get(store, TENANT, thread, &row, NULL), ERR_OK);
+    resources = json_parse_own(row.tool_resources);
+    found = search_resources_store(resources);
+    (void)snprintf(id.text, sizeof(id.text), "%s", found ? found : "");
+    thread_row_clear(&row);
+    return id;
+}
+
+static long count(const char *table)
+{
+    return (long)pg_fixture_count("SELECT count(*) FROM %s WHERE project_id = '%s'", table,
+                                  PROJECT);
+}
+
+TEST(the_first_files_make_the_store_and_others_join_them)
+{
+    char thread[ID_SIZE];
+    struct sample_id made;
+
+    sample_thread(thread);
+    assert_string_equal(named(thread).text, "");
+    assert_int_equal(say(thread, sample_file(TENANT), NULL), ERR_OK);
+    made = named(thread);
+    assert_counters(made, "1 0 0 0 bytes 0");
+    assert_int_equal(say(thread, sample_file(TENANT), NULL), ERR_OK);
+    assert_string_equal(named(thread).text, made.text);
+    assert_counters(made, "2 0 0 0 bytes 0");
+    assert_int_equal(run_with(thread, sample_file(TENANT), made.text, NULL), ERR_OK);
+    assert_counters(made, "3 0 0 0 bytes 0");
+}
+
+TEST(a_store_that_expired_or_was_deleted_is_replaced)
+{
+    char thread[ID_SIZE];
+    struct sample_id first, second;
+
+    sample_thread(thread);
+    assert_int_equal(say(thread, sample_file(TENANT), NULL), ERR_OK);
+    first = named(thread);
+    pg_fixture_ask("UPDATE vector_stores SET expires_at = 1 WHERE id = '%s'", first.text);
+    assert_int_equal(say(thread, sample_file(TENANT), NULL), ERR_OK);
+    second = named(thread);
+    assert_string_not_equal(second.text, first.text);
+    assert_counters(second, "1 0 0 0 bytes 0");
+    assert_int_equal(store_vector_store_delete(store, TENANT, second.text, NULL), ERR_OK);
+    assert_int_equal(run_with(thread, sample_file(TENANT), NULL, NULL), ERR_OK);
+    assert_string_not_equal(named(thread).text, second.text);
+}
+
+TEST(a_run_is_not_made_for_another_store_than_the_threads)
+{
+    char thread[ID_SIZE];
+    struct sample_id made;
+    struct err err;
+    long runs;
+
+    sample_thread(thread);
+    assert_int_equal(say(thread, sample_file(TENANT), NULL), ERR_OK);
+    made = named(thread);
+    runs = count("runs");
+    assert_int_equal(run_with(thread, sample_file(TENANT), NULL, &err), ERR_CONFLICT);
+    assert_string_equal(err.place, THREAD_STORE_PLACE);
+    assert_int_equal(count("runs"), runs);
+    assert_counters(made, "1 0 0 0 bytes 0");
+}
+
+#ifdef RUNNEL_FAULTS
+TEST(a_statement_that_fails_leaves_the_thread_as_it_was)
+{
+    static const char *const points[] = {"thread_store_resources",    "thread_store_name",
+                                         "store_vector_store_create", "store_files_put",
+                                         "store_message_create",      "store.commit"};
+    struct sample_id file = sample_file(TENANT);
+    long stores = count("vector_stores"), items = count("items");
+    char thread[ID_SIZE];
+
+    sample_thread(thread);
+    for (size_t i = 0; i < COUNT_OF(points); i++) {
+        fault_arm(points[i], 1);
+        assert_int_not_equal(say(thread, file, NULL), ERR_OK);
+        assert_true(fault_fired());
+        fault_disarm();
+        assert_string_equal(named(thread).text, "");
+        assert_int_equal(count("vector_stores"), stores);
+        assert_int_equal(count("items"), items);
+    }
+    assert_int_equal(say(thread, file, NULL), ERR_OK);
+    fault_arm("thread_store_lives", 1);
+    assert_int_not_equal(say(thread, file, NULL), ERR_OK);
+    assert_true(fault_fired());
+    fault_disarm();
+    assert_int_equal(count("items"), items + 1);
+}
+#endif
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_first_files_make_the_store_and_others_join_them),
+        cmocka_unit_test(a_store_that_expired_or_was_deleted_is_replaced),
+        cmocka_unit_test(a_run_is_not_made_for_another_store_than_the_threads),
+#ifdef RUNNEL_FAULTS
+        cmocka_unit_test(a_statement_that_fails_leaves_the_thread_as_it_was),
+#endif
+    };
+
+    return cmocka_run_group_tests(tests, open_store, close_store);
+}
