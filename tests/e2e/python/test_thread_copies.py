@@ -71,7 +71,7 @@ def test_a_fork_has_everything_but_the_same_ids(threads, http, fork, client):
     made = fork(thread)
     assert made["object"] == "thread" and made["id"] != thread.id
     assert made["metadata"] == {"topic": "sky"}
-    assert made["tool_resources"] == {"code_interpreter": {"file_ids": [file]}}
+    assert made["tool_resources"]["code_interpreter"] == {"file_ids": [file]}
     assert http.get(f"/v1/threads/{made['id']}").json() == made
     before = threads.messages.list(thread.id, order="asc").data
     after = threads.messages.list(made["id"], order="asc").data
