@@ -10,6 +10,7 @@
 
 #include "core/ingest/search.h"
 
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -18,6 +19,7 @@
 #include "core/base/fault.h"
 #include "core/base/log.h"
 #include "core/base/mem.h"
+#include "core/ingest/rerank.h"
 #include "core/ingest/segment_cache.h"
 #include "core/retrieval/fusion.h"
 #include "core/retrieval/lexical.h"
@@ -33,6 +35,8 @@ struct retrieval {
     struct store *store;
     struct segment_cache *cache;
     double timeout_seconds;
+    struct reranker *reranker;
+    atomic_ullong reranked, rerank_failures;
 };
 
 const char *search_mode_name(enum search_mode mode)
@@ -64,8 +68,10 @@ enum err_code retrieval_open(const struct retrieval_options *options,
     if (rc)
         return rc;
     *ret_retrieval = mem_new(struct retrieval);
-    **ret_retrieval = (struct retrieval){
-        .store = options->store, .cache = cache, .timeout_seconds = options->timeout_seconds};
+    **ret_retrieval = (struct retrieval){.store = options->store,
+                                         .cache = cache,
+                                         .timeout_seconds = options->timeout_seconds,
+                                         .reranker = options->reranker};
     return ERR_OK;
 }
 
@@ -257,7 +263,6 @@ static size_t rank(struct search *search, const struct search_query *query,
         mem_new_array(struct fusion_entry, LIST_LENGTH * SEARCH_QUERIES_LIMIT);
     struct fusion_list lists[SEARCH_QUERIES_LIMIT];
     struct scan_stop stop = {.asks = is_to_stop, .arg = search};
-    size_t count;
 
     for (size_t i = 0; i < query->query_count; i++) {
         struct fusion_entry *of_query = entries + i * LIST_LENGTH;
@@ -268,8 +273,7 @@ static size_t rank(struct search *search, const struct search_query *query,
             .entries = of_query,
             .count = search_words(search, query->queries[i], &stop, of_query)};
     }
-    count = fusion_rank(lists, query->query_count, &words_alone, ret_hits);
-    return fusion_cut(*ret_hits, count, query->threshold, query->limit);
+    return fusion_rank(lists, query->query_count, &words_alone, ret_hits);
 }
 
 /* ---- Texts ---- */
@@ -290,17 +294,24 @@ static void take_chunk(const struct searched_file *file, struct found_chunk *chu
     memcpy(ret_hit->store_id, file->store_id, sizeof(ret_hit->store_id));
 }
 
+/* Of each hit, in their order. The caller clears all of them, also after an error. */
+static enum err_code read_chunks(const struct search *search, const struct fusion_hit *found,
+                                 size_t count, struct found_chunk *ret_chunks, struct err *err)
+{
+    for (size_t i = 0; i < count; i++)
+        ret_chunks[i] = (struct found_chunk){.file = &search->files[found[i].document],
+                                             .n = found[i].chunk};
+    if (!count)
+        return ERR_OK;
+    return store_chunks_read(search->retrieval->store, search->tenant, ret_chunks, count, err);
+}
+
 static enum err_code read_texts(const struct search *search, const struct fusion_hit *found,
                                 size_t count, struct search_result *ret_result, struct err *err)
 {
     struct found_chunk chunks[SEARCH_HITS_LIMIT] = {0};
-    enum err_code rc = ERR_OK;
+    enum err_code rc = read_chunks(search, found, count, chunks, err);
 
-    for (size_t i = 0; i < count; i++)
-        chunks[i] = (struct found_chunk){.file = &search->files[found[i].document],
-                                         .n = found[i].chunk};
-    if (count)
-        rc = store_chunks_read(search->retrieval->store, search->tenant, chunks, count, err);
     if (!rc) {
         ret_result->hits = mem_zeroed(count + 1, sizeof(*ret_result->hits));
         for (size_t i = 0; i < count; i++)
@@ -311,6 +322,76 @@ static enum err_code read_texts(const struct search *search, const struct fusion
     for (size_t i = 0; i < count; i++)
         found_chunk_clear(&chunks[i]);
     return rc;
+}
+
+/* ---- The re-ranker ---- */
+
+static double seconds_left(const struct search *search)
+{
+    uint64_t now = clock_mono_ns();
+    double left =
+        search->deadline_ns > now ? (double)(search->deadline_ns - now) / NS_PER_SECOND : 0;
+
+    return left < RERANK_SECONDS ? left : RERANK_SECONDS;
+}
+
+/* Scores of `count` chunks that all have a text. False: there are none. */
+static bool ask_reranker(const struct search *search, const struct found_chunk *chunks,
+                         size_t count, double *ret_scores)
+{
+    struct retrieval *retrieval = search->retrieval;
+    struct rerank_request request = {.queries = search->query->queries,
+                                     .query_count = search->query->query_count,
+                                     .count = count,
+                                     .seconds = seconds_left(search)};
+    char *texts[RERANK_TEXTS];
+    struct err err;
+    enum err_code rc;
+
+    for (size_t i = 0; i < count; i++)
+        texts[i] = mem_printf("%s%s%s", chunks[i].heading, *chunks[i].heading ? "\n" : "",
+                              chunks[i].text);
+    request.texts = (const char *const *)texts;
+    rc = request.seconds > 0 ? rerank(retrieval->reranker, &request, ret_scores, &err)
+                             : err_set(&err, ERR_TIMEOUT, "no time is left");
+    for (size_t i = 0; i < count; i++)
+        free(texts[i]);
+    atomic_fetch_add(rc ? &retrieval->rerank_failures : &retrieval->reranked, 1);
+    if (rc)
+        log_warn("a search is not re-ranked: %s", err.text);
+    return !rc;
+}
+
+/* Brings the first hits into the order of the re-ranker, and leaves those behind them out. */
+static enum err_code judge(const struct search *search, struct fusion_hit *hits, size_t *count,
+                           bool *ret_reranked, struct err *err)
+{
+    AUTO_FREE struct found_chunk *chunks = mem_zeroed(RERANK_TEXTS, sizeof(struct found_chunk));
+    double scores[RERANK_TEXTS];
+    size_t seen = *count < RERANK_TEXTS ? *count : RERANK_TEXTS;
+    size_t kept = 0;
+    enum err_code rc = read_chunks(search, hits, seen, chunks, err);
+
+    if (rc)
+        return rc;
+    for (size_t i = 0; i < seen; i++) {
+        if (!chunks[i].text)
+            continue; /* it went meanwhile */
+        hits[kept] = hits[i];
+        chunks[kept++] = chunks[i];
+    }
+    memmove(hits + kept, hits + seen, (*count - seen) * sizeof(*hits));
+    *count -= seen - kept;
+    *ret_reranked = kept && ask_reranker(search, chunks, kept, scores);
+    for (size_t i = 0; *ret_reranked && i < kept; i++)
+        hits[i].score = scores[i];
+    for (size_t i = 0; i < kept; i++)
+        found_chunk_clear(&chunks[i]);
+    if (*ret_reranked) {
+        fusion_rerank(hits, kept, kept);
+        *count = kept;
+    }
+    return ERR_OK;
 }
 
 enum err_code retrieval_search(struct retrieval *retrieval, const struct tenant *tenant,
@@ -335,6 +416,9 @@ enum err_code retrieval_search(struct retrieval *retrieval, const struct tenant 
         return rc;
     count = rank(&search, query, &found);
     rc = look_at_limits(&search, err);
+    if (!rc && count && retrieval->reranker && query->ranker == SEARCH_RANKER_AUTO)
+        rc = judge(&search, found, &count, &result.reranked, err);
+    count = fusion_cut(found, count, query->threshold, query->limit);
     if (!rc)
         rc = read_texts(&search, found, count, &result, err);
     if (!rc)
@@ -353,5 +437,10 @@ void retrieval_stats(struct retrieval *retrieval, struct retrieval_stats *ret_st
     struct segment_cache_stats stats;
 
     segment_cache_stats(retrieval->cache, &stats);
-    *ret_stats = (struct retrieval_stats){stats.count, stats.bytes};
+    *ret_stats = (struct retrieval_stats){
+        .segments = stats.count,
+        .bytes = stats.bytes,
+        .reranked = atomic_load(&retrieval->reranked),
+        .rerank_failures = atomic_load(&retrieval->rerank_failures),
+    };
 }

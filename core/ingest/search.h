@@ -24,13 +24,16 @@
  * completed and pass the filter. Then their segments are searched, in memory. So a file that was removed is not found
  * by any search that begins afterwards, on any node, and one that is completed is.
  *
+ * A re-ranker judges the first RERANK_TEXTS of what was found. If it fails, the order stays as it was, and the log says so.
+ *
  * A search counts as a use of its stores (last_active_at).
  *
  * Any thread that may wait: a worker, never a loop. It waits for the database, and for segments that this node has not
  * read yet.
  */
 
-struct filter; /* core/domain/filter.h */
+struct filter;   /* core/domain/filter.h */
+struct reranker; /* core/ingest/rerank.h */
 struct retrieval;
 struct store;
 
@@ -40,8 +43,8 @@ struct store;
 #define SEARCH_RESULTS_DEFAULT 20 /* of the tool */
 
 enum search_ranker {
-    SEARCH_RANKER_AUTO, /* the best that the server has; also "default-2024-11-15" */
-    SEARCH_RANKER_NONE,
+    SEARCH_RANKER_AUTO, /* a re-ranker, if the server has one; also "default-2024-11-15" */
+    SEARCH_RANKER_NONE, /* the order of the lists alone */
 };
 
 /* All of it is borrowed for the length of the call. */
@@ -85,13 +88,15 @@ struct search_result {
     struct search_hit *hits; /* in the order of rank */
     size_t count;
     enum search_mode mode;
+    bool reranked; /* the order and the scores are those of the re-ranker */
 };
 
 struct retrieval_options {
-    struct store *store;    /* borrowed until retrieval_free() */
-    const char *cache_dir;  /* made if it is missing */
-    uint64_t cache_bytes;   /* of segments kept there */
-    double timeout_seconds; /* of a search */
+    struct store *store;       /* borrowed until retrieval_free() */
+    const char *cache_dir;     /* made if it is missing */
+    uint64_t cache_bytes;      /* of segments kept there */
+    double timeout_seconds;    /* of a search */
+    struct reranker *reranker; /* borrowed until retrieval_free(); NULL: there is none */
 };
 
 enum err_code retrieval_open(const struct retrieval_options *options,
@@ -108,10 +113,10 @@ enum err_code retrieval_search(struct retrieval *retrieval, const struct tenant 
 
 void search_result_clear(struct search_result *result);
 
-/* Of the cache of segments. */
 struct retrieval_stats {
-    size_t segments;
-    uint64_t bytes;
+    size_t segments;                    /* in the cache */
+    uint64_t bytes;                     /* of these */
+    uint64_t reranked, rerank_failures; /* searches since the start */
 };
 void retrieval_stats(struct retrieval *retrieval, struct retrieval_stats *ret_stats);
 
