@@ -9,8 +9,11 @@
 #include <string.h>
 
 #include "core/base/mem.h"
+#include "core/ingest/rerank.h"
+#include "core/net/http_client.h"
 #include "core/retrieval/segment.h"
 #include "core/store/tables/files/files.h"
+#include "server/fakemodel/server.h"
 #include "tests/integration/core/store/opened_store.h"
 #include "tests/integration/core/store/vector_stores/vector_samples.h"
 #include "tests/support/pg_fixture.h"
@@ -22,21 +25,35 @@
 
 static struct retrieval *retrieval;
 
+static struct loop *loop;
+
+static int open_with(struct reranker *reranker)
+{
+    AUTO_FREE char *dir = mem_printf("%s/cache", pg_fixture_directory());
+    struct retrieval_options options = {.store = store,
+                                        .cache_dir = dir,
+                                        .cache_bytes = 1 << 20,
+                                        .timeout_seconds = 10,
+                                        .reranker = reranker};
+
+    return retrieval_open(&options, &retrieval, NULL) ? -1 : 0;
+}
+
 static int open_retrieval(void **state)
 {
-    AUTO_FREE char *dir = NULL;
-    struct retrieval_options options = {.cache_bytes = 1 << 20, .timeout_seconds = 10};
     int rc = open_store(state);
 
-    dir = mem_printf("%s/cache", pg_fixture_directory());
-    options.store = store;
-    options.cache_dir = dir;
-    return rc || retrieval_open(&options, &retrieval, NULL) ? -1 : 0;
+    http_client_global_init();
+    loop = loop_new("search");
+    return rc || loop_start(loop, NULL) || open_with(NULL) ? -1 : 0;
 }
 
 static int close_retrieval(void **state)
 {
     retrieval_free(retrieval);
+    loop_stop(loop);
+    loop_free(loop);
+    http_client_global_free();
     return close_store(state);
 }
 
@@ -78,6 +95,8 @@ static struct sample_id file_with(struct sample_id store_id, const char *text)
 
 static bool (*unwanted)(void *arg);
 static int asked;
+static enum search_ranker ranker;
+static double threshold;
 
 static enum err_code search(const struct tenant *tenant, const struct sample_id *stores,
                             size_t count, const char *words, struct search_result *result,
@@ -92,6 +111,8 @@ static enum err_code search(const struct tenant *tenant, const struct sample_id 
                                        .limit = 10,
                                        .embedding_weight = 1,
                                        .text_weight = 1,
+                                       .ranker = ranker,
+                                       .threshold = threshold,
                                        .unwanted = unwanted,
                                        .unwanted_arg = &asked};
 
@@ -189,6 +210,74 @@ TEST(a_search_that_is_not_wanted_ends_at_its_next_step)
     search_result_clear(&result);
 }
 
+/* ---- With a re-ranker ---- */
+
+static struct loop *any_loop(void *arg)
+{
+    (void)arg;
+    return loop;
+}
+
+/* The re-ranker answers as `fault` says. Checks the order of two files, of which words prefer the first. */
+static void expect_order(const char *fault, const struct sample_id *id, const char *first,
+                         const char *second, struct retrieval_stats *ret_stats)
+{
+    AUTO_FREE char *script =
+        mem_printf("rules:\n  - match: {path: /v1/rerank}\n    answer: {fault: {%s}}\n", fault);
+    struct rerank_options options = {.any_loop = any_loop};
+    struct upstream_server *upstream;
+    struct reranker *reranker;
+    struct search_result result;
+
+    assert_int_equal(upstream_server_start_controlled(script, "127.0.0.1:0", &upstream, NULL),
+                     ERR_OK);
+    options.url = upstream_server_url(upstream);
+    reranker = reranker_new(&options);
+    retrieval_free(retrieval);
+    assert_int_equal(open_with(reranker), 0);
+    assert_int_equal(search(MINE, id, 1, "amber", &result, NULL), ERR_OK);
+    assert_int_equal(result.count, second ? 2 : 1);
+    assert_string_equal(result.hits[0].file_id, first);
+    if (second)
+        assert_string_equal(result.hits[1].file_id, second);
+    retrieval_stats(retrieval, ret_stats);
+    assert_int_equal(result.reranked, ret_stats->reranked);
+    search_result_clear(&result);
+    retrieval_free(retrieval);
+    assert_int_equal(open_with(NULL), 0);
+    reranker_close(reranker);
+    reranker_free(reranker);
+    upstream_server_stop(upstream);
+}
+
+#define BETTER_SECOND                                                                \
+    "kind: status, status: 200, body: {results: [{index: 1, relevance_score: 0.9}, " \
+    "{index: 0, relevance_score: 0.2}]}"
+
+TEST(a_reranker_decides_the_order_or_it_stays_as_it_was)
+{
+    struct sample_id id = sample_store(MINE);
+    struct sample_id one = file_with(id, "amber birch");
+    struct sample_id two = file_with(id, "amber cobalt cobalt");
+    struct retrieval_stats stats;
+
+    expect_order(BETTER_SECOND, &id, two.text, one.text, &stats);
+    assert_int_equal(stats.reranked, 1);
+    threshold = 0.5; /* of its scores */
+    expect_order(BETTER_SECOND, &id, two.text, NULL, &stats);
+    threshold = 0;
+    ranker = SEARCH_RANKER_NONE;
+    expect_order(BETTER_SECOND, &id, one.text, two.text, &stats);
+    ranker = SEARCH_RANKER_AUTO;
+    assert_int_equal(stats.reranked + stats.rerank_failures, 0);
+    expect_order("kind: status, status: 500", &id, one.text, two.text, &stats);
+    assert_int_equal(stats.rerank_failures, 1);
+    expect_order("kind: garbage", &id, one.text, two.text, &stats);
+    expect_order("kind: status, status: 200, body: {results: [{index: 1, relevance_score: 1}]}",
+                 &id, one.text, two.text, &stats);
+    assert_int_equal(stats.rerank_failures, 1);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -196,6 +285,7 @@ int main(void)
         cmocka_unit_test(a_store_that_is_missing_or_expired_ends_the_search),
         cmocka_unit_test(a_search_is_a_use_of_its_stores),
         cmocka_unit_test(a_search_that_is_not_wanted_ends_at_its_next_step),
+        cmocka_unit_test(a_reranker_decides_the_order_or_it_stays_as_it_was),
     };
 
     return cmocka_run_group_tests(tests, open_retrieval, close_retrieval);
