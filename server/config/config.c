@@ -812,6 +812,8 @@ static enum err_code check(struct config *config, struct err *err)
     if (!rc)
         rc = check_key("upstream_api_key", config->upstream_api_key, err);
     if (!rc)
+        rc = check_key("the key of rerank.api_key_env", config->rerank.api_key, err);
+    if (!rc)
         rc = check_dialects(config, err);
     if (!rc)
         rc = check_inputs(config, err);
@@ -860,6 +862,9 @@ enum err_code config_read_some(int argc, char **argv, int *ret_argc, struct conf
         rc = config_files_read(json_object_get(whole_of(config)->file, "files"), &config->files,
                                err);
     if (!rc)
+        rc = config_rerank_read(json_object_get(whole_of(config)->file, "rerank"),
+                                &config->rerank, err);
+    if (!rc)
         rc = check(config, err);
     if (rc) {
         config_free(config);
@@ -898,6 +903,7 @@ void config_free(struct config *config)
     masks_free(config->masks);
     config_mcp_clear(&config->mcp);
     config_webhooks_clear(&config->webhooks);
+    config_rerank_clear(&config->rerank);
     permission_set_clear(&config->permissions);
     json_decref(whole_of(config)->file);
     free(whole_of(config));

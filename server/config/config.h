@@ -14,6 +14,7 @@
 #include "core/net/egress.h"
 #include "server/config/files.h"
 #include "server/config/mcp.h"
+#include "server/config/rerank.h"
 #include "server/config/webhooks.h"
 
 /*
@@ -23,7 +24,7 @@
  * variable (RUNNEL_RUN_EXPIRY), a key of the YAML file (run_expiry:), and a line of `runnel settings` and of
  * the manual. A flag wins over the environment, the environment over the file, the file over the default.
  *
- * The file may also have sections, for what does not fit on a line: upstreams, embeddings, mcp_servers,
+ * The file may also have sections, for what does not fit on a line: upstreams, embeddings, rerank, mcp_servers,
  * tools, files, approval_webhooks, hooks, network, sandbox. Every key of them is checked, also in sections of
  * features that this version does not have, so that a typing error never passes for a setting.
  *
@@ -120,6 +121,8 @@ struct config {
     struct config_mcp mcp;
     /* The section files. */
     struct config_files files;
+    /* The section rerank. */
+    struct config_rerank rerank;
 
     /* The section approval_webhooks. */
     struct config_webhooks webhooks;

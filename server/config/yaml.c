@@ -218,6 +218,13 @@ static const struct key embeddings_keys[] = {
     {"model",    SHAPE_TEXT, true, NULL},
     {0},
 };
+static const struct key rerank_keys[] = {
+    {"url",         SHAPE_TEXT, true,  NULL},
+    {"api_key_env", SHAPE_TEXT, false, NULL},
+    {"model",       SHAPE_TEXT, false, NULL},
+    {"dialect",     SHAPE_TEXT, false, NULL},
+    {0},
+};
 static const struct key mcp_server_keys[] = {
     {"name",              SHAPE_TEXT,   true,  NULL},
     {"url",               SHAPE_TEXT,   false, NULL},
@@ -285,6 +292,7 @@ static const struct key files_keys[] = {
 static const struct key sections[] = {
     {"upstreams",   SHAPE_MAPS, false, upstream_keys},
     {"embeddings",  SHAPE_MAP,  false, embeddings_keys},
+    {"rerank",      SHAPE_MAP,  false, rerank_keys},
     {"mcp_servers", SHAPE_MAPS, false, mcp_server_keys},
     {"tools",       SHAPE_MAP,  false, tools_keys},
     {"approval_webhooks", SHAPE_MAPS, false, webhook_keys},

@@ -246,6 +246,35 @@ TEST(an_unknown_key_of_the_file_is_named_with_its_path)
     refused(read_file("listen: [a]\n"), "listen: expected one value");
 }
 
+TEST(a_reranker_has_a_url_and_may_have_a_key_a_model_and_a_dialect)
+{
+    struct config *config = read_file("rerank: {url: 'http://127.0.0.1:8082/v1//'}\n");
+
+    assert_non_null(config);
+    assert_string_equal(config->rerank.url, "http://127.0.0.1:8082/v1");
+    assert_null(config->rerank.api_key);
+    assert_null(config->rerank.model);
+    assert_int_equal(config->rerank.dialect, RERANK_COHERE);
+    config_free(config);
+    setenv("TEST_RERANK_KEY", "secret", 1);
+    config = read_file("rerank: {url: 'https://a.example', api_key_env: TEST_RERANK_KEY,"
+                       " model: judge, dialect: tei}\n");
+    assert_non_null(config);
+    assert_string_equal(config->rerank.api_key, "secret");
+    assert_string_equal(config->rerank.model, "judge");
+    assert_int_equal(config->rerank.dialect, RERANK_TEI);
+    config_free(config);
+    setenv("TEST_RERANK_KEY", "in two", 1);
+    refused(read_file("rerank: {url: 'https://a.example', api_key_env: TEST_RERANK_KEY}\n"),
+            "printable");
+    unsetenv("TEST_RERANK_KEY");
+    refused(read_file("rerank: {url: 'https://a.example', api_key_env: TEST_RERANK_KEY}\n"),
+            "'TEST_RERANK_KEY' is not set");
+    refused(read_file("rerank: {url: a.example}\n"), "rerank.url");
+    refused(read_file("rerank: {url: 'http://a', dialect: x}\n"), "rerank.dialect");
+    refused(read_file("rerank: {model: a}\n"), "rerank: 'url' is missing");
+}
+
 TEST(internal_hosts_are_exact_pairs)
 {
     struct config *config =
@@ -468,6 +497,7 @@ int main(void)
         cmocka_unit_test(no_auth_is_for_loopback_only),
         cmocka_unit_test(upstreams_come_from_the_file_and_the_url_serves_the_rest),
         cmocka_unit_test(an_unknown_key_of_the_file_is_named_with_its_path),
+        cmocka_unit_test(a_reranker_has_a_url_and_may_have_a_key_a_model_and_a_dialect),
         cmocka_unit_test(internal_hosts_are_exact_pairs),
         cmocka_unit_test(masks_are_read_with_their_paths),
         cmocka_unit_test(mcp_servers_of_the_operator_are_checked),
