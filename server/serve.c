@@ -45,10 +45,12 @@
 #include "core/blob/blob.h"
 #include "core/document/document.h"
 #include "core/ingest/ingest.h"
+#include "core/ingest/rerank.h"
 #include "core/ingest/search.h"
 #include "core/net/http_client.h"
 #include "core/net/listen.h"
 #include "core/run/catalog/unavailable.h"
+#include "core/model/mask.h"
 #include "core/run/engine/engine.h"
 #include "core/sandbox/compute.h"
 #include "core/sandbox/confine.h"
@@ -450,18 +452,51 @@ static enum err_code start_readers(struct serving *serving, struct err *err)
                          &serving->server.readers, err);
 }
 
+static struct loop *any_loop(void *server)
+{
+    return engine_any_loop(((struct server *)server)->engine);
+}
+
+/* The masks of the configuration, for texts that go to models in other ways than a run's messages. */
+static enum err_code mask_texts(void *masks, json_t *messages, struct err *err)
+{
+    return masks_apply(masks, messages, err);
+}
+
+/* It asks over the engine's loops: they are there before the first search. */
+static void make_reranker(struct serving *serving)
+{
+    const struct config *config = serving->config;
+    const struct rerank_options options = {
+        .url = config->rerank.url,
+        .api_key = config->rerank.api_key,
+        .model = config->rerank.model,
+        .dialect = config->rerank.dialect,
+        .mask = config->masks ? mask_texts : NULL,
+        .mask_arg = config->masks,
+        .any_loop = any_loop,
+        .loop_arg = &serving->server,
+    };
+
+    if (options.url)
+        serving->server.reranker = reranker_new(&options);
+}
+
 static enum err_code start_retrieval(struct serving *serving, struct err *err)
 {
     const struct config *config = serving->config;
     AUTO_FREE char *dir = mem_printf("%s/cache", config->data_dir);
-    const struct retrieval_options options = {
+    struct retrieval_options options = {
         .store = serving->server.store,
         .cache_dir = dir,
         .cache_bytes = config->segment_cache,
         .timeout_seconds = config->search_timeout,
     };
-    enum err_code rc = retrieval_open(&options, &serving->server.retrieval, err);
+    enum err_code rc;
 
+    make_reranker(serving);
+    options.reranker = serving->server.reranker;
+    rc = retrieval_open(&options, &serving->server.retrieval, err);
     serving->finder = file_finder(&serving->server);
     return rc ? rc
               : workers_start(config->search_workers, serving->server.store,
@@ -540,6 +575,8 @@ static void go_down(struct serving *serving)
 {
     struct server *server = &serving->server;
 
+    if (server->reranker)
+        reranker_close(server->reranker);
     if (server->http)
         http_stop(server->http);
     workers_stop(server->workers);
@@ -566,6 +603,7 @@ static void go_down(struct serving *serving)
     upstream_server_stop(serving->demo);
     held_polls_free(server->held_polls);
     retrieval_free(server->retrieval);
+    reranker_free(server->reranker);
     blobs_free(server->blobs);
     if (server->store)
         store_thread_end(server->store);

@@ -22,6 +22,7 @@ struct held_polls;
 struct http;
 struct ingest;
 struct masking;
+struct reranker;
 struct retrieval;
 struct sandbox_report;
 struct store;
@@ -45,6 +46,7 @@ struct server {
     struct turns *joins;           /* uploads whose parts are being joined */
     struct ingest *ingest;         /* makes files of vector stores searchable */
     struct retrieval *retrieval;   /* searches them */
+    struct reranker *reranker;     /* judges what was found; NULL: the configuration has none */
     struct workers *searchers;     /* for searches over HTTP */
     struct held_polls *held_polls; /* of pollers of files */
     const struct sandbox_report *sandbox; /* what this machine can confine; NULL: off */
