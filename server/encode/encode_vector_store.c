@@ -122,8 +122,8 @@ json_t *encode_search_page(json_t *queries, const struct search_result *result)
 
     for (size_t i = 0; i < result->count; i++)
         json_array_append_new(data, hit_object(&result->hits[i]));
-    return json_build("{s:s, s:o, s:o, s:b, s:n, s:{s:s}}", "object",
+    return json_build("{s:s, s:o, s:o, s:b, s:n, s:{s:s, s:b}}", "object",
                       "vector_store.search_results.page", "search_query", queries, "data", data,
                       "has_more", 0, "next_page", "runnel", "mode",
-                      search_mode_name(result->mode));
+                      search_mode_name(result->mode), "reranked", result->reranked);
 }
