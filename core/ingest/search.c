@@ -17,6 +17,7 @@
 #include "core/base/clock.h"
 #include "core/base/compiler.h"
 #include "core/base/fault.h"
+#include "core/base/histogram.h"
 #include "core/base/log.h"
 #include "core/base/mem.h"
 #include "core/ingest/rerank.h"
@@ -36,12 +37,25 @@ struct retrieval {
     struct segment_cache *cache;
     double timeout_seconds;
     struct reranker *reranker;
-    atomic_ullong reranked, rerank_failures;
+    struct histogram seconds;
+    atomic_ullong ended[SEARCH_ENDS];
+    atomic_ullong missed, reranked, rerank_failures;
 };
 
 const char *search_mode_name(enum search_mode mode)
 {
     return mode == SEARCH_HYBRID ? "hybrid" : "lexical";
+}
+
+const char *search_end_name(enum search_end end)
+{
+    static const char *const names[SEARCH_ENDS] = {
+        [SEARCH_COMPLETED] = "completed", [SEARCH_REFUSED] = "refused",
+        [SEARCH_TIMED_OUT] = "timed_out", [SEARCH_UNWANTED] = "unwanted",
+        [SEARCH_FAILED] = "failed",
+    };
+
+    return names[end];
 }
 
 void search_result_clear(struct search_result *result)
@@ -225,6 +239,7 @@ static enum err_code hold_segments(struct search *search, struct err *err)
         search->held[i] =
             segment_cache_find(search->retrieval->cache, search->files[i].document_id);
     while (!rc && (count = next_group(search, ids))) {
+        atomic_fetch_add(&search->retrieval->missed, count);
         rc = store_segments_read(search->retrieval->store, search->tenant, ids, count,
                                  take_segment, search, err);
         if (!rc)
@@ -394,7 +409,7 @@ static enum err_code judge(const struct search *search, struct fusion_hit *hits,
     return ERR_OK;
 }
 
-enum err_code retrieval_search(struct retrieval *retrieval, const struct tenant *tenant,
+static enum err_code do_search(struct retrieval *retrieval, const struct tenant *tenant,
                                const struct search_query *query,
                                struct search_result *ret_result, struct err *err)
 {
@@ -432,15 +447,44 @@ enum err_code retrieval_search(struct retrieval *retrieval, const struct tenant 
     return ERR_OK;
 }
 
+static enum search_end end_of(enum err_code rc)
+{
+    switch (rc) {
+    case ERR_OK: return SEARCH_COMPLETED;
+    case ERR_NOT_FOUND:
+    case ERR_INVALID: return SEARCH_REFUSED;
+    case ERR_TIMEOUT: return SEARCH_TIMED_OUT;
+    case ERR_CANCELLED: return SEARCH_UNWANTED;
+    default: return SEARCH_FAILED;
+    }
+}
+
+enum err_code retrieval_search(struct retrieval *retrieval, const struct tenant *tenant,
+                               const struct search_query *query,
+                               struct search_result *ret_result, struct err *err)
+{
+    uint64_t began_ns = clock_mono_ns();
+    enum err_code rc = do_search(retrieval, tenant, query, ret_result, err);
+
+    atomic_fetch_add(&retrieval->ended[end_of(rc)], 1);
+    if (!rc)
+        histogram_add(&retrieval->seconds, clock_mono_ns() - began_ns);
+    return rc;
+}
+
 void retrieval_stats(struct retrieval *retrieval, struct retrieval_stats *ret_stats)
 {
     struct segment_cache_stats stats;
 
     segment_cache_stats(retrieval->cache, &stats);
     *ret_stats = (struct retrieval_stats){
+        .seconds = &retrieval->seconds,
         .segments = stats.count,
         .bytes = stats.bytes,
+        .missed = atomic_load(&retrieval->missed),
         .reranked = atomic_load(&retrieval->reranked),
         .rerank_failures = atomic_load(&retrieval->rerank_failures),
     };
+    for (size_t i = 0; i < SEARCH_ENDS; i++)
+        ret_stats->ended[i] = atomic_load(&retrieval->ended[i]);
 }

@@ -32,8 +32,9 @@
  * read yet.
  */
 
-struct filter;   /* core/domain/filter.h */
-struct reranker; /* core/ingest/rerank.h */
+struct histogram; /* core/base/histogram.h */
+struct filter;    /* core/domain/filter.h */
+struct reranker;  /* core/ingest/rerank.h */
 struct retrieval;
 struct store;
 
@@ -113,10 +114,25 @@ enum err_code retrieval_search(struct retrieval *retrieval, const struct tenant 
 
 void search_result_clear(struct search_result *result);
 
+/* How a search ended. */
+enum search_end {
+    SEARCH_COMPLETED,
+    SEARCH_REFUSED, /* a store is missing or has expired */
+    SEARCH_TIMED_OUT,
+    SEARCH_UNWANTED, /* its client has left, or its call was cancelled */
+    SEARCH_FAILED,   /* the database is away */
+    SEARCH_ENDS
+};
+const char *search_end_name(enum search_end end); /* "completed" */
+
 struct retrieval_stats {
-    size_t segments;                    /* in the cache */
-    uint64_t bytes;                     /* of these */
-    uint64_t reranked, rerank_failures; /* searches since the start */
+    uint64_t ended[SEARCH_ENDS]; /* searches since the start */
+    const struct histogram
+        *seconds;    /* of those that completed; borrowed until retrieval_free() */
+    size_t segments; /* in the cache */
+    uint64_t bytes;  /* of these */
+    uint64_t missed; /* segments that were not there */
+    uint64_t reranked, rerank_failures; /* searches */
 };
 void retrieval_stats(struct retrieval *retrieval, struct retrieval_stats *ret_stats);
 

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/base/fault.h"
 #include "core/base/mem.h"
 #include "core/ingest/rerank.h"
 #include "core/net/http_client.h"
@@ -169,6 +170,27 @@ TEST(a_store_that_is_missing_or_expired_ends_the_search)
     assert_int_equal(err.reason, REASON_STORE_EXPIRED);
 }
 
+#ifdef RUNNEL_FAULTS
+TEST(searches_are_counted_by_their_end)
+{
+    struct sample_id id = sample_store(MINE), none = {"vs_none"};
+    struct retrieval_stats before, after;
+    struct search_result result;
+
+    retrieval_stats(retrieval, &before);
+    assert_int_equal(search(MINE, &id, 1, "amber", &result, NULL), ERR_OK);
+    search_result_clear(&result);
+    assert_int_equal(search(MINE, &none, 1, "amber", &result, NULL), ERR_NOT_FOUND);
+    fault_arm("search.timeout", 1);
+    assert_int_equal(search(MINE, &id, 1, "amber", &result, NULL), ERR_TIMEOUT);
+    fault_disarm();
+    retrieval_stats(retrieval, &after);
+    for (size_t i = 0; i < SEARCH_ENDS; i++)
+        assert_int_equal(after.ended[i] - before.ended[i], i <= SEARCH_TIMED_OUT);
+    assert_string_equal(search_end_name(SEARCH_UNWANTED), "unwanted");
+}
+#endif
+
 TEST(a_search_is_a_use_of_its_stores)
 {
     struct sample_id id = sample_store(MINE);
@@ -283,6 +305,9 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_file_in_two_stores_is_found_once_as_of_the_first),
         cmocka_unit_test(a_store_that_is_missing_or_expired_ends_the_search),
+#ifdef RUNNEL_FAULTS
+        cmocka_unit_test(searches_are_counted_by_their_end),
+#endif
         cmocka_unit_test(a_search_is_a_use_of_its_stores),
         cmocka_unit_test(a_search_that_is_not_wanted_ends_at_its_next_step),
         cmocka_unit_test(a_reranker_decides_the_order_or_it_stays_as_it_was),
