@@ -18,7 +18,10 @@
 #include <unistd.h>
 
 #include "core/base/buf.h"
+#include "core/base/clock.h"
+#include "core/base/histogram.h"
 #include "core/base/json.h"
+#include "core/ingest/search.h"
 #include "core/model/tokens/tokenizer.h"
 #include "core/run/engine/engine.h"
 #include "core/sandbox/sandbox.h"
@@ -73,6 +76,25 @@ static void figure(struct buf *text, const char *name, const char *type, const c
 {
     head(text, name, type, help);
     buf_addf(text, "runnel_%s %llu\n", name, (unsigned long long)value);
+}
+
+/* As Prometheus wants it: each bucket has those below it, too. */
+static void add_histogram(struct buf *text, const char *name, const char *help,
+                          const struct histogram *histogram)
+{
+    uint64_t count = 0;
+
+    head(text, name, "histogram", help);
+    for (size_t i = 0; i < HISTOGRAM_BOUNDS; i++) {
+        count += atomic_load(&histogram->counts[i]);
+        buf_addf(text, "runnel_%s_bucket{le=\"%.15g\"} %llu\n", name, histogram_bounds[i],
+                 (unsigned long long)count);
+    }
+    count += atomic_load(&histogram->counts[HISTOGRAM_BOUNDS]);
+    buf_addf(text, "runnel_%s_bucket{le=\"+Inf\"} %llu\nrunnel_%s_sum %.9g\n", name,
+             (unsigned long long)count, name,
+             (double)atomic_load(&histogram->sum_ns) / (double)NS_PER_SECOND);
+    buf_addf(text, "runnel_%s_count %llu\n", name, (unsigned long long)count);
 }
 
 /* One line for each operation and class of status. Operations without a request have no line: with
@@ -138,6 +160,29 @@ static void add_sandbox(struct buf *text, const struct sandbox_report *report)
                  sandbox_check_name((enum sandbox_check)i), report->findings[i].passed);
 }
 
+static void add_searches(struct buf *text, struct retrieval *retrieval)
+{
+    struct retrieval_stats stats;
+
+    retrieval_stats(retrieval, &stats);
+    head(text, "searches_total", "counter", "Searches of vector stores, by their end.");
+    for (int end = 0; end < SEARCH_ENDS; end++)
+        buf_addf(text, "runnel_searches_total{end=\"%s\"} %llu\n",
+                 search_end_name((enum search_end)end), (unsigned long long)stats.ended[end]);
+    add_histogram(text, "search_seconds", "How long completed searches took.", stats.seconds);
+    figure(text, "searches_reranked_total", "counter", "Searches that a re-ranker has ordered.",
+           stats.reranked);
+    figure(text, "rerank_failures_total", "counter",
+           "Searches that kept their order because the re-ranker failed.",
+           stats.rerank_failures);
+    figure(text, "segment_cache_bytes", "gauge", "Indexes of documents on this node's disk.",
+           stats.bytes);
+    figure(text, "segment_cache_documents", "gauge", "Documents whose indexes these are.",
+           stats.segments);
+    figure(text, "segment_cache_misses_total", "counter",
+           "Indexes that searches had to read from the database.", stats.missed);
+}
+
 /* The second number in /proc/self/statm: resident pages (proc(5)). 0 if it cannot be read. */
 static uint64_t resident_bytes(void)
 {
@@ -164,6 +209,8 @@ enum err_code api_metrics(struct request *request, struct err *err)
     if (server->http)
         add_http(&text, server->http);
     add_engine(&text, server->engine);
+    if (server->retrieval)
+        add_searches(&text, server->retrieval);
     if (server->sandbox)
         add_sandbox(&text, server->sandbox);
     figure(&text, "tokenized_bytes_total", "counter",

@@ -29,6 +29,8 @@ def searched(start_server, upstream, tmp_path, monkeypatch):
         assert answer.status_code == status, answer.text
         return answer.json()
 
+    search.metrics = lambda: {line.rsplit(" ", 1)[0]: float(line.rsplit(" ", 1)[1])
+                              for line in http.get("/metrics").text.splitlines() if line[0] != "#"}
     return search
 
 
@@ -72,3 +74,8 @@ def test_a_reranker_that_fails_leaves_the_order(searched, upstream):
                   {"kind": "status", "status": 200, "body": {"results": []}}):
         upstream.script({"match": {"path": "/v1/rerank"}, "answer": {"fault": fault}})
         assert searched("dog") == before
+    metrics = searched.metrics()
+    assert metrics["runnel_rerank_failures_total"] == 4 and metrics["runnel_searches_reranked_total"] == 0
+    assert metrics['runnel_searches_total{end="completed"}'] == metrics["runnel_search_seconds_count"] == 5
+    assert metrics['runnel_search_seconds_bucket{le="+Inf"}'] == 5 and metrics["runnel_search_seconds_sum"] > 0
+    assert metrics["runnel_segment_cache_documents"] == 2
