@@ -59,7 +59,7 @@ struct rerank_request {
     double seconds;
 };
 
-/* ret_scores has a place for each text: 0 to 1. ERR_UPSTREAM, ERR_TIMEOUT: there are none, and ret_scores is undefined.
+/* ret_scores has a place for each text: 0 to 1. ERR_UPSTREAM, ERR_TIMEOUT: no scores, and ret_scores is undefined.
  * ERR_CANCELLED: closed. */
 enum err_code rerank(struct reranker *reranker, const struct rerank_request *request,
                      double *ret_scores, struct err *err) MUST_CHECK;

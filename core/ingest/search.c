@@ -17,9 +17,9 @@
 #include "core/base/clock.h"
 #include "core/base/compiler.h"
 #include "core/base/fault.h"
-#include "core/base/histogram.h"
 #include "core/base/log.h"
 #include "core/base/mem.h"
+#include "core/ingest/histogram.h"
 #include "core/ingest/rerank.h"
 #include "core/ingest/segment_cache.h"
 #include "core/retrieval/fusion.h"
@@ -350,7 +350,7 @@ static double seconds_left(const struct search *search)
     return left < RERANK_SECONDS ? left : RERANK_SECONDS;
 }
 
-/* Scores of `count` chunks that all have a text. False: there are none. */
+/* Scores of `count` chunks that all have a text. False: it gave none. */
 static bool ask_reranker(const struct search *search, const struct found_chunk *chunks,
                          size_t count, double *ret_scores)
 {

@@ -32,7 +32,7 @@
  * read yet.
  */
 
-struct histogram; /* core/base/histogram.h */
+struct histogram; /* core/ingest/histogram.h */
 struct filter;    /* core/domain/filter.h */
 struct reranker;  /* core/ingest/rerank.h */
 struct retrieval;
@@ -97,7 +97,7 @@ struct retrieval_options {
     const char *cache_dir;     /* made if it is missing */
     uint64_t cache_bytes;      /* of segments kept there */
     double timeout_seconds;    /* of a search */
-    struct reranker *reranker; /* borrowed until retrieval_free(); NULL: there is none */
+    struct reranker *reranker; /* borrowed until retrieval_free(); NULL: without */
 };
 
 enum err_code retrieval_open(const struct retrieval_options *options,
@@ -131,7 +131,7 @@ struct retrieval_stats {
         *seconds;    /* of those that completed; borrowed until retrieval_free() */
     size_t segments; /* in the cache */
     uint64_t bytes;  /* of these */
-    uint64_t missed; /* segments that were not there */
+    uint64_t missed; /* segments that the cache did not have */
     uint64_t reranked, rerank_failures; /* searches */
 };
 void retrieval_stats(struct retrieval *retrieval, struct retrieval_stats *ret_stats);

@@ -19,8 +19,8 @@
 
 #include "core/base/buf.h"
 #include "core/base/clock.h"
-#include "core/base/histogram.h"
 #include "core/base/json.h"
+#include "core/ingest/histogram.h"
 #include "core/ingest/search.h"
 #include "core/model/tokens/tokenizer.h"
 #include "core/run/engine/engine.h"

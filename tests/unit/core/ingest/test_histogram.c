@@ -1,4 +1,4 @@
-#include "core/base/histogram.h"
+#include "core/ingest/histogram.h"
 
 #include "core/base/clock.h"
 #include "tests/support/test.h"

@@ -1,5 +1,5 @@
-#ifndef RUNNEL_CORE_BASE_HISTOGRAM_H
-#define RUNNEL_CORE_BASE_HISTOGRAM_H
+#ifndef RUNNEL_CORE_INGEST_HISTOGRAM_H
+#define RUNNEL_CORE_INGEST_HISTOGRAM_H
 
 #include <stdatomic.h>
 #include <stddef.h>
