@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "core/base/clock.h"
+#include "core/base/fault.h"
 #include "core/base/mem.h"
 #include "core/store/tables/assistants.h"
 #include "core/store/tables/deletion_marks.h"
@@ -258,6 +259,25 @@ TEST(a_client_may_delete_while_it_pages)
     }
 }
 
+#ifdef RUNNEL_FAULTS
+/* The keeper tries again an hour later. */
+TEST(marks_outlive_a_failure_to_forget_them)
+{
+    char id[ID_SIZE];
+
+    make(CLEANED, id, "{}");
+    assert_int_equal(store_assistant_delete(store, CLEANED, id, NULL), ERR_OK);
+    pg_fixture_ask(
+        "UPDATE deletion_marks SET deleted_at = deleted_at - 86401 * 1000000::bigint");
+    fault_arm("deletion_marks_forget", 1);
+    assert_int_equal(store_deletion_marks_forget(store, NULL), ERR_STORE);
+    fault_disarm();
+    assert_true(pg_fixture_count("SELECT count(*) FROM deletion_marks") > 0);
+    assert_int_equal(store_deletion_marks_forget(store, NULL), ERR_OK);
+    assert_int_equal(pg_fixture_count("SELECT count(*) FROM deletion_marks"), 0);
+}
+#endif
+
 /* After a day only the time in the id is left. */
 TEST(marks_are_forgotten)
 {
@@ -314,6 +334,9 @@ int main(void)
         cmocka_unit_test(a_cursor_that_is_not_in_the_list_is_refused),
         cmocka_unit_test(a_client_may_delete_while_it_pages),
         cmocka_unit_test(marks_are_forgotten),
+#ifdef RUNNEL_FAULTS
+        cmocka_unit_test(marks_outlive_a_failure_to_forget_them),
+#endif
     };
 
     return cmocka_run_group_tests(tests, open_store, close_store);

@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "core/base/clock.h"
+#include "core/base/fault.h"
 #include "core/base/mem.h"
 #include "core/store/cluster/leases.h"
 #include "core/store/tables/threads/conversations.h"
@@ -352,6 +353,35 @@ TEST(a_chain_begins_with_what_lay_before_it)
 
 /* ---- Limits ---- */
 
+#ifdef RUNNEL_FAULTS
+TEST(a_repeat_that_cannot_find_what_was_appended_appends_nothing)
+{
+    const struct idempotency once = {.key = "append", .hash = {1}};
+    struct item_row item = loose_item("one");
+    char thread[ID_SIZE], first[ID_SIZE];
+    size_t count = 1;
+
+    sample_thread(thread);
+    assert_int_equal(
+        store_conversation_append(store, TENANT, &once, thread, &item, &count, NULL), ERR_OK);
+    memcpy(first, item.id, ID_SIZE);
+    item_row_clear(&item);
+    item = loose_item("one");
+    fault_arm("conversation_find_appended", 1);
+    assert_int_equal(
+        store_conversation_append(store, TENANT, &once, thread, &item, &count, NULL),
+        ERR_STORE);
+    assert_true(fault_fired());
+    fault_disarm();
+    assert_string_equal(seen_in(thread), "one");
+    assert_int_equal(
+        store_conversation_append(store, TENANT, &once, thread, &item, &count, NULL), ERR_OK);
+    assert_string_equal(item.id, first);
+    assert_string_equal(seen_in(thread), "one");
+    item_row_clear(&item);
+}
+#endif
+
 TEST(a_conversation_can_be_full)
 {
     struct item_row items[2] = {loose_item("one"), loose_item("two")};
@@ -388,6 +418,9 @@ int main(void)
         cmocka_unit_test(a_dead_nodes_foreground_gives_the_conversation_back),
         cmocka_unit_test(a_response_that_has_ended_outlives_its_conversation),
         cmocka_unit_test(a_chain_begins_with_what_lay_before_it),
+#ifdef RUNNEL_FAULTS
+        cmocka_unit_test(a_repeat_that_cannot_find_what_was_appended_appends_nothing),
+#endif
         cmocka_unit_test(a_conversation_can_be_full),
     };
 

@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "core/base/clock.h"
+#include "core/base/fault.h"
 #include "core/base/mem.h"
 #include "core/store/pg/db.h"
 #include "core/store/pg/state.h"
@@ -649,6 +650,42 @@ TEST(a_request_is_carried_out_once_under_its_key)
     assert_string_not_equal(id, first);
 }
 
+#ifdef RUNNEL_FAULTS
+/* The object under the key gives way, or stays with nothing made beside it. */
+TEST(an_object_keeps_its_key_if_replacing_it_fails)
+{
+    char thread[ID_SIZE], first[ID_SIZE], id[ID_SIZE];
+    struct idempotency again = {.key = "replaced", .hash = {1}, .replaces = first};
+    struct item_row row;
+
+    make_thread(MINE, thread);
+    row = new_message(thread, "user");
+    again.replaces = NULL;
+    assert_int_equal(store_message_create_once(store, MINE, &again, NULL, &row, NULL), ERR_OK);
+    memcpy(first, row.id, ID_SIZE);
+    item_row_clear(&row);
+
+    again.replaces = first;
+    row = new_message(thread, "user");
+    fault_arm("idempotency_replace", 1);
+    assert_int_equal(store_message_create_once(store, MINE, &again, NULL, &row, NULL),
+                     ERR_STORE);
+    assert_true(fault_fired());
+    fault_disarm();
+    assert_int_equal(
+        pg_fixture_count("SELECT count(*) FROM items WHERE thread_id = '%s'", thread), 1);
+    assert_string_equal(
+        pg_fixture_ask("SELECT object_id FROM idempotency_keys WHERE key = 'replaced'"), first);
+
+    assert_int_equal(store_message_create_once(store, MINE, &again, NULL, &row, NULL), ERR_OK);
+    memcpy(id, row.id, ID_SIZE);
+    assert_string_not_equal(id, first);
+    assert_string_equal(
+        pg_fixture_ask("SELECT object_id FROM idempotency_keys WHERE key = 'replaced'"), id);
+    item_row_clear(&row);
+}
+#endif
+
 /* ---- What a large row leaves behind ---- */
 
 static struct connection *own_connection(void)
@@ -706,6 +743,9 @@ int main(void)
         cmocka_unit_test(a_cursor_that_is_no_message_of_the_thread_is_refused),
         cmocka_unit_test(a_list_may_show_one_run_only),
         cmocka_unit_test(a_request_is_carried_out_once_under_its_key),
+#ifdef RUNNEL_FAULTS
+        cmocka_unit_test(an_object_keeps_its_key_if_replacing_it_fails),
+#endif
     };
 
     return cmocka_run_group_tests(tests, open_store, close_store);
