@@ -101,6 +101,68 @@ def test_the_python_sdk_works_over_websocket(server, upstream, client):
         assert event.error.code == "previous_response_not_found"
 
 
+# ---- Codex CLI ----
+
+# As version 0.169 lists them in every request.
+CODEX_TOOLS = [
+    {"type": "function", "name": "exec_command", "strict": False,
+     "parameters": {"type": "object", "properties": {"cmd": {"type": "string"}}, "required": ["cmd"]}},
+    {"type": "namespace", "name": "multi_agent_v1", "description": "Agents.", "tools": [
+        {"type": "function", "name": "spawn", "parameters": {"type": "object", "properties": {}}}]},
+    {"type": "web_search", "external_web_access": False},
+]
+CODEX = {"tools": CODEX_TOOLS, "tool_choice": "auto", "parallel_tool_calls": True, "reasoning": {"summary": "auto"},
+         "store": False, "include": ["reasoning.encrypted_content"], "prompt_cache_key": "01a20cec", "stream": True,
+         "client_metadata": {"x-codex-installation-id": "a15d243b"}}
+
+
+def codex_message(role, text):
+    return {"type": "message", "id": f"msg_{role}-0001", "role": role, "content": [{"type": "input_text", "text": text}]}
+
+
+def codex_output(call):
+    return {"type": "function_call_output", "id": "fco_01a20cec", "call_id": call["call_id"], "output": "seen-42\n"}
+
+
+@pytest.fixture
+def for_codex(upstream):
+    upstream.script({"match": {"user": "files", "tool_results": False},
+                     "answer": {"reasoning": "Let me look.",
+                                "tool_calls": [{"name": "exec_command", "arguments": {"cmd": "ls"}}]}},
+                    {"match": {"tool_results": True}, "answer": {"text": "It has run."}})
+
+
+def roles_of(chat):
+    return [message["role"] for message in chat["messages"]]
+
+
+def test_codex_works_over_websocket(connect, upstream, for_codex):
+    """It warms the chain up, and then sends what is new: nothing is stored."""
+    ws = connect(headers={"OpenAI-Beta": "responses_websockets=2026-02-06"})
+    warm = ws.ask(**CODEX, input=[codex_message("developer", "You are Codex.")], generate=False)
+    asked = ws.ask(**CODEX, input=[codex_message("user", "Which files are here?")], previous_response_id=warm["id"])
+    thought, call = asked["output"]
+    assert (thought["type"], thought["summary"][0]["text"]) == ("reasoning", "Let me look.")
+    assert (call["type"], call["name"]) == ("function_call", "exec_command")
+    said = ws.ask(**CODEX, input=[codex_output(call)], previous_response_id=asked["id"])
+    assert text_of(said) == "It has run."
+    assert roles_of(upstream.chats()[-1]) == ["system", "user", "assistant", "tool"]
+    assert [notes["type"] for notes in said["runnel"]["unavailable_tools"]] == ["web_search"]
+
+
+def test_codex_works_over_http(client, upstream, for_codex):
+    """It keeps the history itself, with the reasoning as it came."""
+    history = [codex_message("developer", "You are Codex."), codex_message("user", "Which files are here?")]
+    for _ in range(2):
+        *_, last = client.responses.create(model="demo", input=history, stream=True, extra_body=CODEX)
+        history += [item.model_dump(exclude_none=True) for item in last.response.output]
+        if last.response.output_text:
+            break
+        history.append(codex_output(history[-1]))
+    assert last.response.output_text == "It has run."
+    assert roles_of(upstream.chats()[-1]) == ["system", "user", "assistant", "tool"]
+
+
 # ---- lanes ----
 
 def slow_and_fast(upstream):
