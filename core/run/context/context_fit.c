@@ -37,6 +37,7 @@
 #include "core/model/tokens/tokenizer.h"
 #include "core/run/context/compaction.h"
 #include "core/run/context/context.h"
+#include "core/run/context/context_responses.h"
 #include "core/run/context/past_calls.h"
 #include "core/run/context/past_reasoning.h"
 
@@ -107,7 +108,46 @@ static bool may_have_reasoning(const struct item_row *item)
            (item->type == ITEM_REASONING || strstr(item->body, "\"reasoning\":{"));
 }
 
-/* The tokens that the item's reasoning adds to the message that it goes back with. */
+/* As the Responses API has it. Chat Completions have reasoning within messages. */
+static bool goes_back_as_items(const struct context *context)
+{
+    return context_reasoning(context->upstream) & CONTEXT_REASONING;
+}
+
+/* Sealed reasoning is base64 of the text in an envelope of about so many bytes. Its words are unknown, so the
+ * usual length of a token has to do. */
+#define ENVELOPE_BYTES  650
+#define BYTES_PER_TOKEN 4
+
+static int64_t cost_of_sealed(const char *sealed)
+{
+    int64_t bytes = (int64_t)(strlen(sealed) / 4 * 3) - ENVELOPE_BYTES;
+
+    return bytes > 0 ? bytes / BYTES_PER_TOKEN : 0;
+}
+
+/* What an item of its own costs: its text if there is one, else what is sealed in it. */
+static int64_t cost_of_item_of_reasoning(const struct context *context, const json_t *body)
+{
+    const json_t *content = json_object_get(body, "content");
+    int64_t tokens = 0;
+    size_t i;
+    json_t *part;
+
+    if (!context_reasoning_is_sent(body, context->upstream->name))
+        return 0;
+    json_array_foreach (content, i, part) {
+        const char *text = json_get_string(part, "text", "");
+
+        tokens += tokenizer_count(context->upstream->tokenizer, text, strlen(text));
+    }
+    if (!json_array_size(content))
+        tokens = cost_of_sealed(context_sealed_reasoning(body));
+    return tokens + TOKENS_OF_MESSAGE;
+}
+
+/* The tokens that the item's reasoning adds to the request: to the message that it goes back with, or as an item
+ * of its own. */
 static int64_t cost_of_reasoning(const struct context *context, const struct item_row *item,
                                  enum past_reasoning_part part)
 {
@@ -116,6 +156,8 @@ static int64_t cost_of_reasoning(const struct context *context, const struct ite
     if (!may_have_reasoning(item))
         return 0;
     body = json_parse_own(item->body);
+    if (goes_back_as_items(context))
+        return cost_of_item_of_reasoning(context, body);
     added = json_object();
     past_reasoning_give_back(added, item, body, context->upstream->name, part);
     if (json_object_size(added) == 0)
@@ -125,16 +167,10 @@ static int64_t cost_of_reasoning(const struct context *context, const struct ite
     return tokenizer_count_message(context->upstream->tokenizer, added) - TOKENS_OF_MESSAGE;
 }
 
-/* True if the upstream gets back reasoning within messages, as Chat Completions have it. */
-static bool gives_back(const struct context *context)
-{
-    return context_reasoning(context->upstream) & (CONTEXT_GIVE_BACK | CONTEXT_GIVE_BACK_ALL);
-}
-
 void context_count_reasoning(const struct context *context, struct item_row *item)
 {
-    for (int part = PAST_REASONING_DETAILS; gives_back(context) && part <= PAST_REASONING_ALL;
-         part++)
+    for (int part = PAST_REASONING_DETAILS;
+         context_reasoning(context->upstream) && part <= PAST_REASONING_ALL; part++)
         item->cost.reasoning[part] =
             cost_of_reasoning(context, item, (enum past_reasoning_part)part);
 }
@@ -165,7 +201,7 @@ static void add_reasoning(const struct context *context,
     enum past_reasoning_part part = PAST_REASONING_DETAILS;
     size_t users = 0; /* the end of what lies between two messages of the user */
 
-    if (!gives_back(context))
+    if (!context_reasoning(context->upstream))
         return;
     for (size_t i = 0; i < count;) {
         size_t end = context_condensed_end(condensing, items, i);

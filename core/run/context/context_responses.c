@@ -110,25 +110,31 @@ static bool is_custom(const struct tool_use *use)
     return use && use->handler->flags & TOOL_FREE_TEXT;
 }
 
-/* Sealed by this upstream, or sent by a client without a note, which means it for this model. */
-static bool may_be_sent(const struct input *input, const json_t *reasoning)
+const char *context_sealed_reasoning(const json_t *body)
 {
-    const json_t *notes = notes_of(reasoning);
-    const char *maker = json_get_string(notes, "upstream", NULL);
+    const char *noted = json_get_string(notes_of(body), "encrypted_content", NULL);
 
-    return !maker || strcmp(maker, input->upstream) == 0;
+    return json_get_string(body, "encrypted_content", noted);
+}
+
+bool context_reasoning_is_sent(const json_t *body, const char *upstream)
+{
+    const char *maker = json_get_string(notes_of(body), "upstream", NULL);
+
+    return (!maker || strcmp(maker, upstream) == 0) &&
+           (context_sealed_reasoning(body) ||
+            json_array_size(json_object_get(body, "content")));
 }
 
 static void add_reasoning(struct input *input, const json_t *reasoning)
 {
     const json_t *notes = notes_of(reasoning);
-    const char *noted = json_get_string(notes, "encrypted_content", NULL);
-    const char *sealed = json_get_string(reasoning, "encrypted_content", noted);
+    const char *sealed = context_sealed_reasoning(reasoning);
     json_t *summary = json_object_get(reasoning, "summary");
     json_t *content = json_object_get(reasoning, "content");
     json_t *item;
 
-    if (!may_be_sent(input, reasoning) || (!sealed && !json_array_size(content)))
+    if (!context_reasoning_is_sent(reasoning, input->upstream))
         return;
     item =
         json_build("{s:s, s:s, s:o}", "type", "reasoning", "id",

@@ -2,6 +2,7 @@
 #define RUNNEL_CORE_RUN_CONTEXT_CONTEXT_RESPONSES_H
 
 #include <jansson.h>
+#include <stdbool.h>
 
 #include "core/domain/run_settings.h"
 #include "core/run/catalog/tool_set.h"
@@ -15,6 +16,12 @@
  *
  * A pure function: any thread.
  */
+
+/* True if the upstream with this name gets the item of reasoning with this body: it has sealed it or made its text, or
+ * a client sent it without a note, and there is something to send. */
+bool context_reasoning_is_sent(const json_t *body, const char *upstream);
+/* What its upstream sealed in it, borrowed; or NULL. */
+const char *context_sealed_reasoning(const json_t *body);
 
 /* `chat` is a request that context_request() made with CONTEXT_REASONING. `upstream` is the name of the
  * upstream that will get it: reasoning that another upstream sealed is left out. Both are borrowed.

@@ -107,6 +107,50 @@ TEST(a_finished_turn_costs_as_much_as_its_log)
     assert_true(context_total(&context, items, count) > 5000);
 }
 
+/* ---- Reasoning of an upstream that speaks the Responses API ---- */
+
+static int64_t cost_beside(const char *body, const char *upstream)
+{
+    struct model_upstream served = {
+        .context_tokens = 1000, .dialect = MODEL_DIALECT_RESPONSES, .name = upstream};
+    const struct run_settings settings = {.model = "", .instructions = "", .truncates = true};
+    struct tool_set tools = {0};
+    const struct context context = {
+        .upstream = &served, .run_id = "now", .settings = &settings, .tools = &tools};
+    const size_t first = count;
+    int64_t without, with;
+
+    say("user", "before", "One?");
+    without = context_total(&context, items, count);
+    made(add("reasoning", "", "", "before", body), 0);
+    made(say("assistant", "before", ""), 0);
+    with = context_total(&context, items, count);
+    context_count(&context, CONTEXT_TOKENS, rows + first, count - first);
+    assert_int_equal(context_total(&context, items, count), with);
+    clear_items(NULL);
+    return with - without;
+}
+
+TEST(reasoning_that_goes_back_as_an_item_is_counted)
+{
+    static const char nothing[] = "{\"summary\":[]}";
+    AUTO_FREE char *words = mem_zeroed(3001, 1);
+    AUTO_FREE char *sealed = NULL;
+    AUTO_FREE char *shown = NULL;
+    int64_t empty = cost_beside(nothing, "one");
+
+    memset(words, 'x', 3000);
+    sealed = mem_printf(
+        "{\"summary\":[],\"runnel\":{\"upstream\":\"one\",\"encrypted_content\":\"%s\"}}",
+        words);
+    shown = mem_printf(
+        "{\"summary\":[],\"content\":[{\"type\":\"reasoning_text\",\"text\":\"%s\"}]}", words);
+    /* Of 3000 characters of base64 2250 bytes are left, and of these the envelope's. */
+    assert_in_range(cost_beside(sealed, "one") - empty, 400, 410);
+    assert_in_range(cost_beside(shown, "one") - empty, 740, 770);
+    assert_int_equal(cost_beside(sealed, "two"), empty);
+}
+
 /* ---- Counting once ---- */
 
 static struct item_row *hosted(const char *id, const char *run_id, int turn, const char *text)
@@ -475,6 +519,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         promise(a_finished_turn_costs_as_much_as_its_log),
+        promise(reasoning_that_goes_back_as_an_item_is_counted),
         promise(an_unchanged_history_is_counted_once_in_a_run),
         promise(a_history_is_counted_before_a_compaction_reads_it),
         promise(a_changed_stretch_is_counted_again),
