@@ -13,6 +13,7 @@
 #include "core/store/cluster/document_leases.h"
 #include "core/store/pg/db.h"
 #include "core/store/tables/files/files.h"
+#include "core/store/tables/vector_stores/document_counts.h"
 #include "core/store/tables/vector_stores/vector_stores.h"
 #include "tests/integration/core/store/opened_store.h"
 #include "tests/integration/core/store/vector_stores/vector_samples.h"
@@ -336,6 +337,41 @@ TEST(a_file_that_is_deleted_while_it_is_attached_is_in_no_store)
     assert_nothing_orphaned();
 }
 
+TEST(documents_are_counted_by_their_state)
+{
+    const struct tenant *tenant = TENANT_OF("proj_counted");
+    struct document_counts counts;
+    struct document_queue queue;
+    struct document_work work;
+
+    assert_int_equal(store_document_counts(store, tenant, &counts, NULL), ERR_OK);
+    assert_int_equal(counts.vector_stores + counts.queued + counts.ready + counts.chunks, 0);
+    publish_all();
+    assert_int_equal(store_document_queue(store, &queue, NULL), ERR_OK);
+    assert_int_equal(queue.count, 0);
+    assert_int_equal(queue.oldest_us, 0);
+    queued(tenant);
+    publish_all();
+    queued(tenant);
+    queued(tenant);
+    pg_fixture_ask(
+        "UPDATE documents SET queued_at = queued_at - 60000000 WHERE state = 'queued'");
+    assert_int_equal(store_document_queue(store, &queue, NULL), ERR_OK);
+    assert_int_equal(queue.count, 2);
+    assert_in_range(queue.oldest_us, 60000000, 3600000000);
+    work = claimed();
+    assert_int_equal(store_document_counts(store, tenant, &counts, NULL), ERR_OK);
+    assert_int_equal(counts.vector_stores, 3);
+    assert_int_equal(counts.queued, 1);
+    assert_int_equal(counts.parsing, 1);
+    assert_int_equal(counts.ready, 1);
+    assert_int_equal(counts.failed, 0);
+    assert_int_equal(counts.chunks, 1);
+    assert_true(counts.usage_bytes > 0);
+    document_work_clear(&work);
+    end_all();
+}
+
 TEST(two_nodes_share_the_work)
 {
     struct document_work mine, theirs;
@@ -417,6 +453,7 @@ int main(void)
         cmocka_unit_test(claims_go_to_the_project_with_the_fewest_at_work),
         cmocka_unit_test(a_document_that_is_locked_does_not_keep_the_others_from_being_renewed),
         cmocka_unit_test(a_document_that_was_put_back_waits_for_its_time),
+        cmocka_unit_test(documents_are_counted_by_their_state),
         cmocka_unit_test(what_dead_owners_had_is_queued_again_and_counts_as_an_attempt),
         cmocka_unit_test(an_earlier_boot_of_this_node_is_dead_whatever_its_lease_says),
         cmocka_unit_test(a_document_that_nothing_waits_for_is_dropped_by_its_owner),
