@@ -18,6 +18,7 @@
 #include "core/document/plain_text.h"
 #include "core/document/reading.h"
 #include "core/document/tasks.h"
+#include "core/sandbox/confine.h"
 
 const struct compute_task document_tasks[DOCUMENT_TASKS] = {
     [DOCUMENT_TASK_HTML] = {"html", CONFINE_COMPUTE, task_html},
@@ -36,16 +37,40 @@ static const struct reader {
     const char *name;
     const char *package; /* that has its reader */
     bool is_text_too;    /* what its reader does not take is read as it is */
+    const char *type;    /* its short name, and the program that reads it, or NULL */
+    const char *program;
 } readers[DOCUMENT_TYPES] = {
-    [DOCUMENT_CSV] = {DOCUMENT_TASK_CSV, "a table", "", true},
-    [DOCUMENT_HTML] = {DOCUMENT_TASK_HTML, "an HTML page", "", false},
-    [DOCUMENT_XML] = {DOCUMENT_TASK_XML, "XML", "libxml2", true},
-    [DOCUMENT_PDF] = {DOCUMENT_TASK_PDF, "a PDF file", "poppler-utils", false},
-    [DOCUMENT_RTF] = {DOCUMENT_TASK_RTF, "an RTF file", "unrtf", false},
+    [DOCUMENT_CSV] = {DOCUMENT_TASK_CSV, "a table", "", true, "csv", NULL},
+    [DOCUMENT_HTML] = {DOCUMENT_TASK_HTML, "an HTML page", "", false, "html", NULL},
+    [DOCUMENT_XML] = {DOCUMENT_TASK_XML, "XML", "libxml2", true, "xml", NULL},
+    [DOCUMENT_PDF] = {DOCUMENT_TASK_PDF, "a PDF file", "poppler-utils", false, "pdf",
+                      TASK_PDF_PROGRAM},
+    [DOCUMENT_RTF] = {DOCUMENT_TASK_RTF, "an RTF file", "unrtf", false, "rtf",
+                      TASK_RTF_PROGRAM},
     [DOCUMENT_OFFICE] = {DOCUMENT_TASK_OFFICE, "an Office file or a book",
-                         "libarchive13 and libxml2", false},
-    [DOCUMENT_DOC] = {DOCUMENT_TASK_DOC, "an old Word document", "antiword", false},
+                         "libarchive13 and libxml2", false, "office", NULL},
+    [DOCUMENT_DOC] = {DOCUMENT_TASK_DOC, "an old Word document", "antiword", false, "doc",
+                      TASK_DOC_PROGRAM},
 };
+
+size_t document_readers(struct document_reader ret_readers[DOCUMENT_TYPES])
+{
+    bool confined = confine_landlock_version() && confine_has_seccomp();
+    size_t count = 0;
+
+    ret_readers[count++] = (struct document_reader){"text", "", true};
+    for (size_t i = 0; i < DOCUMENT_TYPES; i++) {
+        const struct reader *reader = &readers[i];
+
+        if (reader->type)
+            ret_readers[count++] = (struct document_reader){
+                .type = reader->type,
+                .package = reader->program ? reader->package : "",
+                .is_there =
+                    confined && (!reader->program || access(reader->program, X_OK) == 0)};
+    }
+    return count;
+}
 
 void document_clear(struct document *document)
 {

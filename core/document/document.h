@@ -83,4 +83,13 @@ void document_clear(struct document *document);
 enum err_code document_read(int fd, const char *filename, struct document *ret_document,
                             struct err *err) MUST_CHECK;
 
+/* What can be read here, for people. */
+struct document_reader {
+    const char *type;    /* "pdf", "office" ... */
+    const char *package; /* that brings its reader; "" for what is part of this program */
+    bool is_there;       /* its reader is installed, and the kernel can confine it */
+};
+/* Returns how many types there are. */
+size_t document_readers(struct document_reader ret_readers[DOCUMENT_TYPES]);
+
 #endif

@@ -122,7 +122,7 @@ int task_pdf(void)
 {
     static const char *const arguments[] = {"pdftotext", "-q", "-enc", "UTF-8", "-", "-", NULL};
 
-    return become("/usr/bin/pdftotext", arguments);
+    return become(TASK_PDF_PROGRAM, arguments);
 }
 
 /* As HTML, in which nothing is lost: unrtf's text is ASCII. The server has it read as such. */
@@ -130,7 +130,7 @@ int task_rtf(void)
 {
     static const char *const arguments[] = {"unrtf", "--html", "--nopict", "--quiet", NULL};
 
-    return become("/usr/bin/unrtf", arguments);
+    return become(TASK_RTF_PROGRAM, arguments);
 }
 
 /* antiword wants a path that it can open: the input must be a file without a name, such as memfd_create() makes. From
@@ -140,7 +140,7 @@ int task_doc(void)
     static const char *const arguments[] = {"antiword",        "-m", "UTF-8.txt", "-w", "0",
                                             "/proc/self/fd/0", NULL};
 
-    return become("/usr/bin/antiword", arguments);
+    return become(TASK_DOC_PROGRAM, arguments);
 }
 
 /* Fits the page into a square, and does not ask how large it calls itself. */

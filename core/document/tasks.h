@@ -6,6 +6,11 @@
  * with. Each task reads the file at descriptor 0, writes text to descriptor 1, and ends with an enum reading.
  */
 
+/* The programs among the readers. */
+#define TASK_PDF_PROGRAM "/usr/bin/pdftotext"
+#define TASK_RTF_PROGRAM "/usr/bin/unrtf"
+#define TASK_DOC_PROGRAM "/usr/bin/antiword"
+
 int task_html(void);
 int task_pdf(void);
 int task_csv(void);

@@ -29,6 +29,7 @@ def searched(start_server, upstream, tmp_path, monkeypatch):
         assert answer.status_code == status, answer.text
         return answer.json()
 
+    search.http = http
     search.metrics = lambda: {line.rsplit(" ", 1)[0]: float(line.rsplit(" ", 1)[1])
                               for line in http.get("/metrics").text.splitlines() if line[0] != "#"}
     return search
@@ -59,6 +60,7 @@ def test_a_reranker_judges_what_words_have_found(searched, upstream):
 
 
 def test_a_reranker_decides_against_words(searched, upstream):
+    assert searched.http.get("/v1/runnel/retrieval").json()["reranker"] == {"model": "judge"}
     assert names(searched("dog", ranking_options={"ranker": "none"})) == ["dog.md", "cat.md"]
     upstream.script({"match": {"path": "/v1/rerank"}, "answer": {"fault": {"kind": "status", "status": 200, "body": {
         "results": [{"index": 1, "relevance_score": 0.75}, {"index": 0, "relevance_score": 0.25}]}}}})

@@ -560,6 +560,23 @@ def test_another_project_sees_nothing(client, stranger, store):
     stranger.vector_stores.delete(own)
 
 
+def test_a_server_says_what_its_searches_can_do(http, client, store, stranger_key):
+    before = http.get("/v1/runnel/retrieval").json()
+    assert before["engine"] == "builtin" and before["mode"] == "lexical"
+    assert before["embeddings"] is None and before["reranker"] is None
+    types = {reader["type"]: reader for reader in before["readers"]}
+    assert types["text"] == {"type": "text", "available": True, "package": None}
+    assert types["pdf"] == {"type": "pdf", "available": True, "package": "poppler-utils"}
+    assert before["limits"]["files_of_a_store"] == 10000
+    client.vector_stores.files.create_and_poll(upload(client, BATTERY), vector_store_id=store)
+    counts = http.get("/v1/runnel/retrieval").json()["counts"]
+    assert counts["documents"]["ready"] == before["counts"]["documents"]["ready"] + 1
+    assert counts["chunks"] == before["counts"]["chunks"] + 1
+    assert counts["usage_bytes"] > before["counts"]["usage_bytes"]
+    other = http.get("/v1/runnel/retrieval", headers={"Authorization": f"Bearer {stranger_key}"}).json()
+    assert other["counts"]["documents"]["ready"] == 0 and other["limits"] == before["limits"]
+
+
 def test_searches_beyond_the_queue_and_the_time_are_refused(start_fault_server):
     server = start_fault_server()
     client = server.sdk()
