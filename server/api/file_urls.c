@@ -1,8 +1,6 @@
 #include "server/api/file_urls.h"
 
 #include <assert.h>
-#include <errno.h>
-#include <semaphore.h>
 #include <stdatomic.h>
 #include <string.h>
 #include <strings.h>
@@ -12,7 +10,6 @@
 #include "core/base/mem.h"
 #include "core/net/egress.h"
 #include "core/net/http_client.h"
-#include "core/run/engine/engine.h"
 #include "server/server.h"
 
 #define NAME_LIMIT      ((size_t)255)
@@ -33,6 +30,7 @@ struct file_urls {
     struct loop_task task;
     struct fetch *fetches;
     size_t count, taken;
+    bool cancelled;
     size_t left; /* the loop's: fetches that are under way, and one while they are started */
     void (*done)(void *arg);
     void *arg;
@@ -40,12 +38,12 @@ struct file_urls {
 
 static atomic_size_t live_fetches, waiting_bytes;
 
-struct file_urls *file_urls_new(const struct server *server)
+struct file_urls *file_urls_new(const struct server *server, struct loop *loop)
 {
     struct file_urls *urls = mem_new(struct file_urls);
 
     urls->server = server;
-    urls->loop = engine_any_loop(server->engine);
+    urls->loop = loop;
     return urls;
 }
 
@@ -236,9 +234,11 @@ static void start_all(struct loop_task *task)
 {
     struct file_urls *urls = CONTAINER_OF(task, struct file_urls, task);
 
-    urls->left = urls->count + 1;
-    for (size_t i = 0; i < urls->count; i++)
+    urls->left = 1;
+    for (size_t i = 0; i < urls->count && !urls->cancelled; i++) {
+        urls->left++;
         start(&urls->fetches[i]);
+    }
     one_less(urls);
 }
 
@@ -250,18 +250,17 @@ void file_urls_start(struct file_urls *urls, void (*done)(void *arg), void *arg)
     loop_post(urls->loop, &urls->task);
 }
 
-static void wake(void *arg)
+void file_urls_cancel(struct file_urls *urls)
 {
-    (void)sem_post(arg);
-}
+    urls->cancelled = true;
+    if (!urls->left) /* start_all() comes */
+        return;
+    urls->left++;
+    for (size_t i = 0; i < urls->count; i++) {
+        struct fetch *fetch = &urls->fetches[i];
 
-void file_urls_fetch(struct file_urls *urls)
-{
-    sem_t ready;
-
-    (void)sem_init(&ready, 0, 0);
-    file_urls_start(urls, wake, &ready);
-    while (sem_wait(&ready) && errno == EINTR)
-        ;
-    (void)sem_destroy(&ready);
+        if (fetch->call)
+            give_up(fetch, err_set(&fetch->file.err, ERR_CANCELLED, "the client has left"));
+    }
+    one_less(urls);
 }

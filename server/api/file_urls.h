@@ -13,7 +13,7 @@
  * failure is a sentence for the client, which says what went wrong and nothing about networks that it cannot see.
  *
  *   any thread   file_urls_new(), file_urls_add() for each, then file_urls_start()
- *   loop         fetches; then done()
+ *   loop         fetches, until file_urls_cancel() if that is called; then done()
  *   any thread   file_urls_take() for each, in the same order; file_urls_free()
  */
 
@@ -26,6 +26,7 @@
 #define FILE_URLS_WAITING_LIMIT ((size_t)512 << 20)
 
 struct file_urls;
+struct loop;
 struct server;
 
 struct file_fetch {
@@ -37,7 +38,8 @@ struct file_fetch {
     struct err err;
 };
 
-struct file_urls *file_urls_new(const struct server *server);
+/* `loop`: which one fetches. */
+struct file_urls *file_urls_new(const struct server *server, struct loop *loop);
 /* Not once done() was called on another thread and it may still run. NULL is fine. */
 void file_urls_free(struct file_urls *urls);
 
@@ -47,8 +49,9 @@ void file_urls_add(struct file_urls *urls, const char *url); /* copied */
  * nothing is freed either. At least one was added. */
 void file_urls_start(struct file_urls *urls, void (*done)(void *arg), void *arg);
 
-/* The same, and waits. For a thread that may, while the loops run. */
-void file_urls_fetch(struct file_urls *urls);
+/* On the loop, after file_urls_start(): the fetches are given up, and done() is called at once or soon. After done()
+ * nothing happens. */
+void file_urls_cancel(struct file_urls *urls);
 
 /* The next one, in the order of file_urls_add(). Borrowed. The caller may clear `bytes`. */
 struct file_fetch *file_urls_take(struct file_urls *urls);

@@ -15,6 +15,7 @@
 #include "core/base/json.h"
 #include "core/base/mem.h"
 #include "core/domain/notes.h"
+#include "core/run/engine/engine.h"
 #include "server/api/aside.h"
 #include "server/api/file_urls.h"
 #include "server/complaint.h"
@@ -304,53 +305,80 @@ static enum err_code read_items(const struct reader *reader, json_t *items, cons
 
 /* What there is to fetch, or NULL. */
 static struct file_urls *urls_of(const struct reader *reader, const json_t *items,
-                                 const struct count *count)
+                                 const struct count *count, struct loop *loop)
 {
     struct file_urls *urls;
 
     if (!count->urls || check_count(count, "", NULL))
         return NULL;
-    urls = file_urls_new(reader->server);
+    urls = file_urls_new(reader->server, loop);
     (void)count_unread(reader, items, urls);
     return urls;
 }
 
-static atomic_uint waiting_threads;
+/* ---- For what is no HTTP request ---- */
 
-enum err_code input_files_read(const struct server *server, const struct tenant *tenant,
-                               json_t *body, const char *member, struct err *err)
+struct input_files {
+    const struct server *server;
+    struct tenant tenant;
+    const char *member;
+    struct file_urls *urls; /* or NULL */
+};
+
+struct input_files *input_files_find(const struct server *server, const struct tenant *tenant,
+                                     const json_t *body, const char *member, struct loop *loop)
 {
     struct reader reader = reader_of(server, tenant, body);
-    json_t *items = json_object_get(body, member);
+    const json_t *items = json_object_get(body, member);
     struct count count = count_unread(&reader, items, NULL);
-    enum err_code rc = ERR_OK;
+    struct input_files *files;
 
-    reader.urls = urls_of(&reader, items, &count);
-    if (reader.urls) {
-        if (atomic_fetch_add(&waiting_threads, 1) >= INPUT_FILES_THREADS)
-            rc = err_refuse(err, ERR_LIMIT, REASON_BUSY, NULL,
-                            "Too many files are being fetched. Please retry your request.");
-        else
-            file_urls_fetch(reader.urls);
-        atomic_fetch_sub(&waiting_threads, 1);
-    }
-    if (!rc)
-        rc = read_items(&reader, items, member, err);
-    file_urls_free(reader.urls);
-    return rc;
+    if (!count.files && !count.pictures)
+        return NULL;
+    files = mem_new(struct input_files);
+    *files = (struct input_files){.server = server,
+                                  .tenant = tenant_kept(tenant),
+                                  .member = member,
+                                  .urls = urls_of(&reader, items, &count, loop)};
+    return files;
+}
+
+void input_files_free(struct input_files *files)
+{
+    if (files)
+        file_urls_free(files->urls);
+    free(files);
+}
+
+bool input_files_fetch(struct input_files *files, void (*done)(void *arg), void *arg)
+{
+    if (files->urls)
+        file_urls_start(files->urls, done, arg);
+    return files->urls;
+}
+
+void input_files_cancel(struct input_files *files)
+{
+    if (files->urls)
+        file_urls_cancel(files->urls);
+}
+
+enum err_code input_files_read(struct input_files *files, json_t *body, struct err *err)
+{
+    struct reader reader = reader_of(files->server, &files->tenant, body);
+
+    reader.urls = files->urls;
+    return read_items(&reader, json_object_get(body, files->member), files->member, err);
 }
 
 /* ---- Beside the request ---- */
 
 struct reading {
     struct aside aside;
-    const struct server *server;
-    struct tenant tenant;
-    const char *member;
+    struct input_files *files;
     endpoint_fn *endpoint;
     json_t *body;
-    struct file_urls *urls; /* or NULL */
-    size_t bytes;           /* of its files, in waiting_bytes until the reading is freed */
+    size_t bytes; /* of its files, in waiting_bytes until the reading is freed */
 };
 
 /* Of the files of all requests that wait or are read. A client that leaves does not take its files along. */
@@ -362,7 +390,7 @@ static void reading_free(struct aside *aside)
 
     atomic_fetch_sub(&waiting_bytes, reading->bytes);
     json_decref(reading->body);
-    file_urls_free(reading->urls);
+    input_files_free(reading->files);
     free(reading);
 }
 
@@ -380,12 +408,9 @@ static const struct aside_ops reading_ops = {.resume = resume, .free = reading_f
 static void read_files(struct work *work)
 {
     struct reading *reading = CONTAINER_OF(work, struct reading, aside.work);
-    struct reader reader = reader_of(reading->server, &reading->tenant, reading->body);
 
-    reader.urls = reading->urls;
     aside_done(&reading->aside,
-               read_items(&reader, json_object_get(reading->body, reading->member),
-                          reading->member, &reading->aside.err));
+               input_files_read(reading->files, reading->body, &reading->aside.err));
 }
 
 static void begin_reading(struct request *request, struct reading *reading)
@@ -444,31 +469,39 @@ static void begin_fetching(struct request *request, struct reading *reading)
 
     fetching->reading = reading;
     aside_begin(request, &fetching->aside, &fetching_ops);
-    file_urls_start(reading->urls, fetched, fetching);
+    (void)input_files_fetch(reading->files, fetched, fetching);
+}
+
+/* Of the data in the request itself. */
+static size_t bytes_in(const struct request *request, const char *member)
+{
+    const json_t *body = request_json(request);
+    struct reader reader = reader_of(request_server(request), request_tenant(request), body);
+
+    return count_unread(&reader, json_object_get(body, member), NULL).bytes;
 }
 
 bool input_files_wait(struct request *request, const char *member, endpoint_fn *endpoint)
 {
     struct server *server = request_server(request);
-    const json_t *items = json_object_get(request_json(request), member);
-    struct reader reader = reader_of(server, request_tenant(request), request_json(request));
-    struct count count = count_unread(&reader, items, NULL);
+    struct input_files *files =
+        input_files_find(server, request_tenant(request), request_json(request), member,
+                         engine_any_loop(server->engine));
     struct reading *reading;
+    size_t bytes;
 
-    if (!count.files && !count.pictures)
+    if (!files)
         return false;
+    bytes = bytes_in(request, member);
     reading = mem_new(struct reading);
     *reading = (struct reading){
         .aside.work.run = read_files,
-        .server = server,
-        .tenant = tenant_kept(request_tenant(request)),
-        .member = member,
+        .files = files,
         .endpoint = endpoint,
-        .urls = urls_of(&reader, items, &count),
+        .bytes = bytes,
         .body = request_take_json(request),
-        .bytes = count.bytes,
     };
-    if (reading->urls)
+    if (files->urls)
         begin_fetching(request, reading);
     else
         begin_reading(request, reading);

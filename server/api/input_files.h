@@ -31,9 +31,7 @@
 /* Bytes of all files that wait for a reader, in base64. A request beyond is answered with 429. */
 #define INPUT_FILES_WAITING_LIMIT ((size_t)512 << 20)
 
-/* Threads in input_files_read() that wait for URLs: the others must not have to. Beyond, it fails with ERR_LIMIT. */
-#define INPUT_FILES_THREADS 2
-
+struct loop;
 struct server;
 struct tenant;
 
@@ -42,8 +40,22 @@ struct tenant;
  * The endpoint returns ERR_OK at once. */
 bool input_files_wait(struct request *request, const char *member, endpoint_fn *endpoint);
 
-/* The same for a thread that may wait: looks at the files of `body` and writes the notes. */
-enum err_code input_files_read(const struct server *server, const struct tenant *tenant,
-                               json_t *body, const char *member, struct err *err) MUST_CHECK;
+/* The same for what is no HTTP request. `body` is the caller's throughout. */
+struct input_files;
+
+/* On any thread: has `body` a file to look at? NULL: none. `loop` fetches those that have URLs. */
+struct input_files *input_files_find(const struct server *server, const struct tenant *tenant,
+                                     const json_t *body, const char *member, struct loop *loop);
+void input_files_free(struct input_files *files); /* NULL is fine */
+
+/* False: there is nothing to fetch. Else done() is called once, on the loop, or never, if the server stops before. */
+bool input_files_fetch(struct input_files *files, void (*done)(void *arg), void *arg);
+/* On the loop: the fetches are given up, and done() is called at once or soon. After done() nothing happens. */
+void input_files_cancel(struct input_files *files);
+
+/* On a thread that may take its time (server->readers), when all is fetched: looks at the files, and writes the
+ * notes. */
+enum err_code input_files_read(struct input_files *files, json_t *body,
+                               struct err *err) MUST_CHECK;
 
 #endif

@@ -80,6 +80,9 @@ struct turn {
     struct steers steers;    /* accepted for it while it runs */
 
     /* Written by the worker that makes the run. */
+    struct tenant tenant;      /* the session's, with the features that its project has now */
+    struct input_files *files; /* to be read before the run is made; or NULL */
+    bool fetching;             /* the loop fetches them */
     enum err_code rc;
     struct err err;
     struct run_start start;
@@ -104,6 +107,7 @@ struct lane {
     struct turn *first, **last; /* the queue */
 };
 
+struct input_files;
 struct message;
 struct reading;
 

@@ -1,9 +1,10 @@
 /*
  * socket/turn.c -- lanes, and the responses in them.
  *
- *   turn_add() ─▶ queue ─▶ start_lane() ─▶ worker: make() ─▶ was_made() ─▶ run() ─▶ events ─▶ end_turn()
- *                                                                ├─▶ fail(): an error event
- *                                                                └─▶ the client has left: dropped
+ *   turn_add() ─▶ queue ─▶ start_lane() ─▶ worker: make_run() ─▶ was_made() ─▶ run() ─▶ events ─▶ end_turn()
+ *                                               │                   ▲    ├─▶ fail(): an error event
+ *                                               │ files             │    └─▶ the client has left: dropped
+ *                                               └─▶ fetched ─▶ reader: make_run()
  *
  * A turn is in its lane's queue, or it is the lane's active turn. An active turn is first with a worker,
  * which makes the run as a POST would (response_create.h), and then with the engine, as a sink on the
@@ -69,6 +70,7 @@ static void turn_free(struct turn *turn)
     steers_clear(session, &turn->steers);
     past_release(session->memory, turn->past);
     json_decref(turn->required);
+    input_files_free(turn->files);
     free(turn->settings);
     free(turn->text);
     free(turn);
@@ -352,13 +354,13 @@ static enum err_code check_parent(struct turn *turn, struct response_create *cre
     return rc == ERR_NOT_FOUND ? ERR_OK : rc;
 }
 
-static enum err_code make_run(struct turn *turn, const struct tenant *tenant, struct err *err)
+static enum err_code make_run(struct turn *turn, struct err *err)
 {
     struct server *server = turn->session->server;
     struct item_row *past = NULL;
     struct response_create create = {
         .server = server,
-        .tenant = tenant,
+        .tenant = &turn->tenant,
         .body = turn->body,
         .idle = !turn->generate,
         .loop = turn->session->loop,
@@ -366,8 +368,6 @@ static enum err_code make_run(struct turn *turn, const struct tenant *tenant, st
     };
     enum err_code rc = check_parent(turn, &create, err);
 
-    if (!rc)
-        rc = input_files_read(server, tenant, turn->body, "input", err);
     if (rc)
         return rc;
     if (create.past)
@@ -379,12 +379,14 @@ static enum err_code make_run(struct turn *turn, const struct tenant *tenant, st
     return rc;
 }
 
-static enum err_code make(struct turn *turn, struct err *err)
+static enum err_code prepare(struct turn *turn, struct err *err)
 {
-    struct tenant tenant = turn->session->tenant, now = {0};
+    const struct session *session = turn->session;
+    struct tenant now = {0};
     enum err_code rc = check_key(turn, &now, err);
 
-    tenant.features = now.features;
+    turn->tenant = session->tenant;
+    turn->tenant.features = now.features;
     if (!rc)
         rc = find_body(turn, err);
     if (rc)
@@ -395,16 +397,37 @@ static enum err_code make(struct turn *turn, struct err *err)
     if (turn->steers_in.count)
         json_set(turn->body, "input",
                  steers_input(&turn->steers_in, json_object_get(turn->body, "input")));
-    return make_run(turn, &tenant, err);
+    turn->files =
+        input_files_find(session->server, &turn->tenant, turn->body, "input", session->loop);
+    return ERR_OK;
+}
+
+static void give_back(struct turn *turn, enum err_code rc)
+{
+    turn->rc = turn->err.code = rc;
+    loop_post(turn->session->loop, &turn->done);
 }
 
 static void make_on_worker(struct work *work)
 {
     struct turn *turn = CONTAINER_OF(work, struct turn, work);
+    enum err_code rc = prepare(turn, &turn->err);
 
-    turn->rc = make(turn, &turn->err);
-    turn->err.code = turn->rc;
-    loop_post(turn->session->loop, &turn->done);
+    if (!rc && !turn->files)
+        rc = make_run(turn, &turn->err);
+    give_back(turn, rc);
+}
+
+/* On a reader: a PDF takes seconds, and the workers have other connections. */
+static void read_and_make(struct work *work)
+{
+    struct turn *turn = CONTAINER_OF(work, struct turn, work);
+    enum err_code rc = input_files_read(turn->files, turn->body, &turn->err);
+
+    input_files_free(TAKE(turn->files));
+    if (!rc)
+        rc = make_run(turn, &turn->err);
+    give_back(turn, rc);
 }
 
 /* ---- From the queue to the engine ---- */
@@ -465,10 +488,50 @@ static void fail(struct turn *turn)
     end_turn(turn);
 }
 
+static void was_made(struct loop_task *task);
+
+static void put_to_reader(struct turn *turn)
+{
+    turn->work.run = read_and_make;
+    turn->done.run = was_made;
+    workers_put(turn->session->server->readers, &turn->work);
+}
+
+static void was_fetched(struct loop_task *task)
+{
+    struct turn *turn = CONTAINER_OF(task, struct turn, done);
+
+    turn->fetching = false;
+    if (turn->session->gone)
+        was_made(task);
+    else
+        put_to_reader(turn);
+}
+
+static void fetched(void *arg)
+{
+    struct turn *turn = arg;
+
+    turn->done.run = was_fetched;
+    loop_post(turn->session->loop, &turn->done);
+}
+
+/* No thread waits for other servers. */
+static void take_files(struct turn *turn)
+{
+    turn->fetching = input_files_fetch(turn->files, fetched, turn);
+    if (!turn->fetching)
+        put_to_reader(turn);
+}
+
 static void was_made(struct loop_task *task)
 {
     struct turn *turn = CONTAINER_OF(task, struct turn, done);
 
+    if (!turn->rc && turn->files && !turn->session->gone) {
+        take_files(turn);
+        return;
+    }
     drop_body(turn);
     free(TAKE(turn->text));
     if (turn->rc) {
@@ -596,7 +659,9 @@ void turns_cancel(struct session *session)
         next = lane->next;
         while ((turn = take_first(lane)))
             turn_free(turn);
-        if (lane->active)
+        if (lane->active && lane->active->fetching)
+            input_files_cancel(lane->active->files);
+        else if (lane->active)
             cancel_turn(lane->active);
     }
 }
