@@ -1,5 +1,6 @@
 """Files that requests name by their URLs: fetched by the server, within its rules, and read as files that came with it."""
 
+import contextlib
 import http.server
 import json
 import threading
@@ -9,6 +10,7 @@ import openai
 import pytest
 
 from harness.pdf import pdf
+from harness.server import eventually
 from harness.websocket import WebSocket
 
 MANUAL = pdf("How to begin", "How to end")
@@ -21,6 +23,7 @@ class Site:
 
     def __init__(self):
         self.pages, self.asked, self.silent = {}, [], threading.Event()
+        self.held = threading.Event()  # pages below /held wait for it
         site = self
 
         class Handler(http.server.BaseHTTPRequestHandler):
@@ -29,6 +32,8 @@ class Site:
                 status, headers, body = site.pages.get(self.path, (404, {}, b"no"))
                 if self.path == "/silent":
                     site.silent.wait(60)
+                if self.path.startswith("/held"):
+                    site.held.wait(60)
                 self.send_response(status)
                 for name, value in {"content-length": str(len(body)), **headers}.items():
                     self.send_header(name, value)
@@ -51,6 +56,7 @@ class Site:
 
     def close(self):
         self.silent.set()
+        self.held.set()
         self.server.shutdown()
         self.server.server_close()
 
@@ -63,11 +69,16 @@ def site():
 
 
 @pytest.fixture
-def opened(start_server, site, upstream, tmp_path):
-    """A server that may fetch from the site."""
+def opened_with(site, tmp_path):
     config = tmp_path / "runnel.yaml"
     config.write_text(f'network: {{allow_internal_hosts: ["{site.place}"]}}\n')
-    return start_server(config=config)
+    return config
+
+
+@pytest.fixture
+def opened(start_server, opened_with, upstream):
+    """A server that may fetch from the site."""
+    return start_server(config=opened_with)
 
 
 @pytest.fixture
@@ -132,6 +143,48 @@ def test_a_websocket_fetches_files_too(opened, site, upstream):
     with WebSocket(opened) as socket:
         assert socket.ask(model="m", input=[message(file(site.put("/manual.pdf", MANUAL)))])
     assert sent(upstream) == READ
+
+
+def sockets_that_wait(opened, site, count, stack):
+    """So many turns that wait for a site."""
+    site.held.clear()
+    asked = len(site.asked)
+    url = site.put("/held.txt", b"tea")
+    sockets = [stack.enter_context(WebSocket(opened)) for _ in range(count)]
+    for socket in sockets:
+        socket.create(model="m", input=[message(file(url))])
+    eventually(lambda: len(site.asked), lambda number: number == asked + count)
+    return sockets
+
+
+def test_no_thread_of_websockets_waits_for_a_site(opened, site, upstream):
+    """Twice as many as websocket_workers."""
+    with contextlib.ExitStack() as stack:
+        sockets = sockets_that_wait(opened, site, 8, stack)
+        with WebSocket(opened) as other:
+            assert other.ask(model="m", input="Hi")["status"] == "completed"
+        site.held.set()
+        for socket in sockets:
+            assert socket.response()[-1]["type"] == "response.completed"
+    assert [chat["messages"][-1]["content"] for chat in upstream.chats()] == ["Hi"] + ["[file held.txt]\ntea"] * 8
+
+
+def test_a_client_of_a_websocket_leaves_while_its_file_is_fetched(opened, site, upstream):
+    with contextlib.ExitStack() as stack:
+        sockets_that_wait(opened, site, 2, stack)
+    with WebSocket(opened) as other:
+        assert other.ask(model="m", input="Hi")["status"] == "completed"
+    eventually(lambda: opened.http().get("/metrics").text, lambda text: "\nrunnel_http_websockets 0\n" in text)
+    site.held.set()
+    assert len(upstream.chats()) == 1
+
+
+def test_a_server_ends_while_a_file_is_fetched(start_server, site, opened_with):
+    server = start_server(config=opened_with, drain_timeout=0.5)
+    with contextlib.ExitStack() as stack:
+        sockets_that_wait(server, site, 2, stack)
+        assert server.stop() == 0
+    site.held.set()
 
 
 def test_items_of_a_conversation_and_outputs_of_calls_may_have_urls(client, site, upstream):
