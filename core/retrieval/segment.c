@@ -36,6 +36,7 @@ enum {
     AT_TERMS = 32,
     AT_BLOCKS = 36,
     AT_DIMENSIONS = 40,
+    AT_MODEL = 44,
     AT_WORDS = 48,
 };
 
@@ -129,6 +130,7 @@ void segment_seal(struct buf *out, const struct segment *head)
     put32(at + AT_TERMS, head->terms);
     put32(at + AT_BLOCKS, head->blocks);
     put32(at + AT_DIMENSIONS, head->dimensions);
+    put32(at + AT_MODEL, head->model);
     put64(at + AT_WORDS, head->words);
     put64(at + AT_CHECKSUM, checksum((const uint8_t *)at + AT_LENGTH, out->length - AT_LENGTH));
 }
@@ -381,6 +383,17 @@ size_t segment_stride(enum segment_kind kind, uint32_t dimensions)
                                 : sizeof(float) + (dimensions + 3) / 4 * 4;
 }
 
+size_t segment_length(const void *bytes, size_t left)
+{
+    const uint8_t *at = bytes;
+    uint64_t length;
+
+    if (left < SEGMENT_HEAD || memcmp(at, MAGIC, MAGIC_LENGTH) != 0)
+        return 0;
+    length = get64(at + AT_LENGTH);
+    return length >= SEGMENT_HEAD && length <= left ? (size_t)length : 0;
+}
+
 enum err_code segment_open(const void *bytes, size_t length, struct segment *ret_segment,
                            struct err *err)
 {
@@ -398,6 +411,7 @@ enum err_code segment_open(const void *bytes, size_t length, struct segment *ret
         .terms = get32(at + AT_TERMS),
         .blocks = get32(at + AT_BLOCKS),
         .dimensions = get32(at + AT_DIMENSIONS),
+        .model = get32(at + AT_MODEL),
         .words = get64(at + AT_WORDS),
         .body = at + SEGMENT_HEAD,
         .body_length = length - SEGMENT_HEAD,

@@ -55,6 +55,7 @@ struct segment {
     uint32_t terms;      /* different words; 0 for other kinds */
     uint32_t blocks;     /* of terms */
     uint32_t dimensions; /* of vectors; 0 for words */
+    uint32_t model;      /* that made them: the caller's number; 0 for words */
     uint64_t words;      /* all words of all chunks */
     const uint8_t *body; /* behind the head */
     size_t body_length;
@@ -64,6 +65,9 @@ struct segment {
  * version, or damaged. */
 enum err_code segment_open(const void *bytes, size_t length, struct segment *ret_segment,
                            struct err *err) MUST_CHECK;
+
+/* How long the segment is that begins here, by its head alone. 0: none does, or its end is behind `left` bytes. */
+size_t segment_length(const void *bytes, size_t left);
 
 /* The chunks that have a word, in order. */
 struct segment_postings {
@@ -94,7 +98,8 @@ size_t segment_stride(enum segment_kind kind, uint32_t dimensions);
 /* Begins bytes of a kind: room for the head. Then the caller adds the body, and ends with segment_seal(). */
 void segment_begin(struct buf *out);
 
-/* Writes the head over the first SEGMENT_HEAD bytes. `head` says kind, chunks, terms, blocks, dimensions and words. */
+/* Writes the head over the first SEGMENT_HEAD bytes. `head` says kind, chunks, terms, blocks, dimensions,
+ * model and words. */
 void segment_seal(struct buf *out, const struct segment *head);
 
 #endif

@@ -131,9 +131,11 @@ static void put_int8(uint8_t *out, const float *vector, uint32_t dimensions)
 }
 
 void vectors_build(const float *vectors, uint32_t chunks, uint32_t dimensions,
-                   const float *mean, struct buf *ret_bits, struct buf *ret_int8)
+                   const float *mean, uint32_t model, struct buf *ret_bits,
+                   struct buf *ret_int8)
 {
-    struct segment head = {.kind = SEGMENT_BITS, .chunks = chunks, .dimensions = dimensions};
+    struct segment head = {
+        .kind = SEGMENT_BITS, .chunks = chunks, .dimensions = dimensions, .model = model};
     AUTO_FREE float *vector = mem_new_array(float, dimensions);
     size_t bits_stride = segment_stride(SEGMENT_BITS, dimensions);
     size_t int8_stride = segment_stride(SEGMENT_INT8, dimensions);
@@ -169,7 +171,10 @@ struct search {
     float scale;    /* of it */
     float common;   /* query · mean */
     uint8_t *bits;  /* of the query */
+    struct scan_stop *stop;
 };
+
+#define STEP_BYTES 64 /* of a kernel, in ten nanoseconds or less (scan_stop.h) */
 
 static bool is_searched(const struct search *search, const struct vectors_set *set)
 {
@@ -181,9 +186,12 @@ static bool is_searched(const struct search *search, const struct vectors_set *s
 static void prepare(struct search *search, const float *query, const float *mean)
 {
     uint32_t dimensions = search->dimensions;
+    const struct vectors_kernel *kernels;
+    size_t last = vectors_kernels(&kernels) - 1;
     AUTO_FREE float *vector = mem_new_array(float, dimensions);
     float largest;
 
+    search->kernel = &kernels[last];
     copy_normal(vector, query, dimensions);
     for (uint32_t i = 0; mean && i < dimensions; i++)
         search->common += vector[i] * mean[i];
@@ -198,8 +206,7 @@ static void prepare(struct search *search, const float *query, const float *mean
     put_signs(search->bits, vector, dimensions);
 }
 
-static void offer_chunk(const struct search *search, uint32_t document, uint32_t chunk,
-                        struct best *best)
+static float cosine_of(const struct search *search, uint32_t document, uint32_t chunk)
 {
     const struct segment *segment = search->sets[document].int8;
     const uint8_t *at =
@@ -207,8 +214,19 @@ static void offer_chunk(const struct search *search, uint32_t document, uint32_t
     int32_t dot = search->kernel->dot(search->query, (const int8_t *)at + sizeof(float),
                                       search->dimensions);
 
-    best_offer(best, search->common + (float)dot * search->scale * get_scale(at), document,
-               chunk);
+    return search->common + (float)dot * search->scale * get_scale(at);
+}
+
+static void offer_chunk(const struct search *search, uint32_t document, uint32_t chunk,
+                        struct best *best)
+{
+    best_offer(best, cosine_of(search, document, chunk), document, chunk);
+}
+
+/* The scan is to end before it reads `chunks` more vectors of `stride` bytes. */
+static bool stops(const struct search *search, size_t chunks, size_t stride)
+{
+    return scan_stop_after(search->stop, chunks * (stride / STEP_BYTES + 1));
 }
 
 static void scan_int8(const struct search *search, struct best *best)
@@ -216,7 +234,11 @@ static void scan_int8(const struct search *search, struct best *best)
     for (uint32_t document = 0; document < search->count; document++) {
         const struct vectors_set *set = &search->sets[document];
 
-        for (uint32_t i = 0; is_searched(search, set) && i < set->int8->chunks; i++)
+        if (!is_searched(search, set))
+            continue;
+        if (stops(search, set->int8->chunks, search->dimensions))
+            return;
+        for (uint32_t i = 0; i < set->int8->chunks; i++)
             offer_chunk(search, document, i, best);
     }
 }
@@ -230,7 +252,11 @@ static void scan_bits(const struct search *search, uint16_t *ret_distances, size
     for (size_t document = 0; document < search->count; document++) {
         const struct vectors_set *set = &search->sets[document];
 
-        for (uint32_t i = 0; is_searched(search, set) && i < set->bits->chunks; i++) {
+        if (!is_searched(search, set))
+            continue;
+        if (stops(search, set->bits->chunks, stride))
+            return;
+        for (uint32_t i = 0; i < set->bits->chunks; i++) {
             uint32_t distance =
                 search->kernel->differ(search->bits, set->bits->body + i * stride, stride);
 
@@ -251,6 +277,8 @@ static void scan_candidates(const struct search *search, size_t chunks, size_t w
     size_t nearer = 0, limit = 0;
 
     scan_bits(search, distances, counts);
+    if (search->stop && search->stop->stopped)
+        return;
     while (nearer + counts[limit] < wanted)
         nearer += counts[limit++];
     wanted -= nearer; /* of those at the limit */
@@ -268,15 +296,14 @@ static void scan_candidates(const struct search *search, size_t chunks, size_t w
 
 size_t vectors_search(const struct vectors_set *sets, size_t count, const float *query,
                       uint32_t dimensions, const float *mean, struct vectors_hit *ret_hits,
-                      size_t limit)
+                      size_t limit, struct scan_stop *stop)
 {
-    struct search search = {.sets = sets, .count = count, .dimensions = dimensions};
+    struct search search = {
+        .sets = sets, .count = count, .dimensions = dimensions, .stop = stop};
     AUTO_FREE struct best_hit *hits = mem_new_array(struct best_hit, limit + 1);
     struct best best = {.hits = hits, .limit = limit};
-    const struct vectors_kernel *kernels;
-    size_t chunks = 0, wanted = limit * ROOM_PER_HIT, last = vectors_kernels(&kernels) - 1;
+    size_t chunks = 0, wanted = limit * ROOM_PER_HIT;
 
-    search.kernel = &kernels[last];
     for (size_t i = 0; i < count; i++)
         chunks += is_searched(&search, &sets[i]) ? sets[i].bits->chunks : 0;
     wanted = wanted > VECTORS_CANDIDATES ? wanted : VECTORS_CANDIDATES;
@@ -292,5 +319,22 @@ size_t vectors_search(const struct vectors_set *sets, size_t count, const float 
     }
     free(search.query);
     free(search.bits);
-    return best.count;
+    return stop && stop->stopped ? 0 : best.count;
+}
+
+void vectors_compare(const struct vectors_set *sets, const float *query, uint32_t dimensions,
+                     const float *mean, struct vectors_hit *hits, size_t count)
+{
+    struct search search = {.sets = sets, .dimensions = dimensions};
+
+    prepare(&search, query, mean);
+    for (size_t i = 0; i < count; i++) {
+        const struct vectors_set *set = &sets[hits[i].document];
+
+        hits[i].cosine = is_searched(&search, set) && hits[i].chunk < set->int8->chunks
+                             ? cosine_of(&search, hits[i].document, hits[i].chunk)
+                             : 0;
+    }
+    free(search.query);
+    free(search.bits);
 }

@@ -5,6 +5,7 @@
 #include <stdint.h>
 
 #include "core/base/buf.h"
+#include "core/retrieval/scan_stop.h"
 #include "core/retrieval/segment.h"
 
 /*
@@ -31,9 +32,11 @@
 /* ---- Building ---- */
 
 /* Adds the segments BITS and INT8 of a document to empty bufs: `chunks` vectors of `dimensions` numbers, one after the other.
- * Vectors are brought to length 1; one of zeros stays so. `mean` has `dimensions` numbers, or is NULL. */
+ * Vectors are brought to length 1; one of zeros stays so. `mean` has `dimensions` numbers, or is NULL.
+ * `model` is a number that the segments have in their heads. */
 void vectors_build(const float *vectors, uint32_t chunks, uint32_t dimensions,
-                   const float *mean, struct buf *ret_bits, struct buf *ret_int8);
+                   const float *mean, uint32_t model, struct buf *ret_bits,
+                   struct buf *ret_int8);
 
 /* ---- Searching ---- */
 
@@ -49,10 +52,16 @@ struct vectors_hit {
 };
 
 /* Fills at most `limit` hits, falling by cosine; equal ones stand by document and chunk. Returns how many. `query` has
- * `dimensions` numbers, of any length; a set of other dimensions, or with a NULL, has no chunks. */
+ * `dimensions` numbers, of any length; a set of other dimensions, or with a NULL, has no chunks. `stop` may
+ * be NULL; a scan that it stops has found nothing. */
 size_t vectors_search(const struct vectors_set *sets, size_t count, const float *query,
                       uint32_t dimensions, const float *mean, struct vectors_hit *ret_hits,
-                      size_t limit);
+                      size_t limit, struct scan_stop *stop);
+
+/* The cosines of some chunks, in place: those that a search by words has found. A chunk of a set that is not
+ * searched has the cosine 0. */
+void vectors_compare(const struct vectors_set *sets, const float *query, uint32_t dimensions,
+                     const float *mean, struct vectors_hit *hits, size_t count);
 
 /* ---- Kernels, for tests and benchmarks ---- */
 

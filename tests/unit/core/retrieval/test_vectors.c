@@ -90,7 +90,7 @@ static void build(struct set *set, const float *mean)
         struct segment *bits = &set->opened[2 * i], *int8 = bits + 1;
 
         vectors_build(set->vectors + i * set->chunks * set->dimensions, (uint32_t)set->chunks,
-                      set->dimensions, mean, &set->bits[i], &set->int8[i]);
+                      set->dimensions, mean, 7, &set->bits[i], &set->int8[i]);
         assert_int_equal(segment_open(set->bits[i].data, set->bits[i].length, bits, NULL),
                          ERR_OK);
         assert_int_equal(segment_open(set->int8[i].data, set->int8[i].length, int8, NULL),
@@ -168,7 +168,7 @@ static double recall_of(const struct set *set, const float *mean, unsigned queri
         for (size_t i = 0; i < count; i++)
             exact[i] = cosine_of(query, set->vectors + i * set->dimensions, set->dimensions);
         assert_int_equal(vectors_search(set->sets, set->documents, query, set->dimensions, mean,
-                                        hits, LIMIT),
+                                        hits, LIMIT, NULL),
                          LIMIT);
         for (size_t i = 0; i < LIMIT; i++) {
             size_t place = hits[i].document * set->chunks + hits[i].chunk;
@@ -263,7 +263,7 @@ TEST(equal_vectors_stand_by_document_and_chunk)
     for (size_t i = 0; i < 3 * 4 * 8; i++)
         set.vectors[i] = (float)(i % 8);
     build(&set, NULL);
-    assert_int_equal(vectors_search(set.sets, 3, query, 8, NULL, hits, 5), 5);
+    assert_int_equal(vectors_search(set.sets, 3, query, 8, NULL, hits, 5, NULL), 5);
     for (uint32_t i = 0; i < 5; i++) {
         assert_int_equal(hits[i].document, i / 4);
         assert_int_equal(hits[i].chunk, i % 4);
@@ -279,13 +279,68 @@ TEST(what_does_not_fit_is_not_searched)
 
     set.vectors = mem_new_array(float, 2 * 8); /* zeros: no direction */
     build(&set, NULL);
-    assert_int_equal(vectors_search(set.sets, 2, query, 8, NULL, hits, 5), 2);
+    assert_int_equal(vectors_search(set.sets, 2, query, 8, NULL, hits, 5, NULL), 2);
     assert_true(hits[0].cosine >= 0 && hits[0].cosine <= 0);
-    assert_int_equal(vectors_search(set.sets, 2, query, 16, NULL, hits, 5), 0);
-    assert_int_equal(vectors_search(set.sets, 2, query, 8, NULL, hits, 0), 0);
+    assert_int_equal(vectors_search(set.sets, 2, query, 16, NULL, hits, 5, NULL), 0);
+    assert_int_equal(vectors_search(set.sets, 2, query, 8, NULL, hits, 0, NULL), 0);
     set.sets[0].int8 = NULL;
-    assert_int_equal(vectors_search(set.sets, 2, query, 8, NULL, hits, 5), 1);
+    assert_int_equal(vectors_search(set.sets, 2, query, 8, NULL, hits, 5, NULL), 1);
     assert_int_equal(hits[0].document, 1);
+    set_clear(&set);
+}
+
+TEST(a_chunk_that_is_compared_has_the_cosine_of_a_search)
+{
+    struct set set = {.dimensions = 16, .documents = 3, .chunks = 4};
+    struct vectors_hit hits[12], compared[13];
+    float query[16], mean[16];
+
+    fill_clusters(&set, 0, 0.5F);
+    for (size_t i = 0; i < 16; i++) {
+        query[i] = noise();
+        mean[i] = 0.1F;
+    }
+    build(&set, mean);
+    assert_int_equal(vectors_search(set.sets, 3, query, 16, mean, hits, 12, NULL), 12);
+    for (size_t i = 0; i < 12; i++)
+        compared[i] =
+            (struct vectors_hit){.document = hits[i].document, .chunk = hits[i].chunk};
+    compared[12] = (struct vectors_hit){.document = 1, .chunk = 99};
+    vectors_compare(set.sets, query, 16, mean, compared, 13);
+    for (size_t i = 0; i < 12; i++)
+        assert_float_equal(compared[i].cosine, hits[i].cosine, 0);
+    assert_float_equal(compared[12].cosine, 0, 0); /* there is no such chunk */
+    set.sets[0].int8 = NULL;
+    compared[0].document = 0;
+    compared[0].chunk = 0;
+    vectors_compare(set.sets, query, 16, mean, compared, 1);
+    assert_float_equal(compared[0].cosine, 0, 0);
+    set_clear(&set);
+}
+
+static bool after_some(void *arg)
+{
+    return --*(int *)arg <= 0;
+}
+
+TEST(a_scan_that_is_stopped_has_found_nothing)
+{
+    int left = 2;
+    struct scan_stop stop = {.asks = after_some, .arg = &left};
+    struct set set = {.dimensions = 64, .documents = 40, .chunks = 1000};
+    struct vectors_hit hits[5];
+    float query[64] = {1};
+
+    fill_clusters(&set, 0, 0);
+    build(&set, NULL);
+    assert_int_equal(vectors_search(set.sets, 40, query, 64, NULL, hits, 5, &stop), 0);
+    assert_int_equal(left, 0);
+    stop = (struct scan_stop){.asks = after_some, .arg = &left};
+    left = 2;
+    assert_int_equal(vectors_search(set.sets, 15, query, 64, NULL, hits, 5, &stop), 0);
+    stop = (struct scan_stop){.asks = after_some, .arg = &left};
+    left = 100;
+    assert_int_equal(vectors_search(set.sets, 40, query, 64, NULL, hits, 5, &stop), 5);
     set_clear(&set);
 }
 
@@ -298,6 +353,8 @@ int main(void)
         cmocka_unit_test(a_few_dimensions_are_spread_over_all_bits),
         cmocka_unit_test(equal_vectors_stand_by_document_and_chunk),
         cmocka_unit_test(what_does_not_fit_is_not_searched),
+        cmocka_unit_test(a_chunk_that_is_compared_has_the_cosine_of_a_search),
+        cmocka_unit_test(a_scan_that_is_stopped_has_found_nothing),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
