@@ -1,3 +1,3 @@
-foreach(file chunker fusion lexical segment vectors words)
+foreach(file chunker fusion index lexical segment vectors words)
     unit_test(core/retrieval/${file} core_retrieval)
 endforeach()
