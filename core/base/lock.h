@@ -34,6 +34,7 @@ enum lock_rank {
     LOCK_VARIABLES, /* core/memory/variable_memory.c: the variables of a response that is not stored */
     LOCK_VARIABLE_SHARES, /* the same file: which projects have any */
     LOCK_INGEST,          /* core/ingest/ingest.c: what is at work, and whether to look */
+    LOCK_VECTOR_MODEL,    /* core/ingest/vector_model.c: what is known of the model */
     LOCK_SEGMENTS,        /* core/ingest/segment_cache.c: which segments are here */
     LOCK_SANDBOX,         /* core/sandbox/spawn.c: which spawner is the current one */
     LOCK_STORE_QUEUE,     /* core/store/writer/writer.c: writes waiting for a writer */
