@@ -10,6 +10,7 @@
 #include "core/base/utf8.h"
 #include "core/blob/blob.h"
 #include "core/domain/tenant.h"
+#include "core/retrieval/index.h"
 #include "core/retrieval/segment.h"
 
 #define COPY_BYTES ((size_t)1 << 18)
@@ -180,6 +181,7 @@ void document_index(const char *filename, struct made_document *made)
         segment_builder_add(builder, indexed.data, indexed.length);
     }
     segment_builder_finish(builder, &made->segment);
+    index_pad(&made->segment); /* vectors may follow */
     segment_builder_free(builder);
     buf_clear(&indexed);
 }

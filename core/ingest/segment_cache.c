@@ -32,7 +32,7 @@
 
 struct held_segment {
     char id[ID_SIZE];
-    struct segment segment;
+    struct index index;
     void *
         bytes; /* mapped, or malloc'ed if it is loose; NULL: a file that was not looked at yet */
     size_t size;
@@ -195,7 +195,7 @@ static enum err_code map_file(struct segment_cache *cache, struct held_segment *
         return err_set(err, ERR_INTERNAL, "cannot map '%s': %s", path, strerror(errno));
     held->bytes = bytes;
     held->size = (size_t)file.st_size;
-    return segment_open(bytes, held->size, &held->segment, err);
+    return index_open(bytes, held->size, &held->index, err);
 }
 
 static bool write_file(const char *path, const char *bytes, size_t size)
@@ -308,8 +308,8 @@ enum err_code segment_cache_put(struct segment_cache *cache, const char *documen
                                 struct err *err)
 {
     struct held_segment *held = mem_new(struct held_segment);
-    struct segment segment;
-    enum err_code rc = segment_open(bytes, size, &segment, err);
+    struct index index;
+    enum err_code rc = index_open(bytes, size, &index, err);
 
     if (rc) {
         free(bytes);
@@ -326,14 +326,14 @@ enum err_code segment_cache_put(struct segment_cache *cache, const char *documen
     held->loose = true;
     held->bytes = bytes;
     held->size = size;
-    held->segment = segment;
+    held->index = index;
     *ret_held = held;
     return ERR_OK;
 }
 
-const struct segment *held_segment(const struct held_segment *held)
+const struct index *held_index(const struct held_segment *held)
 {
-    return &held->segment;
+    return &held->index;
 }
 
 void segment_cache_release(struct segment_cache *cache, struct held_segment *held)

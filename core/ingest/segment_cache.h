@@ -5,7 +5,7 @@
 #include <stdint.h>
 
 #include "core/base/err.h"
-#include "core/retrieval/segment.h"
+#include "core/retrieval/index.h"
 
 /*
  * segment_cache.h -- segments that this node has searched before, in files that are mapped into memory.
@@ -17,7 +17,7 @@
  *     held = segment_cache_find(cache, document_id);
  *     if (!held)
  *         rc = segment_cache_put(cache, document_id, bytes, size, &held, err);   // read from the database
- *     ... held_segment(held) ...
+ *     ... held_index(held) ...
  *     segment_cache_release(cache, held);
  *
  * A segment that the disk has no room for is held in memory until it is released. So is one beyond the files that may be
@@ -46,7 +46,7 @@ enum err_code segment_cache_put(struct segment_cache *cache, const char *documen
                                 char *bytes, size_t size, struct held_segment **ret_held,
                                 struct err *err) MUST_CHECK;
 
-const struct segment *held_segment(const struct held_segment *held);
+const struct index *held_index(const struct held_segment *held);
 void segment_cache_release(struct segment_cache *cache, struct held_segment *held);
 
 struct segment_cache_stats {

@@ -28,7 +28,7 @@ struct http_asks {
 
 struct http_ask {
     struct http_asks *asks;
-    struct loop *loop;
+    struct loop *loop; /* NULL: not sent, because the asks were closed */
     struct loop_task begin, end;
     atomic_uint holders;
     char *url;
@@ -189,7 +189,6 @@ struct http_ask *http_ask_start(struct http_asks *asks, const struct http_ask_re
         count++;
     *ask = (struct http_ask){
         .asks = asks,
-        .loop = asks->any_loop(asks->arg),
         .begin = {.run = begin},
         .end = {.run = end},
         .url = mem_strdup(request->url),
@@ -199,7 +198,15 @@ struct http_ask *http_ask_start(struct http_asks *asks, const struct http_ask_re
     for (size_t i = 0; i < count; i++)
         ask->headers[i] = mem_strdup(request->headers[i]);
     atomic_fetch_add(&asks->holders, 1);
-    atomic_init(&ask->holders, 2);
+    lock_acquire(&asks->lock);
+    ask->done = asks->closed; /* the loops may be gone */
+    lock_release(&asks->lock);
+    atomic_init(&ask->holders, ask->done ? 1 : 2);
+    if (ask->done) {
+        ask->rc = err_set(&ask->err, ERR_CANCELLED, "the server goes down");
+        return ask;
+    }
+    ask->loop = asks->any_loop(asks->arg);
     loop_post(ask->loop, &ask->begin);
     return ask;
 }
@@ -207,8 +214,10 @@ struct http_ask *http_ask_start(struct http_asks *asks, const struct http_ask_re
 /* The holder of the thread becomes that of the task. */
 void http_ask_drop(struct http_ask *ask)
 {
-    if (ask)
+    if (ask && ask->loop)
         loop_post(ask->loop, &ask->end);
+    else if (ask)
+        drop_ask(ask);
 }
 
 enum err_code http_ask_wait(struct http_ask *ask, struct http_answer *ret_answer,

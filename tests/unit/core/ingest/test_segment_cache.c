@@ -76,7 +76,7 @@ static struct held_segment *put(struct segment_cache *cache, const char *id)
     char *bytes = segment_of("one two three", &size);
 
     assert_int_equal(segment_cache_put(cache, id, bytes, size, &held, NULL), ERR_OK);
-    assert_int_equal(held_segment(held)->chunks, 1);
+    assert_int_equal(held_index(held)->terms.chunks, 1);
     return held;
 }
 
@@ -89,13 +89,13 @@ TEST(what_was_put_is_found_also_after_a_restart)
     segment_cache_release(cache, put(cache, "doc_1"));
     held = segment_cache_find(cache, "doc_1");
     assert_non_null(held);
-    assert_int_equal(held_segment(held)->words, 3);
+    assert_int_equal(held_index(held)->terms.words, 3);
     segment_cache_release(cache, held);
     segment_cache_free(cache);
     cache = opened(1 << 20);
     held = segment_cache_find(cache, "doc_1");
     assert_non_null(held);
-    assert_int_equal(held_segment(held)->words, 3);
+    assert_int_equal(held_index(held)->terms.words, 3);
     segment_cache_release(cache, held);
     segment_cache_free(cache);
 }
@@ -146,7 +146,7 @@ TEST(the_least_recently_used_go_and_what_is_held_stays)
     segment_cache_release(cache, put(cache, "doc_2"));
     segment_cache_release(cache, put(cache, "doc_3")); /* 2 goes: 1 is held */
     assert_null(segment_cache_find(cache, "doc_2"));
-    assert_int_equal(held_segment(held)->words, 3);
+    assert_int_equal(held_index(held)->terms.words, 3);
     segment_cache_release(cache, held);
     segment_cache_release(cache, segment_cache_find(cache, "doc_3"));
     segment_cache_release(cache, put(cache, "doc_4")); /* 1 goes: 3 was used later */
@@ -184,7 +184,7 @@ TEST(what_is_held_beyond_the_mappings_is_in_memory)
     assert_int_equal(stats.maps, MAPS);
     assert_int_equal(files(), MAPS);
     assert_null(segment_cache_find(cache, "doc_15"));
-    assert_int_equal(held_segment(held[2 * MAPS - 1])->words, 3);
+    assert_int_equal(held_index(held[2 * MAPS - 1])->terms.words, 3);
     for (int i = 0; i < 2 * MAPS; i++)
         segment_cache_release(cache, held[i]);
     /* The next one has a place again. */
@@ -211,7 +211,7 @@ TEST(a_disk_that_does_not_want_it_is_no_reason_to_find_less)
         held = put(cache, "doc_1");
         assert_true(fault_fired());
         fault_disarm();
-        assert_int_equal(held_segment(held)->words, 3);
+        assert_int_equal(held_index(held)->terms.words, 3);
         segment_cache_release(cache, held);
         assert_null(segment_cache_find(cache, "doc_1"));
         assert_int_equal(files(), 0);
@@ -234,7 +234,7 @@ static void *use(void *arg)
 
         if (!held)
             held = put(cache, id);
-        assert_int_equal(held_segment(held)->words, 3);
+        assert_int_equal(held_index(held)->terms.words, 3);
         segment_cache_release(cache, held);
     }
     return NULL;
