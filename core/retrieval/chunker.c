@@ -190,16 +190,26 @@ void chunk_add_text(struct buf *out, const struct chunk *chunk, const char *text
     add_pages(out, text + chunk->begin, chunk->length);
 }
 
+static void add_line(struct buf *out, const char *line)
+{
+    if (line && *line) {
+        buf_add_text(out, line);
+        buf_add_char(out, '\n');
+    }
+}
+
 void chunk_add_indexed(struct buf *out, const struct chunk *chunk, const char *text,
                        const char *filename)
 {
-    if (filename) {
-        buf_add_text(out, filename);
-        buf_add_char(out, '\n');
-    }
-    if (*chunk->heading) {
-        buf_add_text(out, chunk->heading);
-        buf_add_char(out, '\n');
-    }
+    add_line(out, filename);
+    add_line(out, chunk->heading);
     chunk_add_text(out, chunk, text);
+}
+
+void chunk_add_parts(struct buf *out, const char *filename, const char *heading,
+                     const char *shown)
+{
+    add_line(out, filename);
+    add_line(out, heading);
+    buf_add_text(out, shown);
 }

@@ -73,4 +73,8 @@ void chunk_add_text(struct buf *out, const struct chunk *chunk, const char *text
 void chunk_add_indexed(struct buf *out, const struct chunk *chunk, const char *text,
                        const char *filename);
 
+/* The same, of a chunk that was stored: its heading path, and what is shown. */
+void chunk_add_parts(struct buf *out, const char *filename, const char *heading,
+                     const char *shown);
+
 #endif
