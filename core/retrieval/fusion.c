@@ -80,7 +80,7 @@ static size_t collect(const struct fusion_list *lists, size_t count,
                 .chunk = entry->chunk,
                 .kind = list->kind,
                 .query = list->query,
-                .rrf = weight / (double)(RANK_OFFSET + j + 1),
+                .rrf = list->unranked ? 0 : weight / (double)(RANK_OFFSET + j + 1),
                 .value = weight * (value < 1 ? value : 1),
             };
         }
@@ -113,13 +113,16 @@ size_t fusion_rank(const struct fusion_list *lists, size_t count,
         while (i < entries && votes[i].document == hit->document &&
                votes[i].chunk == hit->chunk) {
             uint32_t query = votes[i].query;
+            bool seen[FUSION_KINDS] = {false};
             double value = 0;
 
             for (; i < entries && votes[i].document == hit->document &&
                    votes[i].chunk == hit->chunk && votes[i].query == query;
                  i++) {
                 hit->rrf += votes[i].rrf;
-                value += votes[i].value;
+                if (!seen[votes[i].kind])
+                    value += votes[i].value;
+                seen[votes[i].kind] = true;
             }
             value /= total[query];
             hit->score = value > hit->score ? value : hit->score;

@@ -1,6 +1,7 @@
 #ifndef RUNNEL_CORE_RETRIEVAL_FUSION_H
 #define RUNNEL_CORE_RETRIEVAL_FUSION_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -24,12 +25,13 @@ struct fusion_entry {
         value; /* cosine of the vectors, or share of the words (lexical.h); what is below 0 counts as 0 */
 };
 
-/* One search: the best first, each chunk once. */
+/* One search: the best first, each chunk once. Of two values for one chunk, query and kind, one counts. */
 struct fusion_list {
     enum fusion_kind kind;
     uint32_t query; /* which of the queries, from 0 */
     const struct fusion_entry *entries;
     size_t count;
+    bool unranked; /* says only how good its chunks are, for what another list has ranked */
 };
 
 struct fusion_hit {
