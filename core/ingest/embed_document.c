@@ -1,0 +1,116 @@
+#include "core/ingest/embed_document.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/base/buf.h"
+#include "core/base/fault.h"
+#include "core/base/mem.h"
+#include "core/ingest/embeddings.h"
+#include "core/ingest/vector_model.h"
+#include "core/retrieval/chunker.h"
+#include "core/retrieval/index.h"
+#include "core/retrieval/vectors.h"
+#include "core/store/tables/vector_stores/document_vectors.h"
+
+#define WINDOW (EMBEDDINGS_BATCH * EMBEDDINGS_AT_ONCE) /* chunks that are read at once */
+
+struct embedding {
+    const struct document_embedder *embedder;
+    struct document_work *work;
+};
+
+static enum err_code keep(void *arg, size_t first, size_t count, const float *vectors,
+                          uint32_t dimensions, struct err *err)
+{
+    struct embedding *embedding = arg;
+
+    (void)first;
+    if (FAULT("ingest.embedded"))
+        return err_set(err, ERR_INTERNAL, "a fault before vectors are stored");
+    return store_document_embedded(embedding->embedder->store, embedding->work, vectors, count,
+                                   dimensions, err);
+}
+
+/* The texts as the model gets them. The caller frees each. */
+static void texts_of(const struct document_work *work, const struct document_chunk *chunks,
+                     size_t count, char **ret_texts)
+{
+    for (size_t i = 0; i < count; i++) {
+        struct buf text = {0};
+
+        chunk_add_parts(&text, work->filename, chunks[i].heading, chunks[i].text);
+        ret_texts[i] = buf_take(&text);
+    }
+}
+
+/* The next chunks without a vector, at least one. */
+static enum err_code embed_window(struct embedding *embedding, const struct vector_space *space,
+                                  uint64_t *ret_pause_ns, struct err *err)
+{
+    const struct document_embedder *embedder = embedding->embedder;
+    struct document_work *work = embedding->work;
+    struct embeddings_request request = {.kind = EMBEDDINGS_DOCUMENT,
+                                         .dimensions = space->dimensions,
+                                         .seconds = embedder->seconds,
+                                         .take = keep,
+                                         .arg = embedding};
+    char *texts[WINDOW];
+    struct document_chunk *chunks;
+    enum err_code rc = store_document_chunks(embedder->store, work, work->embedded, WINDOW,
+                                             &chunks, &request.count, err);
+
+    if (rc)
+        return rc;
+    texts_of(work, chunks, request.count, texts);
+    request.texts = (const char *const *)texts;
+    rc = request.count
+             ? embeddings_make(embedder->embeddings, &request, ret_pause_ns, err)
+             : err_set(err, ERR_INTERNAL, "the chunks of %s are not all there", work->id);
+    for (size_t i = 0; i < request.count; i++)
+        free(texts[i]);
+    document_chunks_free(chunks, request.count);
+    return rc;
+}
+
+static enum err_code publish(const struct document_embedder *embedder,
+                             const struct document_work *work, const struct vector_space *space,
+                             const float *vectors, struct err *err)
+{
+    struct buf bits = {0}, int8 = {0};
+    enum err_code rc;
+
+    vectors_build(vectors, (uint32_t)work->chunks, space->dimensions, space->mean,
+                  (uint32_t)space->id, &bits, &int8);
+    index_pad(&bits);
+    buf_add(&bits, int8.data, int8.length);
+    buf_clear(&int8);
+    rc = FAULT("ingest.publish")
+             ? err_set(err, ERR_INTERNAL, "a fault before a document was published")
+             : store_document_publish_cut(embedder->store, work, bits.data, bits.length, err);
+    buf_clear(&bits);
+    return rc;
+}
+
+enum err_code document_embed(const struct document_embedder *embedder,
+                             struct document_work *work, uint64_t *ret_pause_ns,
+                             struct err *err)
+{
+    struct embedding embedding = {.embedder = embedder, .work = work};
+    const struct vector_space *space = NULL;
+    AUTO_FREE float *vectors = NULL;
+    struct err unembedded;
+    enum err_code rc = vector_model_learn(embedder->model, ret_pause_ns, &space, err);
+
+    if (rc)
+        return rc;
+    if (!space || space->id != work->model_id)
+        return store_document_publish_cut(embedder->store, work, NULL, 0, err);
+    while (!rc && work->embedded < work->chunks)
+        rc = embed_window(&embedding, space, ret_pause_ns, err);
+    if (!rc)
+        rc = store_document_vectors(embedder->store, work, space->dimensions, &vectors, err);
+    if (rc == ERR_INTERNAL && store_document_unembed(embedder->store, work, &unembedded))
+        *err = unembedded;
+    return rc ? rc : publish(embedder, work, space, vectors, err);
+}

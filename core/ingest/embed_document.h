@@ -1,0 +1,34 @@
+#ifndef RUNNEL_CORE_INGEST_EMBED_DOCUMENT_H
+#define RUNNEL_CORE_INGEST_EMBED_DOCUMENT_H
+
+#include <stdint.h>
+
+#include "core/base/err.h"
+#include "core/store/tables/vector_stores/documents.h"
+
+/*
+ * embed_document.h -- the second step of a document: from chunks in the database to an index with vectors.
+ *
+ * Vectors are stored as they come, so what was paid for is not paid for again after a crash. Memory is that of some
+ * batches, and at the end of all vectors of the document.
+ */
+
+struct embeddings;
+struct store;
+struct vector_model;
+
+struct document_embedder {
+    struct store *store;
+    struct embeddings *embeddings;
+    struct vector_model *model;
+    double seconds; /* for a batch of texts */
+};
+
+/* Makes a cut document ready. If the model is another one than it was to have, it is ready without vectors: it can
+ * be found by words, and is made anew later. Errors as in embeddings.h; then *ret_pause_ns is how long the model wants to be left
+ * alone. ERR_STORE; ERR_CANCELLED if it is no longer this node's, or the server goes down. */
+enum err_code document_embed(const struct document_embedder *embedder,
+                             struct document_work *work, uint64_t *ret_pause_ns,
+                             struct err *err) MUST_CHECK;
+
+#endif
