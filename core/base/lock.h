@@ -35,17 +35,18 @@ enum lock_rank {
     LOCK_VARIABLE_SHARES, /* the same file: which projects have any */
     LOCK_INGEST,          /* core/ingest/ingest.c: what is at work, and whether to look */
     LOCK_VECTOR_MODEL,    /* core/ingest/vector_model.c: what is known of the model */
-    LOCK_SEGMENTS,        /* core/ingest/segment_cache.c: which segments are here */
-    LOCK_SANDBOX,         /* core/sandbox/spawn.c: which spawner is the current one */
-    LOCK_STORE_QUEUE,     /* core/store/writer/writer.c: writes waiting for a writer */
-    LOCK_STORE_POOL,      /* core/store: connections, state of the database */
-    LOCK_ASKS,            /* core/net/http_ask.c: which answers have come */
-    LOCK_LOOP_INBOX,      /* core/net/loop.c: messages to a loop */
-    LOCK_SCRIPT,          /* the scripted upstream's state */
-    LOCK_MCP_KNOWN,       /* core/mcp/mcp_known.c: what servers are known to speak */
-    LOCK_S3,              /* core/net/s3_client.c: pauses; core/blob/s3.c: bytes in memory */
-    LOCK_LOG,             /* core/base/log.c: one line at a time */
-    LOCK_FAULT,           /* core/base/fault.c: what is armed */
+    LOCK_QUERY_VECTORS, /* core/ingest/query_vectors.c: vectors of queries that were asked before */
+    LOCK_SEGMENTS,      /* core/ingest/segment_cache.c: which segments are here */
+    LOCK_SANDBOX,       /* core/sandbox/spawn.c: which spawner is the current one */
+    LOCK_STORE_QUEUE, /* core/store/writer/writer.c: writes waiting for a writer */
+    LOCK_STORE_POOL,  /* core/store: connections, state of the database */
+    LOCK_ASKS,        /* core/net/http_ask.c: which answers have come */
+    LOCK_LOOP_INBOX,  /* core/net/loop.c: messages to a loop */
+    LOCK_SCRIPT,      /* the scripted upstream's state */
+    LOCK_MCP_KNOWN,   /* core/mcp/mcp_known.c: what servers are known to speak */
+    LOCK_S3,          /* core/net/s3_client.c: pauses; core/blob/s3.c: bytes in memory */
+    LOCK_LOG,         /* core/base/log.c: one line at a time */
+    LOCK_FAULT,       /* core/base/fault.c: what is armed */
     LOCK_RANK_COUNT
 };
 
