@@ -19,27 +19,34 @@
 #include "core/base/fault.h"
 #include "core/base/log.h"
 #include "core/base/mem.h"
+#include "core/ingest/candidates.h"
 #include "core/ingest/histogram.h"
+#include "core/ingest/query_vectors.h"
 #include "core/ingest/rerank.h"
 #include "core/ingest/segment_cache.h"
+#include "core/ingest/vector_model.h"
 #include "core/retrieval/fusion.h"
-#include "core/retrieval/lexical.h"
 #include "core/retrieval/scan_stop.h"
 #include "core/store/tables/vector_stores/search_set.h"
 #include "core/store/tables/vector_stores/vector_stores.h"
 
-#define LIST_LENGTH ((size_t)200)        /* of a query's hits, before fusion */
-#define GROUP_BYTES ((uint64_t)16 << 20) /* of segments that are read at once */
-#define GROUP_COUNT ((size_t)256)
+#define QUERY_SECONDS     5.0 /* that a model has for queries */
+#define COMPLAIN_EVERY_NS (60 * NS_PER_SECOND)
+#define GROUP_BYTES       ((uint64_t)16 << 20) /* of segments that are read at once */
+#define GROUP_COUNT       ((size_t)256)
 
 struct retrieval {
     struct store *store;
     struct segment_cache *cache;
+    struct vector_model *model;    /* NULL: words alone */
+    struct query_vectors *queries; /* NULL, too */
     double timeout_seconds;
     struct reranker *reranker;
     struct histogram seconds;
     atomic_ullong ended[SEARCH_ENDS];
     atomic_ullong missed, reranked, rerank_failures;
+    atomic_ullong degraded;
+    atomic_ullong complain_ns; /* when the next failure of the model is logged */
 };
 
 const char *search_mode_name(enum search_mode mode)
@@ -82,10 +89,13 @@ enum err_code retrieval_open(const struct retrieval_options *options,
     if (rc)
         return rc;
     *ret_retrieval = mem_new(struct retrieval);
-    **ret_retrieval = (struct retrieval){.store = options->store,
-                                         .cache = cache,
-                                         .timeout_seconds = options->timeout_seconds,
-                                         .reranker = options->reranker};
+    **ret_retrieval = (struct retrieval){
+        .store = options->store,
+        .cache = cache,
+        .model = options->model,
+        .queries = options->model ? query_vectors_new(options->embeddings) : NULL,
+        .timeout_seconds = options->timeout_seconds,
+        .reranker = options->reranker};
     return ERR_OK;
 }
 
@@ -94,6 +104,7 @@ void retrieval_free(struct retrieval *retrieval)
     if (!retrieval)
         return;
     segment_cache_free(retrieval->cache);
+    query_vectors_free(retrieval->queries);
     free(retrieval);
 }
 
@@ -248,47 +259,95 @@ static enum err_code hold_segments(struct search *search, struct err *err)
     return rc;
 }
 
-/* ---- Ranking ---- */
+/* ---- Vectors ---- */
 
-static size_t search_words(const struct search *search, const char *query,
-                           struct scan_stop *stop, struct fusion_entry *ret_entries)
+/* The newest model whose vectors a document of the set has; 0: none. */
+static int newest_model(const struct search *search)
 {
-    AUTO_FREE const struct segment **segments =
-        mem_new_array(const struct segment *, search->count + 1);
-    AUTO_FREE struct lexical_hit *hits = mem_new_array(struct lexical_hit, LIST_LENGTH);
-    size_t count;
+    int newest = 0;
 
-    for (size_t i = 0; i < search->count; i++)
-        segments[i] = search->held[i] ? held_segment(search->held[i]) : NULL;
-    count =
-        lexical_search(segments, search->count, query, strlen(query), hits, LIST_LENGTH, stop);
-    for (size_t i = 0; i < count; i++)
-        ret_entries[i] = (struct fusion_entry){
-            .document = hits[i].document, .chunk = hits[i].chunk, .value = hits[i].share};
-    return count;
+    for (size_t i = 0; i < search->count; i++) {
+        int model = search->held[i] ? (int)held_index(search->held[i])->model : 0;
+
+        newest = model > newest ? model : newest;
+    }
+    return newest;
 }
 
-/* Without a model, words are all that there is: their weight is 1, whatever was asked for. The caller looks at the limits
- * afterwards: a scan that they ended has found nothing. */
-static size_t rank(struct search *search, const struct search_query *query,
-                   struct fusion_hit **ret_hits)
+/* What is left of a search's time, if that is less than what a model has for queries. */
+static double query_seconds(const struct search *search)
 {
-    const struct fusion_weights words_alone = {.vectors = 0, .words = 1};
-    AUTO_FREE struct fusion_entry *entries =
-        mem_new_array(struct fusion_entry, LIST_LENGTH * SEARCH_QUERIES_LIMIT);
-    struct fusion_list lists[SEARCH_QUERIES_LIMIT];
-    struct scan_stop stop = {.asks = is_to_stop, .arg = search};
+    uint64_t now = clock_mono_ns();
+    double left = search->deadline_ns > now
+                      ? (double)(search->deadline_ns - now) / (double)NS_PER_SECOND
+                      : 0;
 
-    for (size_t i = 0; i < query->query_count; i++) {
-        struct fusion_entry *of_query = entries + i * LIST_LENGTH;
+    return left < QUERY_SECONDS ? left + 0.001 : QUERY_SECONDS;
+}
 
-        lists[i] = (struct fusion_list){
-            .kind = FUSION_WORDS,
-            .query = (uint32_t)i,
-            .entries = of_query,
-            .count = search_words(search, query->queries[i], &stop, of_query)};
+/* Once a minute is enough for the log; all are counted. */
+static void note_degraded(struct retrieval *retrieval, const struct err *err)
+{
+    uint64_t now = clock_mono_ns(), due = atomic_load(&retrieval->complain_ns);
+
+    atomic_fetch_add(&retrieval->degraded, 1);
+    if (now >= due &&
+        atomic_compare_exchange_strong(&retrieval->complain_ns, &due, now + COMPLAIN_EVERY_NS))
+        log_warn("searches are by words alone: %s", err->text);
+}
+
+/* Fills in what a search by meaning needs. Without it the search is by words. */
+static void find_vectors(struct search *search, const struct search_query *query,
+                         struct candidates *candidates, float **ret_vectors,
+                         struct search_result *result)
+{
+    struct retrieval *retrieval = search->retrieval;
+    const struct vector_space *space = NULL;
+    int newest = retrieval->model ? newest_model(search) : 0;
+    struct err err;
+    enum err_code rc;
+
+    if (!newest || !(query->embedding_weight > 0))
+        return;
+    rc = vector_model_known(retrieval->model, newest, &space, &err);
+    if (!rc && !space)
+        return;
+    if (!rc)
+        rc = query_vectors_find(retrieval->queries, space, query->queries, query->query_count,
+                                query_seconds(search), ret_vectors, &err);
+    if (rc) {
+        note_degraded(retrieval, &err);
+        result->degraded = true;
+        return;
     }
-    return fusion_rank(lists, query->query_count, &words_alone, ret_hits);
+    candidates->space = space;
+    candidates->vectors = *ret_vectors;
+    result->mode = SEARCH_HYBRID;
+}
+
+/* ---- Ranking ---- */
+
+/* The caller looks at the limits afterwards: a scan that they ended has found nothing. */
+static size_t rank(struct search *search, const struct search_query *query,
+                   struct search_result *result, struct fusion_hit **ret_hits)
+{
+    AUTO_FREE const struct index **indexes =
+        mem_zeroed(search->count + 1, sizeof(const struct index *));
+    AUTO_FREE float *vectors = NULL;
+    struct scan_stop stop = {.asks = is_to_stop, .arg = search};
+    struct candidates candidates = {
+        .indexes = indexes,
+        .count = search->count,
+        .queries = query->queries,
+        .query_count = query->query_count,
+        .weights = {.vectors = query->embedding_weight, .words = query->text_weight},
+        .stop = &stop,
+    };
+
+    for (size_t i = 0; i < search->count; i++)
+        indexes[i] = search->held[i] ? held_index(search->held[i]) : NULL;
+    find_vectors(search, query, &candidates, &vectors, result);
+    return candidates_find(&candidates, ret_hits);
 }
 
 /* ---- Texts ---- */
@@ -429,7 +488,7 @@ static enum err_code do_search(struct retrieval *retrieval, const struct tenant 
         rc = hold_segments(&search, err);
     if (rc)
         return rc;
-    count = rank(&search, query, &found);
+    count = rank(&search, query, &result, &found);
     rc = look_at_limits(&search, err);
     if (!rc && count && retrieval->reranker && query->ranker == SEARCH_RANKER_AUTO)
         rc = judge(&search, found, &count, &result.reranked, err);
@@ -481,6 +540,7 @@ void retrieval_stats(struct retrieval *retrieval, struct retrieval_stats *ret_st
         .seconds = &retrieval->seconds,
         .segments = stats.count,
         .bytes = stats.bytes,
+        .degraded = atomic_load(&retrieval->degraded),
         .missed = atomic_load(&retrieval->missed),
         .reranked = atomic_load(&retrieval->reranked),
         .rerank_failures = atomic_load(&retrieval->rerank_failures),

@@ -24,6 +24,9 @@
  * completed and pass the filter. Then their segments are searched, in memory. So a file that was removed is not found
  * by any search that begins afterwards, on any node, and one that is completed is.
  *
+ * With an embeddings model chunks are found by words and by meaning (candidates.h). When the model fails, a search does without: the
+ * result says so, and the log. It never fails for that.
+ *
  * A re-ranker judges the first RERANK_TEXTS of what was found. If it fails, the order stays as it was, and the log says so.
  *
  * A search counts as a use of its stores (last_active_at).
@@ -32,11 +35,13 @@
  * read yet.
  */
 
+struct embeddings;
 struct histogram; /* core/ingest/histogram.h */
 struct filter;    /* core/domain/filter.h */
 struct reranker;  /* core/ingest/rerank.h */
 struct retrieval;
 struct store;
+struct vector_model;
 
 #define SEARCH_STORES_LIMIT    ((size_t)32)
 #define SEARCH_QUERIES_LIMIT   ((size_t)8)
@@ -89,15 +94,19 @@ struct search_result {
     struct search_hit *hits; /* in the order of rank */
     size_t count;
     enum search_mode mode;
+    bool degraded; /* the embeddings model failed: words alone, although there are vectors */
     bool reranked; /* the order and the scores are those of the re-ranker */
 };
 
+/* What is borrowed is so until retrieval_free(). */
 struct retrieval_options {
-    struct store *store;       /* borrowed until retrieval_free() */
+    struct store *store;
+    struct embeddings *embeddings; /* borrowed; NULL: words alone, as the next */
+    struct vector_model *model;
+    struct reranker *reranker; /* borrowed; NULL: without */
     const char *cache_dir;     /* made if it is missing */
     uint64_t cache_bytes;      /* of segments kept there */
     double timeout_seconds;    /* of a search */
-    struct reranker *reranker; /* borrowed until retrieval_free(); NULL: without */
 };
 
 enum err_code retrieval_open(const struct retrieval_options *options,
@@ -128,10 +137,11 @@ const char *search_end_name(enum search_end end); /* "completed" */
 struct retrieval_stats {
     uint64_t ended[SEARCH_ENDS]; /* searches since the start */
     const struct histogram
-        *seconds;    /* of those that completed; borrowed until retrieval_free() */
-    size_t segments; /* in the cache */
-    uint64_t bytes;  /* of these */
-    uint64_t missed; /* segments that the cache did not have */
+        *seconds;      /* of those that completed; borrowed until retrieval_free() */
+    uint64_t degraded; /* searches without the embeddings model, which failed */
+    size_t segments;   /* in the cache */
+    uint64_t bytes;    /* of these */
+    uint64_t missed;   /* segments that the cache did not have */
     uint64_t reranked, rerank_failures; /* searches */
 };
 void retrieval_stats(struct retrieval *retrieval, struct retrieval_stats *ret_stats);
