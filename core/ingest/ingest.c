@@ -1,8 +1,9 @@
 /*
  * ingest.c -- the workers, and what they do with a document that they have claimed.
  *
- *   claim ─▶ read the file, cut it ─▶ say how far ─▶ index ─▶ publish
- *              │ the file is bad: fail    │ something else: give back, to be tried later
+ *   claim ─▶ read the file, cut it ─▶ say how far ─▶ index ─┬────────────────────────────▶ publish
+ *              │ the file is bad: fail                        └▶ store, embed ─▶ store vectors ─┘
+ *              └ something else: give back, to be tried later
  *
  * A worker holds nothing but memory while it works. If it cannot even give a document back, because the database is away, the
  * lease runs out and the keeper puts the document into the queue.
@@ -25,8 +26,11 @@
 #include "core/base/lock.h"
 #include "core/base/log.h"
 #include "core/base/mem.h"
+#include "core/ingest/embed_document.h"
+#include "core/ingest/embeddings.h"
 #include "core/ingest/make_document.h"
 #include "core/store/store.h"
+#include "core/store/tables/vector_stores/document_vectors.h"
 #include "core/store/tables/vector_stores/documents.h"
 
 #define NICENESS 10
@@ -36,6 +40,10 @@
 
 /* Tries that ended for no reason that anyone knows: as many as owners that may die. */
 #define UNKNOWN_TRIES DOCUMENT_ATTEMPTS
+
+#define DUE_LATE_US 1000 /* the database's clock decides, and must have reached it */
+
+#define EMBED_SECONDS 60.0 /* for a batch of texts */
 
 #define RETRY_FIRST_US (1 * US_PER_SECOND)
 #define RETRY_LAST_US  (300 * US_PER_SECOND)
@@ -53,6 +61,8 @@ struct ingest {
     struct lock lock;
     pthread_cond_t kicked;
     uint64_t kicks; /* guarded by lock, as all below */
+    uint64_t
+        due_ns; /* when the first of the documents is due that were given back here; 0: none */
     bool draining, stopping;
     struct worker *workers;
     unsigned count;
@@ -60,11 +70,14 @@ struct ingest {
 
 /* ---- One document ---- */
 
-static int64_t delay_of(const struct document_work *work)
+/* Later each time, and not before the model wants to be asked again. */
+static int64_t delay_of(const struct document_work *work, uint64_t pause_ns)
 {
     int64_t delay = work->tries < 16 ? RETRY_FIRST_US << work->tries : RETRY_LAST_US;
+    int64_t pause = (int64_t)(pause_ns / (uint64_t)(NS_PER_SECOND / US_PER_SECOND));
 
-    return delay < RETRY_LAST_US ? delay : RETRY_LAST_US;
+    delay = delay < RETRY_LAST_US ? delay : RETRY_LAST_US;
+    return delay > pause ? delay : pause;
 }
 
 static void complain(const struct document_work *work, const char *what, const struct err *err)
@@ -83,28 +96,55 @@ static void fail(struct ingest *ingest, const struct document_work *work,
         complain(work, "was not failed", &err);
 }
 
+static bool is_of_model(const struct document_work *work, const struct err *why)
+{
+    return work->cut &&
+           (why->code == ERR_UPSTREAM || why->code == ERR_LIMIT || why->code == ERR_TIMEOUT);
+}
+
+/* A worker looks for the document when it is due, and need not be kicked. */
+static void note_due(struct ingest *ingest, int64_t delay_us)
+{
+    uint64_t due_ns = clock_mono_ns() + ((uint64_t)delay_us + DUE_LATE_US) * NS_PER_SECOND /
+                                            (uint64_t)US_PER_SECOND;
+
+    lock_acquire(&ingest->lock);
+    if (!ingest->due_ns || due_ns < ingest->due_ns)
+        ingest->due_ns = due_ns;
+    pthread_cond_signal(&ingest->kicked);
+    lock_release(&ingest->lock);
+}
+
 /* Something else than the file is in the way. */
 static void give_back(struct ingest *ingest, const struct document_work *work,
-                      const struct err *why)
+                      uint64_t pause_ns, const struct err *why)
 {
     struct ingest_options *options = &ingest->options;
     bool unknown = why->code == ERR_INTERNAL && work->tries + 1 >= UNKNOWN_TRIES;
     bool late = (double)(clock_wall_us() - work->queued_at) >
                 options->deadline_seconds * (double)US_PER_SECOND;
+    int64_t delay;
     struct err err;
 
     complain(work, unknown || late ? "is given up" : "is tried again later", why);
     if (unknown || late) {
         fail(ingest, work,
-             &(struct unmade_document){"server_error", "An internal error occurred."});
+             is_of_model(work, why)
+                 ? &(struct unmade_document){"server_error",
+                                             "The embedding model could not be reached."}
+                 : &(struct unmade_document){"server_error", "An internal error occurred."});
         return;
     }
-    if (store_document_retry(options->store, work, delay_of(work), RETRY_COUNTED, &err))
+    delay = delay_of(work, pause_ns);
+    if (store_document_retry(options->store, work, delay, RETRY_COUNTED, &err))
         complain(work, "was not given back", &err);
+    else
+        note_due(ingest, delay);
 }
 
-static enum err_code publish(struct ingest *ingest, const struct document_work *work,
-                             const struct made_document *made, struct err *err)
+/* Without vectors everything is published at once; with them it is stored, and embedded afterwards. */
+static enum err_code store_made(struct ingest *ingest, struct document_work *work,
+                                const struct made_document *made, struct err *err)
 {
     const struct document_made parts = {
         .texts = made->texts,
@@ -117,33 +157,60 @@ static enum err_code publish(struct ingest *ingest, const struct document_work *
         .usage_bytes = made->document.text.length + made->segment.length,
     };
 
+    if (ingest->options.model && work->model_id)
+        return store_document_cut(ingest->options.store, work, &parts, err);
     if (FAULT("ingest.publish"))
         return err_set(err, ERR_INTERNAL, "a fault before a document was published");
     return store_document_publish(ingest->options.store, work, &parts, err);
 }
 
-static enum err_code make(struct ingest *ingest, const struct document_work *work,
-                          struct made_document *made, struct unmade_document *why,
-                          struct err *err)
-{
-    enum err_code rc =
-        document_cut(ingest->options.blobs, ingest->spool_dir, work, made, why, err);
-
-    if (!rc && made->chunks.count > PROGRESS_CHUNKS)
-        rc = store_document_progress(ingest->options.store, work, made->document.pages,
-                                     made->chunks.count, err);
-    if (rc)
-        return rc;
-    document_index(work->filename, made);
-    return publish(ingest, work, made, err);
-}
-
-static void do_document(struct ingest *ingest, const struct document_work *work)
+/* The first step. */
+static enum err_code read_document(struct ingest *ingest, struct document_work *work,
+                                   struct unmade_document *why, struct err *err)
 {
     CLEANUP(made_document_clear) struct made_document made = {0};
-    struct unmade_document why = {0};
-    struct err err;
+    enum err_code rc =
+        document_cut(ingest->options.blobs, ingest->spool_dir, work, &made, why, err);
+
+    if (!rc && made.chunks.count > PROGRESS_CHUNKS)
+        rc = store_document_progress(ingest->options.store, work, made.document.pages,
+                                     made.chunks.count, err);
+    if (rc)
+        return rc;
+    document_index(work->filename, &made);
+    return store_made(ingest, work, &made, err);
+}
+
+/* The second step, for documents that have one. */
+static enum err_code embed_document(struct ingest *ingest, struct document_work *work,
+                                    struct unmade_document *why, uint64_t *pause_ns,
+                                    struct err *err)
+{
+    const struct document_embedder embedder = {.store = ingest->options.store,
+                                               .embeddings = ingest->options.embeddings,
+                                               .model = ingest->options.model,
+                                               .seconds = EMBED_SECONDS};
     enum err_code rc;
+
+    if (!work->cut)
+        return ERR_OK;
+    if (!ingest->options.model)
+        return store_document_publish_cut(ingest->options.store, work, NULL, 0, err);
+    rc = document_embed(&embedder, work, pause_ns, err);
+    if (rc == ERR_INVALID) {
+        complain(work, "is given up", err);
+        *why = (struct unmade_document){"server_error",
+                                        "The embedding model refused a part of the text."};
+    }
+    return rc;
+}
+
+static void do_document(struct ingest *ingest, struct document_work *work)
+{
+    struct unmade_document why = {0};
+    uint64_t pause_ns = 0;
+    enum err_code rc = ERR_OK;
+    struct err err;
 
     if (work->attempts >= DOCUMENT_ATTEMPTS) {
         err_set(&err, ERR_INTERNAL, "%d servers have ended while they read it", work->attempts);
@@ -152,11 +219,14 @@ static void do_document(struct ingest *ingest, const struct document_work *work)
              &(struct unmade_document){"server_error", "An internal error occurred."});
         return;
     }
-    rc = make(ingest, work, &made, &why, &err);
+    if (!work->cut)
+        rc = read_document(ingest, work, &why, &err);
+    if (!rc)
+        rc = embed_document(ingest, work, &why, &pause_ns, &err);
     if (rc && why.code)
         fail(ingest, work, &why);
     else if (rc && rc != ERR_CANCELLED)
-        give_back(ingest, work, &err);
+        give_back(ingest, work, pause_ns, &err);
 }
 
 /* ---- Workers ---- */
@@ -209,8 +279,14 @@ static bool wait_for_kick(struct ingest *ingest, uint64_t *seen)
     bool stopping;
 
     lock_acquire(&ingest->lock);
-    while (!ingest->stopping && ingest->kicks == *seen)
-        lock_wait(&ingest->lock, &ingest->kicked);
+    while (!ingest->stopping && ingest->kicks == *seen) {
+        if (!ingest->due_ns) {
+            lock_wait(&ingest->lock, &ingest->kicked);
+        } else if (!lock_wait_until(&ingest->lock, &ingest->kicked, ingest->due_ns)) {
+            ingest->due_ns = 0;
+            break;
+        }
+    }
     *seen = ingest->kicks;
     stopping = ingest->stopping;
     lock_release(&ingest->lock);
@@ -315,6 +391,8 @@ void ingest_stop(struct ingest *ingest)
     ingest->draining = ingest->stopping = true;
     pthread_cond_broadcast(&ingest->kicked);
     lock_release(&ingest->lock);
+    if (ingest->options.embeddings)
+        embeddings_close(ingest->options.embeddings);
     give_back_all(ingest);
     for (unsigned i = 0; i < ingest->count; i++)
         pthread_join(ingest->workers[i].thread, NULL);

@@ -17,17 +17,24 @@
  * A file that cannot be read fails at once, with a sentence for its client. What fails for another reason (the database is away,
  * the bytes lie on another node, the machine is busy) is tried again, later each time, until its deadline.
  *
+ * With an embeddings model, what was read is stored before the model sees it, and vectors are as they come: embed_document.h.
+ * While the model is away documents wait, and are tried again.
+ *
  * A server that ends in the middle of a document has left nothing of it. The keeper gives it to another, and that is counted:
  * a document that has been the end of several servers fails, so it does not end them all.
  */
 
 struct blobs;
+struct embeddings;
 struct ingest;
 struct store;
+struct vector_model;
 
 struct ingest_options {
     struct store *store; /* both borrowed until ingest_stop() */
     struct blobs *blobs;
+    struct embeddings *embeddings; /* borrowed, as the next; NULL: words alone */
+    struct vector_model *model;
     const char *spool_dir; /* for files while they are read */
     unsigned workers;
     double
@@ -46,8 +53,8 @@ void ingest_kick(struct ingest *ingest);
 /* From now on nothing is begun. Any thread. */
 void ingest_drain(struct ingest *ingest);
 
-/* Gives back what is at work, and ends the threads. A reader that is at work ends first, within DOCUMENT_WALL_MS. NULL is
- * fine. */
+/* Gives back what is at work, and ends the threads. A reader that is at work ends first, within DOCUMENT_WALL_MS; a request to
+ * the model is not waited for. NULL is fine. */
 void ingest_stop(struct ingest *ingest);
 
 /* What is at work here, for the keeper. */

@@ -16,7 +16,7 @@ static enum err_code note_cut(struct db *db, const struct tenant *tenant,
 {
     static const struct db_statement note = {
         "store_document_cut",
-        "UPDATE documents SET cut = true, embedded = 0, page_count = $3::bigint,"
+        "UPDATE documents SET cut = true, embedded = 0, attempts = 0, page_count = $3::bigint,"
         " chunk_count = $4::bigint, usage_bytes = $5 WHERE project_id = $1 AND id = $2"};
     AUTO_DB_ARGS args = {0};
 
