@@ -865,6 +865,10 @@ enum err_code config_read_some(int argc, char **argv, int *ret_argc, struct conf
         rc = config_rerank_read(json_object_get(whole_of(config)->file, "rerank"),
                                 &config->rerank, err);
     if (!rc)
+        rc = config_embeddings_read(json_object_get(whole_of(config)->file, "embeddings"),
+                                    config->upstreams, config->upstream_count,
+                                    &config->embeddings, err);
+    if (!rc)
         rc = check(config, err);
     if (rc) {
         config_free(config);

@@ -12,6 +12,7 @@
 #include "core/domain/tenant.h"
 #include "core/model/model.h"
 #include "core/net/egress.h"
+#include "server/config/embeddings.h"
 #include "server/config/files.h"
 #include "server/config/mcp.h"
 #include "server/config/rerank.h"
@@ -123,6 +124,9 @@ struct config {
     struct config_files files;
     /* The section rerank. */
     struct config_rerank rerank;
+
+    /* The section embeddings. */
+    struct config_embeddings embeddings;
 
     /* The section approval_webhooks. */
     struct config_webhooks webhooks;

@@ -214,8 +214,13 @@ static const struct key upstream_keys[] = {
     {0},
 };
 static const struct key embeddings_keys[] = {
-    {"upstream", SHAPE_TEXT, true, NULL},
-    {"model",    SHAPE_TEXT, true, NULL},
+    {"upstream",         SHAPE_TEXT, true,  NULL},
+    {"model",            SHAPE_TEXT, true,  NULL},
+    {"dimensions",       SHAPE_TEXT, false, NULL},
+    {"query_prefix",     SHAPE_TEXT, false, NULL},
+    {"document_prefix",  SHAPE_TEXT, false, NULL},
+    {"max_input_tokens", SHAPE_TEXT, false, NULL},
+    {"reindex",          SHAPE_TEXT, false, NULL},
     {0},
 };
 static const struct key rerank_keys[] = {

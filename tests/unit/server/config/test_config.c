@@ -352,8 +352,7 @@ TEST(mcp_servers_of_the_operator_are_checked)
 TEST(sections_of_later_features_are_accepted)
 {
     struct config *config =
-        read_file("embeddings: {upstream: main, model: e}\n"
-                  "mcp_servers: []\n"
+        read_file("mcp_servers: []\n"
                   "tools: {groups: {}, permissions: {}}\n"
                   "network: {allow_internal_hosts: [\"127.0.0.1:9000\"]}\n"
                   "sandbox: {roots: [{name: shared, path: /srv/shared, writable: false}]}\n");
