@@ -44,9 +44,11 @@
 #include "core/base/mem.h"
 #include "core/blob/blob.h"
 #include "core/document/document.h"
+#include "core/ingest/embeddings.h"
 #include "core/ingest/ingest.h"
 #include "core/ingest/rerank.h"
 #include "core/ingest/search.h"
+#include "core/ingest/vector_model.h"
 #include "core/model/mask.h"
 #include "core/net/http_client.h"
 #include "core/net/listen.h"
@@ -482,12 +484,40 @@ static void make_reranker(struct serving *serving)
         serving->server.reranker = reranker_new(&options);
 }
 
+/* Nothing is asked of the model before there are loops. */
+static enum err_code open_embeddings(struct serving *serving, struct err *err)
+{
+    const struct config_embeddings *config = &serving->config->embeddings;
+    struct server *server = &serving->server;
+
+    if (!config->upstream) {
+        log_info("no embeddings model is configured: vector stores are searched by words");
+        return ERR_OK;
+    }
+    server->embeddings = embeddings_new(&(struct embeddings_options){
+        .url = config->upstream->url,
+        .api_key = config->upstream->api_key,
+        .model = config->model,
+        .dimensions = config->dimensions,
+        .query_prefix = config->query_prefix,
+        .document_prefix = config->document_prefix,
+        .max_input_tokens = config->max_input_tokens,
+        .mask = serving->config->masks ? mask_texts : NULL,
+        .mask_arg = serving->config->masks,
+        .any_loop = any_loop,
+        .loop_arg = server,
+    });
+    return vector_model_open(server->store, server->embeddings, &server->vector_model, err);
+}
+
 static enum err_code start_retrieval(struct serving *serving, struct err *err)
 {
     const struct config *config = serving->config;
     AUTO_FREE char *dir = mem_printf("%s/cache", config->data_dir);
     struct retrieval_options options = {
         .store = serving->server.store,
+        .embeddings = serving->server.embeddings,
+        .model = serving->server.vector_model,
         .cache_dir = dir,
         .cache_bytes = config->segment_cache,
         .timeout_seconds = config->search_timeout,
@@ -509,6 +539,8 @@ static enum err_code start_ingest(struct serving *serving, struct err *err)
     struct ingest_options options = {
         .store = serving->server.store,
         .blobs = serving->server.blobs,
+        .embeddings = serving->server.embeddings,
+        .model = serving->server.vector_model,
         .spool_dir = config->data_dir,
         .workers = config->ingest_workers,
         .deadline_seconds = config->ingest_deadline,
@@ -533,11 +565,11 @@ static enum err_code start_keeper(struct serving *serving, struct err *err)
 }
 
 static step_fn *const steps[] = {
-    lock_data_dir,  try_sandbox,    find_identity,      find_key,           open_socket,
-    start_database, start_writers,  ensure_key,         open_blobs,         start_retrieval,
-    start_demo,     start_executor, start_masking,      start_file_loading, start_engine,
-    start_workers,  start_readers,  start_file_workers, start_ingest,       start_keeper,
-    start_http,
+    lock_data_dir,   try_sandbox,   find_identity,  find_key,           open_socket,
+    start_database,  start_writers, ensure_key,     open_blobs,         open_embeddings,
+    start_retrieval, start_demo,    start_executor, start_masking,      start_file_loading,
+    start_engine,    start_workers, start_readers,  start_file_workers, start_ingest,
+    start_keeper,    start_http,
 };
 
 static enum err_code go_up(struct serving *serving, struct err *err)
@@ -604,6 +636,8 @@ static void go_down(struct serving *serving)
     held_polls_free(server->held_polls);
     retrieval_free(server->retrieval);
     reranker_free(server->reranker);
+    vector_model_free(server->vector_model);
+    embeddings_free(server->embeddings);
     blobs_free(server->blobs);
     if (server->store)
         store_thread_end(server->store);

@@ -16,6 +16,7 @@
  */
 
 struct blobs;
+struct embeddings;
 struct engine;
 struct file_loading;
 struct held_polls;
@@ -28,6 +29,7 @@ struct sandbox_report;
 struct store;
 struct tool_executor;
 struct turns;
+struct vector_model;
 struct workers;
 struct ws_budget;
 
@@ -47,8 +49,10 @@ struct server {
     struct ingest *ingest;         /* makes files of vector stores searchable */
     struct retrieval *retrieval;   /* searches them */
     struct reranker *reranker;     /* judges what was found; NULL: the configuration has none */
-    struct workers *searchers;     /* for searches over HTTP */
-    struct held_polls *held_polls; /* of pollers of files */
+    struct embeddings *embeddings; /* NULL: search is by words; so is the next */
+    struct vector_model *vector_model;
+    struct workers *searchers;            /* for searches over HTTP */
+    struct held_polls *held_polls;        /* of pollers of files */
     const struct sandbox_report *sandbox; /* what this machine can confine; NULL: off */
     struct seal seal;                     /* the same on all servers of the database */
     char default_project
