@@ -11,21 +11,56 @@ static void add_word(uint32_t hash, float *vector, size_t length)
     vector[(hash >> 1) % length] += hash & 1 ? 1.0F : -1.0F;
 }
 
+/* Each means the first of its line. */
+static const char *const synonyms[][4] = {
+    {"car", "automobile", "vehicle"},
+    {"doctor", "physician", "medic"},
+    {"battery", "accumulator"},
+    {"warranty", "guarantee"},
+    {"rice", "grain"},
+    {"boil", "simmer"},
+    {"begin", "start", "commence"},
+};
+
+#define WORD_LIMIT ((size_t)63) /* bytes of a word that are looked at */
+
+static const char *meaning_of(const char *word)
+{
+    for (size_t i = 0; i < sizeof(synonyms) / sizeof(*synonyms); i++) {
+        for (size_t j = 1; j < 4 && synonyms[i][j]; j++) {
+            if (strcmp(synonyms[i][j], word) == 0)
+                return synonyms[i][0];
+        }
+    }
+    return word;
+}
+
+/* The next word: a run of letters and digits, or one character of three bytes or more. Returns its length. */
+static size_t next_word(const char *text, char word[WORD_LIMIT + 1])
+{
+    size_t length = 0, kept = 0;
+
+    for (unsigned char byte; (byte = (unsigned char)text[length]); length++) {
+        if ((!isalnum(byte) && byte < 0x80) || (length && byte >= 0xE0) ||
+            (length && (unsigned char)text[0] >= 0xE0 && byte < 0x80))
+            break;
+        if (kept < WORD_LIMIT)
+            word[kept++] = (char)tolower(byte);
+    }
+    word[kept] = '\0';
+    return length;
+}
+
 static void add_words(const char *text, float *vector, size_t length)
 {
-    uint32_t hash = HASH_OF_NOTHING;
+    char word[WORD_LIMIT + 1];
 
-    for (;; text++) {
-        unsigned char byte = (unsigned char)*text;
+    while (*text) {
+        size_t taken = next_word(text, word);
 
-        if (isalnum(byte) || byte >= 0x80) {
-            hash = hash_byte(hash, (unsigned char)tolower(byte));
-        } else if (hash != HASH_OF_NOTHING) {
-            add_word(hash, vector, length);
-            hash = HASH_OF_NOTHING;
-        }
-        if (!byte)
-            return;
+        if (taken)
+            add_word(hash_text(meaning_of(word)), vector, length);
+        text += taken ? taken : 1;
     }
 }
 
