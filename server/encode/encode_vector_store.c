@@ -119,11 +119,14 @@ static json_t *hit_object(const struct search_hit *hit)
 json_t *encode_search_page(json_t *queries, const struct search_result *result)
 {
     json_t *data = json_array();
+    json_t *notes = json_build("{s:s, s:b}", "mode", search_mode_name(result->mode), "reranked",
+                               result->reranked);
 
     for (size_t i = 0; i < result->count; i++)
         json_array_append_new(data, hit_object(&result->hits[i]));
-    return json_build("{s:s, s:o, s:o, s:b, s:n, s:{s:s, s:b}}", "object",
+    if (result->degraded)
+        json_set_string(notes, "degraded", "embeddings");
+    return json_build("{s:s, s:o, s:o, s:b, s:n, s:o}", "object",
                       "vector_store.search_results.page", "search_query", queries, "data", data,
-                      "has_more", 0, "next_page", "runnel", "mode",
-                      search_mode_name(result->mode), "reranked", result->reranked);
+                      "has_more", 0, "next_page", "runnel", notes);
 }
