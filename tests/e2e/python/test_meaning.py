@@ -1,0 +1,138 @@
+"""Vector stores that are searched by meaning: by the embeddings of the scripted upstream, for which "car", "automobile" and
+"vehicle" are one word (server/fakemodel/vector.c)."""
+
+import pytest
+
+from harness.server import eventually
+
+CAR = "# Garage\n\nThe car needs new tyres before winter.\n"
+DOCTOR = "# Practice\n\nThe doctor is away until Monday.\n"
+RICE = "# Kitchen\n\nThe rice is done after twelve minutes.\n"
+EMBEDDINGS = {"path": "/v1/embeddings"}
+BROKEN = {"match": EMBEDDINGS, "answer": {"fault": {"kind": "status", "status": 503}}}
+
+
+def with_embeddings(directory, upstream_url, **settings):
+    """A configuration with an embeddings model of the scripted upstream."""
+    path = directory / "embeddings.yaml"
+    more = "".join(f", {name}: {value}" for name, value in {"model": "words", "dimensions": 128, **settings}.items())
+    path.write_text(f"upstreams:\n  - {{name: main, url: \"{upstream_url}\"}}\n"
+                    f"embeddings: {{upstream: main{more}}}\n")
+    return path
+
+
+@pytest.fixture
+def meaning(start_server, upstream, tmp_path):
+    return start_server(upstream_url=None, config=with_embeddings(tmp_path, upstream.url))
+
+
+def upload(client, text, name="manual.md"):
+    return client.files.create(file=(name, text.encode()), purpose="assistants").id
+
+
+def filled(client, *texts):
+    """A store with these files, and their ids."""
+    files = [upload(client, text) for text in texts]
+    store = client.vector_stores.create(file_ids=files).id
+    eventually(lambda: client.vector_stores.retrieve(store).file_counts.in_progress == 0)
+    assert client.vector_stores.retrieve(store).file_counts.completed == len(files)
+    return store, files
+
+
+def search(client, store, query, **options):
+    page = client.vector_stores.search(store, query=query, **options)
+    return [hit.file_id for hit in page], page.model_extra["runnel"]
+
+
+def embedded(upstream):
+    """The texts that the model has embedded, in order."""
+    return [text for request in upstream.requests() if request["path"] == "/v1/embeddings"
+            for text in request["body"]["input"]]
+
+
+def test_a_search_finds_what_means_the_same(meaning, upstream):
+    client = meaning.sdk()
+    store, (car, doctor, rice) = filled(client, CAR, DOCTOR, RICE)
+    hits, notes = search(client, store, "automobile")
+    assert hits[0] == car and notes == {"mode": "hybrid", "reranked": False}
+    hits, _ = search(client, store, "physician", max_num_results=1)
+    assert hits == [doctor]
+    # By words alone there is nothing.
+    hits, notes = search(client, store, "automobile", extra_body={"ranking_options": {"hybrid_search": {
+        "embedding_weight": 0, "text_weight": 1}}})
+    assert hits == [] and notes == {"mode": "lexical", "reranked": False}
+    # The threshold judges the score, which is of words and meaning.
+    best = client.vector_stores.search(store, query="rice").data[0]
+    assert best.file_id == rice and 0 < best.score < 1
+    for threshold, expected in ((best.score - 0.01, [rice]), (best.score + 0.01, [])):
+        hits, _ = search(client, store, "rice", ranking_options={"score_threshold": threshold})
+        assert hits == expected
+    assert client.vector_stores.retrieve(store).usage_bytes > 3 * 128
+
+
+def test_a_model_that_is_away_leaves_the_words(meaning, upstream):
+    client = meaning.sdk()
+    store, (car, _) = filled(client, CAR, DOCTOR)
+    upstream.script(BROKEN)
+    hits, notes = search(client, store, "tyres")
+    assert hits == [car] and notes == {"mode": "lexical", "reranked": False, "degraded": "embeddings"}
+    assert "searches are by words alone" in meaning.process.errors()
+    upstream.script()
+    hits, notes = search(client, store, "vehicle tyres")
+    assert hits[0] == car and notes == {"mode": "hybrid", "reranked": False}
+
+
+# ---- Ingestion ----
+
+def long_text(chunks):
+    return "\n\n".join(f"# Part{i}\n\n" + f"word{i} " * 180 for i in range(chunks))
+
+
+def attached(client, text):
+    store = client.vector_stores.create().id
+    file = upload(client, text)
+    client.vector_stores.files.create(vector_store_id=store, file_id=file, chunking_strategy={
+        "type": "static", "static": {"max_chunk_size_tokens": 200, "chunk_overlap_tokens": 0}})
+    return store, file
+
+
+def has_ended(client, store, file):
+    return eventually(lambda: client.vector_stores.files.retrieve(file, vector_store_id=store),
+                      lambda found: found.status != "in_progress", 60)
+
+
+def test_a_busy_model_is_waited_for_and_nothing_is_embedded_twice(meaning, upstream):
+    client = meaning.sdk()
+    upstream.script({"match": EMBEDDINGS, "skip": 2, "times": 1,
+                     "answer": {"fault": {"kind": "status", "status": 429, "retry_after": 1}}},
+                    {"match": EMBEDDINGS, "skip": 2, "times": 1, "answer": {"fault": {"kind": "cut"}}})
+    store, file = attached(client, long_text(200))
+    assert has_ended(client, store, file).status == "completed"
+    texts = [text for text in embedded(upstream) if "Part" in text]
+    taken = [text for text in set(texts)]
+    assert len(taken) >= 200
+    # Only what was under way with the batch that failed is embedded again.
+    assert len(texts) - len(taken) <= 2 * 4 * 64
+    hits, notes = search(client, store, "word17")
+    assert hits[0] == file and notes == {"mode": "hybrid", "reranked": False}
+
+
+def test_a_model_that_refuses_a_text_fails_the_file(meaning, upstream):
+    client = meaning.sdk()
+    upstream.script({"match": {**EMBEDDINGS, "user": "forbidden"},
+                     "answer": {"fault": {"kind": "status", "status": 400}}})
+    store, file = attached(client, "A forbidden word.")
+    found = has_ended(client, store, file)
+    assert (found.status, found.last_error.code) == ("failed", "server_error")
+    assert found.last_error.message == "The embedding model refused a part of the text."
+    assert client.vector_stores.retrieve(store).usage_bytes == 0
+
+
+def test_a_model_that_stays_away_fails_the_file_at_its_deadline(start_server, upstream, tmp_path):
+    upstream.script(BROKEN)
+    server = start_server(upstream_url=None, config=with_embeddings(tmp_path, upstream.url), ingest_deadline=1)
+    client = server.sdk()
+    store, file = attached(client, CAR)
+    found = has_ended(client, store, file)
+    assert (found.status, found.last_error.code) == ("failed", "server_error")
+    assert found.last_error.message == "The embedding model could not be reached."
