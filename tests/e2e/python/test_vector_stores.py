@@ -304,7 +304,7 @@ def test_words_find_passages_in_every_language(client, store, shelf):
     raw = page.to_dict()
     assert raw["object"] == "vector_store.search_results.page" and raw["has_more"] is False
     assert raw["search_query"] == ["How long is the battery warranty?"] and raw["next_page"] is None
-    assert raw["runnel"] == {"mode": "lexical"}
+    assert raw["runnel"] == {"mode": "lexical", "reranked": False}
     assert hit.to_dict()["runnel"] == {"heading": "Safety", "chunk": 0, "page": None}
     assert found(client, store, "电池") == [shelf["中文.md"]]
     assert found(client, store, ["电池", "rice"]) == [shelf["中文.md"], shelf["kitchen.md"]] or \
