@@ -30,6 +30,7 @@
 #include <string.h>
 
 #include "core/base/clock.h"
+#include "core/base/mem.h"
 #include "core/domain/tenant.h"
 #include "core/store/pg/db.h"
 #include "core/store/tables/runs/load.h"
@@ -144,6 +145,25 @@ enum err_code idempotency_claim(struct db *db, const struct tenant *tenant,
     if (rc || taken)
         return rc;
     return find_first(db, tenant, idempotency, ret_claim, err);
+}
+
+enum err_code idempotency_begin(struct store *store, const struct tenant *tenant,
+                                const struct idempotency *idempotency, const char *object_id,
+                                struct db **ret_db, char ret_first[ID_LIMIT + 1],
+                                struct err *err)
+{
+    struct idempotency_claim claim;
+    AUTO_DB *db = NULL;
+    enum err_code rc = db_begin(store, &db, err);
+
+    if (!rc)
+        rc = idempotency_claim(db, tenant, idempotency, object_id, &claim, err);
+    if (rc)
+        return rc;
+    if (claim.repeated)
+        memcpy(ret_first, claim.object_id, sizeof(claim.object_id));
+    *ret_db = claim.repeated ? NULL : TAKE(db);
+    return ERR_OK;
 }
 
 enum err_code store_idempotency_find(struct store *store, const struct tenant *tenant,

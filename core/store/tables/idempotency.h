@@ -50,6 +50,13 @@ enum err_code idempotency_claim(struct db *db, const struct tenant *tenant,
                                 struct idempotency_claim *ret_claim,
                                 struct err *err) MUST_CHECK;
 
+/* Begins a transaction and claims the key for an object that it is to make. *ret_db is NULL if an earlier request was
+ * first; ret_first is then the id of what that one made, and no connection is held. Errors as above. */
+enum err_code idempotency_begin(struct store *store, const struct tenant *tenant,
+                                const struct idempotency *idempotency, const char *object_id,
+                                struct db **ret_db, char ret_first[ID_LIMIT + 1],
+                                struct err *err) MUST_CHECK;
+
 /* Whether the request was carried out before; claims nothing. The id of what it made, or "" if the key
  * is not stored. Errors as above. */
 enum err_code store_idempotency_find(struct store *store, const struct tenant *tenant,
