@@ -106,28 +106,32 @@ enum err_code storage_count(struct db *db, const struct tenant *tenant, int64_t 
                       (unsigned long long)limit);
 }
 
+/* Shows what the first request under a key has made, as it is now. */
+static enum err_code reread(struct store *store, const struct tenant *tenant, const char *id,
+                            struct file_row *row, struct err *err)
+{
+    struct file_row made;
+    enum err_code rc = store_file_get(store, tenant, id, &made, err);
+
+    if (rc)
+        return rc;
+    file_row_clear(row);
+    *row = made;
+    return ERR_OK;
+}
+
 enum err_code store_file_create(struct store *store, const struct tenant *tenant,
                                 const struct idempotency *idempotency, uint64_t limit,
                                 struct file_row *row, struct err *err)
 {
-    struct idempotency_claim claim;
-    struct file_row made;
+    char first[ID_LIMIT + 1];
     AUTO_DB *db = NULL;
-    enum err_code rc = db_begin(store, &db, err);
+    enum err_code rc = idempotency_begin(store, tenant, idempotency, row->id, &db, first, err);
 
-    if (!rc)
-        rc = idempotency_claim(db, tenant, idempotency, row->id, &claim, err);
     if (rc)
         return rc;
-    if (claim.repeated) {
-        db_end(TAKE(db));
-        rc = store_file_get(store, tenant, claim.object_id, &made, err);
-        if (rc)
-            return rc;
-        file_row_clear(row);
-        *row = made;
-        return ERR_OK;
-    }
+    if (!db)
+        return reread(store, tenant, first, row, err);
     rc = file_insert(db, tenant, row, err);
     if (!rc)
         rc = storage_count(db, tenant, (int64_t)row->bytes, limit, err);

@@ -114,28 +114,32 @@ static enum err_code insert_upload(struct db *db, const struct tenant *tenant,
     return db_exec(db, &insert, &args, NULL, err);
 }
 
+/* Shows what the first request under a key has made, as it is now. */
+static enum err_code reread(struct store *store, const struct tenant *tenant, const char *id,
+                            struct upload_row *row, struct err *err)
+{
+    struct upload_row made;
+    enum err_code rc = store_upload_get(store, tenant, id, &made, err);
+
+    if (rc)
+        return rc;
+    upload_row_clear(row);
+    *row = made;
+    return ERR_OK;
+}
+
 enum err_code store_upload_create(struct store *store, const struct tenant *tenant,
                                   const struct idempotency *idempotency, uint64_t limit,
                                   struct upload_row *row, struct err *err)
 {
-    struct idempotency_claim claim;
-    struct upload_row made;
+    char first[ID_LIMIT + 1];
     AUTO_DB *db = NULL;
-    enum err_code rc = db_begin(store, &db, err);
+    enum err_code rc = idempotency_begin(store, tenant, idempotency, row->id, &db, first, err);
 
-    if (!rc)
-        rc = idempotency_claim(db, tenant, idempotency, row->id, &claim, err);
     if (rc)
         return rc;
-    if (claim.repeated) {
-        db_end(TAKE(db));
-        rc = store_upload_get(store, tenant, claim.object_id, &made, err);
-        if (rc)
-            return rc;
-        upload_row_clear(row);
-        *row = made;
-        return ERR_OK;
-    }
+    if (!db)
+        return reread(store, tenant, first, row, err);
     rc = insert_upload(db, tenant, row, err);
     if (!rc)
         rc = storage_count(db, tenant, (int64_t)row->bytes, limit, err);
