@@ -390,20 +390,16 @@ enum err_code store_file_batch_create(struct store *store, const struct tenant *
                                       const struct store_file_new *files, size_t count,
                                       struct file_batch_row *row, struct err *err)
 {
-    struct idempotency_claim claim;
+    char first[ID_LIMIT + 1];
     AUTO_DB *db = NULL;
     enum err_code rc = look_first(store, tenant, row->store_id, err);
 
     if (!rc)
-        rc = db_begin(store, &db, err);
-    if (!rc)
-        rc = idempotency_claim(db, tenant, idempotency, row->id, &claim, err);
+        rc = idempotency_begin(store, tenant, idempotency, row->id, &db, first, err);
     if (rc)
         return rc;
-    if (claim.repeated) {
-        db_end(TAKE(db));
-        return store_file_batch_get(store, tenant, row->store_id, claim.object_id, row, err);
-    }
+    if (!db)
+        return store_file_batch_get(store, tenant, row->store_id, first, row, err);
     rc = store_files_attach_in(db, tenant, row->store_id, row->id, files, count, err);
     if (!rc)
         rc = insert_batch(db, tenant, row, err);

@@ -127,18 +127,14 @@ enum err_code store_vector_store_create(struct store *store, const struct tenant
                                         const struct store_file_new *files, size_t count,
                                         struct vector_store_row *row, struct err *err)
 {
-    struct idempotency_claim claim;
+    char first[ID_LIMIT + 1];
     AUTO_DB *db = NULL;
-    enum err_code rc = db_begin(store, &db, err);
+    enum err_code rc = idempotency_begin(store, tenant, idempotency, row->id, &db, first, err);
 
-    if (!rc)
-        rc = idempotency_claim(db, tenant, idempotency, row->id, &claim, err);
     if (rc)
         return rc;
-    if (claim.repeated) {
-        db_end(TAKE(db));
-        return reread(store, tenant, claim.object_id, row, err);
-    }
+    if (!db)
+        return reread(store, tenant, first, row, err);
     rc = store_filling_make(
         db, tenant, &(struct store_filling){.store = row, .files = files, .count = count}, err);
     if (!rc)
