@@ -106,41 +106,27 @@ static enum err_code insert_items(struct db *db, const struct tenant *tenant,
     return db_exec(db, &items_insert, &args, NULL, err);
 }
 
-static enum err_code create_in(struct db *db, const struct tenant *tenant,
-                               const struct idempotency *idempotency,
-                               const struct thread_row *row, struct item_row *items,
-                               size_t count, struct idempotency_claim *ret_claim,
-                               struct err *err)
-{
-    enum err_code rc = idempotency_claim(db, tenant, idempotency, row->id, ret_claim, err);
-
-    if (rc || ret_claim->repeated)
-        return rc;
-    rc = thread_insert(db, tenant, row, err);
-    if (!rc)
-        rc = insert_items(db, tenant, row->id, 0, items, count, err);
-    return rc ? rc : db_commit(db, err);
-}
-
 enum err_code store_conversation_create(struct store *store, const struct tenant *tenant,
                                         const struct idempotency *idempotency,
                                         struct thread_row *row, struct item_row *items,
                                         size_t count, struct err *err)
 {
-    struct idempotency_claim claim = {0};
+    char first[ID_LIMIT + 1];
     struct thread_row made = {0};
-    struct db *db;
-    enum err_code rc = db_begin(store, &db, err);
+    AUTO_DB *db = NULL;
+    enum err_code rc = idempotency_begin(store, tenant, idempotency, row->id, &db, first, err);
 
     if (rc)
         return rc;
-    rc = create_in(db, tenant, idempotency, row, items, count, &claim, err);
-    db_end(db);
-    if (rc || !claim.repeated)
-        return rc;
-    rc = store_thread_get(store, tenant, claim.object_id, &made, err);
+    if (db) {
+        rc = thread_insert(db, tenant, row, err);
+        if (!rc)
+            rc = insert_items(db, tenant, row->id, 0, items, count, err);
+        return rc ? rc : db_commit(db, err);
+    }
+    rc = store_thread_get(store, tenant, first, &made, err);
     if (rc)
-        return conversation_error(rc, claim.object_id, err);
+        return conversation_error(rc, first, err);
     thread_row_clear(row);
     *row = made;
     return ERR_OK;

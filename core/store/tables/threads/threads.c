@@ -120,19 +120,14 @@ enum err_code store_thread_create(struct store *store, const struct tenant *tena
 
 /* The key is stored with the thread or not at all: a request that failed may be repeated under
  * its key. */
-static enum err_code claim_and_insert(struct db *db, const struct tenant *tenant,
-                                      const struct idempotency *idempotency,
-                                      const struct store_filling *filling,
-                                      const struct thread_row *row, struct item_row *messages,
-                                      size_t count, struct idempotency_claim *ret_claim,
-                                      struct err *err)
+static enum err_code fill_and_insert(struct db *db, const struct tenant *tenant,
+                                     const struct store_filling *filling,
+                                     const struct thread_row *row, struct item_row *messages,
+                                     size_t count, struct err *err)
 {
     AUTO_DB_ARGS args = {0};
-    enum err_code rc = idempotency_claim(db, tenant, idempotency, row->id, ret_claim, err);
+    enum err_code rc = store_filling_make(db, tenant, filling, err);
 
-    if (rc || ret_claim->repeated)
-        return rc;
-    rc = store_filling_make(db, tenant, filling, err);
     if (rc)
         return rc;
     arg_thread(&args, tenant, row, messages, count);
@@ -147,20 +142,18 @@ enum err_code store_thread_create_once(struct store *store, const struct tenant 
                                        size_t count, struct err *err)
 {
     struct thread_row made = {0};
-    struct idempotency_claim claim;
-    struct db *db;
+    char first[ID_LIMIT + 1];
+    AUTO_DB *db = NULL;
     enum err_code rc;
 
     if (!*idempotency->key && !filling)
         return store_thread_create(store, tenant, row, messages, count, err);
-    rc = db_begin(store, &db, err);
+    rc = idempotency_begin(store, tenant, idempotency, row->id, &db, first, err);
     if (rc)
         return rc;
-    rc = claim_and_insert(db, tenant, idempotency, filling, row, messages, count, &claim, err);
-    db_end(db);
-    if (rc || !claim.repeated)
-        return rc;
-    rc = store_thread_get(store, tenant, claim.object_id, &made, err);
+    if (db)
+        return fill_and_insert(db, tenant, filling, row, messages, count, err);
+    rc = store_thread_get(store, tenant, first, &made, err);
     if (rc)
         return rc;
     thread_row_clear(row);
