@@ -6,8 +6,6 @@
  * parser needs memory, its descriptors and the time. A call that a future library makes and that is
  * missing here fails with EPERM, as on an older kernel, and libraries know how to live with that. So the
  * filter does not kill: a killed child would be an error that says less.
- *
- * Landlock is used through its system calls: Debian 12 has no library for it, and there are three of them.
  */
 
 #include "core/sandbox/confine.h"
@@ -15,7 +13,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/capability.h>
-#include <linux/landlock.h>
 #include <sched.h>
 #include <seccomp.h>
 #include <string.h>
@@ -24,6 +21,8 @@
 #include <sys/resource.h>
 #include <sys/syscall.h>
 #include <unistd.h>
+
+#include "core/sandbox/landlock.h"
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 #define HAS_SHADOW_MEMORY true
@@ -79,57 +78,21 @@ static bool drop_capabilities(void)
 
 /* ---- Landlock ---- */
 
-/* All rights on files that the first version knows, and what later ones added. */
-#define RIGHTS_1       (((uint64_t)LANDLOCK_ACCESS_FS_MAKE_SYM << 1) - 1)
-#define RIGHT_REFER    ((uint64_t)1 << 13)
-#define RIGHT_TRUNCATE ((uint64_t)1 << 14)
-#define RIGHT_IOCTL    ((uint64_t)1 << 15)
-
-#define READING \
-    (LANDLOCK_ACCESS_FS_EXECUTE | LANDLOCK_ACCESS_FS_READ_FILE | LANDLOCK_ACCESS_FS_READ_DIR)
-
 int confine_landlock_version(void)
 {
-    long version =
-        syscall(SYS_landlock_create_ruleset, NULL, 0, LANDLOCK_CREATE_RULESET_VERSION);
-
-    return version > 0 ? (int)version : 0;
-}
-
-/* A right that the kernel does not know makes it refuse the whole set. */
-static uint64_t known_rights(int version)
-{
-    return RIGHTS_1 | (version >= 2 ? RIGHT_REFER : 0) | (version >= 3 ? RIGHT_TRUNCATE : 0) |
-           (version >= 5 ? RIGHT_IOCTL : 0);
-}
-
-/* A folder that this system does not have needs no rule. */
-static bool allow_reading(int rules, const char *path)
-{
-    struct landlock_path_beneath_attr rule = {.allowed_access = READING};
-    bool done;
-
-    rule.parent_fd = open(path, O_PATH | O_CLOEXEC);
-    if (rule.parent_fd < 0)
-        return errno == ENOENT;
-    done = syscall(SYS_landlock_add_rule, rules, LANDLOCK_RULE_PATH_BENEATH, &rule, 0) == 0;
-    close(rule.parent_fd);
-    return done;
+    return landlock_version();
 }
 
 static enum err_code restrict_files(struct err *err)
 {
     /* The loader, character sets of iconv, fonts and their names. */
     static const char *const readable[] = {"/usr", "/lib", "/lib64", "/etc/fonts"};
-    struct landlock_ruleset_attr attributes = {.handled_access_fs =
-                                                   known_rights(confine_landlock_version())};
-    int rules = (int)syscall(SYS_landlock_create_ruleset, &attributes,
-                             sizeof(attributes.handled_access_fs), 0);
+    int rules = landlock_rules();
     bool done = rules >= 0;
 
     for (size_t i = 0; done && i < COUNT_OF(readable); i++)
-        done = allow_reading(rules, readable[i]);
-    done = done && syscall(SYS_landlock_restrict_self, rules, 0) == 0;
+        done = landlock_allow(rules, readable[i], LANDLOCK_READ);
+    done = done && landlock_apply(rules);
     if (!done)
         failed("Landlock", err);
     if (rules >= 0)
