@@ -48,6 +48,7 @@ enum compute_why {
     COMPUTE_LATE,   /* its time was over */
     COMPUTE_BUSY,   /* not started: COMPUTE_CHILDREN are at work */
     COMPUTE_LOST,   /* the spawner ended, and the child with it */
+    COMPUTE_OVER_MEMORY, /* of a box: its processes had more than its limit, all together */
 };
 
 struct compute_end {

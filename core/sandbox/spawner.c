@@ -29,6 +29,7 @@
 #include "core/base/clock.h"
 #include "core/base/mem.h"
 #include "core/sandbox/message.h"
+#include "core/sandbox/tree.h"
 
 /* ---- A child ---- */
 
@@ -95,13 +96,19 @@ static NO_RETURN void program_main(pid_t spawner, const struct spawn_request *re
 
 /* ---- The spawner ---- */
 
+/* Between two looks at the memory of a box that is at work. */
+#define LOOK_NS (250 * NS_PER_MS)
+
 struct child {
     pid_t pid;
     int pidfd;
     int end;
     enum spawn_kind kind;
     uint64_t deadline_ns; /* UINT64_MAX: none */
-    bool late;
+    uint64_t memory;      /* bytes of all its processes; 0: any */
+    uint64_t look_ns;     /* when its memory is looked at next; UINT64_MAX: it is not at work */
+    bool killed;
+    enum compute_why killed_for;
 };
 
 #define CHILDREN (COMPUTE_CHILDREN + SPAWN_PROGRAMS)
@@ -153,6 +160,8 @@ static bool start_child(struct spawner *spawner, const struct spawn_request *req
         .pidfd = pidfd_open(pid, 0),
         .end = fds[SPAWN_END],
         .kind = (enum spawn_kind)request->kind,
+        .memory = request->memory,
+        .look_ns = UINT64_MAX,
         .deadline_ns =
             request->wall_ms ? clock_mono_ns() + request->wall_ms * NS_PER_MS : UINT64_MAX,
     };
@@ -207,6 +216,43 @@ static void kill_child(const struct child *child)
     kill(child->pid, SIGKILL);
 }
 
+static void kill_for(struct child *child, enum compute_why why)
+{
+    if (child->killed)
+        return;
+    child->killed = true;
+    child->killed_for = why;
+    kill_child(child);
+}
+
+/* ---- The memory of a box ---- */
+
+/* bubblewrap and the first process of the box. */
+#define IDLE_PROCESSES 2
+
+static void look_at_memory(struct child *child, uint64_t now)
+{
+    struct tree tree;
+
+    if (child->look_ns > now || child->killed)
+        return;
+    tree_measure(child->pid, &tree);
+    child->look_ns = tree.processes > IDLE_PROCESSES ? now + LOOK_NS : UINT64_MAX;
+    if (tree.bytes > child->memory)
+        kill_for(child, COMPUTE_OVER_MEMORY);
+}
+
+/* The server's side of a child's channel: a byte, or the end. */
+static void take_word(struct child *child)
+{
+    char byte;
+
+    if (recv(child->end, &byte, 1, MSG_DONTWAIT) != 1)
+        kill_child(child);
+    else if (child->memory && child->look_ns == UINT64_MAX)
+        child->look_ns = clock_mono_ns() + LOOK_NS;
+}
+
 static void reap(struct spawner *spawner, size_t index)
 {
     struct child *child = &spawner->children[index];
@@ -214,8 +260,8 @@ static void reap(struct spawner *spawner, size_t index)
 
     while (waitpid(child->pid, &status, 0) < 0 && errno == EINTR)
         ;
-    if (child->late)
-        report(child->end, COMPUTE_LATE, 0);
+    if (child->killed)
+        report(child->end, child->killed_for, 0);
     else if (WIFEXITED(status))
         report(child->end, COMPUTE_EXITED, WEXITSTATUS(status));
     else
@@ -233,25 +279,28 @@ static int time_left(const struct spawner *spawner)
     for (size_t i = 0; i < spawner->count; i++) {
         const struct child *child = &spawner->children[i];
 
-        if (!child->late && child->deadline_ns < nearest)
+        if (child->killed)
+            continue;
+        if (child->deadline_ns < nearest)
             nearest = child->deadline_ns;
+        if (child->look_ns < nearest)
+            nearest = child->look_ns;
     }
     if (nearest == UINT64_MAX)
         return -1;
     return nearest <= now ? 0 : (int)((nearest - now) / NS_PER_MS) + 1;
 }
 
-static void kill_late(struct spawner *spawner)
+static void pass_time(struct spawner *spawner)
 {
     uint64_t now = clock_mono_ns();
 
     for (size_t i = 0; i < spawner->count; i++) {
         struct child *child = &spawner->children[i];
 
-        if (!child->late && child->deadline_ns <= now) {
-            child->late = true;
-            kill_child(child);
-        }
+        if (child->deadline_ns <= now)
+            kill_for(child, COMPUTE_LATE);
+        look_at_memory(child, now);
     }
 }
 
@@ -268,13 +317,13 @@ static bool spawner_step(struct spawner *spawner)
     }
     if (poll(polled, 1 + 2 * count, time_left(spawner)) < 0)
         return errno == EINTR;
-    kill_late(spawner);
+    pass_time(spawner);
     /* From the last one down: reap() moves the last child into the gap. */
     for (size_t i = count; i-- > 0;) {
         if (polled[1 + 2 * i].revents)
             reap(spawner, i);
         else if (polled[2 + 2 * i].revents)
-            kill_child(&spawner->children[i]);
+            take_word(&spawner->children[i]);
     }
     return !polled[0].revents || take_request(spawner);
 }

@@ -33,6 +33,7 @@ struct spawn_request {
     uint32_t task;    /* SPAWN_TASK: an index of the list */
     uint32_t
         user; /* SPAWN_PROGRAM: the user and group that it becomes; 0: it stays the server's */
+    uint64_t memory; /* SPAWN_PROGRAM: bytes that it may have, with its descendants; 0: any */
 };
 
 enum { SPAWN_END, SPAWN_INPUT, SPAWN_OUTPUT, SPAWN_FDS };
