@@ -20,6 +20,7 @@
 #include <unistd.h>
 
 #include "core/base/mem.h"
+#include "core/sandbox/box_program.h"
 
 /* ---- Files ---- */
 
@@ -83,10 +84,12 @@ static void add_number(struct policy *policy, const char *option, uint64_t numbe
 {
     AUTO_FREE char *text = mem_printf("%llu", (unsigned long long)number);
 
-    add(policy, option, text, NULL);
+    if (option)
+        add(policy, option, NULL);
+    add(policy, text, NULL);
 }
 
-static void add_mounts(struct policy *policy, const struct policy_box *box)
+static void add_mounts(struct policy *policy, const struct box_plan *plan)
 {
     for (size_t i = 0; i < COUNT_OF(mounts); i++) {
         const char *source = mounts[i].source, *target = mounts[i].target;
@@ -98,7 +101,7 @@ static void add_mounts(struct policy *policy, const struct policy_box *box)
         case MOUNT_LINK: add(policy, "--symlink", source, target, NULL); break;
         case MOUNT_PROC: add(policy, "--proc", target, NULL); break;
         case MOUNT_TEMPORARY:
-            add_number(policy, "--size", box->temporary);
+            add_number(policy, "--size", plan->limits.temporary);
             add(policy, "--perms", "1777", "--tmpfs", target, NULL);
             break;
         }
@@ -138,15 +141,15 @@ static enum err_code add_file(struct policy *policy, const char *target, const c
     return rc;
 }
 
-static enum err_code add_files(struct policy *policy, const struct policy_box *box,
+static enum err_code add_files(struct policy *policy, const struct box_plan *plan,
                                struct err *err)
 {
-    uint32_t user = box->user ? box->user : geteuid();
+    uint32_t user = plan->user ? plan->user : geteuid();
     AUTO_FREE char *passwd = mem_printf(
         "box:x:%u:%u::/mnt/data:/bin/bash\nnobody:x:65534:65534::/:/bin/false\n", user, user);
     AUTO_FREE char *group = mem_printf("box:x:%u:\nnogroup:x:65534:\n", user);
     AUTO_FREE char *cpus =
-        box->cpus > 1 ? mem_printf("0-%u\n", box->cpus - 1) : mem_strdup("0\n");
+        plan->limits.cpus > 1 ? mem_printf("0-%u\n", plan->limits.cpus - 1) : mem_strdup("0\n");
     enum err_code rc = add_file(policy, "/etc/passwd", passwd, err);
 
     rc = rc ? rc : add_file(policy, "/etc/group", group, err);
@@ -281,18 +284,40 @@ static enum err_code add_filter(struct policy *policy, struct err *err)
     return rc;
 }
 
-static void add_folders(struct policy *policy, const struct policy_box *box)
+static void add_folders(struct policy *policy, const struct box_plan *plan)
 {
-    for (size_t i = 0; i < box->folder_count; i++) {
-        const struct policy_folder *folder = &box->folders[i];
+    for (size_t i = 0; i < plan->folder_count; i++) {
+        const struct box_folder *folder = &plan->folders[i];
 
         add(policy, folder->writable ? "--bind" : "--ro-bind", folder->source, folder->target,
             NULL);
     }
 }
 
-enum err_code policy_make(const struct policy_box *box, const char *const *command,
-                          struct policy *ret_policy, struct err *err)
+/* The first process is executed from memory: no folder of the host need be open to the box's user for it. All boxes
+ * share these pages. */
+static enum err_code add_first_process(struct policy *policy, const struct box_plan *plan,
+                                       struct err *err)
+{
+    AUTO_FREE char *path = mem_printf("/proc/self/fd/%zu", policy->input_count + 2);
+    int program = box_program(err);
+
+    if (program < 0)
+        return ERR_INTERNAL;
+    policy->inputs[policy->input_count++] = program;
+    add(policy, "--", path, NULL);
+    add_number(policy, NULL, plan->limits.memory);
+    add_number(policy, NULL, plan->limits.processes);
+    add_number(policy, NULL, plan->limits.file);
+    for (size_t i = 0; i < plan->folder_count; i++) {
+        if (plan->folders[i].writable)
+            add(policy, plan->folders[i].target, NULL);
+    }
+    return ERR_OK;
+}
+
+enum err_code policy_make(const struct box_plan *plan, struct policy *ret_policy,
+                          struct err *err)
 {
     static char no_folder[] = "";
     const char *bwrap = NULL;
@@ -300,21 +325,19 @@ enum err_code policy_make(const struct policy_box *box, const char *const *comma
 
     *ret_policy =
         (struct policy){.program.folder = no_folder, .inputs = {-1}, .input_count = 1};
-    if (!rc && !box->user && geteuid() == 0)
+    if (!rc && !plan->user && geteuid() == 0)
         rc = err_set(err, ERR_INTERNAL, "a box needs a user who is not root");
     if (rc)
         return rc;
     add(ret_policy, bwrap, "--unshare-all", "--die-with-parent", "--new-session", "--as-pid-1",
         "--hostname", "box", NULL);
-    add_mounts(ret_policy, box);
-    rc = add_files(ret_policy, box, err);
+    add_mounts(ret_policy, plan);
+    rc = add_files(ret_policy, plan, err);
     /* Last, so that nothing is mounted below what a box can write. */
-    add_folders(ret_policy, box);
+    add_folders(ret_policy, plan);
     add(ret_policy, "--remount-ro", "/", NULL);
     rc = rc ? rc : add_filter(ret_policy, err);
-    add(ret_policy, "--", NULL);
-    for (size_t i = 0; command[i]; i++)
-        add(ret_policy, command[i], NULL);
+    rc = rc ? rc : add_first_process(ret_policy, plan, err);
     if (!rc && ret_policy->argument_count == PROGRAM_STRINGS)
         rc = err_set(err, ERR_TOO_LARGE, "a box has too many folders");
     return rc;

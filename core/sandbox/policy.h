@@ -6,6 +6,7 @@
 #include <stdint.h>
 
 #include "core/base/err.h"
+#include "core/sandbox/box.h"
 #include "core/sandbox/message.h"
 
 /*
@@ -21,21 +22,6 @@
  *   Each descriptor is used once, because bubblewrap closes it.
  */
 
-/* A folder of the host that a box sees. */
-struct policy_folder {
-    const char *source; /* on the host */
-    const char *target; /* in the box, below /mnt; not below another folder of the list */
-    bool writable;
-};
-
-struct policy_box {
-    const struct policy_folder *folders;
-    size_t folder_count;
-    uint64_t temporary; /* bytes of /tmp, and of /dev/shm */
-    uint32_t user;      /* who the box runs as; 0: the server's user */
-    uint32_t cpus;      /* processors that its programs see */
-};
-
 /* A program and the descriptors that it takes, as spawn.h wants them. */
 struct policy {
     struct program program;
@@ -45,10 +31,10 @@ struct policy {
     size_t input_count;
 };
 
-/* Fills in how to run `command`, whose list ends in NULL, in the box. policy_clear() releases it, also after a
- * failure. ERR_INTERNAL: bubblewrap is missing or must not be used, or the kernel refuses a memory file. */
-enum err_code policy_make(const struct policy_box *box, const char *const *command,
-                          struct policy *ret_policy, struct err *err) MUST_CHECK;
+/* Fills in how to start a box's first process. policy_clear() releases it, also after a failure. ERR_INTERNAL:
+ * bubblewrap is missing or must not be used, or the kernel refuses a memory file. */
+enum err_code policy_make(const struct box_plan *plan, struct policy *ret_policy,
+                          struct err *err) MUST_CHECK;
 
 /* Closes inputs[1] and those behind it. */
 void policy_clear(struct policy *policy);
