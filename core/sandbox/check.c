@@ -13,6 +13,7 @@
 
 #include "core/base/buf.h"
 #include "core/base/mem.h"
+#include "core/sandbox/box.h"
 #include "core/sandbox/cgroup.h"
 #include "core/sandbox/confine.h"
 #include "core/sandbox/policy.h"
@@ -107,6 +108,15 @@ static struct sandbox_finding passed(const char *seen)
     return finding;
 }
 
+static const char *find_advice(const char *seen)
+{
+    for (size_t i = 0; i < COUNT_OF(complaints); i++) {
+        if (strstr(seen, complaints[i].sign))
+            return complaints[i].advice;
+    }
+    return NULL;
+}
+
 /* ---- Trials ---- */
 
 /* Runs a program without input; passed if it ends with 0. */
@@ -126,12 +136,7 @@ static struct sandbox_finding try_program(uint32_t user, const struct program *p
     close(inputs[0]);
     finding.passed = !rc && end.why == COMPUTE_EXITED && end.status == 0;
     set_seen(&finding, rc ? err.text : output.length ? output.data : "");
-    for (size_t i = 0; !finding.passed && i < COUNT_OF(complaints); i++) {
-        if (strstr(finding.seen, complaints[i].sign)) {
-            finding.advice = complaints[i].advice;
-            break;
-        }
-    }
+    finding.advice = finding.passed ? NULL : find_advice(finding.seen);
     return finding;
 }
 
@@ -171,16 +176,29 @@ static struct sandbox_finding check_user(uint32_t user)
 
 static struct sandbox_finding check_box(uint32_t user)
 {
-    struct policy_box box = {.temporary = 1 << 20, .user = user, .cpus = 1};
+    static const char *const command[] = {"/usr/bin/true", NULL};
+    struct box_plan plan = {.limits = {.memory = 1 << 28,
+                                       .temporary = 1 << 20,
+                                       .file = 1 << 20,
+                                       .processes = 16,
+                                       .cpus = 1},
+                            .user = user};
+    struct box_run run = {.command = {.arguments = command, .environment = command + 1},
+                          .input = -1,
+                          .timeout_ms = SANDBOX_CHECK_MS / 2,
+                          .cancel = -1};
+    struct box_result result = {.why = BOX_GONE};
     struct sandbox_finding finding;
-    struct policy policy;
+    struct box *box = NULL;
     struct err err;
 
-    if (policy_make(&box, (const char *[]){"/usr/bin/true", NULL}, &policy, &err))
-        finding = failed(err.text, NULL);
+    if (box_open(&plan, &box, &err) || box_run(box, &run, &result, &err))
+        finding = failed(err.text, find_advice(err.text));
+    else if (result.why != BOX_EXITED || result.status != 0)
+        finding = failed("a command in it did not run", NULL);
     else
-        finding = try_program(user, &policy.program, policy.inputs, policy.input_count);
-    policy_clear(&policy);
+        finding = passed("");
+    box_close(box);
     return finding;
 }
 
