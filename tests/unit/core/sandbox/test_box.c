@@ -3,128 +3,18 @@
 
 #include "core/sandbox/box.h"
 
-#include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
 #include <pthread.h>
 #include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
 #include <sys/mman.h>
-#include <sys/prctl.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
-#include "core/base/buf.h"
-#include "core/base/clock.h"
-#include "core/base/fault.h"
-#include "core/base/mem.h"
-#include "core/sandbox/compute.h"
-#include "core/sandbox/tree.h"
-#include "tests/support/box_user.h"
+#include "tests/support/boxes.h"
 #include "tests/support/patience.h"
 #include "tests/support/test.h"
-
-#define LONG_MS ((uint32_t)60000)
-
-static struct box *box; /* of the test */
-
-static const char *const environment[] = {"PATH=/usr/bin:/bin", NULL};
-
-static struct box *open_box(uint64_t memory, uint32_t processes)
-{
-    struct box_plan plan = {.limits = {.memory = memory,
-                                       .temporary = 16 << 20,
-                                       .file = 1 << 20,
-                                       .processes = processes,
-                                       .cpus = 1},
-                            .user = box_user()};
-    struct box *made = NULL;
-    struct err err = {0};
-
-    if (box_open(&plan, &made, &err))
-        fail_msg("%s", err.text);
-    return made;
-}
-
-/* What a command has printed on either stream. */
-struct printed {
-    struct buf texts[2];
-};
-
-static bool keep(void *argument, enum box_stream stream, const char *bytes, size_t size)
-{
-    buf_add(&((struct printed *)argument)->texts[stream], bytes, size);
-    return true;
-}
-
-static void forget(struct printed *printed)
-{
-    buf_clear(&printed->texts[BOX_STDOUT]);
-    buf_clear(&printed->texts[BOX_STDERR]);
-}
-
-static const char *text_of(const struct printed *printed, enum box_stream stream)
-{
-    return printed->texts[stream].data ? printed->texts[stream].data : "";
-}
-
-/* A shell script, which has a minute. */
-static struct box_run script(const char **arguments, const char *text)
-{
-    arguments[0] = "bash";
-    arguments[1] = "-c";
-    arguments[2] = text;
-    arguments[3] = NULL;
-    return (struct box_run){
-        .command = {.folder = "/tmp", .arguments = arguments, .environment = environment},
-        .input = -1,
-        .timeout_ms = LONG_MS,
-        .cancel = -1};
-}
-
-static struct box_result run(struct box_run plan)
-{
-    struct box_result result = {.why = BOX_GONE};
-    struct err err = {0};
-
-    if (box_run(box, &plan, &result, &err))
-        fail_msg("%s", err.text);
-    return result;
-}
-
-static struct box_result run_script(const char *text)
-{
-    const char *arguments[4];
-
-    return run(script(arguments, text));
-}
-
-/* Asserts what a script prints, and that it succeeds. */
-static void assert_prints(const char *text, const char *expected)
-{
-    const char *arguments[4];
-    struct box_run plan = script(arguments, text);
-    struct printed printed = {0};
-    struct box_result result;
-
-    plan.take_output = keep;
-    plan.argument = &printed;
-    result = run(plan);
-    assert_string_equal(text_of(&printed, BOX_STDERR), "");
-    assert_string_equal(text_of(&printed, BOX_STDOUT), expected);
-    assert_int_equal(result.why, BOX_EXITED);
-    assert_int_equal(result.status, 0);
-    forget(&printed);
-}
-
-/* In the box are its first process and the one that looks. */
-static void assert_box_is_empty(void)
-{
-    assert_prints("set -- /proc/[0-9]*; echo $(($# - 2))", "1\n");
-}
 
 static void *stop_waiting(void *argument)
 {
@@ -132,53 +22,6 @@ static void *stop_waiting(void *argument)
 
     (void)!write(*(int *)argument, &one, sizeof(one));
     return NULL;
-}
-
-static int set_up(void **state)
-{
-    (void)state;
-    skip_without_boxes();
-    box = open_box((uint64_t)1 << 30, 256);
-    return 0;
-}
-
-/* This process gets all orphans of its family, so it sees who is left: itself, the zygote, the spawner. */
-static void assert_nothing_is_left(void)
-{
-    uint64_t deadline = clock_mono_ns() + patience_ns(20);
-    struct tree tree;
-
-    do {
-        while (waitpid(-1, NULL, WNOHANG) > 0)
-            ;
-        tree_measure(getpid(), &tree);
-    } while (tree.processes > 3 && clock_mono_ns() < deadline);
-    assert_int_equal(tree.processes, 3);
-}
-
-static int tear_down(void **state)
-{
-    (void)state;
-    box_close(box);
-    box = NULL;
-    assert_nothing_is_left();
-    return 0;
-}
-
-static int start(void **state)
-{
-    struct err err;
-
-    (void)state;
-    prctl(PR_SET_CHILD_SUBREAPER, 1);
-    return compute_start(NULL, 0, &err) == ERR_OK ? 0 : -1;
-}
-
-static int stop(void **state)
-{
-    (void)state;
-    compute_stop();
-    return 0;
 }
 
 /* ---- How a command ends ---- */
@@ -190,16 +33,16 @@ TEST(output_status_and_use_of_a_command_come_back)
     struct printed printed = {0};
     struct box_result result;
 
-    plan.take_output = keep;
+    plan.take_output = keep_output;
     plan.argument = &printed;
     result = run(plan);
     assert_int_equal(result.why, BOX_EXITED);
     assert_int_equal(result.status, 7);
     assert_true(result.cpu_us > 0);
     assert_true(result.peak_bytes > 100000);
-    assert_string_equal(text_of(&printed, BOX_STDOUT), "out\n");
-    assert_string_equal(text_of(&printed, BOX_STDERR), "err\n");
-    forget(&printed);
+    assert_string_equal(printed_on(&printed, BOX_STDOUT), "out\n");
+    assert_string_equal(printed_on(&printed, BOX_STDERR), "err\n");
+    forget_output(&printed);
 }
 
 TEST(a_command_has_its_folder_its_environment_and_nothing_else)
@@ -238,12 +81,12 @@ TEST(a_program_that_does_not_exist_is_127)
     struct printed printed = {0};
 
     plan.command.arguments = missing;
-    plan.take_output = keep;
+    plan.take_output = keep_output;
     plan.argument = &printed;
     assert_int_equal(run(plan).status, 127);
-    assert_string_equal(text_of(&printed, BOX_STDERR),
+    assert_string_equal(printed_on(&printed, BOX_STDERR),
                         "no-such-program: No such file or directory\n");
-    forget(&printed);
+    forget_output(&printed);
 }
 
 TEST(a_command_whose_time_is_over_is_killed_with_its_children)
@@ -264,14 +107,14 @@ TEST(a_command_with_a_grace_is_interrupted_first)
     struct box_result result;
 
     plan.timeout_ms = (uint32_t)patience_ms(1) / 3;
-    plan.grace_ms = LONG_MS;
-    plan.take_output = keep;
+    plan.grace_ms = BOX_LONG_MS;
+    plan.take_output = keep_output;
     plan.argument = &printed;
     result = run(plan);
     assert_int_equal(result.why, BOX_TIMED_OUT);
     assert_int_equal(result.status, 3);
-    assert_string_equal(text_of(&printed, BOX_STDOUT), "saved\n");
-    forget(&printed);
+    assert_string_equal(printed_on(&printed, BOX_STDOUT), "saved\n");
+    forget_output(&printed);
     plan = script(arguments, "trap '' INT; while :; do :; done");
     plan.timeout_ms = 20;
     plan.grace_ms = 20;
@@ -364,11 +207,11 @@ TEST(a_call_does_not_wait_for_a_child_that_holds_its_output)
     struct printed printed = {0};
 
     plan.leftovers = BOX_KEEP_LEFTOVERS;
-    plan.take_output = keep;
+    plan.take_output = keep_output;
     plan.argument = &printed;
     assert_int_equal(run(plan).why, BOX_EXITED);
-    assert_string_equal(text_of(&printed, BOX_STDOUT), "first\n");
-    forget(&printed);
+    assert_string_equal(printed_on(&printed, BOX_STDOUT), "first\n");
+    forget_output(&printed);
 }
 
 TEST(leftovers_that_are_kept_are_there_for_the_next_command)
@@ -394,7 +237,8 @@ TEST(commands_run_side_by_side_and_see_the_same_files)
 
     assert_int_equal(run_script("mkfifo /tmp/fifo").status, 0);
     assert_int_equal(
-        box_start(box, &plan.command, (int[]){null, null, null}, 3, &process, &err), ERR_OK);
+        box_start(test_box, &plan.command, (int[]){null, null, null}, 3, &process, &err),
+        ERR_OK);
     assert_int_equal(run(script(others, "echo hello > /tmp/fifo")).status, 0);
     while (poll(&(struct pollfd){.fd = box_process_fd(process), .events = POLLIN}, 1, -1) < 0)
         ;
@@ -415,9 +259,9 @@ TEST(a_process_can_be_interrupted)
     char byte;
 
     assert_int_equal(pipe2(pipes, O_CLOEXEC), 0);
-    assert_int_equal(
-        box_start(box, &plan.command, (int[]){null, null, null, pipes[1]}, 4, &process, &err),
-        ERR_OK);
+    assert_int_equal(box_start(test_box, &plan.command, (int[]){null, null, null, pipes[1]}, 4,
+                               &process, &err),
+                     ERR_OK);
     assert_int_equal(read(pipes[0], &byte, 1), 1);
     box_interrupt(process);
     while (poll(&(struct pollfd){.fd = box_process_fd(process), .events = POLLIN}, 1, -1) < 0)
@@ -431,7 +275,7 @@ TEST(a_process_can_be_interrupted)
 
 int main(void)
 {
-#define IN_A_BOX(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
+#define IN_A_BOX(test) cmocka_unit_test_setup_teardown(test, box_set_up, box_tear_down)
     const struct CMUnitTest tests[] = {
         IN_A_BOX(output_status_and_use_of_a_command_come_back),
         IN_A_BOX(a_command_has_its_folder_its_environment_and_nothing_else),
@@ -450,5 +294,5 @@ int main(void)
         IN_A_BOX(a_process_can_be_interrupted),
     };
 
-    return cmocka_run_group_tests(tests, start, stop);
+    return cmocka_run_group_tests(tests, boxes_start, boxes_stop);
 }

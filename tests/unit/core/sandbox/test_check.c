@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #include "core/sandbox/compute.h"
-#include "tests/support/box_user.h"
+#include "tests/support/boxes.h"
 #include "tests/support/test.h"
 
 /* Makes the calls on one machine into those of another. In a process of its own. */
