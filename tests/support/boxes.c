@@ -167,7 +167,7 @@ void assert_no_box_is_left(void)
             ;
         tree_measure(getpid(), &tree);
     } while (tree.processes > 3 && clock_mono_ns() < deadline);
-    assert_int_equal(tree.processes, 3);
+    assert_true(tree.processes <= 3);
 }
 
 int box_tear_down(void **state)

@@ -1,6 +1,7 @@
-foreach(file box cgroup check compute message)
+foreach(file box box_end cgroup check compute message)
     unit_test(core/sandbox/${file} core_sandbox)
 endforeach()
 
-target_link_libraries(test_core_sandbox_check PRIVATE boxes)
-target_link_libraries(test_core_sandbox_box PRIVATE boxes)
+foreach(file box box_end check)
+    target_link_libraries(test_core_sandbox_${file} PRIVATE boxes)
+endforeach()
