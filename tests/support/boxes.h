@@ -29,7 +29,7 @@ int boxes_stop(void **state);
 int box_set_up(void **state);
 int box_tear_down(void **state);
 
-/* A box without folders. Fails the test if there is none. */
+/* A box without folders. Fails the test if it cannot be made. */
 struct box *open_test_box(uint64_t memory, uint32_t processes);
 
 /* Fails the test if any process of a box stays. */
