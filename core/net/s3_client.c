@@ -1,6 +1,7 @@
 #include "core/net/s3_client.h"
 
 #include <curl/curl.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -31,7 +32,8 @@ struct s3_client {
     char *secret_key;
     char id[32];
     struct lock lock;
-    pthread_cond_t never; /* pauses wait for it */
+    pthread_cond_t changed; /* pauses wait for it */
+    atomic_bool stopped;    /* changes under the lock */
 };
 
 /* ---- The client ---- */
@@ -87,7 +89,7 @@ enum err_code s3_client_new(const struct s3_options *options, struct s3_client *
     for (size_t i = 0; i < HOME_HASH; i++)
         at += (size_t)snprintf(client->id + at, sizeof(client->id) - at, "%02x", hash[i]);
     lock_init(&client->lock, LOCK_S3);
-    lock_cond_init(&client->never);
+    lock_cond_init(&client->changed);
     *ret_client = client;
     return ERR_OK;
 }
@@ -101,7 +103,7 @@ void s3_client_free(struct s3_client *client)
     free(client->access_key);
     free(client->secret_key);
     lock_destroy(&client->lock);
-    pthread_cond_destroy(&client->never);
+    pthread_cond_destroy(&client->changed);
     free(client);
 }
 
@@ -198,6 +200,17 @@ static struct curl_slist *headers_of(const struct s3_request *request)
                          : headers;
 }
 
+/* libcurl looks here with each piece, and once a second without any. */
+static int look_whether_stopped(void *client, curl_off_t to_get, curl_off_t got,
+                                curl_off_t to_send, curl_off_t sent)
+{
+    (void)to_get;
+    (void)got;
+    (void)to_send;
+    (void)sent;
+    return ((const struct s3_client *)client)->stopped;
+}
+
 static CURLcode set_up(const struct s3_client *client, struct trial *trial, const char *url,
                        struct curl_slist *headers)
 {
@@ -219,7 +232,9 @@ static CURLcode set_up(const struct s3_client *client, struct trial *trial, cons
     SET(CURLOPT_HTTP_VERSION, (long)CURL_HTTP_VERSION_1_1);
     SET(CURLOPT_PROXY, "");
     SET(CURLOPT_NOSIGNAL, 1L);
-    SET(CURLOPT_NOPROGRESS, 1L);
+    SET(CURLOPT_NOPROGRESS, 0L);
+    SET(CURLOPT_XFERINFOFUNCTION, look_whether_stopped);
+    SET(CURLOPT_XFERINFODATA, client);
     SET(CURLOPT_USERAGENT, "runnel");
     SET(CURLOPT_EXPECT_100_TIMEOUT_MS, 1L);
     SET(CURLOPT_CONNECTTIMEOUT, (long)(brief ? S3_BRIEF_SECONDS / 2 : S3_CONNECT_SECONDS));
@@ -299,8 +314,16 @@ static void pause_for(struct s3_client *client, uint64_t ns)
     uint64_t deadline = clock_mono_ns() + ns;
 
     lock_acquire(&client->lock);
-    while (lock_wait_until(&client->lock, &client->never, deadline))
+    while (!client->stopped && lock_wait_until(&client->lock, &client->changed, deadline))
         ;
+    lock_release(&client->lock);
+}
+
+void s3_client_stop(struct s3_client *client)
+{
+    lock_acquire(&client->lock);
+    client->stopped = true;
+    pthread_cond_broadcast(&client->changed);
     lock_release(&client->lock);
 }
 
@@ -317,7 +340,7 @@ enum err_code s3_client_send(struct s3_client *client, struct s3_link *link,
     enum err_code rc = ERR_OK;
 
     *ret_answer = (struct s3_answer){0};
-    while (ret_answer->tries < tries) {
+    while (ret_answer->tries < tries && !(ret_answer->tries && client->stopped)) {
         if (ret_answer->tries++) {
             pause_for(client, pause);
             pause *= 4;

@@ -77,6 +77,9 @@ enum err_code s3_client_new(const struct s3_options *options, struct s3_client *
                             struct err *err) MUST_CHECK;
 void s3_client_free(struct s3_client *client); /* NULL is fine */
 
+/* From now on every request ends with ERR_UPSTREAM, also those under way, within about a second. */
+void s3_client_stop(struct s3_client *client);
+
 /* Which bucket it is: "s3_" and 24 hexadecimal digits of a hash. Borrowed. */
 const char *s3_client_id(const struct s3_client *client);
 
