@@ -611,6 +611,7 @@ static void go_down(struct serving *serving)
         reranker_close(server->reranker);
     if (server->http)
         http_stop(server->http);
+    blobs_stop(server->blobs);
     workers_stop(server->workers);
     workers_stop(server->readers);
     workers_stop(server->searchers);

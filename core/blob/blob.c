@@ -85,6 +85,12 @@ enum err_code blobs_open(const struct blobs_options *options, struct blobs **ret
     return ERR_OK;
 }
 
+void blobs_stop(struct blobs *blobs)
+{
+    if (blobs)
+        blob_s3_stop(blobs->ground.s3);
+}
+
 void blobs_free(struct blobs *blobs)
 {
     if (!blobs)

@@ -67,6 +67,10 @@ enum err_code blobs_open(const struct blobs_options *options, struct blobs **ret
                          struct err *err) MUST_CHECK;
 void blobs_free(struct blobs *blobs);
 
+/* For a server that stops: what waits for S3 ends with ERR_UPSTREAM within about a second, as all that asks S3 later. A
+ * bucket that hangs would hold up the end by minutes. NULL is fine. */
+void blobs_stop(struct blobs *blobs);
+
 /* ERR_FULL if a blob of `bytes` more would have no room now; an early answer and no promise. Does not ask a
  * database. */
 enum err_code blobs_have_room(struct blobs *blobs, uint64_t bytes, struct err *err) MUST_CHECK;

@@ -69,6 +69,8 @@ enum err_code blob_dir_open(const char *path, struct blob_ground *ground,
 enum err_code blob_s3_open(const struct s3_options *options, struct blob_ground *ground,
                            struct err *err) MUST_CHECK;
 void blob_s3_close(struct s3 *s3); /* NULL is fine */
+/* Requests that wait for the bucket end. NULL is fine. */
+void blob_s3_stop(struct s3 *s3);
 
 enum err_code blob_full(struct err *err);
 /* Bytes are missing that must be there. */

@@ -570,6 +570,12 @@ enum err_code blob_s3_open(const struct s3_options *options, struct blob_ground 
     return ERR_OK;
 }
 
+void blob_s3_stop(struct s3 *s3)
+{
+    if (s3)
+        s3_client_stop(s3->client);
+}
+
 void blob_s3_close(struct s3 *s3)
 {
     if (!s3)
