@@ -12,6 +12,7 @@
 
 #include "server/http/stream/wait.h"
 
+#include "core/base/clock.h"
 #include "core/base/compiler.h"
 #include "core/base/mem.h"
 #include "server/http/http_internal.h"
@@ -21,6 +22,8 @@ struct wait {
     struct suspended suspended;
     struct sink_answer
         answer; /* the loop's until the connection is given back, then the worker's */
+    enum deadline_kind debt;
+    uint64_t begun_ns, paused_ns;
 };
 
 static struct wait *wait_of(struct suspended *suspended)
@@ -33,10 +36,24 @@ static struct wait *wait_of_sink(struct sink *sink)
     return wait_of(CONTAINER_OF(sink, struct suspended, sink));
 }
 
+/* The deadline is set before the library can close the connection. */
+static void give_back(struct wait *wait)
+{
+    struct suspended *suspended = &wait->suspended;
+
+    if (suspended->state != SUSPENDED_HERE)
+        return;
+    wait->paused_ns = clock_mono_ns() - wait->begun_ns;
+    if (wait->debt != DEADLINE_NONE)
+        connection_set_deadline(suspended->http, connection_of(suspended->connection),
+                                wait->debt);
+    suspended_give_back(suspended);
+}
+
 static void attached(struct suspended *suspended)
 {
     if (suspended->closed)
-        suspended_give_back(suspended);
+        give_back(wait_of(suspended));
 }
 
 static void writable(struct suspended *suspended)
@@ -83,7 +100,7 @@ static void sink_close(struct sink *sink)
 {
     struct wait *wait = wait_of_sink(sink);
 
-    suspended_give_back(&wait->suspended);
+    give_back(wait);
     suspended_closed(&wait->suspended);
 }
 
@@ -99,7 +116,18 @@ struct wait *wait_new(struct request *request, struct loop *loop)
 
     suspended_init(&wait->suspended, &suspended_ops, &sink_ops, request->http,
                    request->connection, loop);
+    wait->debt = DEADLINE_NONE;
     return wait;
+}
+
+void wait_set_debt(struct wait *wait, enum deadline_kind debt)
+{
+    wait->debt = debt;
+}
+
+uint64_t wait_paused_ns(const struct wait *wait)
+{
+    return wait->paused_ns;
 }
 
 struct sink *wait_sink(struct wait *wait)
@@ -109,6 +137,7 @@ struct sink *wait_sink(struct wait *wait)
 
 bool wait_begin(struct wait *wait)
 {
+    wait->begun_ns = clock_mono_ns();
     return suspended_begin(&wait->suspended);
 }
 
