@@ -38,6 +38,7 @@
 #include "core/base/clock.h"
 #include "core/base/log.h"
 #include "core/base/mem.h"
+#include "server/http/body_work.h"
 #include "server/http/http_internal.h"
 #include "server/http/websocket/websocket.h"
 
@@ -124,6 +125,12 @@ static enum MHD_Result handle(void *arg, struct MHD_Connection *from, const char
         request->version = version;
         *size = count;
         return request_take_head(request);
+    case REQUEST_PAUSED:
+        if (body_work_is_paused(request)) { /* bytes behind those that were taken */
+            *size = count;
+            return MHD_YES;
+        }
+        return request_go_on(request, data, count);
     case REQUEST_BODY:
     case REQUEST_DISCARD:
         return count ? request_take_body(request, data, count) : request_finish(request);

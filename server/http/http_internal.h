@@ -87,6 +87,7 @@ struct http_connection {
 enum request_phase {
     REQUEST_HEAD,    /* its headers are arriving */
     REQUEST_BODY,    /* its body is being kept */
+    REQUEST_PAUSED,  /* a piece of its body is on a worker */
     REQUEST_DISCARD, /* its body, if any, is being discarded */
     REQUEST_WAITING, /* for the sink of request_wait() */
     REQUEST_ANSWERED,
@@ -123,8 +124,10 @@ struct request {
     uint64_t discarded;
 
     struct body_taker taker;              /* take is NULL: the body is kept in memory */
+    struct taking *taking;                /* request_body.c's, if the taker has workers */
     uint64_t streamed;                    /* bytes that it has taken */
     uint64_t streamed_from_ns, lively_ns; /* the first byte; the latest new deadline */
+    uint64_t behind_ns;                   /* since when its client is too slow; 0: it is not */
 
     struct buf body;
     size_t counted; /* of the body, in http->body_bytes */
@@ -184,6 +187,14 @@ bool request_wants_body(const struct request *request);
 /* ---- request_body.c ---- */
 
 enum MHD_Result request_take_body(struct request *request, const char *bytes, size_t size);
+/* For a body that has come: true if something of it is still to be taken on a worker. */
+bool request_has_rest(const struct request *request);
+/* Gives that to a worker; request_finish() is called again. MHD_NO: hangs up. */
+enum MHD_Result request_take_rest(struct request *request);
+/* The connection is back from there, with the next bytes, or with none at the end. */
+enum MHD_Result request_go_on(struct request *request, const char *bytes, size_t size);
+/* Lets go of the taker. */
+void request_drop_taker(struct request *request);
 
 /* ---- request_early.c ---- */
 

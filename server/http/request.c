@@ -327,12 +327,9 @@ enum err_code request_boundary(struct request *request, char **ret_boundary, str
 
 void request_drop_body(struct request *request)
 {
-    struct body_taker taker = request->taker;
     struct body_source source = request->source;
 
-    request->taker = (struct body_taker){0};
-    if (taker.drop)
-        taker.drop(taker.arg);
+    request_drop_taker(request);
     request->source = (struct body_source){0};
     if (source.drop)
         source.drop(source.arg);

@@ -34,6 +34,7 @@ struct request;
 struct server;
 struct tenant;
 struct websocket_ops;
+struct workers;
 
 typedef enum err_code endpoint_fn(struct request *request, struct err *err);
 
@@ -101,8 +102,10 @@ const char *request_body(const struct request *request, size_t *ret_length);
  * was read. It refuses the request by returning an error, answers it, or calls request_take_streamed() and
  * returns ERR_OK. No request_json(), request_form() or request_body() then.
  *
- * All functions run on the worker of the connection, one after another. take() is called for each piece, of
- * at most some 16 KiB. It may write to a file and should not wait for anything else. If it fails, its error is the
+ * All functions run on the HTTP worker of the connection, one after another. take() is called for each piece, of
+ * at most some 16 KiB. It may write to a file and should not wait for anything else. With `workers` it may wait: then
+ * take() and drop() run on one of those, with pieces of up to REQUEST_PIECE bytes, while the connection is suspended and
+ * belongs to `loop`. `request` is NULL then, because the client may leave meanwhile. If take() fails, its error is the
  * answer, which is sent before the end of the body, and the rest of the body is thrown away. end() is called when the
  * body is complete. It is an endpoint, and answers like one. drop() is called exactly once, in any case last:
  * behind end(), when the answer needs the body no longer, or when the client has left, was too slow or sent what is no HTTP.
@@ -112,6 +115,7 @@ const char *request_body(const struct request *request, size_t *ret_length);
  * body_timeout. A client that is slower, or silent for body_timeout, is hung up on.
  */
 #define REQUEST_STREAM_RATE ((uint64_t)32 << 10)
+#define REQUEST_PIECE       ((size_t)128 << 10)
 
 struct body_taker {
     uint64_t limit; /* bytes; a larger body is refused with 413, by its head if that says so */
@@ -120,6 +124,8 @@ struct body_taker {
     enum err_code (*end)(struct request *request, void *arg, struct err *err);
     void (*drop)(void *arg);
     void *arg;
+    struct workers *workers; /* NULL: take() is quick. Borrowed beyond drop(), as `loop` */
+    struct loop *loop;
 };
 
 /* Once a request; `taker` is copied. */
@@ -140,7 +146,7 @@ void request_answer_bytes(struct request *request, int status, const char *conte
                           char *body, size_t length);
 
 /*
- * An answer whose bytes are read when the client takes them. read() is called on the worker of the connection, for
+ * An answer whose bytes are read when the client takes them. read() is called on the HTTP worker of the connection, for
  * `size` bytes from byte `at` of the answer, and gives at least one of them. It may block on the store or a disk for a
  * moment. If it fails, which is logged, the connection is cut: the client sees that the end is missing.
  * drop() is called exactly once, in any case last.

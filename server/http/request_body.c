@@ -4,7 +4,7 @@
  * Two limits protect the memory: max_body for one request, and max_bodies for all together, so that
  * many clients at once cannot do what one may not. The second is a refusal with 503 and Retry-After,
  * because the next moment may have room. A body that an endpoint takes as it arrives needs no memory and has the
- * limit of its endpoint.
+ * limit of its endpoint. If it is taken on a worker, a piece is collected first, and counts as long as it is there.
  *
  * A body that is not needed (the request is refused already, or is a GET) is read and thrown away up
  * to REQUEST_DISCARD_LIMIT, because most clients send all of it before they look for an answer. A
@@ -14,7 +14,17 @@
 #include <microhttpd.h>
 
 #include "core/base/clock.h"
+#include "core/base/compiler.h"
+#include "core/base/mem.h"
+#include "server/http/body_work.h"
 #include "server/http/http_internal.h"
+
+/* A body that is taken on a worker. */
+struct taking {
+    struct body_work work;
+    struct body_taker taker;
+    struct buf piece;
+};
 
 static bool count_bytes(struct request *request, size_t size)
 {
@@ -24,25 +34,37 @@ static bool count_bytes(struct request *request, size_t size)
     return atomic_fetch_add(&http->body_bytes, size) + size <= http->options.config->max_bodies;
 }
 
-static enum MHD_Result keep_body(struct request *request, const char *bytes, size_t size)
+static void uncount_bytes(struct request *request)
+{
+    atomic_fetch_sub(&request->http->body_bytes, request->counted);
+    request->counted = 0;
+}
+
+static enum MHD_Result refuse_for_others(struct request *request)
 {
     struct err err;
 
-    if (request->body.length + size > request->http->options.config->max_body) {
-        request_body_too_large(request, request->http->options.config->max_body);
-    } else if (!count_bytes(request, size)) {
-        err_set(&err, ERR_LIMIT, "The server is reading too much at once. Please retry later.");
-        request_failed(request, 503, &err);
-    } else {
-        buf_add(&request->body, bytes, size);
-        return MHD_YES;
-    }
+    err_set(&err, ERR_LIMIT, "The server is reading too much at once. Please retry later.");
+    request_failed(request, 503, &err);
     return request_answer_failure_early(request);
 }
 
+static enum MHD_Result keep_body(struct request *request, const char *bytes, size_t size)
+{
+    if (request->body.length + size > request->http->options.config->max_body) {
+        request_body_too_large(request, request->http->options.config->max_body);
+        return request_answer_failure_early(request);
+    }
+    if (!count_bytes(request, size))
+        return refuse_for_others(request);
+    buf_add(&request->body, bytes, size);
+    return MHD_YES;
+}
+
 /* A new deadline for a client that keeps up the rate. Not for each piece, because all workers share the lock of the
- * deadlines. A client that falls behind keeps the deadline that it has. */
-static void set_streamed_deadline(struct request *request)
+ * deadlines. A client that falls behind keeps the deadline that it has. False if it has been behind for as long, whatever
+ * deadlines it got after pauses. */
+static bool set_streamed_deadline(struct request *request)
 {
     struct http *http = request->http;
     uint64_t now = clock_mono_ns();
@@ -50,13 +72,122 @@ static void set_streamed_deadline(struct request *request)
 
     if (!request->streamed_from_ns)
         request->streamed_from_ns = request->lively_ns = now;
-    if (now - request->lively_ns < patience / 8 ||
-        now - request->streamed_from_ns >
-            patience + request->streamed / REQUEST_STREAM_RATE * NS_PER_SECOND)
-        return;
+    if (now - request->lively_ns < patience / 8)
+        return true;
+    if (now - request->streamed_from_ns >
+        patience + request->streamed / REQUEST_STREAM_RATE * NS_PER_SECOND) {
+        if (!request->behind_ns)
+            request->behind_ns = now;
+        return now - request->behind_ns <= patience;
+    }
+    request->behind_ns = 0;
     request->lively_ns = now;
     connection_set_deadline(http, request->peer, DEADLINE_BODY);
+    return true;
 }
+
+/* ---- On a worker ---- */
+
+static struct taking *taking_of(struct body_work *work)
+{
+    return CONTAINER_OF(work, struct taking, work);
+}
+
+static void run_take(struct body_work *work)
+{
+    struct taking *taking = taking_of(work);
+    const struct body_taker *taker = &taking->taker;
+
+    work->rc =
+        taker->take(NULL, taker->arg, taking->piece.data, taking->piece.length, &work->err);
+    buf_reset(&taking->piece);
+}
+
+static void free_taking(struct body_work *work)
+{
+    struct taking *taking = taking_of(work);
+
+    taking->taker.drop(taking->taker.arg);
+    buf_clear(&taking->piece);
+    free(taking);
+}
+
+static const struct body_work_ops take_ops = {.run = run_take, .free = free_taking};
+
+static struct taking *make_taking(const struct body_taker *taker)
+{
+    struct taking *taking = mem_new(struct taking);
+
+    body_work_init(&taking->work, &take_ops, taker->workers, taker->loop);
+    taking->taker = *taker;
+    return taking;
+}
+
+static enum MHD_Result collect(struct request *request, const char *bytes, size_t size)
+{
+    struct taking *taking = request->taking;
+
+    if (!taking)
+        taking = request->taking = make_taking(&request->taker);
+    if (!count_bytes(request, size))
+        return refuse_for_others(request);
+    buf_add(&taking->piece, bytes, size);
+    return taking->piece.length < REQUEST_PIECE ? MHD_YES : request_take_rest(request);
+}
+
+bool request_has_rest(const struct request *request)
+{
+    return request->taking && request->taking->piece.length;
+}
+
+enum MHD_Result request_take_rest(struct request *request)
+{
+    request->phase = REQUEST_PAUSED;
+    return body_work_begin(&request->taking->work, request, BODY_OWES_BYTES) ? MHD_YES : MHD_NO;
+}
+
+static enum MHD_Result answer_untaken(struct request *request, size_t size)
+{
+    struct body_work *work = &request->taking->work;
+
+    work->err.code = work->rc;
+    if (!size) {
+        request_note_failure(request, 0, &work->err);
+        return request_answer_failure(request);
+    }
+    request_failed(request, 0, &work->err);
+    return request_answer_failure_early(request);
+}
+
+/* The time of the pause is not the client's. */
+enum MHD_Result request_go_on(struct request *request, const char *bytes, size_t size)
+{
+    uint64_t paused_ns;
+
+    if (!body_work_end(request, &paused_ns))
+        return MHD_NO;
+    uncount_bytes(request);
+    request->phase = REQUEST_BODY;
+    request->streamed_from_ns += paused_ns;
+    request->behind_ns += request->behind_ns ? paused_ns : 0;
+    if (request->taking->work.rc)
+        return answer_untaken(request, size);
+    return size ? request_take_body(request, bytes, size) : request_finish(request);
+}
+
+void request_drop_taker(struct request *request)
+{
+    struct taking *taking = TAKE(request->taking);
+    struct body_taker taker = request->taker;
+
+    request->taker = (struct body_taker){0};
+    if (taking)
+        body_work_drop(&taking->work);
+    else if (taker.drop)
+        taker.drop(taker.arg);
+}
+
+/* ---- Pieces ---- */
 
 static enum MHD_Result stream_body(struct request *request, const char *bytes, size_t size)
 {
@@ -68,7 +199,12 @@ static enum MHD_Result stream_body(struct request *request, const char *bytes, s
         request_body_too_large(request, taker->limit);
         return request_answer_failure_early(request);
     }
-    set_streamed_deadline(request);
+    if (!set_streamed_deadline(request)) {
+        atomic_fetch_add(&request->http->late, 1);
+        return MHD_NO;
+    }
+    if (taker->workers)
+        return collect(request, bytes, size);
     err.code = taker->take(request, taker->arg, bytes, size, &err);
     if (!err.code)
         return MHD_YES;

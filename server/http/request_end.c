@@ -130,6 +130,8 @@ enum MHD_Result request_finish(struct request *request)
         return refuse_unread(request, 400,
                              framing->fault ? framing->fault
                                             : "The chunks of the body could not be read.");
+    if (!request->failure && !request->status && request_has_rest(request))
+        return request_take_rest(request);
     return request->failure || request->status ? finish_without_endpoint(request)
                                                : call_endpoint(request);
 }
