@@ -177,6 +177,12 @@ void request_drop_body(struct request *request);
 /* Releases the address and headers of an answered request. */
 void request_drop_head(struct request *request);
 
+/* ---- request_source.c ---- */
+
+/* The body of request_answer_from(). The source is the library's from here on. Nothing is read for an answer without
+ * bytes. NULL: the library has no memory. */
+struct MHD_Response *request_source_response(struct request *request);
+
 /* ---- request_head.c ---- */
 
 /* Checks a head that has just come. A failure is answered at once if it must be, otherwise

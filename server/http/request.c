@@ -40,9 +40,8 @@
 #include "server/http/websocket/handshake.h"
 #include "server/http/websocket/websocket.h"
 
-#define API_VERSION  "2020-10-01" /* the header openai-version, as OpenAI's servers send it */
-#define SOURCE_PIECE ((size_t)64 << 10) /* bytes of one read of a body_source */
-#define RETRY_AFTER  "1"                /* seconds; for answers that another try may change */
+#define API_VERSION "2020-10-01" /* the header openai-version, as OpenAI's servers send it */
+#define RETRY_AFTER "1"          /* seconds; for answers that another try may change */
 
 struct request *request_new(struct http *http, const char *target)
 {
@@ -520,54 +519,6 @@ static struct MHD_Response *bytes_response(struct request *request)
     if (!response)
         return NULL;
     request->answer = NULL;
-    if (is_last(request))
-        add(response, "Connection", "close");
-    if (request->content_type)
-        add(response, "Content-Type", request->content_type);
-    return response;
-}
-
-static ssize_t read_source(void *arg, uint64_t at, char *bytes, size_t size)
-{
-    struct body_source *source = arg;
-    size_t got = 0;
-    struct err err;
-
-    if (source->read(source->arg, at, bytes, size, &got, &err)) {
-        log_error("an answer was cut off: %s", err.text);
-        return MHD_CONTENT_READER_END_WITH_ERROR;
-    }
-    if (!got && source->size == BODY_SIZE_UNKNOWN)
-        return MHD_CONTENT_READER_END_OF_STREAM;
-    return (ssize_t)got;
-}
-
-static void drop_source(void *arg)
-{
-    struct body_source *source = arg;
-
-    source->drop(source->arg);
-    free(source);
-}
-
-/* The source is the library's from here on. Nothing is read for an answer without bytes. */
-static struct MHD_Response *source_response(struct request *request)
-{
-    static_assert(BODY_SIZE_UNKNOWN == MHD_SIZE_UNKNOWN, "the library means the same");
-    struct body_source *source = mem_new(struct body_source);
-    struct MHD_Response *response;
-
-    *source = request->source;
-    response = MHD_create_response_from_callback(source->size, SOURCE_PIECE, read_source,
-                                                 source, drop_source);
-    if (!response) {
-        free(source);
-        return NULL;
-    }
-    request->source = (struct body_source){0};
-    if (is_last(request))
-        add(response, "Connection", "close");
-    add(response, "Content-Type", request->content_type);
     return response;
 }
 
@@ -595,13 +546,19 @@ static void upgraded(void *arg, struct MHD_Connection *connection, void *state,
 
 static struct MHD_Response *make_body(struct request *request)
 {
+    struct MHD_Response *response;
+
     if (request->stream)
         return stream_response(request);
     if (request->websocket)
         return MHD_create_response_for_upgrade(upgraded, NULL);
-    if (request->source.read)
-        return source_response(request);
-    return bytes_response(request);
+    response =
+        request->source.read ? request_source_response(request) : bytes_response(request);
+    if (response && is_last(request))
+        add(response, "Connection", "close");
+    if (response && request->content_type)
+        add(response, "Content-Type", request->content_type);
+    return response;
 }
 
 static unsigned status_of(const struct request *request)

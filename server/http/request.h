@@ -148,7 +148,8 @@ void request_answer_bytes(struct request *request, int status, const char *conte
 /*
  * An answer whose bytes are read when the client takes them. read() is called on the HTTP worker of the connection, for
  * `size` bytes from byte `at` of the answer, and gives at least one of them. It may block on the store or a disk for a
- * moment. If it fails, which is logged, the connection is cut: the client sees that the end is missing.
+ * moment. With `workers` it may block for long: read() and drop() run on one of those, while the connection is suspended
+ * and belongs to `loop`. If it fails, which is logged, the connection is cut: the client sees that the end is missing.
  * drop() is called exactly once, in any case last.
  *
  * An answer of BODY_SIZE_UNKNOWN ends where read() gives no bytes. It is read from its beginning to its end.
@@ -161,6 +162,8 @@ struct body_source {
                           struct err *err);
     void (*drop)(void *arg);
     void *arg;
+    struct workers *workers; /* or NULL. Borrowed beyond drop(), as `loop` */
+    struct loop *loop;
 };
 
 /* `source` is copied. */

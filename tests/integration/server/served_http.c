@@ -29,6 +29,7 @@
 #include "server/http/http_internal.h"
 #include "server/http/request.h"
 #include "server/http/stream/sse.h"
+#include "server/workers.h"
 #include "tests/support/test.h"
 
 struct served under;
@@ -212,9 +213,18 @@ static void upload_drop(void *arg)
     lock_release(&under.lock);
 }
 
+static void begin_upload(void)
+{
+    lock_acquire(&under.lock);
+    under.uploads++;
+    pthread_cond_broadcast(&under.changed);
+    lock_release(&under.lock);
+}
+
 static enum err_code post_upload(struct request *request, struct err *err)
 {
-    struct body_taker taker = {UPLOAD_LIMIT, upload_take, upload_end, upload_drop, NULL};
+    struct body_taker taker = {
+        .limit = UPLOAD_LIMIT, .take = upload_take, .end = upload_end, .drop = upload_drop};
 
     if (request_query(request, "full"))
         return err_set(err, ERR_FULL, "no room");
@@ -223,11 +233,72 @@ static enum err_code post_upload(struct request *request, struct err *err)
         return ERR_OK;
     }
     taker.arg = mem_new(struct upload);
-    lock_acquire(&under.lock);
-    under.uploads++;
-    pthread_cond_broadcast(&under.changed);
-    lock_release(&under.lock);
+    begin_upload();
     request_take_streamed(request, &taker);
+    return ERR_OK;
+}
+
+/* ---- A body that is taken, or given, on a worker ---- */
+
+static void pass_gate(void)
+{
+    lock_acquire(&under.lock);
+    under.at_gate++;
+    pthread_cond_broadcast(&under.changed);
+    while (under.gate_closed)
+        lock_wait(&under.lock, &under.changed);
+    lock_release(&under.lock);
+}
+
+static enum err_code slow_take(struct request *request, void *arg, const char *bytes,
+                               size_t size, struct err *err)
+{
+    assert_null(request);
+    assert_true(size <= REQUEST_PIECE + 16384);
+    pass_gate();
+    return upload_take(NULL, arg, bytes, size, err);
+}
+
+static enum err_code post_slow(struct request *request, struct err *err)
+{
+    const struct body_taker taker = {.limit = SLOW_LIMIT,
+                                     .take = slow_take,
+                                     .end = upload_end,
+                                     .drop = upload_drop,
+                                     .arg = mem_new(struct upload),
+                                     .workers = under.workers,
+                                     .loop = under.loop};
+
+    (void)err;
+    begin_upload();
+    request_take_streamed(request, &taker);
+    return ERR_OK;
+}
+
+static enum err_code slow_read(void *arg, uint64_t at, void *ret_bytes, size_t size,
+                               size_t *ret_got, struct err *err)
+{
+    (void)arg;
+    pass_gate();
+    if (under.broken_from && at >= under.broken_from)
+        return err_set(err, ERR_UPSTREAM, "the bucket is away");
+    for (size_t i = 0; i < size; i++)
+        ((char *)ret_bytes)[i] = (char)('a' + (at + i) % 26);
+    *ret_got = size;
+    return ERR_OK;
+}
+
+static enum err_code get_slow(struct request *request, struct err *err)
+{
+    (void)err;
+    begin_upload();
+    request_answer_from(request, 200, "text/plain",
+                        &(struct body_source){.size = SLOW_LIMIT,
+                                              .read = slow_read,
+                                              .drop = upload_drop,
+                                              .arg = mem_new(struct upload),
+                                              .workers = under.workers,
+                                              .loop = under.loop});
     return ERR_OK;
 }
 
@@ -243,6 +314,8 @@ static const struct route table[] = {
     {"POST", "/stream",     get_stream,   "stream",   ROUTE_BODY_OPTIONAL},
     {"GET",  "/wait",       get_wait,     "wait",     0},
     {"GET",  "/later",      get_later,    "later",    0},
+    {"GET",  "/slow",       get_slow,     "getSlow",  0},
+    {"POST", "/slow",       post_slow,    "slow",     ROUTE_STREAMED},
     {"POST", "/upload",     post_upload,  "upload",   ROUTE_STREAMED},
     {"GET",  "/too_late",   get_too_late, "tooLate",  0},
 };
@@ -315,6 +388,7 @@ void start(enum mode mode, ...)
     lock_cond_init(&under.changed);
     under.loop = loop_new("test");
     assert_int_equal(loop_start(under.loop, NULL), ERR_OK);
+    assert_int_equal(workers_start(1, NULL, &under.workers, &err), ERR_OK);
     options.listen_fd = listen_somewhere(url);
     under.port = (unsigned short)strtol(strrchr(url, ':') + 1, NULL, 10);
     options.config = under.config;
@@ -324,6 +398,8 @@ void start(enum mode mode, ...)
 void stop(void)
 {
     http_stop(under.http);
+    open_gate();
+    workers_stop(under.workers);
     loop_stop(under.loop);
     http_free(under.http);
     loop_free(under.loop);
@@ -427,6 +503,31 @@ void await_dropped(void)
 
     lock_acquire(&under.lock);
     while (!under.handed.dropped)
+        assert_true(lock_wait_until(&under.lock, &under.changed, deadline));
+    lock_release(&under.lock);
+}
+
+void close_gate(void)
+{
+    lock_acquire(&under.lock);
+    under.gate_closed = true;
+    lock_release(&under.lock);
+}
+
+void open_gate(void)
+{
+    lock_acquire(&under.lock);
+    under.gate_closed = false;
+    pthread_cond_broadcast(&under.changed);
+    lock_release(&under.lock);
+}
+
+void await_at_gate(unsigned count)
+{
+    uint64_t deadline = clock_mono_ns() + (uint64_t)PATIENCE_MS * NS_PER_MS;
+
+    lock_acquire(&under.lock);
+    while (under.at_gate < count)
         assert_true(lock_wait_until(&under.lock, &under.changed, deadline));
     lock_release(&under.lock);
 }

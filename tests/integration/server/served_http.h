@@ -19,10 +19,12 @@
  * /echo gives its body back, and /maybe needs none; /error and /internal fail; /stream and /wait are
  * handed to the test, which says what comes of them; so is /later, which then goes on in its own
  * way; /upload takes UPLOAD_LIMIT bytes as they arrive and answers with their number, or does what its
- * query says; /too_late is handed over only when the server stops.
+ * query says; /too_late is handed over only when the server stops. /slow takes a body of SLOW_LIMIT bytes, or gives
+ * one, on a worker, which waits while the gate is closed.
  */
 
 #define UPLOAD_LIMIT 200000
+#define SLOW_LIMIT   1000000
 #define PATIENCE_MS  patience_ms(10)
 #define HOST         "Host: test\r\n"
 #define KEY          "Authorization: Bearer good\r\n"
@@ -46,6 +48,10 @@ extern struct served {
     char *first_words;    /* sent as soon as a stream exists */
     bool stream_later;    /* what /later turns into */
     unsigned uploads, uploads_dropped;
+    struct workers *workers; /* one, for /slow */
+    bool gate_closed;
+    uint64_t broken_from; /* what /slow gives fails from this byte on; 0: nowhere */
+    unsigned at_gate; /* pieces that have come to it so far, guarded by lock like the gate */
 } under;
 
 enum mode {
@@ -55,7 +61,7 @@ enum mode {
 
 /* More flags may follow, ending with NULL; they win over those it sets. */
 void start(enum mode mode, ...);
-void stop(void);
+void stop(void); /* opens the gate when the HTTP layer has stopped */
 
 /* Both ways of writing a stream: a test twice, which asks its state for the mode. */
 #define BOTH_WAYS(test)                                  \
@@ -82,6 +88,9 @@ void await_made(unsigned count);
 void await_gone(void);
 void await_dropped(void);
 void await_uploads(unsigned count);
+void close_gate(void);
+void open_gate(void);
+void await_at_gate(unsigned count);
 void await_uploads_dropped(unsigned count);
 bool gone_already(void);
 
