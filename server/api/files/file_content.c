@@ -1,8 +1,8 @@
 /*
  * The bytes of a file.
  *
- * They are read from the blob as the client takes them, so a slow client costs a piece of memory
- * and nothing else. Whatever a client has uploaded, it is served as octets to be saved: a page of HTML must
+ * They are read from the blob as the client takes them, by file workers, so a slow client costs a piece of memory
+ * and nothing else, and a slow place a file worker. Whatever a client has uploaded, it is served as octets to be saved: a page of HTML must
  * not run in the origin of the API.
  *
  * A range is one range (RFC 9110, section 14.2). Several at once are answered with the whole file, which is
@@ -17,6 +17,7 @@
 
 #include "core/base/mem.h"
 #include "core/blob/blob.h"
+#include "core/run/engine/engine.h"
 #include "core/store/tables/files/files.h"
 #include "server/api/api.h"
 #include "server/api/files/file_name.h"
@@ -129,7 +130,12 @@ static enum err_code answer(struct request *request, const struct file_row *file
     const struct blob_row *blob = blob_read_row(read);
     uint64_t from = 0, count = blob->bytes;
     enum range range = find_range(request_header(request, "range"), count, &from, &count);
-    struct body_source source = {.size = count, .read = read_piece, .drop = drop};
+    struct server *server = request_server(request);
+    struct body_source source = {.size = count,
+                                 .read = read_piece,
+                                 .drop = drop,
+                                 .workers = server->file_workers,
+                                 .loop = engine_any_loop(server->engine)};
     struct download *download;
 
     if (range == RANGE_BEYOND)

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "core/base/mem.h"
+#include "core/run/engine/engine.h"
 #include "server/api/files/file_name.h"
 #include "server/complaint.h"
 #include "server/http/parse/multipart.h"
@@ -27,7 +28,6 @@ static const char *file_part(const struct file_form_kind *kind)
 static enum err_code begin_file(struct file_form *form, struct part_head *head, struct err *err)
 {
     const char *name = file_part(form->kind);
-    struct request *request = form->request;
 
     if (strcmp(head->name, name) != 0)
         return err_invalid(err, "unknown_parameter", head->name, "Unknown parameter: '%.64s'.",
@@ -37,8 +37,7 @@ static enum err_code begin_file(struct file_form *form, struct part_head *head, 
                            "Invalid '%s': expected one file, but got more.", name);
     form->filename = file_name_kept(head->filename);
     form->in_file = true;
-    return blob_write_begin(request_server(request)->blobs, request_tenant(request),
-                            &form->write, err);
+    return blob_write_begin(form->server->blobs, &form->tenant, &form->write, err);
 }
 
 /* The file's name without a filename is no field, and the file is missing. */
@@ -101,7 +100,7 @@ static enum err_code take(struct request *request, void *arg, const char *bytes,
 {
     struct file_form *form = arg;
 
-    form->request = request;
+    (void)request;
     return multipart_take(form->reader, bytes, size, err);
 }
 
@@ -110,7 +109,6 @@ static enum err_code end(struct request *request, void *arg, struct err *err)
     struct file_form *form = arg;
     enum err_code rc = multipart_end(form->reader, err);
 
-    form->request = request;
     if (!rc && !form->filename)
         rc = param_missing(err, file_part(form->kind));
     return rc ? rc : form->kind->end(request, form, err);
@@ -148,20 +146,26 @@ static uint64_t announced(const struct request *request)
 enum err_code file_form_take(struct request *request, const struct file_form_kind *kind,
                              uint64_t limit, uint64_t total, struct err *err)
 {
-    struct body_taker taker = {
-        .limit = limit + FORM_OVERHEAD, .take = take, .end = end, .drop = drop};
+    struct server *server = request_server(request);
+    struct body_taker taker = {.limit = limit + FORM_OVERHEAD,
+                               .take = take,
+                               .end = end,
+                               .drop = drop,
+                               .workers = server->file_workers,
+                               .loop = engine_any_loop(server->engine)};
     struct file_form *form = mem_new(struct file_form);
     enum err_code rc = request_boundary(request, &form->boundary, err);
 
     *form = (struct file_form){.kind = kind,
-                               .request = request,
+                               .server = server,
+                               .tenant = tenant_kept(request_tenant(request)),
                                .boundary = form->boundary,
                                .limit = limit,
                                .total = total};
     if (!rc && announced(request) > taker.limit)
         rc = kind->too_large(form, err);
     if (!rc)
-        rc = blobs_have_room(request_server(request)->blobs, announced(request), err);
+        rc = blobs_have_room(server->blobs, announced(request), err);
     if (rc) {
         drop(form);
         return rc;

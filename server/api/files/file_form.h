@@ -8,6 +8,7 @@
 #include "core/base/buf.h"
 #include "core/base/err.h"
 #include "core/blob/blob.h"
+#include "core/domain/tenant.h"
 #include "server/http/request.h"
 
 /*
@@ -17,6 +18,8 @@
  * end but sizes. What is too large, or does not fit on the disk, is refused as early as it is known: by
  * Content-Length, before anything is read. Memory: a piece of the body, and the fields.
  *
+ * The pieces are taken by file workers, because the place of the bytes may be slow: a bucket, a database, a disk.
+ *
  * Whatever ends the form before its end() has taken the blob drops the blob.
  */
 
@@ -24,6 +27,7 @@
 
 struct file_form;
 struct multipart;
+struct server;
 
 struct file_form_kind {
     const char *const
@@ -36,7 +40,8 @@ struct file_form_kind {
 
 struct file_form {
     const struct file_form_kind *kind;
-    struct request *request; /* while a function of the form runs */
+    struct server *server;
+    struct tenant tenant;
     char *boundary;
     struct multipart *reader;
     bool in_file; /* what the present part is: the file, */

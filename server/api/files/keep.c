@@ -93,6 +93,7 @@ enum err_code keep_begin(struct request *request, struct file_form *form, const 
     keep->write = TAKE(form->write);
     rc = find_key(request, fields, keep, err);
     if (rc) {
+        form->write = TAKE(keep->write); /* dropped with the form, on a worker */
         keep_free(keep);
         return rc;
     }

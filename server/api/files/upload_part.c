@@ -76,7 +76,7 @@ static enum err_code end(struct request *request, struct file_form *form, struct
 /* Which limit it was: that of a part, or what was left of the upload. */
 static enum err_code too_large(const struct file_form *form, struct err *err)
 {
-    size_t limit = request_server(form->request)->config->max_upload_part;
+    size_t limit = form->server->config->max_upload_part;
 
     if (form->limit == limit)
         return err_set_api(err, ERR_TOO_LARGE, "file_too_large", "data",
