@@ -5,10 +5,12 @@ import json
 import os
 import socket
 import subprocess
+import time
 
 import openai
 import pytest
 
+from harness.patience import patience
 from harness.s3 import S3
 from harness.server import eventually
 
@@ -334,16 +336,61 @@ def test_s3_that_does_not_take_a_file_is_an_error_and_leaves_nothing(start_with_
     assert s3.environment["TEST_S3_SECRET"] not in log and s3.environment["TEST_S3_KEY"] not in log
 
 
+def download(server, file):
+    client = socket.create_connection(("127.0.0.1", server.port), timeout=30)
+    client.sendall(f"GET /v1/files/{file}/content HTTP/1.1\r\nHost: localhost\r\n"
+                   f"Authorization: Bearer {server.settings['api_key']}\r\n\r\n".encode())
+    return client
+
+
+def upload(server):
+    """More than a part, and not all that it announces."""
+    client = socket.create_connection(("127.0.0.1", server.port), timeout=30)
+    client.sendall(b"POST /v1/files HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer "
+                   + server.settings["api_key"].encode() +
+                   b"\r\nContent-Type: multipart/form-data; boundary=b\r\nContent-Length: 90000000\r\n\r\n"
+                   b'--b\r\nContent-Disposition: form-data; name="file"; filename="a"\r\n\r\n' + b"x" * (9 << 20))
+    return client
+
+
 def test_a_client_that_leaves_an_upload_leaves_nothing_in_the_bucket(start_with_s3, s3):
-    """The end of a connection that comes while its thread waits for S3 may be noticed by the deadline only."""
-    server = start_with_s3(body_timeout=2)
-    with socket.create_connection(("127.0.0.1", server.port), timeout=30) as client:
-        client.sendall(b"POST /v1/files HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer "
-                       + server.settings["api_key"].encode() +
-                       b"\r\nContent-Type: multipart/form-data; boundary=b\r\nContent-Length: 90000000\r\n\r\n"
-                       b'--b\r\nContent-Disposition: form-data; name="file"; filename="a"\r\n\r\n' + b"x" * (10 << 20))
+    server = start_with_s3()
+    with upload(server):
         eventually(lambda: s3.count("part") == 1)
     eventually(lambda: (s3.log, s3.uploads, s3.objects), lambda left: not left[1] and not left[2])
+
+
+@pytest.mark.parametrize("operation, what", [("get", "stall within"), ("part", "stall")])
+def test_a_bucket_that_stops_in_the_middle_holds_up_nothing_else(start_with_s3, s3, operation, what):
+    """More requests wait for the bucket than there are HTTP workers. What needs no bytes of files is answered."""
+    server = start_with_s3(http_workers=1, file_workers=2)
+    file = server.sdk().files.create(file=("a.txt", TEXT), purpose="assistants").id
+    s3.fail(operation, what, times=100)
+    waiting = [download(server, file) for _ in range(4)] if operation == "get" else [upload(server), upload(server)]
+    eventually(lambda: s3.count(operation) == 2)
+    with server.http() as http:
+        http.timeout = patience(5)
+        assert http.get("/healthz").status_code == 200
+        assert http.get(f"/v1/files/{file}").status_code == 200
+        answer = http.post("/v1/responses", json={"model": "fake", "input": "Hi"})
+        assert answer.json()["status"] == "completed"
+    for client in waiting:
+        client.close()
+    s3.faults.clear()
+    s3.stalled.set()
+    assert server.sdk().files.content(file).read() == TEXT
+    eventually(lambda: (s3.uploads, s3.objects), lambda left: not left[0] and len(left[1]) == 1)
+
+
+def test_a_server_stops_although_the_bucket_hangs(start_with_s3, s3):
+    server = start_with_s3(drain_timeout=0)
+    file = server.sdk().files.create(file=("a.txt", TEXT), purpose="assistants").id
+    s3.fail("get", "stall", times=100)
+    with download(server, file):
+        eventually(lambda: s3.count("get") == 1)
+        begun = time.monotonic()
+        server.stop()
+    assert time.monotonic() - begun < patience(8)
 
 
 @pytest.mark.slow

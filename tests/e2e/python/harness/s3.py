@@ -53,7 +53,13 @@ class Refusal(Exception):
 
 
 class Cut(Exception):
-    """The connection is closed instead of an answer, or in its middle."""
+    """The connection is closed instead of an answer, or in its middle; or first stays open without a byte more."""
+
+    stalls = False
+
+
+class Stall(Cut):
+    stalls = True
 
 
 class Handler(BaseHTTPRequestHandler):
@@ -76,6 +82,8 @@ class Handler(BaseHTTPRequestHandler):
             if cut.args:  # some of the answer
                 self.wfile.write(cut.args[0])
                 self.wfile.flush()
+            if cut.stalls:
+                self.server.s3.stalled.wait()
             self.close_connection = True
             return
         self.send_response(status)
@@ -97,6 +105,7 @@ class S3:
 
     def __init__(self):
         self.objects, self.uploads, self.log, self.faults = {}, {}, [], []
+        self.stalled = threading.Event()  # set when what stalls may end
         self.skew = 0
         self.made = 0
         self.largest = 0
@@ -108,6 +117,7 @@ class S3:
         threading.Thread(target=self.httpd.serve_forever, daemon=True).start()
 
     def close(self):
+        self.stalled.set()
         self.httpd.shutdown()
         self.httpd.server_close()
 
@@ -181,6 +191,8 @@ class S3:
         what = self.fault(operation)
         if what == "cut before":
             raise Cut
+        if what == "stall":
+            raise Stall
         if what == "slow down":
             raise Refusal(503, "SlowDown")
         if what == "full":
@@ -195,8 +207,8 @@ class S3:
             status, headers, data = getattr(self, f"do_{operation}")(handler, key, names, body)
         if what == "cut after":  # it is done, and nobody learns it
             raise Cut
-        if what == "cut within":
-            raise Cut(b"HTTP/1.1 %d OK\r\nETag: \"x\"\r\nContent-Range: bytes 0-9/10\r\nContent-Length: %d\r\n\r\n%s"
+        if what in ("cut within", "stall within"):
+            raise (Cut if what == "cut within" else Stall)(b"HTTP/1.1 %d OK\r\nETag: \"x\"\r\nContent-Range: bytes 0-9/10\r\nContent-Length: %d\r\n\r\n%s"
                       % (status, len(data) + 5, data[:len(data) // 2]))
         if what == "error inside":
             return 200, {}, b"<?xml version='1.0'?>\n\n<Error><Code>InternalError</Code></Error>"
