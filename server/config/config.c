@@ -99,7 +99,7 @@ static const struct setting settings[] = {
     {"max_upload_part",  KIND_BYTES, AT(max_upload_part), "67108864", 1024, 1048576 * MIB, NULL, NULL, "bytes of a part; beyond, 413"},
     {"max_project_bytes", KIND_BYTES, AT(max_project_bytes), "0", 0, 1073741824 * MIB, NULL, NULL, "bytes of all files of a project; beyond, 400; 0 for no limit"},
 
-    {"file_workers",     KIND_COUNT, AT(file_workers), "2", 1, 64, NULL, NULL, "threads that read files of requests; as many write uploaded bytes to the disk and join the parts of uploads"},
+    {"file_workers",     KIND_COUNT, AT(file_workers), "2", 1, 64, NULL, NULL, "threads that read files of requests; as many write uploaded bytes to their place, read them for downloads, and join the parts of uploads"},
     {"ingest_workers",   KIND_COUNT, AT(ingest_workers), "2", 1, 64, NULL, NULL, "threads that make files of vector stores searchable"},
     {"ingest_deadline",  KIND_SECONDS, AT(ingest_deadline), "86400", 1, 30 * DAY, NULL, NULL, "until a file of a vector store ends `failed` that could not be worked on"},
     {"search_workers",   KIND_COUNT, AT(search_workers), "cores", 1, 256, NULL, NULL, "threads that search vector stores for requests"},
