@@ -82,6 +82,7 @@
 #include "server/keeper.h"
 #include "server/masking.h"
 #include "server/params/params.h"
+#include "server/query_rewriter.h"
 #include "server/server.h"
 #include "server/workers.h"
 
@@ -510,6 +511,21 @@ static enum err_code open_embeddings(struct serving *serving, struct err *err)
     return vector_model_open(server->store, server->embeddings, &server->vector_model, err);
 }
 
+static void make_rewriter(struct serving *serving)
+{
+    const struct config *config = serving->config;
+
+    if (config->rewrite_upstream)
+        serving->server.rewriter = query_rewriter_new(&(struct query_rewriter_options){
+            .upstream = config->rewrite_upstream,
+            .model = config->rewrite_model,
+            .mask = config->masks ? mask_texts : NULL,
+            .mask_arg = config->masks,
+            .any_loop = any_loop,
+            .loop_arg = &serving->server,
+        });
+}
+
 static enum err_code start_retrieval(struct serving *serving, struct err *err)
 {
     const struct config *config = serving->config;
@@ -525,6 +541,7 @@ static enum err_code start_retrieval(struct serving *serving, struct err *err)
     enum err_code rc;
 
     make_reranker(serving);
+    make_rewriter(serving);
     options.reranker = serving->server.reranker;
     rc = retrieval_open(&options, &serving->server.retrieval, err);
     serving->finder = file_finder(&serving->server);
@@ -609,6 +626,8 @@ static void go_down(struct serving *serving)
 
     if (server->reranker)
         reranker_close(server->reranker);
+    if (server->rewriter)
+        query_rewriter_close(server->rewriter);
     if (server->http)
         http_stop(server->http);
     blobs_stop(server->blobs);
@@ -639,6 +658,7 @@ static void go_down(struct serving *serving)
     reranker_free(server->reranker);
     vector_model_free(server->vector_model);
     embeddings_free(server->embeddings);
+    query_rewriter_free(server->rewriter);
     blobs_free(server->blobs);
     if (server->store)
         store_thread_end(server->store);

@@ -23,6 +23,7 @@ struct held_polls;
 struct http;
 struct ingest;
 struct masking;
+struct query_rewriter;
 struct reranker;
 struct retrieval;
 struct sandbox_report;
@@ -42,12 +43,13 @@ struct server {
     struct masking *masking; /* NULL without masks */
     struct file_loading *file_loading;
     struct http *http;
-    struct workers *workers;       /* for messages of WebSockets */
-    struct workers *readers;       /* for files of requests */
-    struct workers *file_workers;  /* for bytes on their way to the disk, or to another blob */
-    struct turns *joins;           /* uploads whose parts are being joined */
-    struct ingest *ingest;         /* makes files of vector stores searchable */
-    struct retrieval *retrieval;   /* searches them */
+    struct workers *workers;      /* for messages of WebSockets */
+    struct workers *readers;      /* for files of requests */
+    struct workers *file_workers; /* for bytes on their way to the disk, or to another blob */
+    struct turns *joins;          /* uploads whose parts are being joined */
+    struct ingest *ingest;        /* makes files of vector stores searchable */
+    struct retrieval *retrieval;  /* searches them */
+    struct query_rewriter *rewriter; /* of queries; NULL: the configuration names no model */
     struct reranker *reranker;     /* judges what was found; NULL: the configuration has none */
     struct embeddings *embeddings; /* NULL: search is by words; so is the next */
     struct vector_model *vector_model;

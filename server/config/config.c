@@ -839,6 +839,21 @@ static enum err_code check(struct config *config, struct err *err)
     return ERR_OK;
 }
 
+static enum err_code find_rewrite_model(struct config *config, struct err *err)
+{
+    const json_t *section = json_object_get(whole_of(config)->file, "rewrite");
+
+    config->rewrite_model = json_get_string(section, "model", NULL);
+    if (!config->rewrite_model)
+        return ERR_OK;
+    config->rewrite_upstream =
+        model_upstream_find(config->upstreams, config->upstream_count, config->rewrite_model);
+    if (config->rewrite_upstream)
+        return ERR_OK;
+    return err_set(err, ERR_INVALID, "rewrite.model: no upstream serves '%.64s'",
+                   config->rewrite_model);
+}
+
 /* ---- Entry points ---- */
 
 enum err_code config_read_some(int argc, char **argv, int *ret_argc, struct config **ret_config,
@@ -868,6 +883,8 @@ enum err_code config_read_some(int argc, char **argv, int *ret_argc, struct conf
         rc = config_embeddings_read(json_object_get(whole_of(config)->file, "embeddings"),
                                     config->upstreams, config->upstream_count,
                                     &config->embeddings, err);
+    if (!rc)
+        rc = find_rewrite_model(config, err);
     if (!rc)
         rc = check(config, err);
     if (rc) {

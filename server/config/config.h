@@ -25,7 +25,7 @@
  * variable (RUNNEL_RUN_EXPIRY), a key of the YAML file (run_expiry:), and a line of `runnel settings` and of
  * the manual. A flag wins over the environment, the environment over the file, the file over the default.
  *
- * The file may also have sections, for what does not fit on a line: upstreams, embeddings, rerank, mcp_servers,
+ * The file may also have sections, for what does not fit on a line: upstreams, embeddings, rerank, rewrite, mcp_servers,
  * tools, files, approval_webhooks, hooks, network, sandbox. Every key of them is checked, also in sections of
  * features that this version does not have, so that a typing error never passes for a setting.
  *
@@ -124,6 +124,9 @@ struct config {
     struct config_files files;
     /* The section rerank. */
     struct config_rerank rerank;
+    /* The section rewrite: the model for `rewrite_query`, and the upstream that serves it. NULL without one. */
+    const char *rewrite_model;
+    const struct model_upstream *rewrite_upstream;
 
     /* The section embeddings. */
     struct config_embeddings embeddings;

@@ -230,6 +230,10 @@ static const struct key rerank_keys[] = {
     {"dialect",     SHAPE_TEXT, false, NULL},
     {0},
 };
+static const struct key rewrite_keys[] = {
+    {"model", SHAPE_TEXT, true, NULL},
+    {0},
+};
 static const struct key mcp_server_keys[] = {
     {"name",              SHAPE_TEXT,   true,  NULL},
     {"url",               SHAPE_TEXT,   false, NULL},
@@ -298,6 +302,7 @@ static const struct key sections[] = {
     {"upstreams",   SHAPE_MAPS, false, upstream_keys},
     {"embeddings",  SHAPE_MAP,  false, embeddings_keys},
     {"rerank",      SHAPE_MAP,  false, rerank_keys},
+    {"rewrite",     SHAPE_MAP,  false, rewrite_keys},
     {"mcp_servers", SHAPE_MAPS, false, mcp_server_keys},
     {"tools",       SHAPE_MAP,  false, tools_keys},
     {"approval_webhooks", SHAPE_MAPS, false, webhook_keys},
