@@ -406,12 +406,11 @@ static enum err_code queries_read(const json_t *body, const char **queries,
 
 enum err_code search_read_body(const json_t *body, const char **queries,
                                struct search_query *query, struct filter **ret_filter,
-                               struct err *err)
+                               bool *ret_rewrite, struct err *err)
 {
     static const char *const known[] = {"query",           "max_num_results", "filters",
                                         "ranking_options", "rewrite_query",   NULL};
     json_int_t limit = SEARCH_LIMIT;
-    bool rewrite = false;
     enum err_code rc = param_unknown(body, "", known, err);
 
     query->embedding_weight = query->text_weight = 1;
@@ -423,7 +422,7 @@ enum err_code search_read_body(const json_t *body, const char **queries,
     if (!rc)
         rc = ranking_options_read(body, "", query, err);
     if (!rc)
-        rc = param_bool(body, "", "rewrite_query", &rewrite, err);
+        rc = param_bool(body, "", "rewrite_query", ret_rewrite, err);
     if (!rc)
         rc = filter_params_read(body, "", "filters", ret_filter, err);
     query->filter = *ret_filter;

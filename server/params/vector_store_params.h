@@ -57,6 +57,6 @@ enum err_code ranking_options_read(const json_t *object, const char *path,
 /* The body of POST .../search. `queries` has room for SEARCH_QUERIES_LIMIT; the filter is the caller's to free. */
 enum err_code search_read_body(const json_t *body, const char **queries,
                                struct search_query *query, struct filter **ret_filter,
-                               struct err *err) MUST_CHECK;
+                               bool *ret_rewrite, struct err *err) MUST_CHECK;
 
 #endif

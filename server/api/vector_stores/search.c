@@ -29,6 +29,7 @@
 #include "server/encode/encode_vector_store.h"
 #include "server/params/filter_params.h"
 #include "server/params/vector_store_params.h"
+#include "server/query_rewriter.h"
 #include "server/server.h"
 #include "server/workers.h"
 
@@ -47,6 +48,8 @@ struct searching {
     char *store_id;
     const char *stores[1];
     const char *queries[SEARCH_QUERIES_LIMIT];
+    char *rewritten[SEARCH_QUERIES_LIMIT]; /* what is searched instead; NULL: as it is */
+    bool rewrite;
     struct search_query query;
     struct filter *filter;
     struct search_result result;
@@ -61,6 +64,8 @@ static void let_go(void *arg)
     if (atomic_fetch_sub(&searching->holders, 1) > 1)
         return;
     search_result_clear(&searching->result);
+    for (size_t i = 0; i < SEARCH_QUERIES_LIMIT; i++)
+        free(searching->rewritten[i]);
     filter_free(searching->filter);
     json_decref(searching->body);
     free(searching->store_id);
@@ -109,11 +114,23 @@ static bool is_left(void *arg)
     return atomic_load(&searching->holders) < 2;
 }
 
+/* The page shows what was searched. */
+static void rewrite(struct searching *searching)
+{
+    query_rewrite(searching->server->rewriter, searching->queries, searching->query.query_count,
+                  searching->rewritten);
+    for (size_t i = 0; i < searching->query.query_count; i++)
+        if (searching->rewritten[i])
+            searching->queries[i] = searching->rewritten[i];
+}
+
 /* On a search worker. */
 static void do_search(struct work *work)
 {
     struct searching *searching = CONTAINER_OF(work, struct searching, work);
 
+    if (searching->rewrite && searching->server->rewriter)
+        rewrite(searching);
     searching->rc = retrieval_search(searching->server->retrieval, &searching->tenant,
                                      &searching->query, &searching->result, &searching->err);
     loop_post(searching->loop, &searching->task);
@@ -130,7 +147,7 @@ static enum err_code read_query(struct request *request, struct searching *searc
     searching->query.unwanted = is_left;
     searching->query.unwanted_arg = searching;
     return search_read_body(searching->body, searching->queries, &searching->query,
-                            &searching->filter, err);
+                            &searching->filter, &searching->rewrite, err);
 }
 
 static void put(struct searching *searching)

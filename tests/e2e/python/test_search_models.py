@@ -4,6 +4,7 @@ import pytest
 
 CONFIG = """
 rerank: {url: "%s", model: judge, api_key_env: TEST_RERANK_KEY}
+rewrite: {model: demo}
 hooks: {before_send: [{pattern: "Berlin", replacement: "[masked]"}]}
 """
 DOG = "# Dogs\n\nA white dog barks in Berlin.\n"
@@ -81,3 +82,23 @@ def test_a_reranker_that_fails_leaves_the_order(searched, upstream):
     assert metrics['runnel_searches_total{end="completed"}'] == metrics["runnel_search_seconds_count"] == 5
     assert metrics['runnel_search_seconds_bucket{le="+Inf"}'] == 5 and metrics["runnel_search_seconds_sum"] > 0
     assert metrics["runnel_segment_cache_documents"] == 2
+
+
+def test_a_query_is_rewritten_by_a_model(searched, upstream):
+    upstream.answer(text=' "cat black"\n')
+    page = searched("Which animal sleeps in Berlin?", rewrite_query=True)
+    assert page["search_query"] == ["cat black"] and names(page)[0] == "cat.md"
+    [seen] = upstream.chats()
+    assert seen["model"] == "demo" and seen["messages"][1] == {
+        "role": "user", "content": "Which animal sleeps in [masked]?"}
+    page = searched(["dog", "cat"], rewrite_query=True)
+    assert page["search_query"] == ["cat black", "cat black"]
+    assert searched("dog", rewrite_query=False)["search_query"] == ["dog"]
+    assert len(upstream.chats()) == 3
+
+
+def test_a_model_that_does_not_rewrite_leaves_the_query(searched, upstream):
+    for answer in ({"text": "two\nlines"}, {"text": ""}, {"text": "x" * 1025}, {"fault": {"kind": "html"}},
+                   {"fault": {"kind": "status", "status": 503}}, {"delay_ms": 30000, "text": "late"}):
+        upstream.answer(**answer)
+        assert searched("dog", rewrite_query=True)["search_query"] == ["dog"], answer
