@@ -1,7 +1,9 @@
 #include "core/base/json.h"
 #include "core/document/document.h"
+#include "core/ingest/embeddings.h"
 #include "core/ingest/rerank.h"
 #include "core/ingest/search.h"
+#include "core/ingest/vector_model.h"
 #include "core/retrieval/chunker.h"
 #include "core/store/tables/vector_stores/document_counts.h"
 #include "core/store/tables/vector_stores/vector_stores.h"
@@ -27,6 +29,28 @@ static json_t *reranker_object(const struct reranker *reranker)
     if (options->model)
         json_set_string(object, "model", options->model);
     return object;
+}
+
+/* Dimensions are known when a document was embedded. */
+static enum err_code add_embeddings(const struct server *server, json_t *object,
+                                    struct err *err)
+{
+    const struct vector_space *space = NULL;
+    json_t *embeddings;
+    enum err_code rc;
+
+    if (!server->embeddings)
+        return ERR_OK;
+    rc = vector_model_known(server->vector_model, 0, &space, err);
+    if (rc)
+        return rc;
+    embeddings = json_build("{s:s, s:n}", "model",
+                            embeddings_options(server->embeddings)->model, "dimensions");
+    if (space)
+        json_set_int(embeddings, "dimensions", space->dimensions);
+    json_set(object, "embeddings", embeddings);
+    json_set_string(object, "mode", search_mode_name(SEARCH_HYBRID));
+    return ERR_OK;
 }
 
 static json_t *readers_list(void)
@@ -83,16 +107,21 @@ enum err_code api_retrieval_get(struct request *request, struct err *err)
 {
     const struct server *server = request_server(request);
     struct document_counts counts;
+    json_t *object;
     enum err_code rc =
         store_document_counts(server->store, request_tenant(request), &counts, err);
 
     if (rc)
         return rc;
-    request_answer(
-        request, 200,
+    object =
         json_build("{s:s, s:s, s:s, s:n, s:o, s:o, s:o, s:o}", "object", "runnel.retrieval",
                    "engine", "builtin", "mode", search_mode_name(SEARCH_LEXICAL), "embeddings",
                    "reranker", reranker_object(server->reranker), "readers", readers_list(),
-                   "limits", limits_object(server->config), "counts", counts_object(&counts)));
-    return ERR_OK;
+                   "limits", limits_object(server->config), "counts", counts_object(&counts));
+    rc = add_embeddings(server, object, err);
+    if (rc)
+        json_decref(object);
+    else
+        request_answer(request, 200, object);
+    return rc;
 }

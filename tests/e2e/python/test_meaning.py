@@ -55,6 +55,8 @@ def test_a_search_finds_what_means_the_same(meaning, upstream):
     store, (car, doctor, rice) = filled(client, CAR, DOCTOR, RICE)
     hits, notes = search(client, store, "automobile")
     assert hits[0] == car and notes == {"mode": "hybrid", "reranked": False}
+    retrieval = meaning.http().get("/v1/runnel/retrieval").json()
+    assert retrieval["mode"] == "hybrid" and retrieval["embeddings"] == {"model": "words", "dimensions": 128}
     hits, _ = search(client, store, "physician", max_num_results=1)
     assert hits == [doctor]
     # By words alone there is nothing.
