@@ -207,9 +207,20 @@ bool tool_call_is_resolved(const struct tool_call *call)
     return call->resolved;
 }
 
+/* The time that it has waited for room does not count. */
+static uint64_t deadline_of(const struct tool_call *call)
+{
+    bool waits;
+    uint64_t waited = tool_channel_waited(call->channel, call->position, &waits);
+
+    return call->deadline_ns < UINT64_MAX - waited ? call->deadline_ns + waited : UINT64_MAX;
+}
+
 static bool past_deadline(const struct tool_call *call)
 {
-    return clock_mono_ns() >= call->deadline_ns;
+    uint64_t now = clock_mono_ns();
+
+    return now >= call->deadline_ns && now >= deadline_of(call);
 }
 
 bool tool_call_cancelled(const struct tool_call *call)
@@ -223,7 +234,7 @@ enum err_code tool_call_wait(struct tool_call *call, uint64_t ns)
     uint64_t until = ns < UINT64_MAX - now ? now + ns : UINT64_MAX;
 
     if (until > call->deadline_ns)
-        until = call->deadline_ns;
+        until = until < deadline_of(call) ? until : deadline_of(call);
     if (tool_channel_wait_over(call->channel, call->position, until) || past_deadline(call))
         return ERR_CANCELLED;
     return ERR_OK;

@@ -2,6 +2,7 @@
 
 #include <assert.h>
 
+#include "core/base/clock.h"
 #include "core/base/mem.h"
 #include "core/tool/channel_internal.h"
 
@@ -260,6 +261,18 @@ enum when_full {
     WHEN_FULL_RETURN,
 };
 
+/* Until something about the call has changed: perhaps there is room. */
+static void wait_for_room_locked(struct tool_channel *channel, unsigned call)
+    REQUIRES(channel->lock)
+{
+    struct channel_slot *slot = &channel->slots[call];
+
+    slot->full_since_ns = clock_mono_ns();
+    lock_wait(&channel->lock, &slot->changed);
+    slot->waited_ns += clock_mono_ns() - slot->full_since_ns;
+    slot->full_since_ns = 0;
+}
+
 static enum err_code put(struct tool_channel *channel, unsigned call,
                          struct tool_output *output, enum when_full when_full)
 {
@@ -271,7 +284,7 @@ static enum err_code put(struct tool_channel *channel, unsigned call,
     lock_acquire(&channel->lock);
     while ((rc = put_locked(channel, call, output, &old)) == ERR_LIMIT &&
            when_full == WHEN_FULL_WAIT)
-        lock_wait(&channel->lock, &channel->slots[call].changed);
+        wait_for_room_locked(channel, call);
     must_wake = !rc && must_wake_locked(channel, call);
     lock_release(&channel->lock);
 
@@ -485,6 +498,20 @@ bool tool_channel_closed(struct tool_channel *channel)
     closed = channel->closed;
     lock_release(&channel->lock);
     return closed;
+}
+
+uint64_t tool_channel_waited(struct tool_channel *channel, unsigned call, bool *ret_waits)
+{
+    const struct channel_slot *slot = &channel->slots[call];
+    uint64_t waited;
+
+    lock_acquire(&channel->lock);
+    *ret_waits = slot->full_since_ns;
+    waited = slot->waited_ns;
+    if (slot->full_since_ns)
+        waited += clock_mono_ns() - slot->full_since_ns;
+    lock_release(&channel->lock);
+    return waited;
 }
 
 bool tool_channel_call_over(struct tool_channel *channel, unsigned call)

@@ -30,6 +30,8 @@ struct channel_slot {
     bool hidden;                    /* constant */
     bool ended;                     /* its END was put */
     bool kept;                      /* its outputs were taken while it waited for the floor */
+    uint64_t full_since_ns;         /* since when its worker waits for room; 0: it does not */
+    uint64_t waited_ns;             /* and for how long it did before */
 };
 
 /* All but the constants is guarded by lock. */
@@ -54,6 +56,10 @@ struct tool_channel {
  * still the caller's. */
 enum err_code tool_channel_try_put(struct tool_channel *channel, unsigned call,
                                    struct tool_output *output) MUST_CHECK;
+
+/* How long the call's worker has waited for room, until now: the time of a call that waits for the floor does not
+ * pass. *ret_waits: it waits at present. */
+uint64_t tool_channel_waited(struct tool_channel *channel, unsigned call, bool *ret_waits);
 
 /* True when no output of this call will be taken: it has ended, or the channel is closed. */
 bool tool_channel_call_over(struct tool_channel *channel, unsigned call);

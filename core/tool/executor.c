@@ -12,6 +12,7 @@
 #include "core/base/mem.h"
 #include "core/domain/fair_queue.h"
 #include "core/tool/call_internal.h"
+#include "core/tool/channel_internal.h"
 
 /*
  * executor.c -- a fixed pool of workers, a fair queue, and a timekeeper.
@@ -225,13 +226,27 @@ static enum err_code start_worker_locked(struct tool_executor *executor, struct 
 
 /* ---- time ---- */
 
-/* When this worker's call becomes late. */
-static uint64_t call_due_locked(struct tool_executor *executor, const struct worker *worker)
+/* When this worker's call becomes late. While it waits for room, that moves on with the clock. */
+static uint64_t call_due_locked(struct tool_executor *executor, const struct worker *worker,
+                                bool *ret_waits) REQUIRES(executor->lock)
+{
+    const struct tool_call *call = worker->call;
+    uint64_t waited = tool_channel_waited(call->channel, call->position, ret_waits);
+
+    if (starved_locked(executor) && tool_channel_closed(call->channel))
+        return 0;
+    return call->deadline_ns < UINT64_MAX - waited ? call->deadline_ns + waited : UINT64_MAX;
+}
+
+/* When the timekeeper has to check this worker's call again: not all the time at one whose moment moves on. */
+static uint64_t next_check_of_locked(struct tool_executor *executor,
+                                     const struct worker *worker, uint64_t now)
     REQUIRES(executor->lock)
 {
-    if (starved_locked(executor) && tool_channel_closed(worker->call->channel))
-        return 0;
-    return worker->call->deadline_ns;
+    bool waits;
+    uint64_t due = call_due_locked(executor, worker, &waits);
+
+    return waits && due < now + EXECUTOR_GRACE_NS ? now + EXECUTOR_GRACE_NS : due;
 }
 
 /* How late the call of a worker is. */
@@ -246,11 +261,13 @@ static enum lateness lateness_locked(struct tool_executor *executor,
                                      const struct worker *worker, uint64_t now)
     REQUIRES(executor->lock)
 {
+    bool waits;
+
     if (!worker->call || worker->stray)
         return LATE_NOT;
     if (worker->late_since_ns)
         return now < worker->late_since_ns + EXECUTOR_GRACE_NS ? LATE_GRACE : LATE_STUCK;
-    return now < call_due_locked(executor, worker) ? LATE_NOT : LATE_NOW;
+    return now < call_due_locked(executor, worker, &waits) ? LATE_NOT : LATE_NOW;
 }
 
 /* Ends a late call instead of its handler. Releases the lock meanwhile. */
@@ -321,7 +338,7 @@ static uint64_t next_check_locked(struct tool_executor *executor, uint64_t now)
         if (worker->late_since_ns)
             next = least(next, worker->late_since_ns + EXECUTOR_GRACE_NS);
         else
-            next = least(next, call_due_locked(executor, worker));
+            next = least(next, next_check_of_locked(executor, worker, now));
     }
     return next;
 }

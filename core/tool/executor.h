@@ -19,10 +19,10 @@
  * call's channel. A worker may wait for room in a channel; the loop that empties the channel never waits
  * for a worker. So the pool cannot deadlock.
  *
- * Time: the deadline of a call counts from the start of its handler, not from its submission. Handlers
- * check it with tool_call_cancelled(). If a handler ignores it, the executor's timekeeper puts the END
- * (ERR_TIMEOUT), and later output of the handler is dropped. If the handler does not return for another
- * EXECUTOR_GRACE_NS, its worker is replaced; at most EXECUTOR_STRAY_LIMIT such threads are kept. A call
+ * Time: the deadline of a call counts from the start of its handler, not from its submission. The time that
+ * it waits for room in the channel does not count: another call may have the floor. Handlers check the deadline
+ * with tool_call_cancelled(). If a handler ignores it, the executor's timekeeper puts the END (ERR_TIMEOUT), and
+ * later output of the handler is dropped. If the handler does not return for another EXECUTOR_GRACE_NS, its worker is replaced; at most EXECUTOR_STRAY_LIMIT such threads are kept. A call
  * whose channel is closed counts as late as soon as other calls wait for a worker.
  */
 
