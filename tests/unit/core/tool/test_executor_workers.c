@@ -30,6 +30,30 @@ TEST(executor_has_a_deadline_for_handlers_that_name_none)
     executor_stop(executor);
 }
 
+/* Two other calls are given up meanwhile, one after the other: each had as much time as it. */
+TEST(executor_stops_the_clock_of_a_call_that_waits_for_the_floor)
+{
+    struct tool_executor *executor = executor_started(2, 0.2);
+    struct tool_output output = {.kind = TOOL_OUTPUT_TEXT};
+    struct turn turn, other;
+
+    turn_open(&turn, 2);
+    turn_open(&other, 2);
+    assert_int_equal(tool_channel_put(turn.channel, 1, &output), ERR_OK);
+    turn_submit(executor, &turn, 0, &handler_emitter, "run", "call");
+    for (unsigned i = 0; i < 2; i++) {
+        turn_submit(executor, &other, i, &handler_patient_for_ever, "other", "late");
+        turn_expect_end(&other, ERR_TIMEOUT);
+    }
+    output = (struct tool_output){.kind = TOOL_OUTPUT_END};
+    assert_int_equal(tool_channel_put(turn.channel, 1, &output), ERR_OK);
+    turn_expect_end(&turn, ERR_OK); /* of the call that had the floor */
+    turn_expect_end(&turn, ERR_OK);
+    turn_close(&other);
+    turn_close(&turn);
+    executor_stop(executor);
+}
+
 /* Peer fault A15: tools had no timeout, and one that hung held its run for ever. */
 TEST(executor_bella_A15_a_stubborn_handler_is_given_up_at_its_deadline)
 {
@@ -128,6 +152,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(executor_ends_a_cooperative_call_at_its_deadline),
         cmocka_unit_test(executor_has_a_deadline_for_handlers_that_name_none),
+        cmocka_unit_test(executor_stops_the_clock_of_a_call_that_waits_for_the_floor),
         cmocka_unit_test(executor_bella_A15_a_stubborn_handler_is_given_up_at_its_deadline),
         cmocka_unit_test(executor_replaces_workers_that_do_not_return),
         cmocka_unit_test(executor_replaces_no_more_than_the_limit),
