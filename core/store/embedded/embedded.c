@@ -585,9 +585,9 @@ static enum err_code await_postmaster(struct embedded *embedded,
     return rc;
 }
 
-/* Called under pg.lock, when no postmaster can be reached. The order matters: what is left of a
- * dead postmaster is cleared away only after the socket's directory has shown that no process
- * listens there, which might run in another container and be invisible here. */
+/* Called under pg.lock, when no postmaster can be reached. The order matters. Children of a dead postmaster may still
+ * have its socket open, so they are waited for before the socket is looked at. A process that listens after that runs
+ * in another container, perhaps, and is invisible here: then nothing of its cluster is removed. */
 static enum err_code start_cluster(struct embedded *embedded, const struct patience *patience,
                                    struct err *err)
 {
@@ -599,13 +599,14 @@ static enum err_code start_cluster(struct embedded *embedded, const struct patie
     rc = ensure_cluster(embedded, patience->stop_fd, err);
     if (rc)
         return rc;
+    rc = postmaster_await_remains(embedded->cluster, patience, err);
+    if (rc)
+        return rc;
     rc = socket_dir_make(embedded->data_dir, embedded->uid, embedded->gid, embedded->socket_dir,
                          err);
     if (rc)
         return rc;
-    rc = postmaster_clear_remains(embedded->cluster, patience, err);
-    if (rc)
-        return rc;
+    postmaster_remove_pid_file(embedded->cluster);
     rc = launch(embedded, err);
     if (rc)
         return rc;

@@ -146,7 +146,7 @@ static bool wait_for_process(pid_t pid, const struct patience *patience)
     return ended;
 }
 
-enum err_code postmaster_clear_remains(const char *cluster, const struct patience *patience,
+enum err_code postmaster_await_remains(const char *cluster, const struct patience *patience,
                                        struct err *err)
 {
     char path[PATH_MAX];
@@ -165,11 +165,17 @@ enum err_code postmaster_clear_remains(const char *cluster, const struct patienc
     }
     if (processes)
         closedir(processes);
-    if (!gone)
-        return patience_lost(patience, "the end of processes that the private database left",
-                             err);
-    unlink(path);
-    return ERR_OK;
+    if (gone)
+        return ERR_OK;
+    return patience_lost(patience, "the end of processes that the private database left", err);
+}
+
+void postmaster_remove_pid_file(const char *cluster)
+{
+    char path[PATH_MAX];
+
+    if (pid_file_path(cluster, path))
+        unlink(path);
 }
 
 /* ---- Waiting until it is ready ---- */

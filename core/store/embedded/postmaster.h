@@ -29,10 +29,12 @@ struct postmaster {
  * waits. */
 bool postmaster_find(const char *cluster, struct postmaster *ret_postmaster);
 
-/* Waits for the children of a dead postmaster, which end when they notice. Then removes its
- * stale postmaster.pid. */
-enum err_code postmaster_clear_remains(const char *cluster, const struct patience *patience,
+/* Waits for the children of a dead postmaster, which end when they notice. */
+enum err_code postmaster_await_remains(const char *cluster, const struct patience *patience,
                                        struct err *err) MUST_CHECK;
+
+/* Removes the stale postmaster.pid of a dead one. */
+void postmaster_remove_pid_file(const char *cluster);
 
 /* Starts one; it is not ready yet. */
 enum err_code postmaster_start(const struct child_plan *plan, struct postmaster *ret_postmaster,

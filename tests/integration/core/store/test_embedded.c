@@ -597,6 +597,58 @@ static int listen_at(const char *path)
     return fd;
 }
 
+/* A process of the cluster, as the postmaster's children are: it works there, and has the socket that the postmaster
+ * listened to. Returns its pid. */
+static pid_t leave_a_listener(const char *socket_path)
+{
+    AUTO_FREE char *cluster = mem_printf("%s/pg", data_dir);
+    struct stat owner;
+    int ready[2];
+    char byte;
+    pid_t child;
+
+    unlink(socket_path);
+    assert_int_equal(stat(cluster, &owner), 0);
+    assert_int_equal(pipe2(ready, O_CLOEXEC), 0);
+    child = fork();
+    if (child == 0) {
+        (void)listen_at(socket_path);
+        if (setresgid(owner.st_gid, owner.st_gid, owner.st_gid) ||
+            setresuid(owner.st_uid, owner.st_uid, owner.st_uid) ||
+            prctl(PR_SET_DUMPABLE, 1) || prctl(PR_SET_PDEATHSIG, SIGKILL) || chdir(cluster) ||
+            write(ready[1], "", 1) != 1)
+            _exit(1);
+        for (;;)
+            pause();
+    }
+    close(ready[1]);
+    assert_int_equal(read(ready[0], &byte, 1), 1);
+    close(ready[0]);
+    return child;
+}
+
+/* A child that was forked a moment before its postmaster was killed still has the socket open. */
+TEST(what_a_dead_postmaster_leaves_is_waited_for)
+{
+    AUTO_FREE char *socket_path = mem_printf("%s/run/.s.PGSQL.5432", data_dir);
+    int stop_fd = eventfd(1, EFD_CLOEXEC);
+    struct embedded *embedded = NULL;
+    pid_t pid, child;
+
+    die_with_a_cluster();
+    pid = postmaster_pid();
+    kill(pid, SIGKILL);
+    await_end(pid);
+    child = leave_a_listener(socket_path);
+    assert_int_equal(embedded_open(data_dir, stop_fd, &embedded, NULL), ERR_CANCELLED);
+    kill(child, SIGKILL);
+    waitpid(child, NULL, 0);
+    embedded = open_cluster();
+    assert_true(answers(embedded));
+    embedded_close(embedded);
+    close(stop_fd);
+}
+
 /* As in another container: of its postmaster only the files are visible. */
 TEST(a_cluster_that_runs_out_of_sight_is_left_alone)
 {
@@ -844,6 +896,7 @@ int main(void)
         cmocka_unit_test(a_wait_that_was_given_up_may_be_taken_up_again),
         cmocka_unit_test(root_in_a_container_finds_what_survived),
         cmocka_unit_test(a_stale_pid_file_that_names_a_stranger_does_no_harm),
+        cmocka_unit_test(what_a_dead_postmaster_leaves_is_waited_for),
         cmocka_unit_test(a_cluster_that_runs_out_of_sight_is_left_alone),
         cmocka_unit_test(a_short_directory_out_of_sight_is_left_alone),
         cmocka_unit_test(a_cluster_that_is_half_made_is_made_again),
