@@ -614,9 +614,8 @@ static pid_t leave_a_listener(const char *socket_path)
     if (child == 0) {
         (void)listen_at(socket_path);
         if (setresgid(owner.st_gid, owner.st_gid, owner.st_gid) ||
-            setresuid(owner.st_uid, owner.st_uid, owner.st_uid) ||
-            prctl(PR_SET_DUMPABLE, 1) || prctl(PR_SET_PDEATHSIG, SIGKILL) || chdir(cluster) ||
-            write(ready[1], "", 1) != 1)
+            setresuid(owner.st_uid, owner.st_uid, owner.st_uid) || prctl(PR_SET_DUMPABLE, 1) ||
+            prctl(PR_SET_PDEATHSIG, SIGKILL) || chdir(cluster) || write(ready[1], "", 1) != 1)
             _exit(1);
         for (;;)
             pause();
