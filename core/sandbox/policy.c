@@ -284,14 +284,20 @@ static enum err_code add_filter(struct policy *policy, struct err *err)
     return rc;
 }
 
-static void add_folders(struct policy *policy, const struct box_plan *plan)
+static enum err_code add_folders(struct policy *policy, const struct box_plan *plan,
+                                 struct err *err)
 {
     for (size_t i = 0; i < plan->folder_count; i++) {
         const struct box_folder *folder = &plan->folders[i];
+        struct stat found;
 
+        if (lstat(folder->source, &found) != 0 || !S_ISDIR(found.st_mode))
+            return err_set(err, ERR_INVALID, "a box's folder is missing, or is no folder: %s",
+                           folder->source);
         add(policy, folder->writable ? "--bind" : "--ro-bind", folder->source, folder->target,
             NULL);
     }
+    return ERR_OK;
 }
 
 /* The first process is executed from memory: no folder of the host need be open to the box's user for it. All boxes
@@ -334,7 +340,7 @@ enum err_code policy_make(const struct box_plan *plan, struct policy *ret_policy
     add_mounts(ret_policy, plan);
     rc = add_files(ret_policy, plan, err);
     /* Last, so that nothing is mounted below what a box can write. */
-    add_folders(ret_policy, plan);
+    rc = rc ? rc : add_folders(ret_policy, plan, err);
     add(ret_policy, "--remount-ro", "/", NULL);
     rc = rc ? rc : add_filter(ret_policy, err);
     rc = rc ? rc : add_first_process(ret_policy, plan, err);

@@ -333,7 +333,7 @@ TEST(no_descriptor_is_left_behind_whatever_fails)
     assert_int_equal(box_open(&plan, &other, &err), ERR_INTERNAL);
     plan.folders = &(struct box_folder){"/no/such/folder", "/mnt/data", true};
     plan.folder_count = 1;
-    assert_int_equal(box_open(&plan, &other, &err), ERR_INTERNAL);
+    assert_int_equal(box_open(&plan, &other, &err), ERR_INVALID);
     assert_non_null(strstr(err.text, "/no/such/folder"));
     assert_null(other);
     fault_arm("sandbox.box.start", 1);
