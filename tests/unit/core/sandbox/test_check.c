@@ -3,6 +3,7 @@
 #include "core/sandbox/sandbox.h"
 
 #include <errno.h>
+#include <jansson.h>
 #include <sched.h>
 #include <seccomp.h>
 #include <string.h>
@@ -32,6 +33,25 @@ static void forbid_landlock(scmp_filter_ctx filter)
 static void forbid_users(scmp_filter_ctx filter)
 {
     seccomp_rule_add(filter, SCMP_ACT_ERRNO(EPERM), SCMP_SYS(setresuid), 0);
+}
+
+/* As a container has it with the profile that this project ships. */
+static void forbid_as_docker_profile(scmp_filter_ctx filter)
+{
+    json_t *profile = json_load_file(DOCKER_PROFILE, 0, NULL), *rule, *name;
+    size_t i, k, count = 0;
+
+    json_array_foreach (json_object_get(profile, "syscalls"), i, rule)
+        json_array_foreach (json_object_get(rule, "names"), k, name) {
+            int call = seccomp_syscall_resolve_name(json_string_value(name));
+
+            /* A call of another architecture cannot be forbidden here. */
+            count += call != __NR_SCMP_ERROR;
+            (void)seccomp_rule_add(filter, SCMP_ACT_ERRNO(EPERM), call, 0);
+        }
+    json_decref(profile);
+    if (count < 40)
+        _exit(1);
 }
 
 /* What is found there. */
@@ -97,6 +117,12 @@ TEST(without_namespaces_nothing_executes_and_the_operator_learns_why)
     assert_false(report->findings[SANDBOX_BOX].passed);
 }
 
+TEST(the_profile_for_docker_allows_what_a_box_needs)
+{
+    skip_without_boxes();
+    assert_int_equal(sandbox_obstacle(report_after(forbid_as_docker_profile)), SANDBOX_CHECKS);
+}
+
 TEST(landlock_is_a_second_wall_only)
 {
     struct sandbox_report *report;
@@ -126,6 +152,7 @@ int main(void)
         cmocka_unit_test(every_check_has_a_word),
         cmocka_unit_test(this_machine_can_execute),
         cmocka_unit_test(without_namespaces_nothing_executes_and_the_operator_learns_why),
+        cmocka_unit_test(the_profile_for_docker_allows_what_a_box_needs),
         cmocka_unit_test(landlock_is_a_second_wall_only),
         cmocka_unit_test(root_that_cannot_become_another_user_executes_nothing),
     };

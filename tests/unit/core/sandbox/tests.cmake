@@ -5,6 +5,8 @@ endforeach()
 foreach(file box box_end check escape)
     target_link_libraries(test_core_sandbox_${file} PRIVATE boxes)
 endforeach()
+target_compile_definitions(test_core_sandbox_check PRIVATE
+    DOCKER_PROFILE="${CMAKE_SOURCE_DIR}/docker/seccomp.json")
 
 # As static as the first process of a box, and for the same reason.
 add_executable(box_tries ${CMAKE_SOURCE_DIR}/tests/support/box_tries.c)
