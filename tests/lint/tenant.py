@@ -59,6 +59,7 @@ EXCEPTIONS = {
     "store_document_leases_renew": (["documents"], "a node renews what it owns, by owner and fence"),
     "store_documents_recover": (["documents"], "recovery: what died with its node"),
     "store_document_queue": (["documents"], "a figure for the operator: what waits, of all projects"),
+    "store_reindex_page": (["documents"], "documents of older models; each is then handled by its project"),
     "store_documents_left": (["left_documents"], "what no file may name; each is then looked at by its project"),
     "store_vector_stores_expired": (["vector_stores"], "stores past their time; each is then emptied by its project"),
     "store_files_expired": (["files"], "files past their time; each is then deleted by its project"),

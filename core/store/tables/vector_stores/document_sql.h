@@ -52,6 +52,10 @@ enum err_code document_end(struct db *db, const struct tenant *tenant,
                            const struct document_work *work,
                            const struct document_outcome *outcome, struct err *err) MUST_CHECK;
 
+/* A document that is ready takes the place of the one that it `replaces`. Inside a transaction that has locked it, and no store. */
+enum err_code document_take_over(struct db *db, const struct tenant *tenant,
+                                 const struct document_work *work, struct err *err) MUST_CHECK;
+
 /* Removes it with all that it consists of. */
 enum err_code document_drop_in(struct db *db, const struct tenant *tenant, const char *id,
                                struct err *err) MUST_CHECK;

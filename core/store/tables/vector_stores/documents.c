@@ -347,6 +347,15 @@ enum err_code document_end(struct db *db, const struct tenant *tenant,
     return rc || files ? rc : document_lease_lost(work, err);
 }
 
+enum err_code document_take_over(struct db *db, const struct tenant *tenant,
+                                 const struct document_work *work, struct err *err)
+{
+    size_t stores = 0, files = 0;
+    enum err_code rc = lock_stores(db, tenant, work, &stores, err);
+
+    return rc || !stores ? rc : switch_files(db, tenant, work, work->usage_bytes, &files, err);
+}
+
 enum err_code store_document_fail(struct store *store, const struct document_work *work,
                                   const char *code, const char *message, struct err *err)
 {

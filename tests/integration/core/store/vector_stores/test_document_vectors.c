@@ -12,6 +12,7 @@
 #include "core/base/mem.h"
 #include "core/store/cluster/document_leases.h"
 #include "core/store/tables/vector_stores/embedding_models.h"
+#include "core/store/tables/vector_stores/reindex.h"
 #include "core/store/tables/vector_stores/vector_stores.h"
 #include "tests/integration/core/store/opened_store.h"
 #include "tests/integration/core/store/vector_stores/vector_samples.h"
@@ -197,6 +198,147 @@ TEST(a_document_without_its_vectors_gives_its_recipe_free)
     document_work_clear(&work);
 }
 
+/* ---- Documents of an older model ---- */
+
+static size_t pass_for(int model)
+{
+    struct reindex_pass pass = {0};
+    size_t all = 0;
+
+    while (!pass.ended) {
+        size_t queued;
+
+        assert_int_equal(store_reindex_step(store, model, 1, &pass, &queued, NULL), ERR_OK);
+        all += queued;
+    }
+    return all;
+}
+
+/* What is queued becomes ready, with vectors. */
+static void make_all(void)
+{
+    for (;;) {
+        struct document_work work;
+        bool found = false;
+
+        assert_int_equal(store_document_claim(store, &work, &found, NULL), ERR_OK);
+        if (!found)
+            return;
+        assert_int_equal(cut(&work), ERR_OK);
+        assert_int_equal(embed(&work, CHUNKS), ERR_OK);
+        assert_int_equal(store_document_publish_cut(store, &work, "xx", 2, NULL), ERR_OK);
+        document_work_clear(&work);
+    }
+}
+
+static void begin_empty(void)
+{
+    pg_fixture_ask(
+        "DELETE FROM vector_store_files; DELETE FROM documents;"
+        " DELETE FROM left_documents; DELETE FROM document_texts; DELETE FROM chunks;"
+        " DELETE FROM document_segments; DELETE FROM vector_stores");
+}
+
+TEST(a_document_of_an_older_model_is_searched_until_its_successor_is_ready)
+{
+    struct sample_id id, second, file;
+    struct document_work work;
+    AUTO_FREE char *old = NULL;
+
+    begin_empty();
+    id = sample_store(MINE);
+    second = sample_store(MINE);
+    file = sample_file(MINE);
+    store_set_embedding_model(store, 7);
+    attach(MINE, id, file);
+    attach(MINE, second, file);
+    make_all();
+    assert_int_equal(pass_for(7), 0);
+    old = mem_strdup(pg_fixture_ask("SELECT id FROM documents"));
+    assert_int_equal(pass_for(8), 1);
+    assert_int_equal(pass_for(8), 0); /* once */
+    assert_counters(id, "0 1 0 0 bytes 11");
+    assert_int_equal(pg_fixture_count("SELECT count(*) FROM vector_store_files"
+                                      " WHERE searched_id = '%s'",
+                                      old),
+                     2);
+    work = claimed();
+    assert_int_equal(work.model_id, 8);
+    assert_string_equal(work.replaces, old);
+    assert_int_equal(work.chunk_tokens, 800);
+    assert_int_equal(cut(&work), ERR_OK);
+    assert_int_equal(embed(&work, CHUNKS), ERR_OK);
+    assert_int_equal(store_document_publish_cut(store, &work, "12345", 5, NULL), ERR_OK);
+    assert_int_equal(pg_fixture_count("SELECT count(*) FROM vector_store_files"
+                                      " WHERE searched_id = '%s' AND document_id = searched_id",
+                                      work.id),
+                     2);
+    assert_counters(id, "0 1 0 0 bytes 14");
+    assert_counters(second, "0 1 0 0 bytes 14");
+    assert_int_equal(pass_for(8), 0);
+    assert_nothing_orphaned(); /* the old one is swept */
+    assert_int_equal(pg_fixture_count("SELECT count(*) FROM documents"), 1);
+    document_work_clear(&work);
+}
+
+TEST(a_successor_that_fails_leaves_the_old_document)
+{
+    struct sample_id id;
+    struct document_work work;
+
+    begin_empty();
+    id = queued(7);
+    make_all();
+    assert_int_equal(pass_for(8), 1);
+    work = claimed();
+    assert_int_equal(cut(&work), ERR_OK);
+    assert_int_equal(store_document_fail(store, &work, "server_error", "It failed.", NULL),
+                     ERR_CANCELLED); /* no file waits for it: it is gone */
+    assert_counters(id, "0 1 0 0 bytes 11");
+    assert_int_equal(pass_for(8), 0); /* not tried for ever */
+    assert_int_equal(pass_for(9), 1);
+    make_all();
+    assert_nothing_orphaned();
+    document_work_clear(&work);
+}
+
+TEST(a_file_that_was_attached_since_takes_over)
+{
+    struct sample_id id, second, file;
+
+    begin_empty();
+    id = sample_store(MINE);
+    second = sample_store(MINE);
+    file = sample_file(MINE);
+    store_set_embedding_model(store, 7);
+    attach(MINE, id, file);
+    make_all();
+    store_set_embedding_model(store, 8);
+    attach(MINE, second, file);
+    make_all(); /* ready, for the second store */
+    assert_int_equal(
+        pg_fixture_count("SELECT count(DISTINCT searched_id) FROM vector_store_files"), 2);
+    assert_int_equal(pass_for(8), 0); /* nothing to do but to switch */
+    assert_int_equal(
+        pg_fixture_count("SELECT count(DISTINCT searched_id) FROM vector_store_files"), 1);
+    assert_counters(id, "0 1 0 0 bytes 11");
+    assert_nothing_orphaned();
+}
+
+TEST(stores_that_are_not_used_are_left_alone)
+{
+    begin_empty();
+    queued(7);
+    make_all();
+    pg_fixture_ask("UPDATE vector_stores SET last_active_at = 0");
+    assert_int_equal(pass_for(8), 0);
+    pg_fixture_ask("UPDATE vector_stores SET last_active_at ="
+                   " (extract(epoch FROM now()) * 1000000)::bigint");
+    assert_int_equal(pass_for(8), 1); /* in use again */
+    make_all();
+    assert_nothing_orphaned();
+}
+
 #ifdef RUNNEL_FAULTS
 TEST(a_statement_that_fails_stores_nothing_of_its_step)
 {
@@ -253,6 +395,10 @@ int main(void)
         cmocka_unit_test(who_lost_the_lease_stores_no_vectors),
         cmocka_unit_test(a_store_that_goes_takes_vectors_along),
         cmocka_unit_test(a_document_without_its_vectors_gives_its_recipe_free),
+        cmocka_unit_test(a_document_of_an_older_model_is_searched_until_its_successor_is_ready),
+        cmocka_unit_test(a_successor_that_fails_leaves_the_old_document),
+        cmocka_unit_test(a_file_that_was_attached_since_takes_over),
+        cmocka_unit_test(stores_that_are_not_used_are_left_alone),
 #ifdef RUNNEL_FAULTS
         cmocka_unit_test(a_statement_that_fails_stores_nothing_of_its_step),
 #endif

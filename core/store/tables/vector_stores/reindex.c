@@ -1,0 +1,162 @@
+/*
+ * reindex.c -- the documents of a step are found by an index of all projects, and each is then handled by its project.
+ *
+ * The recipe of the successor may be taken: the file was attached anew somewhere since. Then that document takes
+ * over: at once if it is ready, else when it is.
+ */
+
+#include "core/store/tables/vector_stores/reindex.h"
+
+#include <string.h>
+
+#include "core/store/pg/db.h"
+#include "core/store/tables/vector_stores/document_sql.h"
+#include "core/store/tables/vector_stores/documents.h"
+#include "core/store/tables/vector_stores/vector_store_sql.h"
+
+#define FIRST " " /* stands before every project */
+
+/* ---- The documents of a step ---- */
+
+static enum err_code find_page(struct store *store, int model_id, size_t limit,
+                               const struct reindex_pass *pass, struct db_rows **ret_rows,
+                               struct err *err)
+{
+    static const struct db_statement find = {
+        "store_reindex_page",
+        "SELECT d.offered_model, d.project_id, d.id FROM documents d WHERE d.state = 'ready'"
+        " AND d.offered_model < $1::integer"
+        " AND (d.offered_model, d.project_id, d.id) > ($2::integer, $3, $4)"
+        " ORDER BY d.offered_model, d.project_id, d.id LIMIT $5"};
+    const struct tenant tenant = tenant_of_project(*pass->project ? pass->project : FIRST);
+    AUTO_DB_ARGS args = {0};
+
+    db_arg_int(&args, model_id);
+    db_arg_int(&args, pass->offered_model);
+    db_arg_tenant(&args, &tenant);
+    db_arg_text(&args, pass->document);
+    db_arg_int(&args, (int64_t)limit);
+    return db_once(store, &find, &args, ret_rows, err);
+}
+
+/* How it was cut, and of which file; no row: no store in use has it. */
+static enum err_code find_use(struct db *db, const struct tenant *tenant, const char *id,
+                              struct db_rows **ret_rows, struct err *err)
+{
+    static const struct db_statement find = {
+        "store_reindex_use",
+        "SELECT f.file_id, f.chunk_tokens, f.overlap_tokens FROM vector_store_files f"
+        " JOIN vector_stores v ON v.project_id = $1 AND v.id = f.vector_store_id"
+        " WHERE f.project_id = $1 AND f.document_id = $2 AND f.status = 'completed'"
+        " AND NOT " VECTOR_STORE_EXPIRED " AND v.last_active_at > " VECTOR_STORES_NOW
+        " - $3::bigint LIMIT 1"};
+    AUTO_DB_ARGS args = {0};
+
+    db_arg_tenant(&args, tenant);
+    db_arg_text(&args, id);
+    db_arg_int(&args, (int64_t)REINDEX_DAYS * 86400 * 1000000);
+    return db_exec(db, &find, &args, ret_rows, err);
+}
+
+/* ---- Its successor ---- */
+
+/* Finds or makes the successor, and locks it. */
+static enum err_code take_successor(struct db *db, const struct tenant *tenant, const char *id,
+                                    const struct db_rows *use, int model_id,
+                                    struct document_work *ret_successor, bool *ret_ready,
+                                    struct err *err)
+{
+    static const struct db_statement upsert = {
+        "store_reindex_successor",
+        "INSERT INTO documents AS d (project_id, id, file_id, recipe, state, next_try_at,"
+        "  queued_at, model_id, offered_model, replaces)"
+        " VALUES ($1, $2, $3, $4, 'queued', " VECTOR_STORES_NOW ", " VECTOR_STORES_NOW
+        ", $5, $5, $6)"
+        " ON CONFLICT (project_id, file_id, recipe) DO UPDATE SET"
+        "  replaces = CASE WHEN d.state IN ('queued', 'parsing')"
+        "   THEN coalesce(d.replaces, excluded.replaces) ELSE d.replaces END"
+        " RETURNING d.id, d.state = 'ready', d.usage_bytes"};
+    char recipe[DOCUMENT_RECIPE_SIZE], fresh[ID_SIZE];
+    AUTO_DB_ROWS *rows = NULL;
+    AUTO_DB_ARGS args = {0};
+    enum err_code rc;
+
+    id_make(fresh, "doc_");
+    document_recipe((int)db_int(use, 0, 1), (int)db_int(use, 0, 2), model_id, recipe);
+    db_arg_tenant(&args, tenant);
+    db_arg_text(&args, fresh);
+    db_arg_text(&args, db_text(use, 0, 0));
+    db_arg_text(&args, recipe);
+    db_arg_int(&args, model_id);
+    db_arg_text(&args, id);
+    rc = db_exec(db, &upsert, &args, &rows, err);
+    if (rc)
+        return rc;
+    *ret_successor = (struct document_work){.usage_bytes = (uint64_t)db_int(rows, 0, 2)};
+    db_id(rows, 0, 0, ret_successor->id, ID_SIZE);
+    (void)memcpy(ret_successor->replaces, id, strlen(id) + 1);
+    *ret_ready = db_bool(rows, 0, 1);
+    return ERR_OK;
+}
+
+static enum err_code note_offered(struct db *db, const struct tenant *tenant, const char *id,
+                                  int model_id, struct err *err)
+{
+    static const struct db_statement note = {
+        "store_reindex_offered",
+        "UPDATE documents SET offered_model = $3 WHERE project_id = $1 AND id = $2"};
+    AUTO_DB_ARGS args = {0};
+
+    db_arg_tenant(&args, tenant);
+    db_arg_text(&args, id);
+    db_arg_int(&args, model_id);
+    return db_exec(db, &note, &args, NULL, err);
+}
+
+static enum err_code offer(struct store *store, const struct tenant *tenant, const char *id,
+                           int model_id, size_t *queued, struct err *err)
+{
+    struct document_work successor;
+    AUTO_DB_ROWS *use = NULL;
+    AUTO_DB *db = NULL;
+    bool ready = false;
+    enum err_code rc = db_begin(store, &db, err);
+
+    if (!rc)
+        rc = find_use(db, tenant, id, &use, err);
+    if (rc || !db_count(use))
+        return rc;
+    rc = take_successor(db, tenant, id, use, model_id, &successor, &ready, err);
+    if (!rc && ready)
+        rc = document_take_over(db, tenant, &successor, err);
+    if (!rc)
+        rc = note_offered(db, tenant, id, model_id, err);
+    if (!rc)
+        rc = db_commit(db, err);
+    *queued += !rc && !ready;
+    return rc;
+}
+
+enum err_code store_reindex_step(struct store *store, int model_id, size_t limit,
+                                 struct reindex_pass *pass, size_t *ret_queued, struct err *err)
+{
+    AUTO_DB_ROWS *rows = NULL;
+    struct reindex_pass next = *pass;
+    size_t queued = 0;
+    enum err_code rc = find_page(store, model_id, limit, pass, &rows, err);
+
+    for (size_t i = 0; !rc && i < db_count(rows); i++) {
+        const struct tenant tenant = tenant_of_project(db_text(rows, i, 1));
+
+        rc = offer(store, &tenant, db_text(rows, i, 2), model_id, &queued, err);
+        next.offered_model = (int)db_int(rows, i, 0);
+        db_id(rows, i, 1, next.project, sizeof(next.project));
+        db_id(rows, i, 2, next.document, sizeof(next.document));
+    }
+    if (rc)
+        return rc;
+    next.ended = db_count(rows) < limit;
+    *pass = next;
+    *ret_queued = queued;
+    return ERR_OK;
+}
