@@ -29,9 +29,11 @@
 #include "core/ingest/embed_document.h"
 #include "core/ingest/embeddings.h"
 #include "core/ingest/make_document.h"
+#include "core/ingest/vector_model.h"
 #include "core/store/store.h"
 #include "core/store/tables/vector_stores/document_vectors.h"
 #include "core/store/tables/vector_stores/documents.h"
+#include "core/store/tables/vector_stores/reindex.h"
 
 #define NICENESS 10
 
@@ -40,6 +42,10 @@
 
 /* Tries that ended for no reason that anyone knows: as many as owners that may die. */
 #define UNKNOWN_TRIES DOCUMENT_ATTEMPTS
+
+#define REINDEX_STEP   ((size_t)16) /* documents of older models that are queued at once */
+#define LOOK_FAILED_NS (30 * NS_PER_SECOND) /* until they are looked for again */
+#define LOOK_AGAIN_NS  (3600 * NS_PER_SECOND)
 
 #define DUE_LATE_US 1000 /* the database's clock decides, and must have reached it */
 
@@ -64,6 +70,10 @@ struct ingest {
     uint64_t
         due_ns; /* when the first of the documents is due that were given back here; 0: none */
     bool draining, stopping;
+    bool looking;             /* a worker looks for documents of older models */
+    uint64_t look_ns;         /* when to look again */
+    struct reindex_pass pass; /* how far it is; of the worker that looks */
+    int pass_model;
     struct worker *workers;
     unsigned count;
 };
@@ -248,6 +258,70 @@ static void note_work(struct worker *worker, const struct document_work *work)
     lock_release(&worker->ingest->lock);
 }
 
+/* ---- Documents of older models ---- */
+
+/* The model is known afterwards, and whether it is still the same. */
+static enum err_code look_for_old(struct ingest *ingest, size_t *ret_queued, struct err *err)
+{
+    const struct vector_space *space = NULL;
+    uint64_t pause_ns;
+    enum err_code rc = vector_model_learn(ingest->options.model, &pause_ns, &space, err);
+
+    if (rc || !space)
+        return rc;
+    if (!ingest->options.reindex) {
+        ingest->pass.ended = true;
+        return ERR_OK;
+    }
+    if (ingest->pass_model != space->id)
+        ingest->pass = (struct reindex_pass){0};
+    ingest->pass_model = space->id;
+    while (!rc && !*ret_queued && !ingest->pass.ended)
+        rc = store_reindex_step(ingest->options.store, space->id, REINDEX_STEP, &ingest->pass,
+                                ret_queued, err);
+    return rc;
+}
+
+static bool begin_look(struct ingest *ingest)
+{
+    bool mine;
+
+    lock_acquire(&ingest->lock);
+    mine = ingest->options.model && !ingest->looking && !ingest->draining &&
+           clock_mono_ns() >= ingest->look_ns;
+    if (mine)
+        ingest->looking = true;
+    lock_release(&ingest->lock);
+    return mine;
+}
+
+static void end_look(struct ingest *ingest, uint64_t pause_ns)
+{
+    lock_acquire(&ingest->lock);
+    ingest->looking = false;
+    ingest->look_ns = clock_mono_ns() + pause_ns;
+    lock_release(&ingest->lock);
+}
+
+/* For a worker without work: queues some documents that are to be made anew, so that files that are attached
+ * meanwhile wait for no more than these. True: there are some. */
+static bool find_old(struct ingest *ingest)
+{
+    size_t queued = 0;
+    struct err err;
+    enum err_code rc;
+
+    if (!begin_look(ingest))
+        return false;
+    rc = look_for_old(ingest, &queued, &err);
+    if (rc && rc != ERR_CANCELLED)
+        log_warn("documents of older embeddings models wait: %s", err.text);
+    if (!rc && ingest->pass.ended)
+        ingest->pass = (struct reindex_pass){0};
+    end_look(ingest, rc ? LOOK_FAILED_NS : queued ? 0 : LOOK_AGAIN_NS);
+    return queued;
+}
+
 /* False: there is nothing to do now. */
 static bool do_next(struct worker *worker)
 {
@@ -263,7 +337,7 @@ static bool do_next(struct worker *worker)
         return false;
     }
     if (!found)
-        return false;
+        return find_old(ingest);
     note_work(worker, &work);
     do_document(ingest, &work);
     note_work(worker, &(struct document_work){.id = ""});

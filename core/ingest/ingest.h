@@ -1,6 +1,7 @@
 #ifndef RUNNEL_CORE_INGEST_INGEST_H
 #define RUNNEL_CORE_INGEST_INGEST_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -35,6 +36,8 @@ struct ingest_options {
     struct blobs *blobs;
     struct embeddings *embeddings; /* borrowed, as the next; NULL: words alone */
     struct vector_model *model;
+    bool
+        reindex; /* documents of older models are made anew, by workers that have nothing else to do */
     const char *spool_dir; /* for files while they are read */
     unsigned workers;
     double
