@@ -558,6 +558,7 @@ static enum err_code start_ingest(struct serving *serving, struct err *err)
         .blobs = serving->server.blobs,
         .embeddings = serving->server.embeddings,
         .model = serving->server.vector_model,
+        .reindex = config->embeddings.reindex,
         .spool_dir = config->data_dir,
         .workers = config->ingest_workers,
         .deadline_seconds = config->ingest_deadline,
