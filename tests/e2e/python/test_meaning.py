@@ -138,3 +138,33 @@ def test_a_model_that_stays_away_fails_the_file_at_its_deadline(start_server, up
     found = has_ended(client, store, file)
     assert (found.status, found.last_error.code) == ("failed", "server_error")
     assert found.last_error.message == "The embedding model could not be reached."
+
+
+# ---- Another model ----
+
+def test_documents_are_made_anew_for_another_model_while_the_old_ones_are_searched(start_server, upstream, tmp_path, database):
+    url = database.new()
+    first = start_server(database_url=url, upstream_url=None, config=with_embeddings(tmp_path, upstream.url))
+    store, (car, _) = filled(first.sdk(), CAR, DOCTOR)
+    before = first.sdk().vector_stores.retrieve(store)
+    first.stop()
+    upstream.script(BROKEN)
+    second = start_server(database_url=url, upstream_url=None,
+                          config=with_embeddings(tmp_path, upstream.url, model="others", dimensions=96))
+    client = second.sdk()
+    # The new model is away. What there is stays searchable, and is shown as before.
+    assert search(client, store, "tyres")[0] == [car]
+    now = client.vector_stores.retrieve(store)
+    assert (now.status, now.file_counts, now.usage_bytes) == ("completed", before.file_counts, before.usage_bytes)
+    second.stop()
+    upstream.script()
+    upstream.forget()
+    third = start_server(database_url=url, upstream_url=None,
+                         config=with_embeddings(tmp_path, upstream.url, model="others", dimensions=96))
+    client = third.sdk()
+    eventually(lambda: search(client, store, "automobile"), lambda found: found[1]["mode"] == "hybrid")
+    assert search(client, store, "automobile")[0][0] == car
+    eventually(lambda: client.vector_stores.retrieve(store).usage_bytes, lambda bytes: bytes < before.usage_bytes)
+    assert client.vector_stores.retrieve(store).file_counts == before.file_counts
+    models = {request["body"]["model"] for request in upstream.requests() if request["path"] == "/v1/embeddings"}
+    assert models == {"others"}
