@@ -8,6 +8,7 @@ import pytest
 
 from harness.database import Database
 from harness.server import eventually
+from test_meaning import with_embeddings
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
 
@@ -19,7 +20,8 @@ COUNTERS = """SELECT count(*) FROM vector_stores v, LATERAL (
     WHERE (v.in_progress, v.completed, v.failed, v.cancelled, v.usage_bytes) <> (s.a, s.b, s.c, s.d, s.e)"""
 HALF_MADE = """SELECT count(*) FROM (SELECT document_id FROM document_texts UNION SELECT document_id FROM chunks
     UNION SELECT document_id FROM document_segments) x
-    WHERE NOT EXISTS (SELECT FROM documents d WHERE d.id = x.document_id AND d.state = 'ready')"""
+    WHERE NOT EXISTS (SELECT FROM documents d WHERE d.id = x.document_id AND (d.state = 'ready' OR d.cut))"""
+VECTORS_LEFT = "SELECT count(*) FROM chunk_vectors"
 UNNAMED = """SELECT count(*) FROM documents d WHERE NOT EXISTS (SELECT FROM vector_store_files f
     WHERE d.id IN (f.document_id, f.searched_id))
     AND NOT EXISTS (SELECT FROM left_documents l WHERE l.document_id = d.id)"""
@@ -60,15 +62,16 @@ class Shelf:
     def has_ended(self, batch, seconds=60):
         return eventually(lambda: self.batch(batch), lambda found: found.get("status", "in_progress") != "in_progress", seconds)
 
-    def assert_whole(self, batch, database, url):
+    def assert_whole(self, batch, database, url, mode="lexical"):
         counts = self.has_ended(batch)["file_counts"]
         assert counts == {"in_progress": 0, "completed": len(self.files) - 1, "failed": 1, "cancelled": 0,
                           "total": len(self.files)}
         self.assert_sound(database, url)
         for i in range(1, len(self.files)):
-            found = self.server.api().post(f"/vector_stores/{self.store}/search",
-                                           json={"query": f"number{i}"}).json()["data"]
-            assert [hit["file_id"] for hit in found] == [self.files[i]]
+            page = self.server.api().post(f"/vector_stores/{self.store}/search", json={"query": f"number{i}"}).json()
+            assert page["runnel"]["mode"] == mode
+            found = [hit["file_id"] for hit in page["data"]]
+            assert found[0] == self.files[i] and (mode == "hybrid" or len(found) == 1)
 
     @staticmethod
     def assert_sound(database, url):
@@ -103,6 +106,26 @@ def test_a_server_that_is_killed_leaves_nothing_half_made(start_fault_server, da
     Shelf.assert_sound(database, url)
     server.restart()
     shelf.assert_whole(batch or shelf.attached(database, url), database, url)
+
+
+@pytest.mark.parametrize("point", ["store_document_cut", "ingest.embedded", "store_document_embedded", "ingest.publish",
+                                   "store_document_forget_vectors"])
+def test_a_server_that_is_killed_while_it_embeds_pays_for_a_batch_at_most(start_fault_server, database, upstream,
+                                                                          tmp_path, point):
+    config = with_embeddings(tmp_path, upstream.url)
+    server = start_fault_server(lease_ttl=1, config=config)
+    url = server.settings["database_url"]
+    shelf = Shelf(server, 3)
+    server.arm(f"{point}:1:kill")
+    batch = shelf.attach()
+    eventually(lambda: server.ended() is not None)
+    server.restart()
+    shelf.assert_whole(batch or shelf.attached(database, url), database, url, "hybrid")
+    assert database.ask(VECTORS_LEFT, url=url) == [["0"]]
+    texts = [text for request in upstream.requests() if request["path"] == "/v1/embeddings"
+             for text in request["body"]["input"] if "Text number" in text]
+    # Each text once, and once more what was not stored yet: never after that.
+    assert 2 <= len(texts) <= 2 + (2 if "embedded" in point else 0)
 
 
 def test_a_file_that_ends_three_servers_fails(server, database):
