@@ -11,6 +11,7 @@
 #include "core/ingest/search.h"
 
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -274,6 +275,15 @@ static int newest_model(const struct search *search)
     return newest;
 }
 
+static bool has_vectors(const struct search *search, const struct vector_space *space)
+{
+    for (size_t i = 0; i < search->count; i++) {
+        if (search->held[i] && held_index(search->held[i])->model == (uint32_t)space->id)
+            return true;
+    }
+    return false;
+}
+
 /* What is left of a search's time, if that is less than what a model has for queries. */
 static double query_seconds(const struct search *search)
 {
@@ -310,8 +320,8 @@ static void find_vectors(struct search *search, const struct search_query *query
     if (!newest || !(query->embedding_weight > 0))
         return;
     rc = vector_model_known(retrieval->model, newest, &space, &err);
-    if (!rc && !space)
-        return;
+    if (!rc && (!space || !has_vectors(search, space)))
+        return; /* all are still to be made anew */
     if (!rc)
         rc = query_vectors_find(retrieval->queries, space, query->queries, query->query_count,
                                 query_seconds(search), ret_vectors, &err);
