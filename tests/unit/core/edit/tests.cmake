@@ -1,0 +1,3 @@
+foreach(file lines)
+    unit_test(core/edit/${file} core_edit)
+endforeach()
