@@ -17,9 +17,9 @@
  * Pure functions: any thread.
  */
 
-/* Bytes compared by one edit, all strategies together. It is counted instead of the clock, so that an edit ends the
- * same way on every machine; it is less than a second on a slow one. */
-#define EDIT_WORK_LIMIT ((int64_t)400 * 1000 * 1000)
+/* Bytes compared by one edit, all strategies together: about a second. They are counted instead of the time, so that
+ * an edit ends the same way on every machine. Texts that are not found in the largest file take 80 million. */
+#define EDIT_WORK_LIMIT ((int64_t)150 * 1000 * 1000)
 
 /* Letters of one line times letters of the other, beyond which two lines that differ are not alike at all. */
 #define EDIT_DISTANCE_LIMIT ((size_t)4 * 1000 * 1000)
@@ -43,9 +43,9 @@ struct edit_search {
 };
 
 enum edit_strategy_flags {
-    EDIT_EXACT = 1 << 0,      /* its candidate is the text itself */
-    EDIT_ANCHORED = 1 << 1,   /* first and last line decide: there must be one between them */
-    EDIT_ONE_PLACE = 1 << 2,  /* several candidates describe one place */
+    EDIT_EXACT = 1 << 0,     /* its candidate is the text itself */
+    EDIT_ANCHORED = 1 << 1,  /* first and last line decide: there must be one between them */
+    EDIT_ONE_PLACE = 1 << 2, /* several candidates describe one place */
 };
 
 struct edit_strategy {
