@@ -1,5 +1,7 @@
-foreach(file lines strategies)
+foreach(file edit lines strategies)
     unit_test(core/edit/${file} core_edit)
 endforeach()
-target_compile_definitions(test_core_edit_strategies PRIVATE
-    VECTORS="${CMAKE_SOURCE_DIR}/tests/unit/vectors")
+foreach(file edit strategies)
+    target_compile_definitions(test_core_edit_${file} PRIVATE
+        VECTORS="${CMAKE_SOURCE_DIR}/tests/unit/vectors")
+endforeach()
