@@ -98,6 +98,24 @@ struct edit_span edit_trim(struct edit_span span)
     return span;
 }
 
+size_t edit_indentation(struct edit_span line)
+{
+    size_t count = 0, size;
+
+    for (; (size = edit_white(line)); count++)
+        line = edit_skip(line, size);
+    return count;
+}
+
+struct edit_span edit_outdent(struct edit_span line, size_t characters)
+{
+    size_t size;
+
+    for (; characters && (size = edit_white(line)); characters--)
+        line = edit_skip(line, size);
+    return line;
+}
+
 bool edit_same(struct edit_span a, struct edit_span b)
 {
     return a.length == b.length && memcmp(a.at, b.at, a.length) == 0;

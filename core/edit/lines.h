@@ -44,6 +44,10 @@ size_t edit_white(struct edit_span span);
 /* The span without white space at both ends. */
 struct edit_span edit_trim(struct edit_span span);
 
+/* The characters of white space at the beginning, and the span without so many of them. */
+size_t edit_indentation(struct edit_span line);
+struct edit_span edit_outdent(struct edit_span line, size_t characters);
+
 bool edit_same(struct edit_span a, struct edit_span b);
 
 /* The span without its first `size` bytes. */

@@ -178,15 +178,6 @@ static void find_whitespace_normalized(struct edit_search *search)
 
 /* ---- 5: the common indentation does not count ---- */
 
-static size_t indentation(struct edit_span line)
-{
-    size_t count = 0, size;
-
-    for (; (size = edit_white(line)); count++)
-        line = edit_skip(line, size);
-    return count;
-}
-
 /* The least indentation of these lines, in characters; blank lines have no say. */
 static size_t common_indentation(const struct edit_lines *lines, size_t first, size_t count)
 {
@@ -194,7 +185,7 @@ static size_t common_indentation(const struct edit_lines *lines, size_t first, s
 
     for (size_t n = 0; n < count; n++) {
         struct edit_span line = edit_line(lines, first + n);
-        size_t own = edit_trim(line).length ? indentation(line) : SIZE_MAX;
+        size_t own = edit_trim(line).length ? edit_indentation(line) : SIZE_MAX;
 
         if (own < least)
             least = own;
@@ -204,11 +195,7 @@ static size_t common_indentation(const struct edit_lines *lines, size_t first, s
 
 static struct edit_span without_indentation(struct edit_span line, size_t characters)
 {
-    if (edit_trim(line).length == 0)
-        return line;
-    for (; characters; characters--)
-        line = edit_skip(line, edit_white(line));
-    return line;
+    return edit_trim(line).length ? edit_outdent(line, characters) : line;
 }
 
 static bool same_indented(struct edit_search *search, size_t first, size_t count,
