@@ -134,3 +134,78 @@ static void trace_back(struct diff *diff, struct search *search, int64_t depth)
         diff->changes[i] = swapped;
     }
 }
+
+static void compare_middle(struct diff *diff, struct change middle)
+{
+    struct search *search = mem_new(struct search);
+    int64_t depth = 0;
+    bool done;
+
+    search->diff = diff;
+    search->middle = middle;
+    while (!(done = make_row(search, depth)) && depth < (int64_t)DIFF_LINES_LIMIT &&
+           search->work < DIFF_WORK_LIMIT)
+        depth++;
+    if (done)
+        trace_back(diff, search, depth);
+    else
+        add_change(diff, middle);
+    for (int64_t n = 0; n <= depth; n++) {
+        if (search->rows[n])
+            free(search->rows[n] - n);
+    }
+    free(search);
+}
+
+static void compare(struct diff *diff)
+{
+    struct change middle = {0, diff->before_count, 0, diff->after_count};
+
+    while (middle.a < middle.a_end && middle.b < middle.b_end &&
+           same_line(diff, middle.a, middle.b)) {
+        middle.a++;
+        middle.b++;
+    }
+    while (middle.a < middle.a_end && middle.b < middle.b_end &&
+           same_line(diff, middle.a_end - 1, middle.b_end - 1)) {
+        middle.a_end--;
+        middle.b_end--;
+    }
+    if (middle.a == middle.a_end || middle.b == middle.b_end) {
+        if (middle.a < middle.a_end || middle.b < middle.b_end)
+            add_change(diff, middle);
+        return;
+    }
+    compare_middle(diff, middle);
+}
+
+/* ---- The text ---- */
+
+/* Changes `from` to `end`, which are near one another, and the lines that are shown with them. */
+struct hunk {
+    size_t from, end;
+    struct change lines;
+};
+
+static size_t lesser(size_t a, size_t b)
+{
+    return a < b ? a : b;
+}
+
+static struct hunk hunk_from(const struct diff *diff, size_t from)
+{
+    struct hunk hunk = {.from = from, .end = from + 1};
+    const struct change *changes = diff->changes;
+    size_t context;
+
+    while (hunk.end < diff->count &&
+           changes[hunk.end].a - changes[hunk.end - 1].a_end <= 2 * DIFF_CONTEXT)
+        hunk.end++;
+    context = lesser(changes[from].a, DIFF_CONTEXT);
+    hunk.lines.a = changes[from].a - context;
+    hunk.lines.b = changes[from].b - context;
+    context = lesser(diff->before_count - changes[hunk.end - 1].a_end, DIFF_CONTEXT);
+    hunk.lines.a_end = changes[hunk.end - 1].a_end + context;
+    hunk.lines.b_end = changes[hunk.end - 1].b_end + context;
+    return hunk;
+}
