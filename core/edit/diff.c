@@ -209,3 +209,95 @@ static struct hunk hunk_from(const struct diff *diff, size_t from)
     hunk.lines.b_end = changes[hunk.end - 1].b_end + context;
     return hunk;
 }
+
+struct printer {
+    struct buf *out; /* NULL: only the indentation is looked for */
+    size_t indentation;
+};
+
+static void show(struct printer *printer, char sign, const struct edit_lines *lines, size_t from,
+                 size_t end)
+{
+    for (; from < end; from++) {
+        struct edit_span line = edit_line(lines, from);
+        size_t own = edit_trim(line).length ? edit_indentation(line) : SIZE_MAX;
+
+        if (!printer->out) {
+            printer->indentation = lesser(printer->indentation, own);
+            continue;
+        }
+        line = edit_outdent(line, printer->indentation);
+        buf_add_char(printer->out, sign);
+        buf_add(printer->out, line.at, line.length);
+        buf_add_char(printer->out, '\n');
+        if (from + 1 == lines->count)
+            buf_add_text(printer->out, "\\ No newline at end of file\n");
+    }
+}
+
+static void show_hunk(struct printer *printer, const struct diff *diff, const struct hunk *hunk)
+{
+    const struct change *lines = &hunk->lines;
+    size_t before = lines->a_end - lines->a, after = lines->b_end - lines->b;
+    size_t at = lines->a;
+
+    if (printer->out)
+        buf_addf(printer->out, "@@ -%zu,%zu +%zu,%zu @@\n", lines->a + (before > 0), before,
+                 lines->b + (after > 0), after);
+    for (size_t n = hunk->from; n < hunk->end; n++) {
+        const struct change *change = &diff->changes[n];
+
+        show(printer, ' ', &diff->before, at, change->a);
+        show(printer, '-', &diff->before, change->a, change->a_end);
+        show(printer, '+', &diff->after, change->b, change->b_end);
+        at = change->a_end;
+    }
+    show(printer, ' ', &diff->before, at, lines->a_end);
+}
+
+static void show_all(struct printer *printer, const struct diff *diff)
+{
+    struct hunk hunk;
+
+    for (size_t n = 0; n < diff->count; n = hunk.end) {
+        hunk = hunk_from(diff, n);
+        show_hunk(printer, diff, &hunk);
+    }
+}
+
+static struct edit_span without_mark(struct edit_span text)
+{
+    size_t length = strlen(BYTE_ORDER_MARK);
+
+    if (text.length >= length && memcmp(text.at, BYTE_ORDER_MARK, length) == 0)
+        return edit_skip(text, length);
+    return text;
+}
+
+struct diff_counts diff_texts(struct edit_span before, struct edit_span after, const char *name,
+                              struct buf *out)
+{
+    struct diff diff = {.count = 0};
+    struct diff_counts counts = {0, 0};
+    struct printer printer = {.indentation = SIZE_MAX};
+
+    edit_lines_init(&diff.before, without_mark(before));
+    edit_lines_init(&diff.after, without_mark(after));
+    diff.before_count = edit_lines_trimmed(&diff.before);
+    diff.after_count = edit_lines_trimmed(&diff.after);
+    compare(&diff);
+    for (size_t n = 0; n < diff.count; n++) {
+        counts.deletions += diff.changes[n].a_end - diff.changes[n].a;
+        counts.additions += diff.changes[n].b_end - diff.changes[n].b;
+    }
+    if (out && diff.count) {
+        show_all(&printer, &diff);
+        printer.out = out;
+        buf_addf(out, "--- %s\n+++ %s\n", name, name);
+        show_all(&printer, &diff);
+    }
+    free(diff.changes);
+    edit_lines_clear(&diff.before);
+    edit_lines_clear(&diff.after);
+    return counts;
+}
