@@ -1,4 +1,4 @@
-foreach(file edit lines strategies)
+foreach(file diff edit lines strategies)
     unit_test(core/edit/${file} core_edit)
 endforeach()
 foreach(file edit strategies)
