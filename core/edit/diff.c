@@ -3,11 +3,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "core/base/mem.h"
-
-#define BYTE_ORDER_MARK "\xEF\xBB\xBF"
 
 /* Lines a to a_end of the text before become lines b to b_end of the text after. */
 struct change {
@@ -112,8 +109,7 @@ static void trace_back(struct diff *diff, struct search *search, int64_t depth)
         const uint32_t *last = search->rows[depth - 1];
         bool down = comes_down(last, depth, x - y);
         int64_t k = down ? x - y + 1 : x - y - 1;
-        struct change step = {.a = middle->a + last[k],
-                              .b = middle->b + (size_t)(last[k] - k)};
+        struct change step = {.a = middle->a + last[k], .b = middle->b + (size_t)(last[k] - k)};
         struct change *later = diff->count > first ? &diff->changes[diff->count - 1] : NULL;
 
         step.a_end = step.a + !down;
@@ -215,8 +211,8 @@ struct printer {
     size_t indentation;
 };
 
-static void show(struct printer *printer, char sign, const struct edit_lines *lines, size_t from,
-                 size_t end)
+static void show(struct printer *printer, char sign, const struct edit_lines *lines,
+                 size_t from, size_t end)
 {
     for (; from < end; from++) {
         struct edit_span line = edit_line(lines, from);
@@ -265,15 +261,6 @@ static void show_all(struct printer *printer, const struct diff *diff)
     }
 }
 
-static struct edit_span without_mark(struct edit_span text)
-{
-    size_t length = strlen(BYTE_ORDER_MARK);
-
-    if (text.length >= length && memcmp(text.at, BYTE_ORDER_MARK, length) == 0)
-        return edit_skip(text, length);
-    return text;
-}
-
 struct diff_counts diff_texts(struct edit_span before, struct edit_span after, const char *name,
                               struct buf *out)
 {
@@ -281,8 +268,8 @@ struct diff_counts diff_texts(struct edit_span before, struct edit_span after, c
     struct diff_counts counts = {0, 0};
     struct printer printer = {.indentation = SIZE_MAX};
 
-    edit_lines_init(&diff.before, without_mark(before));
-    edit_lines_init(&diff.after, without_mark(after));
+    edit_lines_init(&diff.before, edit_without_mark(before));
+    edit_lines_init(&diff.after, edit_without_mark(after));
     diff.before_count = edit_lines_trimmed(&diff.before);
     diff.after_count = edit_lines_trimmed(&diff.after);
     compare(&diff);

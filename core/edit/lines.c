@@ -6,12 +6,15 @@
 #include "core/base/mem.h"
 #include "core/base/utf8.h"
 
+#define BYTE_ORDER_MARK "\xEF\xBB\xBF"
+
 static size_t count_lines(struct edit_span text)
 {
     size_t count = 1;
     const char *end = text.at + text.length;
 
-    for (const char *at = text.at; at < end && (at = memchr(at, '\n', (size_t)(end - at))); at++)
+    for (const char *at = text.at; at < end && (at = memchr(at, '\n', (size_t)(end - at)));
+         at++)
         count++;
     return count;
 }
@@ -114,6 +117,15 @@ struct edit_span edit_outdent(struct edit_span line, size_t characters)
     for (; characters && (size = edit_white(line)); characters--)
         line = edit_skip(line, size);
     return line;
+}
+
+struct edit_span edit_without_mark(struct edit_span text)
+{
+    size_t length = strlen(BYTE_ORDER_MARK);
+
+    if (text.length >= length && memcmp(text.at, BYTE_ORDER_MARK, length) == 0)
+        return edit_skip(text, length);
+    return text;
 }
 
 bool edit_same(struct edit_span a, struct edit_span b)

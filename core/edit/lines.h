@@ -48,6 +48,9 @@ struct edit_span edit_trim(struct edit_span span);
 size_t edit_indentation(struct edit_span line);
 struct edit_span edit_outdent(struct edit_span line, size_t characters);
 
+/* The span without a byte order mark at its beginning. */
+struct edit_span edit_without_mark(struct edit_span text);
+
 bool edit_same(struct edit_span a, struct edit_span b);
 
 /* The span without its first `size` bytes. */
