@@ -146,6 +146,8 @@ static enum err_code put(struct edit_span file, struct edit_span place,
     size_t length = file.length - count * place.length;
     const char *at = place.at;
 
+    if (order->all)
+        place.at = edit_find_text(file, place);
     if (order->new_text.length > (EDIT_FILE_LIMIT - length) / count)
         return err_set(err, ERR_TOO_LARGE, "The file would have more than %zu MiB.",
                        EDIT_FILE_LIMIT >> 20);

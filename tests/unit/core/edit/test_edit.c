@@ -88,6 +88,17 @@ TEST(the_lines_of_the_place_are_counted)
     assert_int_equal(result.last_line, 4);
 }
 
+/* The text that is found by its lines stands earlier as a part of another. */
+TEST(the_first_of_all_places_is_named)
+{
+    struct edit_order order = {span_of("a \n b"), span_of("x"), true, EDIT_DEFAULT};
+    CLEANUP(edit_result_clear) struct edit_result result = {.length = 0};
+
+    assert_int_equal(edit_replace(span_of("za\nbz\na\nb"), &order, &result, NULL), ERR_OK);
+    assert_string_equal(result.text, "zxz\nx");
+    assert_int_equal(result.first_line, 1);
+}
+
 TEST(what_becomes_too_large_is_refused_before_it_is_made)
 {
     AUTO_FREE char *many = mem_new_array(char, (size_t)100000 + 1);
@@ -101,9 +112,9 @@ TEST(what_becomes_too_large_is_refused_before_it_is_made)
     order.new_text.length++;
     assert_int_equal(edit_replace(span_of(many), &order, &result, NULL), ERR_TOO_LARGE);
     order = (struct edit_order){span_of("q"), span_of("r"), false, EDIT_DEFAULT};
-    assert_int_equal(edit_replace((struct edit_span){text, EDIT_FILE_LIMIT + 1}, &order,
-                                  &result, NULL),
-                     ERR_TOO_LARGE);
+    assert_int_equal(
+        edit_replace((struct edit_span){text, EDIT_FILE_LIMIT + 1}, &order, &result, NULL),
+        ERR_TOO_LARGE);
 }
 
 /* Every window is equal but for its last line. */
@@ -128,6 +139,7 @@ int main(void)
         cmocka_unit_test(the_strict_profile_refuses_a_block_that_is_not_alike),
         cmocka_unit_test(places_that_overlap_are_several),
         cmocka_unit_test(the_lines_of_the_place_are_counted),
+        cmocka_unit_test(the_first_of_all_places_is_named),
         cmocka_unit_test(what_becomes_too_large_is_refused_before_it_is_made),
         cmocka_unit_test(a_search_that_would_take_forever_ends),
     };
