@@ -77,6 +77,15 @@ TEST(places_that_overlap_are_several)
     assert_int_equal(replace("aaa", "aa", "b", EDIT_DEFAULT), ERR_CONFLICT);
 }
 
+TEST(a_later_strategy_does_not_choose_one_of_several_places)
+{
+    /* Of two exact places, one is a line of its own. */
+    assert_int_equal(replace("ax\n  x\n", "x", "b", EDIT_DEFAULT), ERR_CONFLICT);
+    /* Of two places that are equal when trimmed, one is also indented alike. */
+    assert_int_equal(replace("x\ny\n---\n    x\n      y\n", "  x\n    y", "z", EDIT_DEFAULT),
+                     ERR_CONFLICT);
+}
+
 TEST(the_lines_of_the_place_are_counted)
 {
     struct edit_order order = {span_of("c\nd\n"), span_of("C\n"), false, EDIT_DEFAULT};
@@ -138,6 +147,7 @@ int main(void)
         cmocka_unit_test(the_chain_decides_as_the_vectors_say),
         cmocka_unit_test(the_strict_profile_refuses_a_block_that_is_not_alike),
         cmocka_unit_test(places_that_overlap_are_several),
+        cmocka_unit_test(a_later_strategy_does_not_choose_one_of_several_places),
         cmocka_unit_test(the_lines_of_the_place_are_counted),
         cmocka_unit_test(the_first_of_all_places_is_named),
         cmocka_unit_test(what_becomes_too_large_is_refused_before_it_is_made),
