@@ -42,7 +42,7 @@ static void run_vector(const json_t *vector)
                  result.strategy);
 }
 
-/* F91 to F100 */
+/* F91, F92, F93, F94, F95, F96, F97, F98, F99, F100 */
 TEST(the_chain_decides_as_the_vectors_say)
 {
     json_auto_t *all = json_load_file(VECTORS "/replacer_vectors.json", 0, NULL);

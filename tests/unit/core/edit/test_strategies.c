@@ -44,7 +44,7 @@ static json_t *candidates(const char *strategy, const char *file, const char *fi
     return search.arg;
 }
 
-/* F91 to F99 */
+/* F91, F92, F93, F94, F95, F96, F97, F98, F99 */
 TEST(each_strategy_offers_what_the_vectors_say)
 {
     json_auto_t *list = vectors("candidate_vectors", 73);
