@@ -140,6 +140,64 @@ void past_reasoning_open(const struct seal *seal, const struct tenant *tenant,
     }
 }
 
+/* ---- What stays here ---- */
+
+/* The ids of the reasoning that the client sent itself: not of what its references name. The caller frees. */
+static const char **ids_in(const json_t *input, size_t *ret_count)
+{
+    const char **ids = mem_new_array(const char *, json_array_size(input) + 1);
+    size_t i;
+    json_t *item;
+
+    *ret_count = 0;
+    json_array_foreach (input, i, item) {
+        if (strcmp(json_get_string(item, "type", ""), "reasoning") == 0)
+            ids[(*ret_count)++] = json_get_string(item, "id", NULL);
+    }
+    return ids;
+}
+
+static size_t count_reasoning(const struct item_row *items, size_t count)
+{
+    size_t found = 0;
+
+    for (size_t i = 0; i < count; i++)
+        found += items[i].type == ITEM_REASONING;
+    return found;
+}
+
+static bool is_of_another(const struct item_row *item, const char *upstream)
+{
+    json_auto_t *body = json_parse_own(item->body);
+    const char *maker = json_get_string(notes_of(body), "upstream", NULL);
+
+    return maker && strcmp(maker, upstream) != 0;
+}
+
+/* With references the two lists differ: then an item has the id under which it is stored. */
+json_t *past_reasoning_withheld(const struct item_row *items, size_t count, const json_t *input,
+                                const char *upstream)
+{
+    size_t id_count = 0, seen = 0;
+    AUTO_FREE const char **ids = ids_in(input, &id_count);
+    bool same = id_count == count_reasoning(items, count);
+    json_auto_t *list = json_array();
+
+    for (size_t i = 0; i < count; i++) {
+        const char *id;
+
+        if (items[i].type != ITEM_REASONING)
+            continue;
+        id = same && ids[seen] ? ids[seen] : items[i].id;
+        seen++;
+        if (is_of_another(&items[i], upstream))
+            json_array_append_new(list, json_build("{s:s, s:s, s:s, s:s}", "id", id, "type",
+                                                   "reasoning", "action", "removed", "reason",
+                                                   "model_mismatch"));
+    }
+    return json_array_size(list) ? json_incref(list) : NULL;
+}
+
 /* ---- The message ---- */
 
 /* A client's own reasoning has no maker; that of an older version of this server has no member. */

@@ -44,6 +44,12 @@ char *past_reasoning_sealed(const struct seal *seal, const struct tenant *tenant
 void past_reasoning_open(const struct seal *seal, const struct tenant *tenant,
                          struct item_row *items, size_t count);
 
+/* The reasoning among these items that another upstream made, so that `upstream` does not get it: the
+ * `input_transformations` of a response. `input` is what the client sent, and has the client's ids. New reference;
+ * NULL: it lacks such reasoning. */
+json_t *past_reasoning_withheld(const struct item_row *items, size_t count, const json_t *input,
+                                const char *upstream);
+
 enum past_reasoning_part {
     PAST_REASONING_DETAILS, /* what came in reasoning_details */
     PAST_REASONING_ALL,     /* and the text in its own member */
