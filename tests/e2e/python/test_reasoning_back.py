@@ -255,8 +255,12 @@ def test_no_other_upstream_gets_the_reasoning(configured, upstream, model, expec
     first = responses(configured, model="auto-1", input="weather", **body)
     responses(configured, model=model, previous_response_id=first["id"], input=[OUTPUT])
     assert answers(upstream.chats()[-1], *FIELDS) == expected
-    responses(configured, model=model, input=[*kept(first), OUTPUT])
+    second = responses(configured, model=model, input=[*kept(first), OUTPUT])
     assert answers(upstream.chats()[-1], *FIELDS) == expected
+    removed = [{"id": first["output"][0]["id"], "type": "reasoning", "action": "removed", "reason": "model_mismatch"}]
+    assert second.get("input_transformations", []) == (removed if expected == [None] else [])
+    stored = configured.http().get(f"/v1/responses/{second['id']}").json()
+    assert stored.get("input_transformations") == second.get("input_transformations")
 
 
 @pytest.mark.parametrize("model, expected", [("always-1", [THOUGHT]), ("never-1", [None])])
