@@ -14,6 +14,7 @@
 #include "core/ingest/ingest.h"
 
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
@@ -28,6 +29,7 @@
 #include "core/base/mem.h"
 #include "core/ingest/embed_document.h"
 #include "core/ingest/embeddings.h"
+#include "core/ingest/histogram.h"
 #include "core/ingest/make_document.h"
 #include "core/ingest/vector_model.h"
 #include "core/store/store.h"
@@ -74,6 +76,10 @@ struct ingest {
     uint64_t look_ns;         /* when to look again */
     struct reindex_pass pass; /* how far it is; of the worker that looks */
     int pass_model;
+    struct histogram seconds;
+    atomic_ullong ready, failed, put_back;
+    atomic_ullong waiting; /* as the keeper has seen it */
+    atomic_ullong oldest_us;
     struct worker *workers;
     unsigned count;
 };
@@ -102,6 +108,7 @@ static void fail(struct ingest *ingest, const struct document_work *work,
     enum err_code rc =
         store_document_fail(ingest->options.store, work, why->code, why->message, &err);
 
+    atomic_fetch_add(&ingest->failed, !rc);
     if (rc && rc != ERR_CANCELLED)
         complain(work, "was not failed", &err);
 }
@@ -150,6 +157,7 @@ static void give_back(struct ingest *ingest, const struct document_work *work,
         complain(work, "was not given back", &err);
     else
         note_due(ingest, delay);
+    atomic_fetch_add(&ingest->put_back, 1);
 }
 
 /* Without vectors everything is published at once; with them it is stored, and embedded afterwards. */
@@ -217,6 +225,7 @@ static enum err_code embed_document(struct ingest *ingest, struct document_work 
 
 static void do_document(struct ingest *ingest, struct document_work *work)
 {
+    uint64_t began_ns = clock_mono_ns();
     struct unmade_document why = {0};
     uint64_t pause_ns = 0;
     enum err_code rc = ERR_OK;
@@ -237,6 +246,10 @@ static void do_document(struct ingest *ingest, struct document_work *work)
         fail(ingest, work, &why);
     else if (rc && rc != ERR_CANCELLED)
         give_back(ingest, work, pause_ns, &err);
+    if (rc)
+        return;
+    atomic_fetch_add(&ingest->ready, 1);
+    histogram_add(&ingest->seconds, clock_mono_ns() - began_ns);
 }
 
 /* ---- Workers ---- */
@@ -405,6 +418,28 @@ size_t ingest_leases(struct ingest *ingest, struct ingest_lease **ret_leases)
     }
     lock_release(&ingest->lock);
     return count;
+}
+
+void ingest_note_queue(struct ingest *ingest, uint64_t count, int64_t oldest_us)
+{
+    atomic_store(&ingest->waiting, count);
+    atomic_store(&ingest->oldest_us, (uint64_t)oldest_us);
+}
+
+void ingest_stats(struct ingest *ingest, struct ingest_stats *ret_stats)
+{
+    *ret_stats = (struct ingest_stats){
+        .ready = atomic_load(&ingest->ready),
+        .failed = atomic_load(&ingest->failed),
+        .put_back = atomic_load(&ingest->put_back),
+        .seconds = &ingest->seconds,
+        .waiting = atomic_load(&ingest->waiting),
+        .oldest_seconds = (double)atomic_load(&ingest->oldest_us) / (double)US_PER_SECOND,
+    };
+    lock_acquire(&ingest->lock);
+    for (unsigned i = 0; i < ingest->count; i++)
+        ret_stats->working += ingest->workers[i].work.id[0] != '\0';
+    lock_release(&ingest->lock);
 }
 
 void ingest_drain(struct ingest *ingest)

@@ -27,6 +27,7 @@
 
 struct blobs;
 struct embeddings;
+struct histogram; /* core/ingest/histogram.h */
 struct ingest;
 struct store;
 struct vector_model;
@@ -59,6 +60,20 @@ void ingest_drain(struct ingest *ingest);
 /* Gives back what is at work, and ends the threads. A reader that is at work ends first, within DOCUMENT_WALL_MS; a request to
  * the model is not waited for. NULL is fine. */
 void ingest_stop(struct ingest *ingest);
+
+/* Of this node, since its start. */
+struct ingest_stats {
+    uint64_t ready, failed, put_back; /* documents, by how the work on them ended */
+    size_t working;                   /* now */
+    const struct histogram *
+        seconds; /* of work that ended with a document that is ready; borrowed until ingest_stop() */
+    uint64_t waiting; /* documents of all nodes and projects, as ingest_note_queue() said */
+    double oldest_seconds; /* for how long the oldest of them has waited */
+};
+void ingest_stats(struct ingest *ingest, struct ingest_stats *ret_stats);
+
+/* For the keeper: what waits in the database. */
+void ingest_note_queue(struct ingest *ingest, uint64_t count, int64_t oldest_us);
 
 /* What is at work here, for the keeper. */
 struct ingest_lease {
