@@ -27,6 +27,7 @@
 #include "core/store/tables/files/uploads.h"
 #include "core/store/tables/runs/runs.h"
 #include "core/store/tables/threads/deleted.h"
+#include "core/store/tables/vector_stores/document_counts.h"
 #include "core/store/tables/vector_stores/documents.h"
 #include "core/store/tables/vector_stores/vector_stores.h"
 #include "server/database.h"
@@ -445,6 +446,7 @@ static void maintain_events(struct keeper *keeper)
 static void look_for_documents(struct keeper *keeper)
 {
     CLEANUP(held_documents_clear) struct held_documents held = {0};
+    struct document_queue queue;
     size_t count = 0;
     struct err err;
 
@@ -455,6 +457,10 @@ static void look_for_documents(struct keeper *keeper)
         complain("documents of dead nodes were not taken over", &err);
     else if (count)
         log_info("took over %zu documents", count);
+    if (store_document_queue(keeper->server->store, &queue, &err))
+        complain("the documents that wait were not counted", &err);
+    else
+        ingest_note_queue(keeper->server->ingest, queue.count, queue.oldest_us);
     ingest_kick(keeper->server->ingest);
 }
 
