@@ -20,7 +20,9 @@
 #include "core/base/buf.h"
 #include "core/base/clock.h"
 #include "core/base/json.h"
+#include "core/ingest/embeddings.h"
 #include "core/ingest/histogram.h"
+#include "core/ingest/ingest.h"
 #include "core/ingest/search.h"
 #include "core/model/tokens/tokenizer.h"
 #include "core/run/engine/engine.h"
@@ -160,6 +162,40 @@ static void add_sandbox(struct buf *text, const struct sandbox_report *report)
                  sandbox_check_name((enum sandbox_check)i), report->findings[i].passed);
 }
 
+static void add_documents(struct buf *text, struct ingest *ingest)
+{
+    struct ingest_stats stats;
+
+    ingest_stats(ingest, &stats);
+    head(text, "documents_total", "counter", "Work on documents of vector stores, by its end.");
+    buf_addf(text, "runnel_documents_total{end=\"ready\"} %llu\n",
+             (unsigned long long)stats.ready);
+    buf_addf(text, "runnel_documents_total{end=\"failed\"} %llu\n",
+             (unsigned long long)stats.failed);
+    buf_addf(text, "runnel_documents_total{end=\"put_back\"} %llu\n",
+             (unsigned long long)stats.put_back);
+    add_histogram(text, "document_seconds", "How long it took to make a document searchable.",
+                  stats.seconds);
+    figure(text, "documents_working", "gauge", "Documents at work on this node.",
+           stats.working);
+    figure(text, "documents_waiting", "gauge", "Documents that wait, of all nodes.",
+           stats.waiting);
+    head(text, "documents_oldest_seconds", "gauge", "How long the oldest of these has waited.");
+    buf_addf(text, "runnel_documents_oldest_seconds %.3f\n", stats.oldest_seconds);
+}
+
+static void add_embeddings(struct buf *text, const struct embeddings *embeddings)
+{
+    struct embeddings_stats stats;
+
+    embeddings_stats(embeddings, &stats);
+    figure(text, "embedding_requests_total", "counter", "Requests to the embeddings model.",
+           stats.requests);
+    figure(text, "embedding_errors_total", "counter", "Of these, failed.", stats.errors);
+    figure(text, "embedding_tokens_total", "counter", "Tokens that the model has counted.",
+           stats.tokens);
+}
+
 static void add_searches(struct buf *text, struct retrieval *retrieval)
 {
     struct retrieval_stats stats;
@@ -170,6 +206,8 @@ static void add_searches(struct buf *text, struct retrieval *retrieval)
         buf_addf(text, "runnel_searches_total{end=\"%s\"} %llu\n",
                  search_end_name((enum search_end)end), (unsigned long long)stats.ended[end]);
     add_histogram(text, "search_seconds", "How long completed searches took.", stats.seconds);
+    figure(text, "searches_degraded_total", "counter",
+           "Searches by words alone because the embeddings model failed.", stats.degraded);
     figure(text, "searches_reranked_total", "counter", "Searches that a re-ranker has ordered.",
            stats.reranked);
     figure(text, "rerank_failures_total", "counter",
@@ -211,6 +249,10 @@ enum err_code api_metrics(struct request *request, struct err *err)
     add_engine(&text, server->engine);
     if (server->retrieval)
         add_searches(&text, server->retrieval);
+    if (server->ingest)
+        add_documents(&text, server->ingest);
+    if (server->embeddings)
+        add_embeddings(&text, server->embeddings);
     if (server->sandbox)
         add_sandbox(&text, server->sandbox);
     figure(&text, "tokenized_bytes_total", "counter",

@@ -82,6 +82,8 @@ def test_a_reranker_that_fails_leaves_the_order(searched, upstream):
     assert metrics['runnel_searches_total{end="completed"}'] == metrics["runnel_search_seconds_count"] == 5
     assert metrics['runnel_search_seconds_bucket{le="+Inf"}'] == 5 and metrics["runnel_search_seconds_sum"] > 0
     assert metrics["runnel_segment_cache_documents"] == 2
+    assert metrics['runnel_documents_total{end="ready"}'] == metrics["runnel_document_seconds_count"] == 2
+    assert metrics["runnel_documents_working"] == 0 and metrics["runnel_documents_waiting"] == 0
 
 
 def test_a_query_is_rewritten_by_a_model(searched, upstream):
