@@ -372,6 +372,18 @@ TEST(documents_are_counted_by_their_state)
     end_all();
 }
 
+/* With lz4 where PostgreSQL has it, as other long texts. */
+TEST(texts_are_compressed_as_those_of_runs_are)
+{
+    assert_int_equal(
+        pg_fixture_count("SELECT count(*) FROM pg_attribute a, pg_attribute i"
+                         " WHERE i.attrelid = 'items'::regclass AND i.attname = 'body'"
+                         " AND (a.attrelid, a.attname) IN (('chunks'::regclass, 'text'),"
+                         "  ('document_texts'::regclass, 'text'))"
+                         " AND a.attcompression = i.attcompression"),
+        2);
+}
+
 TEST(two_nodes_share_the_work)
 {
     struct document_work mine, theirs;
@@ -454,6 +466,7 @@ int main(void)
         cmocka_unit_test(a_document_that_is_locked_does_not_keep_the_others_from_being_renewed),
         cmocka_unit_test(a_document_that_was_put_back_waits_for_its_time),
         cmocka_unit_test(documents_are_counted_by_their_state),
+        cmocka_unit_test(texts_are_compressed_as_those_of_runs_are),
         cmocka_unit_test(what_dead_owners_had_is_queued_again_and_counts_as_an_attempt),
         cmocka_unit_test(an_earlier_boot_of_this_node_is_dead_whatever_its_lease_says),
         cmocka_unit_test(a_document_that_nothing_waits_for_is_dropped_by_its_owner),
