@@ -188,6 +188,38 @@ TEST(what_a_client_carries_is_opened_for_its_project_only)
     assert_string_equal(found, "[" HM "]");
 }
 
+static void assert_withheld(const char *input, const char *expected)
+{
+    json_auto_t *sent = json_parse_own(input);
+    json_auto_t *withheld = past_reasoning_withheld(rows, count, sent, "here");
+    AUTO_FREE char *text = NULL;
+    json_auto_t *ids = json_array();
+    size_t i;
+    json_t *entry;
+
+    json_array_foreach (withheld, i, entry)
+        json_array_append(ids, json_object_get(entry, "id"));
+    text = json_text(ids);
+    assert_string_equal(text, expected);
+}
+
+/* With the ids that the client knows: its own, or for what a reference names the stored one. */
+TEST(what_another_upstream_has_made_is_listed_as_withheld)
+{
+    static const char theirs[] = "{\"summary\":[],\"runnel\":{\"upstream\":\"there\"}}";
+    static const char ours[] = "{\"summary\":[],\"runnel\":{\"upstream\":\"here\"}}";
+
+    (void)snprintf(add("reasoning", "", theirs, -1)->id, ID_SIZE, "rs_1");
+    (void)snprintf(add("reasoning", "", ours, -1)->id, ID_SIZE, "rs_2");
+    (void)snprintf(add("reasoning", "", "{\"summary\":[]}", -1)->id, ID_SIZE, "rs_3");
+    assert_withheld("[{\"type\":\"reasoning\",\"id\":\"a\"},{\"type\":\"reasoning\"},"
+                    "{\"type\":\"reasoning\"}]",
+                    "[\"a\"]");
+    assert_withheld("[{\"type\":\"item_reference\",\"id\":\"rs_1\"},"
+                    "{\"type\":\"reasoning\"},{\"type\":\"reasoning\"}]",
+                    "[\"rs_1\"]");
+}
+
 TEST(an_item_without_notes_is_not_sealed)
 {
     struct item *item = mem_new(struct item);
@@ -211,6 +243,7 @@ int main(void)
         reasoning_test(reasoning_of_one_turn_is_joined),
         reasoning_test(reasoning_without_notes_is_the_clients_for_this_upstream),
         reasoning_test(what_a_client_carries_is_opened_for_its_project_only),
+        reasoning_test(what_another_upstream_has_made_is_listed_as_withheld),
         reasoning_test(an_item_without_notes_is_not_sealed),
     };
 
