@@ -34,7 +34,7 @@ struct box_folder {
 struct box_limits {
     uint64_t
         memory; /* bytes of all processes together; of one process, enforced by the kernel */
-    uint64_t temporary; /* bytes of /tmp, and of /dev/shm */
+    uint64_t temporary; /* bytes of /tmp, and of /dev/shm; they come on top of `memory` */
     uint64_t file;      /* bytes of one file */
     uint32_t processes; /* and threads, all together */
     uint32_t cpus;      /* processors that its programs see */

@@ -188,6 +188,10 @@ static const int forbidden_calls[] = {
 #define FIRST_UNKNOWN_CALL 463
 #define LAST_UNKNOWN_CALL  511
 
+/* Memory that no process maps is part of no limit and of no sum, except in a cgroup. */
+static const int unmapped_memory_calls[] = {SCMP_SYS(memfd_create), SCMP_SYS(memfd_secret),
+                                            SCMP_SYS(shmget), SCMP_SYS(msgget)};
+
 static const uint64_t namespace_flags[] = {
     CLONE_NEWUSER, CLONE_NEWNS,  CLONE_NEWPID,    CLONE_NEWNET,
     CLONE_NEWIPC,  CLONE_NEWUTS, CLONE_NEWCGROUP,
@@ -208,6 +212,8 @@ static int add_call_rules(scmp_filter_ctx filter)
         rc = seccomp_rule_add(filter, DENY, forbidden_calls[i], 0);
     for (int call = FIRST_UNKNOWN_CALL; !rc && call <= LAST_UNKNOWN_CALL; call++)
         rc = seccomp_rule_add(filter, NOT_KNOWN, call, 0);
+    for (size_t i = 0; !rc && i < COUNT_OF(unmapped_memory_calls); i++)
+        rc = seccomp_rule_add(filter, NOT_KNOWN, unmapped_memory_calls[i], 0);
     /* Its flags are in memory, where a filter cannot look. Programs then use clone(). */
     if (!rc)
         rc = seccomp_rule_add(filter, NOT_KNOWN, SCMP_SYS(clone3), 0);
