@@ -23,9 +23,11 @@
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/mount.h>
+#include <sys/msg.h>
 #include <sys/ptrace.h>
 #include <sys/reboot.h>
 #include <sys/resource.h>
+#include <sys/shm.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -440,6 +442,13 @@ static int socket_files(void)
            opendir("/var") != NULL || opendir("/home") != NULL || opendir("/root") != NULL;
 }
 
+static int unmapped_memory(void)
+{
+    return syscall(SYS_memfd_create, "x", 0) >= 0 || syscall(447 /* memfd_secret */, 0) >= 0 ||
+           shmget(IPC_PRIVATE, 4096, IPC_CREAT | 0600) >= 0 ||
+           msgget(IPC_PRIVATE, IPC_CREAT | 0600) >= 0;
+}
+
 /* The supervisor's and the first process's sockets are theirs. */
 static int control_socket(void)
 {
@@ -510,6 +519,7 @@ static const struct {
     {43, "netlink, packet, raw and other sockets",    strange_sockets},
     {46, "kill the first process, with any signal",   kill_1},
     {47, "see processes of the host",                 other_processes},
+    {56, "memory that no process maps",               unmapped_memory},
     {66, "services on the host's loopback",           host_loopback},
     {67, "the internet",                              internet},
     {72, "abstract sockets of the host",              abstract},
