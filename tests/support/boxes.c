@@ -42,19 +42,42 @@ static bool has_namespaces(void)
     return child > 0 && waitpid(child, &status, 0) == child && status == 0;
 }
 
-void skip_without_boxes(void)
+static bool has_boxes(void)
 {
-    static int known, skipped; /* 0: not known yet */
-    const char *required = getenv("RUNNEL_REQUIRE_SANDBOX");
+    static int known; /* 0: not yet */
 
     if (!known)
         known = has_namespaces() ? 1 : -1;
-    if (known > 0)
+    return known > 0;
+}
+
+static bool are_boxes_required(void)
+{
+    const char *required = getenv("RUNNEL_REQUIRE_SANDBOX");
+
+    return required && strcmp(required, "1") == 0;
+}
+
+void skip_without_boxes(void)
+{
+    static int skipped;
+
+    if (has_boxes())
         return;
-    if (required && strcmp(required, "1") == 0)
+    if (are_boxes_required())
         fail_msg("RUNNEL_REQUIRE_SANDBOX=1, and there are no user namespaces");
     printf("SKIPPED %d (no user namespaces)\n", ++skipped);
     skip();
+}
+
+int run_in_boxes(const struct CMUnitTest *tests, size_t count, int (*start)(void **state),
+                 int (*stop)(void **state))
+{
+    if (has_boxes())
+        return _cmocka_run_group_tests("tests", tests, count, start, stop);
+    for (size_t i = 0; i < count; i++)
+        printf("%s:\nSKIPPED %zu (no user namespaces)\n", tests[i].name, i + 1);
+    return are_boxes_required() ? 1 : 0;
 }
 
 /* ---- A box and scripts in it ---- */
@@ -151,7 +174,6 @@ void assert_box_is_empty(void)
 int box_set_up(void **state)
 {
     (void)state;
-    skip_without_boxes();
     test_box = open_test_box((uint64_t)1 << 30, 256);
     return 0;
 }

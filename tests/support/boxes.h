@@ -19,6 +19,12 @@ uint32_t box_user(void);
  * RUNNEL_REQUIRE_SANDBOX=1 in the environment the test fails instead. */
 void skip_without_boxes(void);
 
+/* Runs a group of tests that are all in boxes. Where boxes cannot be, each of them is skipped in the same way. Returns the
+ * exit status. */
+struct CMUnitTest;
+int run_in_boxes(const struct CMUnitTest *tests, size_t count, int (*start)(void **state),
+                 int (*stop)(void **state));
+
 #define BOX_LONG_MS ((uint32_t)60000)
 
 extern struct box *test_box; /* of the test that is running */

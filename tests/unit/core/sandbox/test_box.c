@@ -294,5 +294,5 @@ int main(void)
         IN_A_BOX(a_process_can_be_interrupted),
     };
 
-    return cmocka_run_group_tests(tests, boxes_start, boxes_stop);
+    return run_in_boxes(tests, COUNT_OF(tests), boxes_start, boxes_stop);
 }

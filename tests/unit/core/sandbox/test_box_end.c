@@ -305,7 +305,6 @@ TEST(nothing_outlives_a_server_that_is_killed_at_any_point)
         "sandbox.box.start:1:kill", "sandbox.box.poll:1:kill", "sandbox.box.poll:2:kill",
         "sandbox.box.end:1:kill"};
 
-    skip_without_boxes();
     for (size_t i = 0; i < COUNT_OF(points); i++)
         assert_server_leaves_nothing(points[i]);
 }
@@ -376,5 +375,5 @@ int main(void)
         IN_A_BOX(no_descriptor_is_left_behind_whatever_fails),
     };
 
-    return cmocka_run_group_tests(tests, boxes_start, boxes_stop);
+    return run_in_boxes(tests, COUNT_OF(tests), boxes_start, boxes_stop);
 }

@@ -84,7 +84,7 @@ static int listen_on_loopback(void)
     return fd;
 }
 
-static int start(void **state)
+static void make_host(void)
 {
     AUTO_FREE char *skill = NULL;
 
@@ -106,8 +106,6 @@ static int start(void **state)
     host.unix_abstract = listen_on_unix(host.abstract, 1);
     host.folders[0] = (struct box_folder){host.skills, "/mnt/skills", false};
     host.folders[1] = (struct box_folder){host.workspace, "/mnt/data", true};
-    setenv("HOST_SECRET", SECRET_TEXT, 1);
-    return boxes_start(state);
 }
 
 static int remove_one(const char *path, const struct stat *found, int type, struct FTW *walk)
@@ -116,7 +114,7 @@ static int remove_one(const char *path, const struct stat *found, int type, stru
     return remove(path);
 }
 
-static int stop(void **state)
+static void clear_host(void)
 {
     close(host.tcp);
     close(host.unix_file);
@@ -127,13 +125,24 @@ static int stop(void **state)
     free(host.socket_file);
     free(host.workspace);
     free(host.skills);
+}
+
+static int start(void **state)
+{
+    setenv("HOST_SECRET", SECRET_TEXT, 1);
+    return boxes_start(state);
+}
+
+static int stop(void **state)
+{
+    if (host.top)
+        clear_host();
     return boxes_stop(state);
 }
 
 static int set_up(void **state)
 {
-    struct box_plan plan = {.folders = host.folders,
-                            .folder_count = 2,
+    struct box_plan plan = {.folder_count = 2,
                             .limits = {.memory = (uint64_t)1 << 30,
                                        .temporary = 1 << 20,
                                        .file = 1 << 20,
@@ -143,7 +152,9 @@ static int set_up(void **state)
     struct err err = {0};
 
     (void)state;
-    skip_without_boxes();
+    if (!host.top)
+        make_host();
+    plan.folders = host.folders;
     if (box_open(&plan, &test_box, &err))
         fail_msg("%s", err.text);
     return 0;
@@ -279,5 +290,5 @@ int main(void)
             files_of_the_workspace_are_the_hosts_and_survive_the_box, set_up, box_tear_down),
     };
 
-    return cmocka_run_group_tests(tests, start, stop);
+    return run_in_boxes(tests, COUNT_OF(tests), start, stop);
 }
