@@ -653,6 +653,7 @@ static void on_wakeup(void *arg, const struct wakeup *wakeup)
     case WAKEUP_MOVED: engine_wake(engine, wakeup->run_id, WOKEN_MOVED); break;
     case WAKEUP_DELETED: engine_deleted(engine, wakeup->run_id); break;
     case WAKEUP_INGEST: ingest_kick(keeper->server->ingest); break;
+    case WAKEUP_FILES: break;
     case WAKEUP_ANSWERED: (void)engine_check_approvals(engine, wakeup->run_id); break;
     }
 }

@@ -262,6 +262,7 @@ static enum err_code end_files(struct db *db, const struct tenant *tenant,
     rc = db_exec(db, &end, &args, &rows, err);
     if (!rc)
         *ret_count = (size_t)db_int(rows, 0, 0);
+    db_wake(db, WAKEUP_FILES, NULL);
     return rc;
 }
 

@@ -471,6 +471,7 @@ static enum err_code cancel_files(struct db *db, const struct tenant *tenant, co
     rc = db_exec(db, &end, &args, &rows, err);
     if (!rc)
         *ret_count = (size_t)db_int(rows, 0, 0);
+    db_wake(db, WAKEUP_FILES, NULL);
     return rc;
 }
 
@@ -658,6 +659,7 @@ static enum err_code remove_file(struct db *db, const struct tenant *tenant,
     enum err_code rc;
 
     add_owner(&args, tenant, store_id, file_id);
+    db_wake(db, WAKEUP_FILES, NULL);
     rc = db_exec(db, &remove, &args, &rows, err);
     if (rc || db_int(rows, 0, 0))
         return rc;
@@ -713,5 +715,6 @@ enum err_code store_files_forget_in(struct db *db, const struct tenant *tenant,
         return rc;
     db_arg_tenant(&args, tenant);
     db_arg_text(&args, file_id);
+    db_wake(db, WAKEUP_FILES, NULL);
     return db_exec(db, &remove, &args, NULL, err);
 }

@@ -217,6 +217,31 @@ enum err_code store_vector_stores_check(struct store *store, const struct tenant
                                : vector_store_expired(ids[bad], err);
 }
 
+enum err_code store_vector_stores_busy(struct store *store, const char *const *projects,
+                                       const char *const *ids, size_t count, bool *ret_busy,
+                                       struct err *err)
+{
+    static const struct db_statement find = {
+        "store_vector_stores_busy",
+        "SELECT u.n FROM unnest($1::text[], $2::text[]) WITH ORDINALITY u (project_id, id, n)"
+        " WHERE EXISTS (SELECT FROM vector_stores v WHERE v.project_id = u.project_id"
+        "  AND v.id = u.id AND v.in_progress > 0 AND NOT " VECTOR_STORE_EXPIRED ")"};
+    AUTO_DB_ROWS *rows = NULL;
+    AUTO_DB_ARGS args = {0};
+    enum err_code rc;
+
+    db_arg_texts(&args, projects, count);
+    db_arg_texts(&args, ids, count);
+    rc = db_once(store, &find, &args, &rows, err);
+    if (rc)
+        return rc;
+    for (size_t i = 0; i < count; i++)
+        ret_busy[i] = false;
+    for (size_t i = 0; i < db_count(rows); i++)
+        ret_busy[db_int(rows, i, 0) - 1] = true;
+    return ERR_OK;
+}
+
 /* ---- Changing ---- */
 
 enum err_code vector_store_lock(struct db *db, const struct tenant *tenant, const char *id,
@@ -294,6 +319,7 @@ static enum err_code remove_files(struct db *db, const struct tenant *tenant, co
 
     db_arg_tenant(&args, tenant);
     db_arg_text(&args, id);
+    db_wake(db, WAKEUP_FILES, NULL);
     return db_exec(db, &remove, &args, NULL, err);
 }
 

@@ -95,6 +95,12 @@ enum err_code store_vector_stores_check(struct store *store, const struct tenant
                                         const char *const *ids, size_t count, size_t *ret_bad,
                                         struct err *err) MUST_CHECK;
 
+/* Which stores have files in progress, of any projects: pairs of a project and an id. One that is gone or has expired has none. A file
+ * that ends, or leaves its store, is announced by WAKEUP_FILES. */
+enum err_code store_vector_stores_busy(struct store *store, const char *const *projects,
+                                       const char *const *ids, size_t count, bool *ret_busy,
+                                       struct err *err) MUST_CHECK;
+
 /* Notes a use of the stores, at most once a minute each. Those that are gone or expired are left alone. */
 enum err_code store_vector_stores_touch(struct store *store, const struct tenant *tenant,
                                         const char *const *ids, size_t count,

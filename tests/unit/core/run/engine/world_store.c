@@ -829,6 +829,7 @@ static void receive(struct actor *actor)
     switch (hint->kind) {
     case WAKEUP_HELLO:
     case WAKEUP_INGEST:
+    case WAKEUP_FILES:
     case WAKEUP_MISSED: break;
     case WAKEUP_CLAIM: hint->to->claim_ns = 0; break;
     case WAKEUP_CANCEL: engine_cancel(engine, hint->run_id); break;
