@@ -4,6 +4,7 @@
 
 #include "core/store/tables/vector_stores/vector_stores.h"
 
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,6 +12,7 @@
 #include "core/base/clock.h"
 #include "core/base/fault.h"
 #include "core/base/mem.h"
+#include "core/store/cluster/wakeups.h"
 #include "core/store/tables/files/files.h"
 #include "core/store/tables/vector_stores/search_set.h"
 #include "tests/integration/core/store/opened_store.h"
@@ -532,6 +534,70 @@ TEST(counters_are_right_after_anything)
     assert_int_equal(pg_fixture_count("SELECT count(*) FROM vector_store_files"), 0);
 }
 
+/* ---- Files in progress ---- */
+
+static bool is_busy(const char *project, struct sample_id id)
+{
+    const char *projects[] = {project, project};
+    const char *ids[] = {"vs_none", id.text};
+    bool busy[] = {true, true};
+
+    assert_int_equal(store_vector_stores_busy(store, projects, ids, 2, busy, NULL), ERR_OK);
+    assert_false(busy[0]);
+    return busy[1];
+}
+
+TEST(a_store_is_busy_while_a_file_is_in_progress)
+{
+    struct sample_id id = sample_store(MINE);
+
+    assert_false(is_busy("proj_stores", id));
+    attach(MINE, id, sample_file(MINE));
+    assert_true(is_busy("proj_stores", id));
+    assert_false(is_busy("proj_others", id));
+    publish_all();
+    assert_false(is_busy("proj_stores", id));
+    attach(MINE, id, sample_file(MINE));
+    pg_fixture_ask("UPDATE vector_stores SET expires_at = 2 WHERE id = '%s'", id.text);
+    assert_false(is_busy("proj_stores", id));
+    assert_int_equal(store_vector_store_delete(store, MINE, id.text, NULL), ERR_OK);
+    assert_nothing_orphaned();
+}
+
+static void count_files(void *arg, const struct wakeup *wakeup)
+{
+    *(atomic_int *)arg += wakeup->kind == WAKEUP_FILES;
+}
+
+TEST(a_file_that_ends_or_leaves_is_announced)
+{
+    struct sample_id id = sample_store(MINE);
+    struct sample_id files[3] = {sample_file(MINE), sample_file(MINE), sample_file(MINE)};
+    struct document_work work;
+    atomic_int announced = 0;
+
+    assert_int_equal(store_wakeups_start(store, count_files, &announced, NULL), ERR_OK);
+    attach(MINE, id, files[0]);
+    assert_int_equal(announced, 0);
+    publish_all();
+    assert_int_equal(announced, 1);
+    attach(MINE, id, files[1]);
+    work = claimed();
+    assert_int_equal(store_document_fail(store, &work, "invalid_file", "", NULL), ERR_OK);
+    document_work_clear(&work);
+    assert_int_equal(announced, 2);
+    attach(MINE, id, files[2]);
+    assert_int_equal(store_store_file_delete(store, MINE, id.text, files[2].text, NULL),
+                     ERR_OK);
+    assert_int_equal(announced, 3);
+    assert_int_equal(store_file_delete(store, MINE, files[1].text, NULL), ERR_OK);
+    assert_int_equal(announced, 4);
+    assert_int_equal(store_vector_store_delete(store, MINE, id.text, NULL), ERR_OK);
+    assert_int_equal(announced, 5);
+    store_wakeups_stop(store);
+    assert_nothing_orphaned();
+}
+
 #ifdef RUNNEL_FAULTS
 TEST(a_statement_that_fails_attaches_nothing)
 {
@@ -603,6 +669,8 @@ int main(void)
         cmocka_unit_test(a_store_has_no_more_files_than_it_may),
         cmocka_unit_test(attributes_are_kept_replaced_and_asked_for),
         cmocka_unit_test(counters_are_right_after_anything),
+        cmocka_unit_test(a_store_is_busy_while_a_file_is_in_progress),
+        cmocka_unit_test(a_file_that_ends_or_leaves_is_announced),
 #ifdef RUNNEL_FAULTS
         cmocka_unit_test(a_statement_that_fails_attaches_nothing),
         cmocka_unit_test(a_statement_that_fails_removes_nothing),
