@@ -637,8 +637,9 @@ static void go_down(struct serving *serving)
     workers_stop(server->searchers);
     workers_stop(server->file_workers);
     turns_free(server->joins);
-    keeper_stop(serving->keeper);
     ingest_stop(server->ingest);
+    keeper_stop(serving->keeper);
+    ingest_free(server->ingest);
     log_reader_stop(serving->log_reader);
     if (serving->engine_started)
         engine_stop(server->engine);

@@ -469,6 +469,7 @@ enum err_code ingest_start(const struct ingest_options *options, struct ingest *
         if (pthread_create(&worker->thread, NULL, run_worker, worker) == 0)
             continue;
         ingest_stop(ingest);
+        ingest_free(ingest);
         return err_set(err, ERR_INTERNAL, "cannot start a worker for files");
     }
     *ret_ingest = ingest;
@@ -505,6 +506,12 @@ void ingest_stop(struct ingest *ingest)
     give_back_all(ingest);
     for (unsigned i = 0; i < ingest->count; i++)
         pthread_join(ingest->workers[i].thread, NULL);
+}
+
+void ingest_free(struct ingest *ingest)
+{
+    if (!ingest)
+        return;
     pthread_cond_destroy(&ingest->kicked);
     lock_destroy(&ingest->lock);
     free(ingest->workers);

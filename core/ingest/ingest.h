@@ -58,8 +58,11 @@ void ingest_kick(struct ingest *ingest);
 void ingest_drain(struct ingest *ingest);
 
 /* Gives back what is at work, and ends the threads. A reader that is at work ends first, within DOCUMENT_WALL_MS; a request to
- * the model is not waited for. NULL is fine. */
+ * the model is not waited for. The threads send hints, so they end before store_wakeups_stop(). Other functions may still
+ * be called. NULL is fine. */
 void ingest_stop(struct ingest *ingest);
+/* After ingest_stop(). NULL is fine. */
+void ingest_free(struct ingest *ingest);
 
 /* Of this node, since its start. */
 struct ingest_stats {
