@@ -111,6 +111,18 @@ struct engine_holder {
 /* The same for the runs here that are held: they wait for approvals in memory. */
 size_t engine_holding(struct engine *engine, struct engine_holder **ret_holders);
 
+struct engine_file_wait {
+    char project[ID_SIZE];
+    char run_id[ID_SIZE];
+    char store_id[ID_LIMIT + 1];
+};
+
+/* The same for the runs here that wait for files (run_start.awaited_store). */
+size_t engine_file_waits(struct engine *engine, struct engine_file_wait **ret_waits);
+bool engine_has_file_waits(struct engine *engine);
+/* The store for which the run waits has no files in progress. It continues. */
+void engine_files_settled(struct engine *engine, const char *run_id);
+
 /* The lease is gone: another node owns the run now, or the run was deleted. A write of the run finds out
  * which. In the first case the run is dropped here: its streams are closed, and nothing more is emitted
  * or written. A run that has returned under another fence is left alone. */

@@ -10,6 +10,7 @@ unit_test(core/run/context/chain_log core_run)
 target_compile_definitions(test_core_run_context_chain_log PRIVATE
     VECTORS="${CMAKE_SOURCE_DIR}/tests/unit/vectors")
 unit_test(core/run/context/context_responses core_run)
+unit_test(core/run/engine/file_waits core_run)
 unit_test(core/run/engine/held_leases core_run)
 unit_test(core/run/citation/citation core_run)
 unit_test(core/run/turn/input_text core_run)
