@@ -125,6 +125,20 @@ static void announce_new(struct run *run)
         emit_status(run);
 }
 
+void run_announce(struct run *run)
+{
+    if (run->announced || run->arrival != ARRIVAL_NEW)
+        return;
+    run->announced = true;
+    announce_new(run);
+}
+
+/* A run that waited for files when its owner died: its log has the announcement and nothing else. */
+static bool was_announced(const struct run *run)
+{
+    return run->publishing.frames.next && !run->row.started_at;
+}
+
 static void start(struct run *run)
 {
     if (run->row.status == RUN_QUEUED)
@@ -189,15 +203,14 @@ void run_arrive(struct run *run, const struct call_row *calls, size_t call_count
     const struct engine_options *options = engine_options(run->engine);
 
     chain_set_limits(&run->chain, options->round_limit, options->call_limit);
-    if (run->arrival == ARRIVAL_NEW)
-        announce_new(run);
+    run_announce(run);
     if (ends_on_arrival(run))
         return;
     if (run->arrival == ARRIVAL_SUBMITTED) {
         run_take_answers(run, calls, call_count);
         emit_status(run);
     }
-    if (run->arrival == ARRIVAL_CLAIMED && run->row.status == RUN_QUEUED)
+    if (run->arrival == ARRIVAL_CLAIMED && run->row.status == RUN_QUEUED && !was_announced(run))
         emit_status(run);
     /* A run that was in progress when its owner died has been started and announced before, unless its
      * log is empty: a foreground response is in progress from its creation on. */

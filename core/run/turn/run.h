@@ -79,6 +79,9 @@ struct run {
     struct loop_timer expiry;
     struct loop_timer grace;  /* until it is cancelled because no client waits for it */
     struct arrival *arriving; /* set while it waits for a slot: nothing has happened yet */
+    bool announced;           /* its stream has said that it is queued */
+    bool awaits_files;        /* it stays queued until its vector store is searchable */
+    struct loop_timer files_patience;
     struct slot_waiter slot;
     struct loop_task slot_ready;
     bool has_slot;
@@ -132,6 +135,8 @@ void run_free(struct run *run);
 
 /* ---- run.c: from arrival to end ---- */
 
+/* Emits that a new run is queued, before it begins. Only once. */
+void run_announce(struct run *run);
 /* The run begins. `calls` are the rows of its open calls, borrowed: of an answer, or of a crash. */
 void run_arrive(struct run *run, const struct call_row *calls, size_t call_count);
 /* Starts the timer of row.expires_at, if it is set. */

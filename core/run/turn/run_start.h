@@ -25,6 +25,8 @@ enum run_arrival {
     ARRIVAL_CLAIMED,   /* taken over: store_runs_claim(), or a cancel that claimed it */
 };
 
+#define FILES_WAIT_SECONDS 60
+
 /* What a run begins with. engine_run() and run_start_clear() take what is marked (taken). */
 struct run_start {
     enum run_arrival arrival;
@@ -44,6 +46,9 @@ struct run_start {
         *new_thread;    /* made with the run, whose stream announces it; copied */
     struct sink *sink;  /* the first client; NULL: no client waits */
     bool without_model; /* a response that only keeps its input: it completes at once */
+    /* A vector store with files in progress: until engine_files_settled() the run stays queued, but at most FILES_WAIT_SECONDS
+     * from its creation. "": it waits for none. */
+    char awaited_store[ID_LIMIT + 1];
 };
 
 /* Releases a start that was not handed to engine_run(), except for its sink. */
