@@ -89,6 +89,7 @@ struct engine *engine_new(const struct engine_options *options)
     }
     engine->slots = slots_new(&options->slots);
     engine->leases = held_leases_new();
+    engine->file_waits = file_waits_new();
     lock_init(&engine->lock, LOCK_ENGINE);
     lock_cond_init(&engine->idle);
     return engine;
@@ -125,6 +126,7 @@ void engine_free(struct engine *engine)
         webhook_posts_clear(&engine->loops[i].posts);
     }
     held_leases_free(engine->leases);
+    file_waits_free(engine->file_waits);
     slots_free(engine->slots);
     free(engine->loops);
     pthread_cond_destroy(&engine->idle);
@@ -256,6 +258,16 @@ size_t engine_leases(struct engine *engine, struct engine_lease **ret_leases)
     return held_leases_list(engine->leases, ret_leases);
 }
 
+size_t engine_file_waits(struct engine *engine, struct engine_file_wait **ret_waits)
+{
+    return file_waits_list(engine->file_waits, ret_waits);
+}
+
+bool engine_has_file_waits(struct engine *engine)
+{
+    return file_waits_count(engine->file_waits) > 0;
+}
+
 /* ---- Messages to a run ---- */
 
 enum message_kind {
@@ -263,6 +275,7 @@ enum message_kind {
     MESSAGE_DELETED,
     MESSAGE_LEASE_LOST,
     MESSAGE_DECIDED,  /* an approval request of the run has a decision */
+    MESSAGE_FILES,    /* that it waits for are searchable */
     MESSAGE_FOLLOWED, /* at another node */
     MESSAGE_WAKE,     /* for the waiters of the run */
 };
@@ -296,6 +309,8 @@ static void deliver(struct run *run, const struct message *message)
         lose_lease(run, message->fence);
     else if (message->kind == MESSAGE_DECIDED)
         run_hold_check(run);
+    else if (message->kind == MESSAGE_FILES)
+        engine_end_file_wait(run);
     else
         run_add_peer(run, message->node);
     run_pump(run);
@@ -348,6 +363,11 @@ bool engine_check_approvals(struct engine *engine, const char *run_id)
     if (here)
         send_message(message_new(engine, run_id, MESSAGE_DECIDED));
     return here;
+}
+
+void engine_files_settled(struct engine *engine, const char *run_id)
+{
+    send_message(message_new(engine, run_id, MESSAGE_FILES));
 }
 
 void engine_lease_lost(struct engine *engine, const struct engine_lease *lease)
@@ -458,12 +478,14 @@ void engine_wake_all(struct engine *engine, enum engine_woken why)
 
 /* ---- The end of the server. Waiters are woken: nothing more will come to this node ---- */
 
-/* Only noted here. A resumable run is released when nothing of it is open: before its next turn (run_model.c),
+/* Only noted here, but for a run that waits for files: it may wait long, and another node may do so. Any other resumable run is released when nothing of it is open: before its next turn (run_model.c),
  * or before the calls of this one are executed (calls/stages.c). Its next owner repeats nothing. */
 static void request_drain(struct run *run)
 {
     run->drain_wanted = true;
     run_hold_leave(run);
+    if (run->awaits_files && run->life == RUN_ALIVE)
+        run_release(run);
 }
 
 void engine_drain(struct engine *engine)

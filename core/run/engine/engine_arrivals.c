@@ -5,13 +5,14 @@
  *
  *   engine_run()     any thread: counts the run as live, and posts an arrival to its loop
  *   arrived()        the run is made and entered into the table; from here on messages find it
+ *   await_files()    its stream begins, and it stays queued until its vector store is searchable
  *   find_slot()      it has a slot, or waits in the queue of slots.c
  *   engine_begin()   it has a slot: run_arrive() (turn/run.c) does the first step
  *   engine_forget()  its last write is done, or it was dropped: out of the table, the lease entry and
  *                    the timers
  *   free_later()     in the loop's next round: the slot is given back, the run is freed
  *
- * A run that waits for a slot is a run already. It can be cancelled, expire, be followed and be
+ * A run that waits for files or for a slot is a run already. It can be cancelled, expire, be followed and be
  * released. What it came with stays in its arrival until it begins. A run that is to end before it has
  * a slot begins all the same (run_prepare_end()), so that each run is announced before it ends.
  *
@@ -35,6 +36,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/base/clock.h"
 #include "core/base/mem.h"
 #include "core/run/engine/engine_internal.h"
 
@@ -68,12 +70,20 @@ static size_t load_size(const struct run_start *start)
     return size;
 }
 
+/* They have no slot either, so as many may wait. */
+static bool has_many_file_waits(struct engine *engine)
+{
+    size_t limit = engine->options.slots.queue;
+
+    return limit && file_waits_count(engine->file_waits) >= limit;
+}
+
 enum err_code engine_admit(struct engine *engine, struct err *err)
 {
     if (engine_is_draining(engine))
         return err_refuse(err, ERR_STORE, REASON_UNSET, NULL,
                           "The server is shutting down. Please retry your request.");
-    if (slots_queue_full(engine->slots))
+    if (slots_queue_full(engine->slots) || has_many_file_waits(engine))
         return err_refuse(err, ERR_LIMIT, REASON_BUSY, NULL,
                           "Too many runs wait on this server. Please retry in a few seconds.");
     if (has_loaded_too_much(engine))
@@ -150,6 +160,15 @@ static void admit_successors(struct run *run)
     }
 }
 
+static void stop_awaiting(struct run *run)
+{
+    if (!run->awaits_files)
+        return;
+    run->awaits_files = false;
+    loop_timer_stop(run->loop, &run->files_patience);
+    file_waits_drop(run->engine->file_waits, run->row.id);
+}
+
 void engine_begin(struct run *run)
 {
     struct arrival *arrival = TAKE(run->arriving);
@@ -157,6 +176,7 @@ void engine_begin(struct run *run)
 
     if (!arrival)
         return;
+    stop_awaiting(run);
     load = &arrival->start.load;
     run_arrive(run, load->calls, load->call_count);
     run_load_clear(load);
@@ -198,6 +218,57 @@ static bool needs_no_slot(const struct run *run)
     return run->row.status == RUN_CANCELLING || run->row.status == RUN_REQUIRES_ACTION;
 }
 
+static void enter(struct run *run)
+{
+    if (needs_no_slot(run) || find_slot(run)) {
+        engine_begin(run);
+        run_pump(run);
+    }
+}
+
+/* ---- Files that are not searchable yet ---- */
+
+/* Its patience counts from its creation, in the time that all nodes share: a crash does not renew it. */
+static int64_t patience_left_us(const struct run *run)
+{
+    return run->row.created_at + FILES_WAIT_SECONDS * US_PER_SECOND - clock_wall_us();
+}
+
+void engine_end_file_wait(struct run *run)
+{
+    if (!run->awaits_files || run->life != RUN_ALIVE)
+        return;
+    stop_awaiting(run);
+    enter(run);
+}
+
+static void patience_is_over(struct loop_timer *timer)
+{
+    engine_end_file_wait(CONTAINER_OF(timer, struct run, files_patience));
+}
+
+/* True: it waits, or it leaves this node because that may take long. */
+static bool await_files(struct run *run)
+{
+    int64_t left = patience_left_us(run);
+
+    if (!run->arriving->start.awaited_store[0])
+        return false;
+    run->awaits_files = true;
+    if (run->row.status != RUN_QUEUED || left <= 0) {
+        stop_awaiting(run);
+        return false;
+    }
+    run->files_patience.fire = patience_is_over;
+    loop_timer_start(run->loop, &run->files_patience,
+                     loop_now(run->loop) + (uint64_t)left * 1000);
+    run_announce(run);
+    if (run->drain_wanted)
+        run_release(run);
+    run_pump(run);
+    return true;
+}
+
 static void arrived(struct loop_task *task)
 {
     struct arrival *arrival = CONTAINER_OF(task, struct arrival, task);
@@ -214,10 +285,21 @@ static void arrived(struct loop_task *task)
     add_sink(run, arrival->start.sink);
     waiters_wake(&arrival->home->waiters, run->row.id, WOKEN_ARRIVED);
     run_watch_expiry(run); /* time passes in the queue as well */
-    if (needs_no_slot(run) || find_slot(run)) {
-        engine_begin(run);
-        run_pump(run);
-    }
+    if (!await_files(run))
+        enter(run);
+}
+
+/* Before the vector store is checked for the last time, so that the end of a file in between reaches it. */
+static void enter_wait(struct engine *engine, const struct run_start *start)
+{
+    struct engine_file_wait wait;
+
+    if (!start->awaited_store[0])
+        return;
+    memcpy(wait.project, start->load.run.project, sizeof(wait.project));
+    memcpy(wait.run_id, start->load.run.id, sizeof(wait.run_id));
+    memcpy(wait.store_id, start->awaited_store, sizeof(wait.store_id));
+    file_waits_add(engine->file_waits, &wait);
 }
 
 void engine_run(struct engine *engine, struct run_start *start)
@@ -228,6 +310,7 @@ void engine_run(struct engine *engine, struct run_start *start)
     arrival->home = engine_home(engine, start->load.run.id);
     arrival->start = *start;
     arrival->bytes = load_size(start);
+    enter_wait(engine, start);
     if (start->new_thread) {
         arrival->thread = *start->new_thread;
         arrival->thread.metadata = mem_strdup(start->new_thread->metadata);
@@ -295,6 +378,7 @@ void engine_forget(struct run *run)
     *at = run->next;
     run_stop_model(run);
     run_stop_tools(run);
+    stop_awaiting(run);
     loop_timer_stop(run->loop, &run->expiry);
     loop_timer_stop(run->loop, &run->writing.flush);
     if (run->writing.fence)

@@ -7,6 +7,7 @@
 #include "core/base/lock.h"
 #include "core/run/approval/approval_webhook.h"
 #include "core/run/engine/engine.h"
+#include "core/run/engine/file_waits.h"
 #include "core/run/engine/held_leases.h"
 #include "core/run/engine/slots.h"
 #include "core/run/engine/waiters.h"
@@ -41,6 +42,7 @@ struct engine {
 
     struct slots *slots;
     struct held_leases *leases;
+    struct file_waits *file_waits;
     struct lock lock;
     pthread_cond_t idle;       /* broadcast when no run is live */
     struct engine_stats stats; /* guarded by lock */
@@ -52,6 +54,9 @@ struct engine_loop *engine_home(struct engine *engine, const char *run_id);
 struct run **engine_slot(struct engine_loop *home, const char *run_id);
 /* NULL: the run is not in memory here. On that loop. */
 struct run *engine_find_here(struct engine_loop *home, const char *run_id);
+
+/* The run need not wait for files any more. Does nothing for a run that does not. On its loop. */
+void engine_end_file_wait(struct run *run);
 
 /* The `gone` of the sinks of a run, with the run as argument. On the run's loop. */
 void engine_sink_gone(struct sink *sink, void *run);
