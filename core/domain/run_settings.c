@@ -162,6 +162,7 @@ static void read_tools(struct run_settings *settings, const json_t *request,
     settings->tool_choice = json_object_get(request, "tool_choice");
     settings->tool_groups = json_object_get(runnel, "tool_groups");
     settings->tool_resources = json_object_get(request, "tool_resources");
+    settings->awaited_store = json_get_string(request, "awaited_store", NULL);
     settings->expired_store = json_get_string(request, "expired_store", NULL);
     settings->skills = json_object_get(runnel, "skills");
     settings->one_call = !json_get_bool(request, "parallel_tool_calls", true);

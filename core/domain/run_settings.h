@@ -107,6 +107,7 @@ struct run_settings {
     const json_t *tool_choice; /* core/run/catalog/tool_choice.h; or NULL */
     const json_t *tool_groups; /* runnel.tool_groups (core/tool/override.h); or NULL */
     const json_t *tool_resources;
+    const char *awaited_store; /* whose files it waits for before it begins; or NULL */
     const char *expired_store; /* that the run was to search: it fails at once; or NULL */
     const json_t *skills;      /* that the model may read (core/memory/skill.h); or NULL */
     bool one_call;             /* a turn has one call: later ones are dropped */
