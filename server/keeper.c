@@ -30,6 +30,7 @@
 #include "core/store/tables/vector_stores/document_counts.h"
 #include "core/store/tables/vector_stores/documents.h"
 #include "core/store/tables/vector_stores/vector_stores.h"
+#include "server/awaited_files.h"
 #include "server/database.h"
 #include "server/encode/faces.h"
 #include "server/server.h"
@@ -77,8 +78,8 @@ struct duty {
     uint64_t due_ns;
 };
 
-/* Wake-ups make the first two due at once; the others have no names. */
-enum { DUTY_RENEW, DUTY_CLAIM, DUTY_COUNT = 9 };
+/* Wake-ups make the first three due at once; the others have no names. */
+enum { DUTY_RENEW, DUTY_CLAIM, DUTY_FILES, DUTY_COUNT = 10 };
 
 struct keeper {
     struct server *server;
@@ -314,7 +315,7 @@ static void take_over(struct keeper *keeper, struct run_load *load)
     }
     start.load = *load; /* the engine's now */
     memset(load, 0, sizeof(*load));
-    engine_run(server->engine, &start);
+    awaited_files_run(server, &start);
 }
 
 /* Reading the logs of all may take longer than a lease. */
@@ -379,6 +380,17 @@ static void end_stalled(struct keeper *keeper)
         complain("stalled transactions were not ended", &err);
     else if (count)
         log_warn("ended %zu transactions of servers that do not respond", count);
+}
+
+static void look_for_awaited_files(struct keeper *keeper)
+{
+    struct err err;
+
+    if (!engine_has_file_waits(keeper->server->engine))
+        return;
+    renew_if_due(keeper);
+    if (awaited_files_look(keeper->server, &err))
+        complain("runs that wait for files were not looked at", &err);
 }
 
 /* Runs that wait beside a grant, because neither could look for the other. What is left is for the next time. */
@@ -644,6 +656,7 @@ static void on_wakeup(void *arg, const struct wakeup *wakeup)
         want(keeper, DUTY_RENEW);
         want(keeper, DUTY_CLAIM);
         engine_wake_all(engine, WOKEN_MOVED);
+        want(keeper, DUTY_FILES);
         ingest_kick(keeper->server->ingest);
         break;
     case WAKEUP_CLAIM: want(keeper, DUTY_CLAIM); break;
@@ -653,7 +666,10 @@ static void on_wakeup(void *arg, const struct wakeup *wakeup)
     case WAKEUP_MOVED: engine_wake(engine, wakeup->run_id, WOKEN_MOVED); break;
     case WAKEUP_DELETED: engine_deleted(engine, wakeup->run_id); break;
     case WAKEUP_INGEST: ingest_kick(keeper->server->ingest); break;
-    case WAKEUP_FILES: break;
+    case WAKEUP_FILES: /* of many documents, while nearly always no run waits */
+        if (engine_has_file_waits(engine))
+            want(keeper, DUTY_FILES);
+        break;
     case WAKEUP_ANSWERED: (void)engine_check_approvals(engine, wakeup->run_id); break;
     }
 }
@@ -666,6 +682,7 @@ enum err_code keeper_start(struct server *server, struct database *database,
     const struct duty duties[DUTY_COUNT] = {
         [DUTY_RENEW] = {.perform = renew_leases, .every_seconds = lease / 3},
         [DUTY_CLAIM] = {.perform = claim_runs, .every_seconds = lease / 15},
+        [DUTY_FILES] = {.perform = look_for_awaited_files, .every_seconds = LOOK_SECONDS},
         {.perform = end_stalled, .every_seconds = lease},
         {.perform = fail_foreground, .every_seconds = lease},
         {.perform = maintain_events, .every_seconds = 3600},
