@@ -51,6 +51,7 @@
 #include "server/api/new_store.h"
 #include "server/api/request_key.h"
 #include "server/api/run_end.h"
+#include "server/awaited_files.h"
 #include "server/complaint.h"
 #include "server/encode/encode.h"
 #include "server/encode/faces.h"
@@ -170,7 +171,7 @@ static void start_and_answer(struct request *request, struct run_start *start)
         request_answer(request, 200, encode_run(&start->load.run));
     start->context = runnel_context(request_json(request));
     start->secrets = tool_secrets_of(json_object_get(request_json(request), "tools"));
-    engine_run(engine, start);
+    awaited_files_run(request_server(request), start);
 }
 
 /* Answers a repeated request: with the run as it is now, or with its stream from the event with which
@@ -220,6 +221,16 @@ static enum err_code note_expired(const struct request *request, json_t *snapsho
     if (!rc && expired)
         json_set_string(snapshot, "expired_store", expired);
     return rc;
+}
+
+/* A run that searches waits for the files of its thread's store, because the request before may have attached them. */
+static void note_awaited(json_t *snapshot, const char *thread_resources)
+{
+    json_auto_t *resources = thread_resources ? json_parse_own(thread_resources) : NULL;
+    const char *store = search_resources_store(resources);
+
+    if (store && has_file_search(json_object_get(snapshot, "tools")))
+        json_set_string(snapshot, "awaited_store", store);
 }
 
 /* What messages attach goes into the store of the thread. If that is gone or has expired, or never was, a new one is made
@@ -274,6 +285,7 @@ static enum err_code read_settings(struct request *request, const struct thread_
     snapshot = run_request_snapshot(ret_assistant, new_thread ? new_thread->settings : threads,
                                     new_thread ? new_thread->tool_resources : resources, body);
     step_include_keep(snapshot, include);
+    note_awaited(snapshot, new_thread ? new_thread->tool_resources : resources);
     rc = note_expired(request, snapshot, err);
     if (rc)
         return rc;
