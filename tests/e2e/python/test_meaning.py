@@ -57,6 +57,8 @@ def test_a_search_finds_what_means_the_same(meaning, upstream):
     assert hits[0] == car and notes == {"mode": "hybrid", "reranked": False}
     retrieval = meaning.http().get("/v1/runnel/retrieval").json()
     assert retrieval["mode"] == "hybrid" and retrieval["embeddings"] == {"model": "words", "dimensions": 128}
+    search(client, store, "automobile")
+    assert embedded(upstream).count("automobile") == 1  # known by then
     hits, _ = search(client, store, "physician", max_num_results=1)
     assert hits == [doctor]
     # By words alone there is nothing.

@@ -7,6 +7,7 @@ import random
 import pytest
 
 from harness.server import eventually
+from test_meaning import with_embeddings
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
 
@@ -45,8 +46,9 @@ class Project:
 
 
 class Walk:
-    def __init__(self, projects, seed):
+    def __init__(self, projects, seed, mode):
         self.projects = projects
+        self.mode = mode
         self.random = random.Random(seed)
         self.searches = 0
 
@@ -165,11 +167,17 @@ class Walk:
         word = self.random.choice(WORDS)
         condition = self.filter() if self.random.random() < 0.7 else None
         body = {"query": word, "max_num_results": 50, **({"filters": condition} if condition else {})}
-        found = self.call(project, "POST", f"/vector_stores/{store}/search", json=body)["data"]
-        expected = {file: attributes for file, attributes in project.stores[store].items()
-                    if word in project.files[file] and (not condition or passes(condition, attributes))}
-        assert {hit["file_id"]: hit["attributes"] for hit in found} == expected, body
-        assert len(found) == len(expected)
+        page = self.call(project, "POST", f"/vector_stores/{store}/search", json=body)
+        seen = {file: attributes for file, attributes in project.stores[store].items()
+                if not condition or passes(condition, attributes)}
+        with_word = {file: attributes for file, attributes in seen.items() if word in project.files[file]}
+        found = {hit["file_id"]: hit["attributes"] for hit in page["data"]}
+        assert len(found) == len(page["data"])
+        assert page["runnel"]["mode"] == (self.mode if seen else "lexical"), body
+        if self.mode == "lexical":
+            assert found == with_word, body
+        else:  # everything has some meaning
+            assert len(seen) <= 50 and found == seen, body
         self.searches += 1
 
     def step(self):
@@ -180,16 +188,18 @@ class Walk:
         self.random.choices([one for one, _ in operations], [weight for _, weight in operations])[0](project)
 
 
-def test_searches_see_what_a_dictionary_says(start_server):
-    server = start_server()
+@pytest.mark.parametrize("mode, operations", [("lexical", OPERATIONS), ("hybrid", OPERATIONS // 3)])
+def test_searches_see_what_a_dictionary_says(start_server, upstream, tmp_path, mode, operations):
+    settings = {"upstream_url": None, "config": with_embeddings(tmp_path, upstream.url)} if mode == "hybrid" else {}
+    server = start_server(**settings)
     stranger = server.new_key("stranger")
     projects = [Project(server.http()), Project(server.http())]
     projects[1].http.headers["Authorization"] = f"Bearer {stranger}"
     seed = int(os.environ.get("RUNNEL_SEED", 20261124))
-    walk = Walk(projects, seed)
-    for step in range(OPERATIONS):
+    walk = Walk(projects, seed, mode)
+    for step in range(operations):
         try:
             walk.step()
         except AssertionError as failure:
             raise AssertionError(f"RUNNEL_SEED={seed}, step {step}") from failure
-    assert walk.searches > OPERATIONS / 8
+    assert walk.searches > operations / 8
