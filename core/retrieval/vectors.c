@@ -22,7 +22,7 @@
 
 #define ROUNDS       2
 #define INT8_LIMIT   127
-#define ROOM_PER_HIT 50 /* candidates */
+#define ROOM_PER_HIT 10
 
 /* ---- Vectors as they are stored ---- */
 

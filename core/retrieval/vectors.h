@@ -20,7 +20,7 @@
  *          dimensions over all: how many signs differ says roughly how far away a chunk is, in an eighth of the bytes
  *
  * A scan of up to VECTORS_EXACT chunks reads INT8 alone. A larger one reads all BITS, and INT8 of the best
- * max(VECTORS_CANDIDATES, 50 · limit). There is no graph: nothing has to be built, and a filter cannot empty a result.
+ * max(VECTORS_CANDIDATES, 10 · limit). There is no graph: nothing has to be built, and a filter cannot empty a result.
  *
  * The inner loops exist in plain C, AVX2, AVX-512 and NEON. Which one is used is decided at the first call; all give the
  * same numbers, bit for bit.
