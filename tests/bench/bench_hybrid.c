@@ -1,0 +1,244 @@
+/*
+ * bench_hybrid.c -- searches by words and meaning over many chunks, and over the few that a filter leaves.
+ *
+ *   bench_hybrid CHUNKS DIMENSIONS QUERIES
+ *
+ * Words are drawn by Zipf's law, vectors lie in clusters with one common direction, as those of models do. A filter keeps
+ * one document of a hundred; of these the exact vectors are kept, so what is found is compared with brute force. Prints one line
+ * of JSON. One thread; times are of the processor, because other processes may be at work. Queries are embedded
+ * beforehand.
+ */
+
+#include <jansson.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/base/buf.h"
+#include "core/base/clock.h"
+#include "core/base/json.h"
+#include "core/base/mem.h"
+#include "core/ingest/candidates.h"
+#include "core/retrieval/index.h"
+#include "core/retrieval/vectors.h"
+
+#define DOCUMENT_CHUNKS ((size_t)50)
+#define CHUNK_WORDS     250
+#define VOCABULARY      50000.0
+#define CENTRES         200
+#define FILTER_EVERY    100
+#define RESULTS         20
+#define MODEL           7
+
+static uint64_t seed = 0x2545F4914F6CDD1Du;
+
+static double dice(void)
+{
+    seed ^= seed << 13;
+    seed ^= seed >> 7;
+    seed ^= seed << 17;
+    return (double)(seed >> 11) / 9007199254740992.0;
+}
+
+static float noise(void)
+{
+    return (float)(dice() + dice() + dice() + dice() - 2);
+}
+
+struct collection {
+    size_t documents, dimensions;
+    float *centres, *common;
+    float *mean; /* of vectors of length 1 */
+    struct buf *bytes;
+    struct index *opened;
+    const struct index **all, **kept; /* kept: what the filter leaves, else NULL */
+    float *exact;                     /* vectors of the kept documents */
+};
+
+static void add_words(struct buf *text, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        buf_addf(text, "w%u ", (unsigned)pow(VOCABULARY, dice()));
+}
+
+static void fill_vector(const struct collection *collection, float *vector)
+{
+    const float *centre =
+        collection->centres + (size_t)(dice() * CENTRES) * collection->dimensions;
+
+    for (size_t i = 0; i < collection->dimensions; i++)
+        vector[i] = collection->common[i] + centre[i] + noise();
+}
+
+static void make_document(struct collection *collection, size_t n)
+{
+    size_t dimensions = collection->dimensions;
+    AUTO_FREE float *vectors = mem_new_array(float, DOCUMENT_CHUNKS *dimensions);
+    struct segment_builder *builder = segment_builder_new();
+    struct buf bits = {0}, int8 = {0}, *bytes = &collection->bytes[n];
+
+    for (size_t i = 0; i < DOCUMENT_CHUNKS; i++) {
+        AUTO_BUF text = {0};
+
+        add_words(&text, CHUNK_WORDS);
+        segment_builder_add(builder, text.data, text.length);
+        fill_vector(collection, vectors + i * dimensions);
+    }
+    segment_builder_finish(builder, bytes);
+    segment_builder_free(builder);
+    vectors_build(vectors, DOCUMENT_CHUNKS, (uint32_t)dimensions, collection->mean, MODEL,
+                  &bits, &int8);
+    index_pad(bytes);
+    buf_add(bytes, bits.data, bits.length);
+    index_pad(bytes);
+    buf_add(bytes, int8.data, int8.length);
+    buf_clear(&bits);
+    buf_clear(&int8);
+    if (index_open(bytes->data, bytes->length, &collection->opened[n], NULL))
+        exit(1);
+    collection->all[n] = &collection->opened[n];
+    if (n % FILTER_EVERY)
+        return;
+    collection->kept[n] = collection->all[n];
+    memcpy(collection->exact + n / FILTER_EVERY * DOCUMENT_CHUNKS * dimensions, vectors,
+           DOCUMENT_CHUNKS * dimensions * sizeof(float));
+}
+
+static void make_collection(struct collection *collection, size_t chunks, size_t dimensions)
+{
+    size_t documents = chunks / DOCUMENT_CHUNKS;
+    float length = 0;
+
+    *collection = (struct collection){
+        .documents = documents,
+        .dimensions = dimensions,
+        .centres = mem_new_array(float, CENTRES *dimensions),
+        .common = mem_new_array(float, dimensions),
+        .mean = mem_new_array(float, dimensions),
+        .bytes = mem_zeroed(documents, sizeof(struct buf)),
+        .opened = mem_zeroed(documents, sizeof(struct index)),
+        .all = mem_zeroed(documents, sizeof(struct index *)),
+        .kept = mem_zeroed(documents, sizeof(struct index *)),
+        .exact =
+            mem_new_array(float, (documents / FILTER_EVERY + 1) * DOCUMENT_CHUNKS * dimensions),
+    };
+    for (size_t i = 0; i < CENTRES * dimensions; i++)
+        collection->centres[i] = noise();
+    for (size_t i = 0; i < dimensions; i++) {
+        collection->common[i] = noise();
+        length += collection->common[i] * collection->common[i];
+    }
+    /* A vector is a sum of three that are as long as this one. */
+    for (size_t i = 0; i < dimensions; i++)
+        collection->mean[i] = collection->common[i] / sqrtf(3 * length);
+    for (size_t n = 0; n < documents; n++)
+        make_document(collection, n);
+}
+
+static int by_number(const void *a, const void *b)
+{
+    return (*(const double *)a > *(const double *)b) -
+           (*(const double *)a < *(const double *)b);
+}
+
+static double cosine_of(const float *a, const float *b, size_t dimensions)
+{
+    double product = 0, left = 0, right = 0;
+
+    for (size_t i = 0; i < dimensions; i++) {
+        product += (double)a[i] * b[i];
+        left += (double)a[i] * a[i];
+        right += (double)b[i] * b[i];
+    }
+    return product / sqrt(left * right);
+}
+
+/* The share of the nearest RESULTS chunks of the filter that a search by vectors alone has first. */
+static double recall_of(const struct collection *collection, const float *query,
+                        const struct fusion_hit *hits, size_t count)
+{
+    size_t dimensions = collection->dimensions, found = 0;
+    size_t chunks = (collection->documents + FILTER_EVERY - 1) / FILTER_EVERY * DOCUMENT_CHUNKS;
+    AUTO_FREE double *exact = mem_new_array(double, chunks);
+
+    for (size_t i = 0; i < chunks; i++)
+        exact[i] = -cosine_of(query, collection->exact + i * dimensions, dimensions);
+    for (size_t i = 0; i < count && i < RESULTS; i++) {
+        size_t place = hits[i].document / FILTER_EVERY * DOCUMENT_CHUNKS + hits[i].chunk;
+        double cosine = -cosine_of(query, collection->exact + place * dimensions, dimensions);
+        size_t nearer = 0;
+
+        for (size_t j = 0; j < chunks; j++)
+            nearer += exact[j] < cosine;
+        found += nearer < RESULTS;
+    }
+    return (double)found / RESULTS;
+}
+
+enum kind { EVERYTHING, FILTERED, FILTERED_VECTORS };
+
+static json_t *measure(const struct collection *collection, enum kind kind, size_t count)
+{
+    const struct vector_space space = {
+        .id = MODEL, .dimensions = (uint32_t)collection->dimensions, .mean = collection->mean};
+    AUTO_FREE double *times = mem_new_array(double, count);
+    AUTO_FREE float *query = mem_new_array(float, collection->dimensions);
+    double sum = 0, recall = 0;
+
+    for (size_t i = 0; i < count; i++) {
+        AUTO_BUF words = {0};
+        AUTO_FREE struct fusion_hit *hits = NULL;
+        struct candidates candidates = {
+            .indexes = kind == EVERYTHING ? collection->all : collection->kept,
+            .count = collection->documents,
+            .query_count = 1,
+            .space = &space,
+            .vectors = query,
+            .weights = {.vectors = 1, .words = kind == FILTERED_VECTORS ? 0 : 1}};
+        uint64_t begin;
+        size_t found;
+
+        add_words(&words, 5);
+        fill_vector(collection, query);
+        candidates.queries = (const char *const *)&words.data;
+        begin = clock_thread_ns();
+        found = candidates_find(&candidates, &hits);
+        times[i] = (double)(clock_thread_ns() - begin) / 1e6;
+        sum += times[i];
+        if (kind == FILTERED_VECTORS)
+            recall += recall_of(collection, query, hits, found) / (double)count;
+    }
+    qsort(times, count, sizeof(*times), by_number);
+    return json_build("{s:f, s:f, s:f, s:f}", "p50_ms", times[count / 2], "p99_ms",
+                      times[count * 99 / 100], "mean_ms", sum / (double)count, "recall",
+                      recall);
+}
+
+int main(int argc, char **argv)
+{
+    struct collection collection;
+    size_t queries;
+    uint64_t begin = clock_thread_ns();
+    double building;
+    json_auto_t *result = NULL;
+    AUTO_FREE char *line = NULL;
+
+    if (argc != 4) {
+        fprintf(stderr, "bench_hybrid CHUNKS DIMENSIONS QUERIES\n");
+        return 1;
+    }
+    queries = strtoul(argv[3], NULL, 10);
+    make_collection(&collection, strtoul(argv[1], NULL, 10), strtoul(argv[2], NULL, 10));
+    building = (double)(clock_thread_ns() - begin) / 1e9;
+    json_decref(measure(&collection, EVERYTHING, 3)); /* warm */
+    result = json_build("{s:I, s:I, s:f, s:o, s:o, s:o}", "chunks",
+                        (json_int_t)(collection.documents * DOCUMENT_CHUNKS), "dimensions",
+                        (json_int_t)collection.dimensions, "building_seconds", building,
+                        "hybrid", measure(&collection, EVERYTHING, queries), "filtered",
+                        measure(&collection, FILTERED, queries), "filtered_vectors",
+                        measure(&collection, FILTERED_VECTORS, queries / 10 + 1));
+    line = json_text(result);
+    puts(line);
+    return 0;
+}
