@@ -87,6 +87,7 @@ static enum err_code await_up(const struct box *box, int said, struct err *err)
     struct pollfd polled[] = {{.fd = box->control, .events = POLLIN},
                               {.fd = box->end, .events = POLLIN}};
     struct box_up up;
+    long got;
     int ready;
 
     do
@@ -94,9 +95,11 @@ static enum err_code await_up(const struct box *box, int said, struct err *err)
     while (ready < 0 && errno == EINTR);
     if (ready == 0)
         return err_set(err, ERR_TIMEOUT, "a box did not start within %d ms", BOX_OPEN_MS);
-    if (receive_fds(box->control, &up, sizeof(up), NULL, 0, NULL) == (long)sizeof(up) &&
-        up.version == BOX_VERSION)
+    got = receive_fds(box->control, &up, sizeof(up), NULL, 0, NULL);
+    if (got == (long)sizeof(up) && up.version == BOX_VERSION)
         return ERR_OK;
+    if (got != 0)
+        give_up(box); /* it is not what was started */
     /* The end of the socket may come before bubblewrap has said why. */
     (void)poll(&polled[1], 1, END_MS);
     return not_up(said, err);
