@@ -154,6 +154,30 @@ enum err_code store_file_get(struct store *store, const struct tenant *tenant, c
     return rc;
 }
 
+enum err_code store_files_missing(struct store *store, const struct tenant *tenant,
+                                  const char *const *ids, size_t count, bool *ret_missing,
+                                  size_t *ret_index, struct err *err)
+{
+    static const struct db_statement find = {
+        "store_files_check",
+        "SELECT u.n FROM unnest($2::text[]) WITH ORDINALITY u (id, n) WHERE NOT EXISTS"
+        " (SELECT FROM files f WHERE f.project_id = $1 AND f.id = u.id AND " ALIVE ")"
+        " ORDER BY u.n LIMIT 1"};
+    AUTO_DB_ROWS *rows = NULL;
+    AUTO_DB_ARGS args = {0};
+    enum err_code rc;
+
+    db_arg_tenant(&args, tenant);
+    db_arg_texts(&args, ids, count);
+    rc = db_once(store, &find, &args, &rows, err);
+    if (rc)
+        return rc;
+    *ret_missing = db_count(rows) > 0;
+    if (*ret_missing)
+        *ret_index = (size_t)db_int(rows, 0, 0) - 1;
+    return ERR_OK;
+}
+
 /* Without a purpose the list has no owner, see skills.c. */
 #define FILE_LIST(owner, low, high, order, limit)                          \
     "SELECT " FILE_COLUMNS " FROM files f WHERE f.project_id = $1" owner   \

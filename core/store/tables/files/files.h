@@ -28,6 +28,11 @@ enum err_code store_file_create(struct store *store, const struct tenant *tenant
 enum err_code store_file_get(struct store *store, const struct tenant *tenant, const char *id,
                              struct file_row *ret_row, struct err *err) MUST_CHECK;
 
+/* For requests that name many files: the index of the first that is missing. False: all are there. */
+enum err_code store_files_missing(struct store *store, const struct tenant *tenant,
+                                  const char *const *ids, size_t count, bool *ret_missing,
+                                  size_t *ret_index, struct err *err) MUST_CHECK;
+
 /* In the order of their ids. `purpose` NULL: all. */
 enum err_code store_file_list(struct store *store, const struct tenant *tenant,
                               const char *purpose, const struct page *page,
