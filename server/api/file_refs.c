@@ -1,9 +1,12 @@
 #include "server/api/file_refs.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "core/base/json.h"
+#include "core/base/mem.h"
 #include "core/store/tables/files/files.h"
+#include "core/store/tables/vector_stores/vector_stores.h"
 #include "server/api/input_files.h"
 #include "server/complaint.h"
 #include "server/file_finder.h"
@@ -164,6 +167,59 @@ static enum err_code check_list(const struct request *request, const json_t *ids
     return ERR_OK;
 }
 
+/* The texts of a list, or NULL if it has anything else; other checks complain about that. */
+static const char **texts_of(const json_t *list)
+{
+    const char **texts = mem_new_array(const char *, json_array_size(list) + 1);
+    size_t i;
+    json_t *text;
+
+    json_array_foreach (list, i, text) {
+        texts[i] = json_string_value(text);
+        if (!texts[i]) {
+            free(texts);
+            return NULL;
+        }
+    }
+    return texts;
+}
+
+/* The files of one store that is to be made: in one statement, because they may be thousands. */
+static enum err_code check_helper(const struct request *request, const json_t *helper,
+                                  const char *path, struct err *err)
+{
+    struct param_path list = param_key(path, "file_ids");
+    const json_t *ids = json_object_get(helper, "file_ids");
+    size_t count = json_array_size(ids), index = 0;
+    AUTO_FREE const char **texts = texts_of(ids);
+    bool missing = false;
+    enum err_code rc;
+
+    if (!texts || !count || count > VECTOR_STORE_FILES_LIMIT)
+        return ERR_OK;
+    rc = store_files_missing(request_server(request)->store, request_tenant(request), texts,
+                             count, &missing, &index, err);
+    if (rc || !missing)
+        return rc;
+    return absent(texts[index], param_index(list.text, index).text, err);
+}
+
+static enum err_code check_helpers(const struct request *request, const json_t *search,
+                                   const char *path, struct err *err)
+{
+    struct param_path list = param_key(path, "vector_stores");
+    size_t i;
+    json_t *helper;
+
+    json_array_foreach (json_object_get(search, "vector_stores"), i, helper) {
+        enum err_code rc = check_helper(request, helper, param_index(list.text, i).text, err);
+
+        if (rc)
+            return rc;
+    }
+    return ERR_OK;
+}
+
 enum err_code file_refs_check_resources(const struct request *request, const json_t *object,
                                         const char *path, struct err *err)
 {
@@ -188,6 +244,8 @@ enum err_code file_refs_check_resources(const struct request *request, const jso
             return rc;
         rc = check_list(request, json_object_get(resource, "file_ids"),
                         param_key(at.text, "file_ids").text, err);
+        if (!rc)
+            rc = check_helpers(request, resource, at.text, err);
     }
     return rc;
 }

@@ -404,7 +404,7 @@ def test_a_repeat_makes_no_second_store(client, http):
 
 
 @pytest.mark.parametrize("helper, status, code, param", [
-    ({"file_ids": ["file-unknown"]}, 404, None, None),
+    ({"file_ids": ["file-unknown"]}, 404, None, "[0].file_ids[0]"),
     ({"file_ids": "file-a"}, 400, "invalid_type", "[0].file_ids"),
     ({"file_ids": [7]}, 400, "invalid_type", "[0].file_ids[0]"),
     ({"file_ids": ["file-a"] * 10001}, 400, "array_above_max_length", "[0].file_ids"),
@@ -418,6 +418,13 @@ def test_a_wrong_new_store_makes_nothing(http, upstream, helper, status, code, p
         found = problem(http.post(path, json=body(with_new_store(**helper))))
         assert found[:2] == (status, code) and (param is None or found[2] == its + param), found
     assert (all_stores(http), all_assistants(http)) == before and upstream.chats() == []
+
+
+def test_the_first_file_that_is_missing_is_named(client, http):
+    there = upload(client, BATTERY)
+    for path, body, its, _ in makers(http):
+        wrong = body(with_new_store(file_ids=[there, "file-a", "file-b"]))
+        assert problem(http.post(path, json=wrong)) == (404, None, f"{its}[0].file_ids[1]", "No such File object: file-a")
 
 
 def test_a_store_is_new_or_named(http, files):
