@@ -166,3 +166,24 @@ def test_a_store_that_is_gone_is_replaced(client, http):
         assert http.post(f"/v1/threads/{thread}/messages", json=attaching(battery)).status_code == 200
         (new,) = store_of(http, thread)
         assert new != gone and [file.id for file in client.vector_stores.files.list(new)] == [battery]
+
+
+def test_helpers_of_the_sdk(client, upstream):
+    """A file by each way, and a run that finds all of them."""
+    message = {"role": "user", "content": "How long?",
+               "attachments": [{"file_id": upload(client, BATTERY), "tools": [{"type": "file_search"}]}]}
+    store = client.vector_stores.create().id
+    kitchen = client.vector_stores.files.upload_and_poll(vector_store_id=store, file=("k.md", KITCHEN.encode()))
+    assert kitchen.status == "completed"
+    assistant = client.beta.assistants.create(
+        model="demo", tools=[{"type": "file_search"}],
+        tool_resources={"file_search": {"vector_store_ids": [store]}}).id
+    searches(upstream, "battery warranty rice")
+    run = client.beta.threads.create_and_run_poll(assistant_id=assistant, thread={"messages": [message]},
+                                                  poll_interval_ms=20)
+    steps = client.beta.threads.runs.steps.list(run.id, thread_id=run.thread_id, order="asc").data
+    found = {result.file_id for result in steps[0].step_details.tool_calls[0].file_search.results}
+    assert run.status == "completed" and found == {message["attachments"][0]["file_id"], kitchen.id}
+    (answer,) = [part.text for part in client.beta.threads.messages.list(run.thread_id).data[0].content]
+    (citation,) = answer.annotations
+    assert citation.text in answer.value and citation.file_citation.file_id in found
