@@ -5,7 +5,7 @@ import { describe, it } from "node:test";
 
 import OpenAI, { toFile } from "openai";
 
-import { options } from "./support.mjs";
+import { options, script, user } from "./support.mjs";
 
 const client = new OpenAI(options);
 const text = (name, words) => toFile(Buffer.from(words), name);
@@ -40,6 +40,26 @@ describe("vector stores", () => {
     assert.equal(pages.data[0].text, "电池的保修期为两年。");
     assert.deepEqual(await client.vectorStores.delete(store.id),
                      { id: store.id, object: "vector_store.deleted", deleted: true });
+  });
+
+  it("of a thread take what its messages attach, and its run finds it", async () => {
+    const file = await client.files.create({ file: await text("a.md", "The battery warranty lasts two years."),
+      purpose: "assistants" });
+    const assistant = await client.beta.assistants.create({ model: "demo", tools: [{ type: "file_search" }] });
+    await script(
+      { match: { tool_results: true }, answer: { text: "Two years【1:0†source】." } },
+      { answer: { tool_calls: [{ name: "file_search", id: "call_1", arguments: { queries: ["battery"] } }] } });
+    const run = await client.beta.threads.createAndRunPoll({
+      assistant_id: assistant.id,
+      thread: { messages: [{ ...user("How long?"), attachments: [{ file_id: file.id, tools: [{ type: "file_search" }] }] }] },
+    });
+    assert.equal(run.status, "completed");
+    const { tool_resources: resources } = await client.beta.threads.retrieve(run.thread_id);
+    const store = await client.vectorStores.retrieve(resources.file_search.vector_store_ids[0]);
+    assert.deepEqual([store.file_counts.completed, store.expires_after], [1, { anchor: "last_active_at", days: 7 }]);
+    const [message] = (await client.beta.threads.messages.list(run.thread_id)).data;
+    const [citation] = message.content[0].text.annotations;
+    assert.deepEqual([citation.text, citation.file_citation.file_id], ["【1:0†source】", file.id]);
   });
 
   it("are refused with OpenAI's errors", async () => {
