@@ -186,5 +186,8 @@ def postgresql(root):
 
 
 def libreoffice(root):
+    """A page is looked for by its title, which is cut out of it. 488 of the 899 titles still have all of their pairs of signs
+    in the rest of the page, and 76 a quarter at most: that is what the recall of 0.831 is made of. With the titles left in,
+    it is 0.940."""
     folder = next((root / "usr/share/libreoffice/help").glob("*/text"))
     yield from html_pages(sorted(folder.rglob("*.html")), {"relatedtopics"}, 400, True)
