@@ -47,7 +47,7 @@ struct retrieval {
     atomic_ullong ended[SEARCH_ENDS];
     atomic_ullong missed, reranked, rerank_failures;
     atomic_ullong degraded;
-    atomic_ullong complain_ns; /* when the next failure of the model is logged */
+    _Atomic uint64_t complain_ns; /* when the next failure of the model is logged */
 };
 
 const char *search_mode_name(enum search_mode mode)
