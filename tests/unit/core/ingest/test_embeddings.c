@@ -33,8 +33,7 @@ static struct loop *any_loop(void *arg)
 
 static struct embeddings_options options(void)
 {
-    return (struct embeddings_options){.url = upstream_server_url(upstream),
-                                       .api_key = "sk-test",
+    return (struct embeddings_options){.api_key = "sk-test",
                                        .model = "words",
                                        .dimensions = DIMENSIONS,
                                        .query_prefix = "",
