@@ -67,6 +67,7 @@ struct tool_call *tool_call_new(const struct tool_call_spec *spec)
     call->resolved = spec->resolved;
     call->search = spec->search;
     call->finder = spec->finder;
+    call->desk = spec->desk;
     call->passage_tokens = spec->passage_tokens;
     call->planning = spec->planning;
     call->args = copy(spec->args, "{}");
@@ -168,6 +169,35 @@ enum err_code tool_call_find(const struct tool_call *call, const json_t *query,
     if (!call->finder)
         return err_set(err, ERR_INVALID, "There are no files to search on this server.");
     return call->finder->find(call->finder->arg, call, &call->tenant, query, ret_found, err);
+}
+
+static enum err_code no_files(struct err *err)
+{
+    return err_set(err, ERR_INVALID, "There are no files on this server.");
+}
+
+enum err_code tool_call_list_files(const struct tool_call *call, const json_t *query,
+                                   json_t **ret_page, struct err *err)
+{
+    if (!call->desk)
+        return no_files(err);
+    return call->desk->list(call->desk->arg, &call->tenant, query, ret_page, err);
+}
+
+enum err_code tool_call_read_file(const struct tool_call *call, const char *id,
+                                  tool_take_fn *take, void *take_arg,
+                                  struct tool_file *ret_file, struct err *err)
+{
+    if (!call->desk)
+        return no_files(err);
+    return call->desk->read(call->desk->arg, &call->tenant, id, take, take_arg, ret_file, err);
+}
+
+void tool_file_clear(struct tool_file *file)
+{
+    free(file->id);
+    free(file->name);
+    *file = (struct tool_file){.bytes = 0};
 }
 
 size_t tool_call_passage_tokens(const struct tool_call *call)

@@ -29,6 +29,7 @@ struct tool_call {
     struct regex_budget *searches; /* held, or NULL */
     bool resolved;                 /* the arguments had references */
     const struct tool_finder *finder;
+    const struct tool_desk *desk;
     size_t passage_tokens;
     unsigned search;    /* its number among the searches of its context, or 0 */
     bool planning;      /* runs plan() instead of run() */

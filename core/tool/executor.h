@@ -55,6 +55,16 @@ struct tool_finder {
     size_t passage_tokens; /* of one search, at most */
 };
 
+/* What tool_call_list_files() and tool_call_read_file() call. Any worker, several at a time. */
+struct tool_desk {
+    enum err_code (*list)(void *arg, const struct tenant *tenant, const json_t *query,
+                          json_t **ret_page, struct err *err);
+    enum err_code (*read)(void *arg, const struct tenant *tenant, const char *id,
+                          tool_take_fn *take, void *take_arg, struct tool_file *ret_file,
+                          struct err *err);
+    void *arg;
+};
+
 /* Everything that one call needs. Strings and JSON are copied: no tree is shared by two threads. */
 struct tool_call_spec {
     const struct tool_handler *handler;
@@ -76,6 +86,7 @@ struct tool_call_spec {
     bool resolved;   /* the arguments had references */
     unsigned search; /* for tool_call_search() */
     const struct tool_finder *finder; /* outlives the executor; NULL: nothing can be found */
+    const struct tool_desk *desk;     /* outlives the executor; NULL: there are no files */
     size_t passage_tokens;            /* for tool_call_passage_tokens() */
     /* Run plan() only; the permission it asks for comes as the stage "planned" */
     bool planning;

@@ -215,6 +215,8 @@ struct tool_handler {
      * can. Without these functions all entries are the client's, and all can be served. */
     bool (*is_clients)(const json_t *entry);
     const char *(*unavailable)(const json_t *entry);
+    /* The tool type whose files it sees, too, in tool_call_files(), if the request names none for its own; or NULL */
+    const char *files_of;
     const char *alias; /* another type by which a tool_choice may name it; or NULL */
 
     /* A definition that depends on the run: {"description", "parameters", "revision"}, each optional.
@@ -258,6 +260,31 @@ json_t *tool_call_files(const struct tool_call *call);
  * Blocks. The text of an error is for the model. ERR_INVALID when this server searches no files. */
 enum err_code tool_call_find(const struct tool_call *call, const json_t *query,
                              json_t **ret_found, struct err *err) MUST_CHECK;
+
+/* The files of the project, newest first, or those of one vector store. `query` may have `vector_store_id`, `after` (a
+ * file id) and `count`. *ret_page, a new reference:
+ *
+ *   {"files": [{"id", "filename", "bytes", "purpose", and of a store's file "status"}], "has_more"}
+ *
+ * Blocks. The text of an error is for the model. ERR_INVALID when this server has no files. */
+enum err_code tool_call_list_files(const struct tool_call *call, const json_t *query,
+                                   json_t **ret_page, struct err *err) MUST_CHECK;
+
+/* A file as it is read. Owned. */
+struct tool_file {
+    char *id, *name;
+    uint64_t bytes; /* of what is read */
+};
+void tool_file_clear(struct tool_file *file);
+
+/* Takes a piece of a file; false: no more is wanted. */
+typedef bool tool_take_fn(void *arg, const char *bytes, size_t length);
+
+/* Reads a file of the project from its first byte, and no further than `take` wants. Of a PDF or an office document the
+ * text is read, of all other files the bytes. Blocks; errors as above, ERR_NOT_FOUND for a file of another project. */
+enum err_code tool_call_read_file(const struct tool_call *call, const char *id,
+                                  tool_take_fn *take, void *take_arg,
+                                  struct tool_file *ret_file, struct err *err) MUST_CHECK;
 
 /* How many tokens of passages the model is shown, by the server's setting and by what the model can read. */
 size_t tool_call_passage_tokens(const struct tool_call *call);
