@@ -177,7 +177,10 @@ static const json_t *files_view(struct run *run)
 /* A group's tools are listed under its label, others under their type. */
 static const json_t *files_of(struct run *run, const struct tool_use *use)
 {
-    return files_view_of(files_view(run), use->label ? use->label : use->type);
+    const json_t *view = files_view(run);
+    const json_t *own = files_view_of(view, use->label ? use->label : use->type);
+
+    return own || !use->handler->files_of ? own : files_view_of(view, use->handler->files_of);
 }
 
 /* All searches of a run together: one call after another could take the workers for itself. */
@@ -231,6 +234,7 @@ static void execute(struct run *run, struct call *call, json_t *args)
             .searches = searches_of(run),
             .search = call->search,
             .finder = engine_options(run->engine)->finder,
+            .desk = engine_options(run->engine)->desk,
             .passage_tokens = run_passage_tokens(run),
             /* The arguments that were approved had their references resolved. */
             .resolved = call->resolved || *call->approval.id,

@@ -22,6 +22,7 @@ struct permission_set;
 struct seal;
 struct store;
 struct tool_executor;
+struct tool_desk;
 struct tool_finder;
 
 /* What the pointers refer to outlives the engine. */
@@ -29,6 +30,7 @@ struct engine_options {
     struct store *store;
     struct log_reader *log_reader; /* for followers */
     struct tool_executor *executor;
+    const struct tool_desk *desk;     /* for tools that look through files; NULL: none can */
     const struct tool_finder *finder; /* for tools that search files; NULL: none can */
     const struct face *assistants;    /* the two faces */
     const struct face *responses;
