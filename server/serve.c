@@ -74,6 +74,7 @@
 #include "server/database.h"
 #include "server/encode/faces.h"
 #include "server/fakemodel/server.h"
+#include "server/file_desk.h"
 #include "server/file_finder.h"
 #include "server/file_loading.h"
 #include "server/file_places.h"
@@ -109,6 +110,7 @@ struct serving {
     struct log_reader *log_reader;
     bool key_known; /* the database has the key: the files of data_dir must stay */
     struct tool_finder finder;
+    struct tool_desk desk;
     struct sandbox_report sandbox;
     bool engine_started, executor_started, writers_started;
 };
@@ -373,6 +375,7 @@ static enum err_code start_engine(struct serving *serving, struct err *err)
         .log_reader = serving->log_reader,
         .executor = serving->server.executor,
         .finder = &serving->finder,
+        .desk = &serving->desk,
         .assistants = &assistants_face,
         .responses = &responses_face,
         .permissions = &config->permissions,
@@ -545,6 +548,7 @@ static enum err_code start_retrieval(struct serving *serving, struct err *err)
     options.reranker = serving->server.reranker;
     rc = retrieval_open(&options, &serving->server.retrieval, err);
     serving->finder = file_finder(&serving->server);
+    serving->desk = file_desk(&serving->server);
     return rc ? rc
               : workers_start(config->search_workers, serving->server.store,
                               &serving->server.searchers, err);
