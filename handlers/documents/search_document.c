@@ -1,0 +1,105 @@
+/*
+ * searchDocument -- passages in the files of vector stores, with the ids of their files.
+ *
+ * It is for looking around before reading or editing. Answers that cite come from file_search, whose calls are items
+ * of their own.
+ */
+
+#include <string.h>
+
+#include "core/base/json.h"
+#include "core/base/mem.h"
+#include "handlers/handlers.h"
+
+static void add_passage(struct buf *out, const json_t *found)
+{
+    json_int_t page = json_get_int(json_object_get(found, "runnel"), "page", 0);
+
+    buf_addf(out, "%s  %s", json_get_string(found, "file_id", ""),
+             json_get_string(found, "filename", ""));
+    if (page)
+        buf_addf(out, ", page %lld", page);
+    buf_addf(out, " (score %.2f)\n%s\n\n", json_number_value(json_object_get(found, "score")),
+             json_get_string(found, "text", ""));
+}
+
+static char *format(const json_t *data, const json_t *args, struct err *err)
+{
+    AUTO_BUF out = {0};
+    size_t i;
+    json_t *found;
+
+    (void)args;
+    (void)err;
+    if (!json_array_size(data))
+        return mem_strdup("No matches found");
+    json_array_foreach (data, i, found)
+        add_passage(&out, found);
+    return buf_take(&out);
+}
+
+/* The store of the call, or those of the run. */
+static json_t *stores_of(const struct tool_call *call)
+{
+    const char *own = json_get_string(tool_call_args(call), "vector_store_id", NULL);
+    json_t *stores = json_array();
+    size_t i;
+    json_t *id;
+
+    if (own) {
+        json_array_append_new(stores, json_string(own));
+        return stores;
+    }
+    json_array_foreach (tool_call_files(call), i, id) {
+        if (strncmp(json_string_value(id), "vs", 2) == 0)
+            json_array_append(stores, id);
+    }
+    return stores;
+}
+
+static enum err_code run(struct tool_call *call, struct tool_result *ret_result,
+                         struct err *err)
+{
+    const json_t *args = tool_call_args(call);
+    json_auto_t *query = json_build("{s:o, s:[s], s:I}", "vector_store_ids", stores_of(call),
+                                    "queries", json_get_string(args, "query", ""),
+                                    "max_num_results", json_get_int(args, "count", 10));
+    json_t *found = NULL;
+    enum err_code rc;
+
+    if (!json_array_size(json_object_get(query, "vector_store_ids")))
+        return err_set(err, ERR_INVALID,
+                       "There are no vector stores to search. Name one in vector_store_id.");
+    rc = tool_call_find(call, query, &found, err);
+    if (rc)
+        return rc;
+    tool_result_set_data(ret_result, found);
+    return ERR_OK;
+}
+
+static const char parameters[] =
+    "{\"type\": \"object\", \"additionalProperties\": false, \"required\": [\"query\"],"
+    " \"properties\": {"
+    "\"query\": {\"type\": \"string\", \"minLength\": 1, \"maxLength\": 4096,"
+    "  \"description\": \"What to look for.\"},"
+    "\"vector_store_id\": {\"type\": \"string\", \"minLength\": 1, \"maxLength\": 64,"
+    "  \"description\": \"The vector store to search, instead of those of the conversation.\"},"
+    "\"count\": {\"type\": \"integer\", \"minimum\": 1, \"maximum\": 50, \"default\": 10,"
+    "  \"description\": \"How many passages.\"}}}";
+
+static const char *const tags[] = {"documents", "search", NULL};
+
+const struct tool_handler search_document_handler = {
+    .name = "searchDocument",
+    .group = "documents",
+    .description =
+        "Searches the files of vector stores, and returns the passages that fit best "
+        "with the ids of their files.",
+    .parameters = parameters,
+    .flags = TOOL_IDEMPOTENT | TOOL_READ_ONLY,
+    .files_of = "file_search",
+    .returns = {"array", "passages, the best first"},
+    .tags = tags,
+    .format = format,
+    .run = run,
+};
