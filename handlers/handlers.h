@@ -35,12 +35,16 @@
     X(write_var)                  \
     X(remove_vars)                \
     X(skill)                      \
-    X(file_search)
+    X(file_search)                \
+    X(list_documents)             \
+    X(read_document)              \
+    X(search_document)
 
 #define SERVER_GROUPS(X)         \
     X(basic)                     \
     X(vars)                      \
-    X(skills)
+    X(skills)                    \
+    X(documents)
 
 /* Groups "test" and "careful", only in builds with RUNNEL_TEST_HANDLERS. */
 #ifdef RUNNEL_TEST_HANDLERS
