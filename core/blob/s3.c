@@ -6,7 +6,7 @@
  *   read               GET of a range, a little more than was asked for
  *   remove             abort what was begun for this name ─▶ DELETE
  *
- * The row is there before the first request, so whatever a crash leaves is found by its name: the object, and
+ * The row is there before the first request, so what a crash leaves is found by its name: the object, and
  * uploads that will not be completed. Those are asked for by the object's name, and not kept in the row, because
  * a crash may come between S3's answer and our note of it.
  *

@@ -22,7 +22,7 @@
  *   DOCX, PPTX, XLSX, ODT, ODS, ODP, EPUB      libarchive, libxml2  office/office.h
  *   PDF, RTF, DOC                              pdftotext, unrtf, antiword, as far as they are installed
  *
- * Whatever the type is, the text has one form, so that what cuts it into passages needs to know nothing of types:
+ * The text of all types has one form, so that what cuts it into passages needs to know nothing of types:
  *
  *   a page      ends where a form feed stands. Pages are those of a PDF, and slides; other types have none.
  *               Inside of a page there is no form feed
@@ -34,7 +34,7 @@
  *                   | --- | --- |
  *                   | tea | 3 |
  *
- *               Its first row is its header, whatever the file calls it. A row is one line and begins with "| ". The
+ *               Its first row is its header, also if the file calls it nothing. A row is one line and begins with "| ". The
  *               second line is made of "| ---", as often as the header has cells, and " |". An empty line ends
  *               the table. A bar inside of a cell is "\|", and a new line is a blank. A row may have fewer
  *               cells than the header, or more. So a table that is cut can repeat its first two lines

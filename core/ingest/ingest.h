@@ -43,7 +43,7 @@ struct ingest_options {
     unsigned workers;
     double
         deadline_seconds; /* from attaching until a file fails that could not be tried to its end */
-    /* Called by a worker when it is done with a document, whatever has become of it; may be NULL. It must not wait. */
+    /* Called by a worker when it is done with a document, in success and failure; may be NULL. It must not wait. */
     void (*ended)(void *arg, const char *document_id);
     void *ended_arg;
 };

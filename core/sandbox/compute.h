@@ -68,7 +68,7 @@ struct compute_plan {
 enum err_code compute_start(const struct compute_task *tasks, size_t count,
                             struct err *err) MUST_CHECK;
 
-/* Ends the spawner, its children and the zygote, and waits for the zygote. Nobody may be in compute_run(). */
+/* Ends the spawner, its children and the zygote, and waits for the zygote. No thread may be in compute_run(). */
 void compute_stop(void);
 
 /* Runs a task and waits for its end. The output is added to *ret_output, also when the child fails. Any thread

@@ -5,7 +5,7 @@
  * string, `input`, and the client gets that string. An upstream that has custom tools is offered the tool
  * as it is (TOOL_FREE_TEXT).
  *
- * The input is never an error. Whatever the model has written is text, and the application decides what it
+ * The input is never an error. All that the model has written is text, and the application decides what it
  * is worth.
  */
 

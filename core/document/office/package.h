@@ -12,7 +12,7 @@
  * package.h -- the parts of a document that is a zip file: Office, OpenDocument and EPUB.
  *
  * A package is walked: its entries come in the order in which they lie in the file, and a visitor reads those that it
- * wants. So a document with ten thousand parts is read in a few walks, whatever their order is. Names are keys and
+ * wants. So a document with ten thousand parts is read in a few walks, in any order. Names are keys and
  * never paths of this machine; nothing is written to disk.
  *
  * The bytes of a small file can stand for an endless text. So a package has limits: see below. Beyond them nothing

@@ -276,7 +276,7 @@ static void write_date(struct sheet *sheet, double days)
     char shown_text[64];
     size_t length;
 
-    /* A date with a fraction has a time, whatever its format shows. */
+    /* A date with a fraction has a time, also when its format shows none. */
     if (shown == SHOWN_DATE && at % 86400)
         shown |= SHOWN_TIME;
     if (!gmtime_r(&at, &when))

@@ -12,7 +12,7 @@
  * Hundreds of servers speak this dialect, and each differs a little. The differences are handled by
  * shape, not by the name of the server: a new server with an old habit works without a change, and
  * a gateway may mix habits of several. Each comment names a server that has the habit, so that the
- * line can be checked against it. Whatever has no known shape is ignored.
+ * line can be checked against it. What has no known shape is ignored.
  */
 
 /* Reasoning within the content: a text, or a list of parts with one text each. Mistral has it in a part of

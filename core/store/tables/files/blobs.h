@@ -16,7 +16,7 @@
  * For core/blob, which says what a blob is. Its row is made before its first byte is kept and goes after
  * its last byte was removed. In between it is one of:
  *
- *   being written   `bytes` is NULL. Nobody may read or hold it.
+ *   being written   `bytes` is NULL. No file may read or hold it.
  *   written         it may be read, and held by rows of other tables
  *   being removed   `holders` is -1. It can no longer be held.
  *
