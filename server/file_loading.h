@@ -9,7 +9,7 @@
  *
  * A picture becomes a data URL. Another file becomes `file_data` for an upstream whose `inputs` have `file`, and text for
  * the others. A file that has gone since its item was stored becomes the text "[file file-... is gone]", and a picture for
- * models that read text only a text that says so. So no history becomes useless, whatever happens to its files.
+ * models that read text only a text that says so. So a history stays useful without its files.
  *
  * The bytes are in memory while a request is made and sent, and never between requests.
  */

@@ -111,7 +111,7 @@ static void add_member(struct dump *dump, const char *path, const char *name, in
     if (stat(member, &status))
         dump->complain(dump->complain_arg, member, 0, strerror(errno));
     else if (S_ISDIR(status.st_mode) && strcmp(name, IMPORT_CONTENTS) == 0)
-        return; /* bytes of files, whatever they look like */
+        return; /* bytes of files, even if they look like JSON */
     else if (S_ISDIR(status.st_mode) && depth < FOLDER_DEPTH)
         add_folder(dump, member, depth + 1);
     else if (S_ISREG(status.st_mode) && is_json_name(name))

@@ -24,7 +24,7 @@
  * number, or at the latest before the end of the stream, so that it is never skipped. Faults that
  * concern the whole answer (a status, a page of HTML, a cut before the head) replace the list.
  *
- * An answer must be wrong on purpose only. Whatever no fault and no `dialect` changes is as OpenAI's
+ * An answer must be wrong on purpose only. What no fault and no `dialect` changes is as OpenAI's
  * servers send it.
  */
 

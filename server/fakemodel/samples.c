@@ -326,7 +326,7 @@ static void speech_events(struct reply *reply, const struct prompt *prompt)
 
 /* ---- what was said ---- */
 
-/* Nobody listens: the words say which file came. */
+/* The file is not listened to: the words say which one came. */
 static char *transcript(const struct prompt *prompt)
 {
     const json_t *file = json_object_get(prompt->body, "file");

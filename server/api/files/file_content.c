@@ -2,7 +2,7 @@
  * The bytes of a file.
  *
  * They are read from the blob as the client takes them, by file workers, so a slow client costs a piece of memory
- * and nothing else, and a slow place a file worker. Whatever a client has uploaded, it is served as octets to be saved: a page of HTML must
+ * and nothing else, and a slow place a file worker. Every file is served as octets to be saved: a page of HTML must
  * not run in the origin of the API.
  *
  * A range is one range (RFC 9110, section 14.2). Several at once are answered with the whole file, which is

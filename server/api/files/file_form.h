@@ -20,7 +20,7 @@
  *
  * The pieces are taken by file workers, because the place of the bytes may be slow: a bucket, a database, a disk.
  *
- * Whatever ends the form before its end() has taken the blob drops the blob.
+ * A form that ends before its end() has taken the blob drops the blob.
  */
 
 #define FILE_FORM_FIELDS 3
