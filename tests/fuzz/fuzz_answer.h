@@ -2,8 +2,8 @@
 #define RUNNEL_TESTS_FUZZ_FUZZ_ANSWER_H
 
 /*
- * The body of fuzz_chat_answer.c and fuzz_responses_answer.c, which define DIALECT first. Whatever
- * an upstream answers: every piece is valid UTF-8, calls begin and end in order, and the result
+ * The body of fuzz_chat_answer.c and fuzz_responses_answer.c, which define DIALECT first. For any
+ * answer of an upstream: every piece is valid UTF-8, calls begin and end in order, and the result
  * does not depend on how the bytes were cut. The first byte of the input says how they are cut.
  */
 

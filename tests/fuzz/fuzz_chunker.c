@@ -1,5 +1,5 @@
 /*
- * The text of a stranger's document becomes chunks. Whatever it is, they cover it, keep their size, begin and end between
+ * The text of a stranger's document becomes chunks. For any text they cover it, keep their size, begin and end between
  * characters, and can be indexed; and a segment of them is one that opens.
  */
 

@@ -1,5 +1,5 @@
 /*
- * Whatever the bytes are, their text is valid UTF-8 without control characters; and a table is a table: each of its lines
+ * The text of any bytes is valid UTF-8 without control characters; and a table is a table: each of its lines
  * begins and ends with a bar, and the second one has a rule for each cell of the header.
  */
 

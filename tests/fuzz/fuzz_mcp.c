@@ -1,5 +1,5 @@
 /*
- * What an MCP server sends, as a list of tools and as a result. Whatever is accepted can be
+ * What an MCP server sends, as a list of tools and as a result. All that is accepted can be
  * stored, and can be offered to a model under a name that upstreams accept.
  */
 

@@ -1,4 +1,4 @@
-/* Whatever S3 answers: what is found lies inside the text, and comes to an end. */
+/* In any answer of S3, what is found lies inside the text, and comes to an end. */
 
 #include <assert.h>
 #include <stddef.h>

@@ -1,5 +1,5 @@
 /*
- * Segments come from the database and from files of a cache. Whatever their bytes are, a word that is found is in
+ * Segments come from the database and from files of a cache. With any bytes, a word that is found is in
  * chunks of the segment, in order, and a search ends.
  *
  * No fuzzer guesses a checksum, so the input is a head's numbers and a body, and is sealed here.

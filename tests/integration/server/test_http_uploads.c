@@ -1,5 +1,5 @@
 /*
- * Bodies that an endpoint takes as they arrive. Whatever becomes of the request, what the endpoint had
+ * Bodies that an endpoint takes as they arrive. However the request ends, what the endpoint had
  * for it is dropped exactly once.
  */
 

@@ -212,7 +212,7 @@ out:
     return well;
 }
 
-/* Whatever statement fails: an error says so, nothing is half done, and the next call works. */
+/* When any statement fails, an error says so, nothing is half done, and the next call works. */
 TEST(every_statement_may_fail)
 {
     const char *const points[] = {"store.begin", "store.exec", "store.commit",

@@ -1,6 +1,6 @@
 /*
- * Uploads as rows: they end once, their parts let go of their blobs, and the project's bytes are right, whatever comes at
- * once.
+ * Uploads as rows: they end once, their parts let go of their blobs, and the project's bytes are right, also
+ * when requests come at once.
  */
 
 #include "core/store/tables/files/uploads.h"
@@ -386,7 +386,7 @@ static void *race(void *arg)
     return NULL;
 }
 
-TEST(an_upload_ends_once_whatever_comes_at_once)
+TEST(an_upload_ends_once_when_requests_come_at_once)
 {
     for (int round = 0; round < 20; round++) {
         struct upload_row row = made(4);
@@ -494,7 +494,7 @@ int main(void)
             a_request_that_is_repeated_under_its_key_makes_one_upload_and_one_part),
         cmocka_unit_test(an_upload_expires_at_once_and_gives_back_with_the_keeper),
         cmocka_unit_test(a_file_that_was_begun_in_time_is_finished),
-        cmocka_unit_test(an_upload_ends_once_whatever_comes_at_once),
+        cmocka_unit_test(an_upload_ends_once_when_requests_come_at_once),
 #ifdef RUNNEL_FAULTS
         cmocka_unit_test(a_statement_that_fails_leaves_nothing_half_done),
 #endif

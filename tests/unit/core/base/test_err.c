@@ -15,7 +15,7 @@ TEST(setting_returns_the_code_and_fills_in_the_sentence)
     assert_null(err.word);
 }
 
-TEST(nobody_needs_to_want_the_text)
+TEST(the_text_is_optional)
 {
     assert_int_equal(err_set(NULL, ERR_STORE, "away"), ERR_STORE);
     assert_int_equal(err_refuse(NULL, ERR_LIMIT, REASON_BUSY, "p", "text"), ERR_LIMIT);
@@ -66,7 +66,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(setting_returns_the_code_and_fills_in_the_sentence),
-        cmocka_unit_test(nobody_needs_to_want_the_text),
+        cmocka_unit_test(the_text_is_optional),
         cmocka_unit_test(a_refusal_has_a_reason_and_a_place),
         cmocka_unit_test(overlong_texts_are_cut_not_overrun),
         cmocka_unit_test(a_letter_that_a_precision_has_cut_goes),

@@ -1,4 +1,4 @@
-/* Values are found where they stand, whatever stands around them. */
+/* Values are found where they stand, among any others. */
 
 #include "core/base/json/json_span.h"
 

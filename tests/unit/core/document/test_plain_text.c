@@ -59,7 +59,7 @@ TEST(invalid_pages_become_valid_text)
                         "end\xEF\xBF\xBD\xEF\xBF\xBD");
 }
 
-/* Whatever the bytes are: jansson takes only valid UTF-8. */
+/* For any bytes: jansson takes only valid UTF-8. */
 TEST(random_bytes_become_valid_text)
 {
     unsigned seed = 1;

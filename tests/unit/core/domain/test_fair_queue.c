@@ -121,7 +121,7 @@ TEST(fair_queue_shares_time_and_not_calls)
     drain(&queue);
 }
 
-TEST(fair_queue_serves_a_project_in_debt_when_nobody_else_waits)
+TEST(fair_queue_serves_a_project_in_debt_when_no_other_waits)
 {
     struct fair_queue queue = {0};
 
@@ -167,7 +167,7 @@ int main(void)
         cmocka_unit_test(fair_queue_lets_the_runs_of_a_project_take_turns),
         cmocka_unit_test(fair_queue_keeps_runs_of_the_same_name_apart),
         cmocka_unit_test(fair_queue_shares_time_and_not_calls),
-        cmocka_unit_test(fair_queue_serves_a_project_in_debt_when_nobody_else_waits),
+        cmocka_unit_test(fair_queue_serves_a_project_in_debt_when_no_other_waits),
         cmocka_unit_test(fair_queue_limits_the_debt_of_a_project),
         cmocka_unit_test(fair_queue_refuses_more_than_its_limit_of_one_project_only),
     };

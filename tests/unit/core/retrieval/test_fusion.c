@@ -67,7 +67,7 @@ TEST(weights_move_the_order_and_zero_leaves_a_kind_out)
     free(hits);
 }
 
-/* With words alone, the share of the words is the score, whatever the weights are. */
+/* With words alone, the share of the words is the score, with any weights. */
 TEST(the_best_query_gives_the_score)
 {
     const struct fusion_entry first[] = {{5, 0, 0.2f}, {1, 0, 0.2f}};

@@ -166,7 +166,7 @@ TEST(what_dead_owners_had_is_queued_again_and_counts_as_an_attempt)
     document_work_clear(&again);
 }
 
-TEST(an_earlier_boot_of_this_node_is_dead_whatever_its_lease_says)
+TEST(an_earlier_boot_of_this_node_is_dead_even_under_a_lease)
 {
     struct sample_id id = queued(MINE);
     struct document_work work = claimed();
@@ -468,7 +468,7 @@ int main(void)
         cmocka_unit_test(documents_are_counted_by_their_state),
         cmocka_unit_test(texts_are_compressed_as_those_of_runs_are),
         cmocka_unit_test(what_dead_owners_had_is_queued_again_and_counts_as_an_attempt),
-        cmocka_unit_test(an_earlier_boot_of_this_node_is_dead_whatever_its_lease_says),
+        cmocka_unit_test(an_earlier_boot_of_this_node_is_dead_even_under_a_lease),
         cmocka_unit_test(a_document_that_nothing_waits_for_is_dropped_by_its_owner),
         cmocka_unit_test(a_long_document_is_written_whole),
         cmocka_unit_test(who_attaches_while_a_document_becomes_ready_is_not_left_waiting),

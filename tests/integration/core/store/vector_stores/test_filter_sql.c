@@ -1,5 +1,5 @@
 /*
- * Filters as PostgreSQL reads them, beside their meaning in C: the same files pass, whatever the filter is.
+ * Filters as PostgreSQL reads them, beside their meaning in C: the same files pass any filter.
  */
 
 #include "core/store/tables/vector_stores/filter_sql.h"

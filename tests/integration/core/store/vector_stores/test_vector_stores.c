@@ -1,5 +1,5 @@
 /*
- * Vector stores and their files as rows: the counters are what the files are, whatever happened to them.
+ * Vector stores and their files as rows: the counters are right after every change.
  */
 
 #include "core/store/tables/vector_stores/vector_stores.h"

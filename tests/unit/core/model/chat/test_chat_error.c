@@ -88,7 +88,7 @@ TEST(what_an_upstream_says_of_our_key_stays_here)
     assert_null(strstr(failure.err.text, "secret"));
 }
 
-/* Whatever a server answers, the error is one line of UTF-8 that JSON can hold. */
+/* For any answer of a server, the error is one line of UTF-8 that JSON can hold. */
 TEST(an_error_is_one_line_of_valid_text)
 {
     AUTO_BUF body = {0};

@@ -12,7 +12,7 @@
 #include "tests/support/quoted.h"
 #include "tests/support/test.h"
 
-/* This server has two types of tools. Nobody executes the type `hosted`. */
+/* This server has two types of tools. Nothing executes the type `hosted`. */
 static const struct tool_handler *const all[] = {&function_handler, &shell_handler, NULL};
 
 static const char *const mixed =
@@ -32,7 +32,7 @@ static void read_request(struct run_settings *ret_settings, const char *request)
     run_settings_read(ret_settings, quoted_json(request));
 }
 
-TEST(what_nobody_executes_is_left_out_of_the_set)
+TEST(what_nothing_executes_is_left_out_of_the_set)
 {
     CLEANUP(run_settings_clear) struct run_settings settings = {0};
     struct tool_set set;
@@ -165,7 +165,7 @@ TEST(the_operator_is_warned_once_a_minute)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup(what_nobody_executes_is_left_out_of_the_set, set_up),
+        cmocka_unit_test_setup(what_nothing_executes_is_left_out_of_the_set, set_up),
         cmocka_unit_test_setup(what_was_left_out_is_noted_in_the_snapshot, set_up),
         cmocka_unit_test_setup(a_request_that_lacks_nothing_has_no_note, set_up),
         cmocka_unit_test_setup(a_client_cannot_write_the_note, set_up),

@@ -17,7 +17,7 @@
  * world.h -- a world of one thread, in which the engine runs and a test decides what happens next.
  *
  * The engine is linked against this folder instead of what lies below it. The loop, the clock, the
- * store, the model and the executor have the same headers and other bodies. Whatever could happen next
+ * store, the model and the executor have the same headers and other bodies. All that could happen next
  * is an actor: a loop with a task, a write that the database could commit, a piece of the model's
  * answer, a step of a handler, a client. One step of the world lets one ready actor act. Nothing else
  * moves.
