@@ -27,6 +27,9 @@ ROOT = HERE.parents[1]
 # white space, also for that of a comment that goes on in the next line.
 RULES = [
     (r"who(?:m|so)?ever", "say who: the client, the caller, the loop, another node", [], "Whoever asks is answered."),
+    # At the beginning of a sentence, and in names. Within a sentence the words may do.
+    (r"(?-i:Whatever|Nobody)|\A[a-z0-9 ]+ (?:whatever|nobody) [a-z0-9 ]+\Z|\A(?:whatever|nobody) [a-z0-9 ]+\Z",
+     "subject first, and say who or what: any file, each answer, no client", [], "Whatever the bytes are, they are text."),
     (r"somebody(?:'s)?", "say who: the client, a person, another thread", [], "It is for somebody_to_say."),
     (r"of ours", "server-side, internal, the server's own", [], "a mistake of ours"),
     (r"(?:go|goes|gone|going|went) on with", "continue", [], "a response that is gone on with"),
@@ -174,6 +177,7 @@ FINE = [
     ("a.c", '#include "core/run/bells.h"\nint bella, shell, header, inline_limit, wishbone;'),
     ("a.c", "/* Line 3: see in line 3. It looks like the next one. Stay here. There is one. */"),
     ("a.py", "def test_a_header_is_read():\n    '''Tell me a story.'''\n"),
+    ("a.c", "/* It is drawn whatever it means. */ char *a = \"sk-nobody\"; int channel_nobody;"),
     ("a.md", "Use `bell_ring()`.\n\n```\nwhoever\n```\n"),
 ]
 CAUGHT = [
@@ -181,6 +185,8 @@ CAUGHT = [
     ("a.c", "int run_tell_peers;\nint runTellPeers;", 1),
     ("a.c", "int run_tell_peers;\nint runTellPeers;", 2),
     ("a.c", 'const char *a = "somebody";', 1),
+    ("a.c", "TEST(an_upload_ends_whatever_comes)", 1),
+    ("a.c", "TEST(nobody_needs_it)", 1),
     ("a.py", "x = 1\n\n\n# somebody\n", 4),
     ("a.py", "def told(x):\n    return f'{x} somebody'\n", 1),
     ("a.md", "one\ntwo of\nours\n", 2),
