@@ -48,7 +48,7 @@ def cpu_seconds():
 
 class CpuTable:
     def __init__(self, path):
-        self.path = path
+        self.lines = open(path, "w", buffering=1) if path else None  # a run that is killed leaves those it has
         self.tests = []  # (node id, CPU seconds of all, of pytest alone, seconds)
         ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 1)
         self.first = self.last = self.now()
@@ -59,7 +59,10 @@ class CpuTable:
 
     def pytest_runtest_logfinish(self, nodeid):
         now = self.now()
-        self.tests.append((nodeid, *(new - old for new, old in zip(now, self.last))))
+        spent = [new - old for new, old in zip(now, self.last)]
+        self.tests.append((nodeid, *spent))
+        if self.lines:
+            self.lines.write("\t".join([*(f"{seconds:.2f}" for seconds in spent), nodeid]) + "\n")
         self.last = now
 
     def pytest_terminal_summary(self, terminalreporter):
@@ -71,9 +74,6 @@ class CpuTable:
         write(f"{'CPU':>8} {'pytest':>8} {'seconds':>8} {'tests':>6}")
         for name, (cpu, own, seconds, count) in sorted(files.items(), key=lambda file: file[1]):
             write(f"{cpu:8.1f} {own:8.1f} {seconds:8.1f} {count:6} {name}")
-        if self.path:
-            pathlib.Path(self.path).write_text("".join(
-                f"{cpu:.2f}\t{own:.2f}\t{seconds:.2f}\t{nodeid}\n" for nodeid, cpu, own, seconds in self.tests))
 
 
 def pytest_addoption(parser):
