@@ -27,25 +27,25 @@ class Follower:
         self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
         self.socket.connect(("127.0.0.1", server.port))
         self.socket.sendall(f"GET /v1{path} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {KEY}\r\n\r\n".encode())
-        self.text = b""
+        self.text = bytearray()
 
     def read_until(self, pattern):
         self.socket.settimeout(60)
         while not re.search(pattern, self.text[-4 * KIB:]):
             part = self.socket.recv(KIB * KIB)
             assert part, f"ended before {pattern}: {self.text[-500:]}"
-            self.text += part
+            self.text += part  # a bytearray grows in place
         return self.text
 
     def events(self):
-        """Chunks may begin within an event."""
-        body, chunks = self.text.partition(b"\r\n\r\n")[2], []
-        while body:
-            size, _, body = body.partition(b"\r\n")
-            chunks.append(body[:int(size, 16)])
-            body = body[int(size, 16) + 2:]
-        return [json.loads(line[6:]) for line in b"".join(chunks).split(b"\n")
-                if line.startswith(b"data: {")]
+        """As bytes. Chunks may begin within an event."""
+        chunks, at = [], self.text.index(b"\r\n\r\n") + 4
+        while at < len(self.text):  # by offsets: the rest is long to copy
+            end = self.text.index(b"\r\n", at)
+            at = end + 2 + int(self.text[at:end], 16)
+            chunks.append(self.text[end + 2:at])
+            at += 2
+        return [line[6:] for line in b"".join(chunks).split(b"\n") if line.startswith(b"data: {")]
 
 
 def figure(server, name):
@@ -69,9 +69,11 @@ def test_followers_that_do_not_read_cost_little_and_miss_nothing(start_server, u
     eventually(lambda: figure(server, "streams_waiting_bytes"), lambda bytes: bytes < KEPT, seconds=10)
     for follower in followers:
         follower.read_until(rb"\[DONE\]")
-        events = follower.events()
-        assert [event["sequence_number"] for event in events] == list(range(len(events)))
-        assert events[-1]["type"] == "response.completed"
-        assert sum(event["type"] == "response.output_text.delta" for event in events) == WORDS
+    first, *others = [follower.events() for follower in followers]
+    assert all(other == first for other in others)
+    events = [json.loads(event) for event in first]
+    assert [event["sequence_number"] for event in events] == list(range(len(events)))
+    assert events[-1]["type"] == "response.completed"
+    assert sum(event["type"] == "response.output_text.delta" for event in events) == WORDS
     assert figure(server, "streams_cut_total") == 0
     eventually(lambda: figure(server, "streams_waiting_bytes"), lambda bytes: bytes == 0)
