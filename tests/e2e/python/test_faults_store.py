@@ -11,7 +11,7 @@ from harness.faults import listen
 from harness.process import Process
 from harness.server import eventually
 from harness.tools import asks_for, call
-from harness.tour import Tour
+from harness.tour import FAILURES, Tour
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(180)]
 
@@ -56,9 +56,9 @@ TOURED = [name for name in statements()
           if name in TOURED_TOO or name not in RECOVERY + HEARTBEAT + PURGE + HOLDS]
 
 
-# A tour takes longer than what goes wrong in it. So several statements fail in one, far apart in the sources. Three
-# may fail in one request, which is repeated as often (Tour).
-TOURS = [TOURED[i::len(TOURED) // 3 + 1] for i in range(len(TOURED) // 3 + 1)]
+# A tour takes longer than what goes wrong in it. So several statements fail in one, far apart in the sources. All of
+# them may fail in one request, which is repeated as often.
+TOURS = [TOURED[i::len(TOURED) // FAILURES + 1] for i in range(len(TOURED) // FAILURES + 1)]
 
 
 @pytest.fixture
@@ -86,9 +86,9 @@ def test_failing_statements_are_survived(tour, statements):
                                    "store.commit_under_way", "writer.send", "writer.result"])
 def test_a_broken_connection_is_survived(tour, point):
     """On some visits; the keeper has a part of them. The schedules of the engine lose every write."""
-    for visit in range(1, 60, 8):
+    for visit in range(1, 60, 14):
         if not tour(f"{point}:{visit}"):
-            assert visit > 8
+            assert visit > 14
             return
 
 
