@@ -1,4 +1,4 @@
-// F108: what we say beside OpenAI's words harms no SDK. Whatever extension there is on the wire goes
+// F108: what we say beside OpenAI's words harms no SDK. Every extension on the wire goes
 // through create({ stream: true }) and through the stream helpers, of openai 4, 5.0.0 and 7, and comes
 // out whole.
 

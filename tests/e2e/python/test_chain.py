@@ -188,7 +188,7 @@ def test_the_steps_of_a_run_show_the_placeholder(run, upstream, client):
 
 
 @pytest.mark.feature("F59")
-def test_client_calls_are_open_whatever_the_limit(run, upstream):
+def test_client_calls_are_open_at_any_limit(run, upstream):
     """Rounds do not count client calls: the client may continue."""
     weather = call("get_weather", 9, city="Rome")
     upstream.script({"match": {"tool_results": {"min": 3}}, "answer": {"text": "sunny"}},
@@ -261,7 +261,7 @@ def test_cancelling_ends_the_tool_and_sends_no_other_request(client, upstream):
     client.responses.cancel(response.id)
     ended = eventually(lambda: (r := client.responses.retrieve(response.id)).status == "cancelled" and r)
     assert ended.status == "cancelled" and len(upstream.chats()) == 1
-    # Whatever is made from it is a valid conversation.
+    # The next response makes a valid conversation of it.
     upstream.answer(text="ok")
     upstream.forget()
     client.responses.create(model="demo", input="go on", previous_response_id=response.id)

@@ -133,7 +133,7 @@ def test_many_clients_that_never_read_do_not_disturb_others(server, upstream, ro
     before = server.metric("resident_memory_bytes")
     first = flood(server)
     assert first - before < room
-    # Whatever the first of its kind may need for good, the next ones need nothing more. Each of
+    # The first of its kind may need memory for good; the next ones need no more. Each of
     # the texts has 6 MB, more than a socket takes: it is noticed if they stay.
     assert flood(server) - first < room / 2
     assert flood(server) - first < room / 2
@@ -215,7 +215,7 @@ def test_leaving_after_an_answer_was_submitted_does_not_lose_it(server, upstream
 
 @pytest.mark.threads
 def test_a_client_may_leave_at_every_moment(server, upstream):
-    """Whatever the server is doing at that moment, nothing is left behind."""
+    """Nothing is left behind, at any moment of the run."""
     upstream.answer(text="a b c d", piece_delay_ms=5)
     for bytes_read in range(0, 6000, 150):
         path, body = run_path(server) if bytes_read % 300 else (

@@ -152,7 +152,7 @@ def test_a_run_too_long_for_the_drain_moves_to_another_server(start_fault_server
         Log(database, url, response)
     assert settle(second, run, *FINAL)["status"] == "completed"
     shapes.check_database(database, url)
-    # Nobody died: it was handed over.
+    # No server died: it was handed over.
     assert database.ask("SELECT max(attempts) FROM runs", url=url) == [["0"]]
 
 

@@ -206,7 +206,7 @@ def test_a_refused_write_fails_the_run(fault_server, upstream, database, shape, 
             assert run.run["status"] == "failed", run.run
             error = run.run["last_error"] if "last_error" in run.run else run.run["error"]
             assert error["code"] == "server_error"
-            # Nobody was left without an end.
+            # No client was left without an end.
             assert run.seen.endswith("data: [DONE]\n\n")
             assert "thread.run.failed" in run.seen or "response.failed" in run.seen
         if run.run and shape is not shapes.Foreground:

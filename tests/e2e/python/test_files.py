@@ -305,7 +305,7 @@ def test_the_bytes_of_files_lie_in_the_bucket(start_with_s3, s3):
     assert all(key.startswith("runnel/blob_") for key in s3.objects)
 
 
-def test_files_in_s3_are_read_whatever_is_set_now(start_with_s3, s3):
+def test_files_in_s3_are_read_with_other_settings_too(start_with_s3, s3):
     server = start_with_s3()
     file = server.sdk().files.create(file=("a.txt", TEXT), purpose="assistants").id
     server.stop()

@@ -267,7 +267,7 @@ def test_typing_errors_are_refused(http, runnel, param, code, message):
      "Unknown parameter: 'tools[0].require_aproval'. Did you mean 'tools[0].require_approval'?"),
     ({"readonly": True}, "unknown_parameter", "Unknown parameter: 'tools[0].readonly'.")])
 def test_a_misspelt_limit_of_an_entry_is_refused(http, upstream, typo, code, message):
-    """Whatever is done with unknown parameters elsewhere."""
+    """Also when unknown parameters are ignored elsewhere."""
     assistant = http.post("/v1/assistants", json={"model": "demo"}).json()["id"]
     thread = http.post("/v1/threads", json={}).json()["id"]
     body = {"tools": [{**BASIC, **typo}]}
@@ -444,7 +444,7 @@ def test_whether_an_entry_has_rules_is_true_or_false(http):
 
 @pytest.mark.feature("F18")
 def test_equal_settings_give_equal_bytes(ask, run, client, upstream):
-    """Whatever the order in which they name the groups, and in every turn of a run: so an upstream's
+    """They may name the groups in any order, and every turn of a run has the same bytes: so an upstream's
     prompt cache hits."""
     first = ask({"tool_groups": {"basic": True, "test": {"tools": {"test_fail": False}}}})
     second = ask({"tool_groups": {"test": {"tools": {"test_fail": False}}, "basic": {}}})

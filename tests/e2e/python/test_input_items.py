@@ -267,7 +267,7 @@ def user(text):
 
 
 def test_an_update_counts_until_the_next(client, upstream):
-    """In the request that brings it and in those that continue it, whatever they say themselves."""
+    """In the request that brings it and in those that continue it, which may say something else."""
     shape = {"type": "json_schema", "name": "a", "schema": {"type": "object"}, "strict": False}
     ask = functools.partial(client.responses.create, model="demo", reasoning={"effort": "high"})
     first = ask(input=[user("a"), update(reasoning={"effort": "low"}), user("b")])

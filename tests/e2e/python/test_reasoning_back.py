@@ -358,7 +358,7 @@ def test_a_short_reasoning_is_its_own_summary(client, upstream):
     assert "".join(said) == THOUGHT == made.output[0].summary[0].text
 
 
-def test_nobody_gets_a_summary_unasked(server, upstream):
+def test_a_summary_comes_only_when_it_was_asked_for(server, upstream):
     upstream.answer(reasoning=LONG, text="Yes.")
     assert responses(server, input="Hi")["output"][0]["summary"] == []
 

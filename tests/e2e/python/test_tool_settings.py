@@ -210,7 +210,7 @@ def test_the_list_of_tools_shows_the_effective_settings(http, settings):
 # ---- Who is asked ----
 
 def test_policies_in_settings_need_approvals(client, upstream, settings):
-    """Whatever label a request gives to the group, and whatever it says itself."""
+    """Under any label that a request gives to the group, and against what the request says."""
     settings(permissions={"basic/datetime": ALWAYS})
     asks_for(upstream, call("datetime"))
 

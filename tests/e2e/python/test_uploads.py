@@ -164,7 +164,7 @@ def test_completions_at_once_make_one_file(place):
         assert http.get(f"/v1/files/{answers[0].json()['file']['id']}/content").content == data
 
 
-def test_an_upload_ends_once_whatever_comes_at_once(place):
+def test_an_upload_ends_once_when_requests_come_at_once(place):
     """Complete, cancel and more parts, side by side: in the end it is a file, or it is nothing."""
     data = os.urandom(2**20)
     with place.http() as http, concurrent.futures.ThreadPoolExecutor(8) as pool:
@@ -410,7 +410,7 @@ def test_a_client_that_leaves_leaves_nothing_behind(faulty, database):
         with socket.create_connection(("127.0.0.1", faulty.port), timeout=30) as leaver:
             leaver.sendall((head.replace("/parts", "/complete").replace("multipart/form-data; boundary=b", "application/json")
                             + f"Content-Length: {len(text)}\r\n\r\n{text}").encode())
-        # Whatever has come of them, the upload is intact.
+        # The upload is intact after all of them.
         room = 3 * len(data)
         answer = http.post("/v1/uploads", json=BODY)
         assert answer.status_code == 200

@@ -204,7 +204,7 @@ class Recorder:
 class Transport(httpx2.BaseTransport):
     def __init__(self, recorder):
         self.recorder = recorder
-        # Nobody here speaks TLS, and loading its authorities for every client was most of a test's time.
+        # No server here speaks TLS, and loading its authorities for every client was most of a test's time.
         self.inner = httpx2.HTTPTransport(verify=False)
 
     def handle_request(self, request):

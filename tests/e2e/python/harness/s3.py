@@ -205,7 +205,7 @@ class S3:
             what()
         with self.lock:
             status, headers, data = getattr(self, f"do_{operation}")(handler, key, names, body)
-        if what == "cut after":  # it is done, and nobody learns it
+        if what == "cut after":  # it is done, and the client never learns it
             raise Cut
         if what in ("cut within", "stall within"):
             raise (Cut if what == "cut within" else Stall)(b"HTTP/1.1 %d OK\r\nETag: \"x\"\r\nContent-Range: bytes 0-9/10\r\nContent-Length: %d\r\n\r\n%s"
