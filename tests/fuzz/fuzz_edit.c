@@ -1,5 +1,5 @@
 /*
- * A model's edit of a stranger's file. Whatever both are, an edit that succeeds changes the lines that it names and no
+ * A model's edit of a stranger's file. For any two, an edit that succeeds changes the lines that it names and no
  * others, and the difference has a line for each line that changed.
  */
 

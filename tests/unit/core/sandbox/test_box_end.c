@@ -317,7 +317,7 @@ static int lowest_descriptor(void)
     return fd;
 }
 
-TEST(no_descriptor_is_left_behind_whatever_fails)
+TEST(no_descriptor_is_left_behind_by_any_failure)
 {
     struct box_plan plan = {.limits = {.memory = 64 * MIB, .temporary = MIB, .processes = 16},
                             .user = box_user()};
@@ -372,7 +372,7 @@ int main(void)
         IN_A_BOX(a_killed_first_process_takes_its_box_along),
         IN_A_BOX(a_supervisor_that_the_host_kills_is_not_the_end),
         IN_A_BOX(nothing_outlives_a_killed_server),
-        IN_A_BOX(no_descriptor_is_left_behind_whatever_fails),
+        IN_A_BOX(no_descriptor_is_left_behind_by_any_failure),
     };
 
     return run_in_boxes(tests, COUNT_OF(tests), boxes_start, boxes_stop);
