@@ -42,6 +42,10 @@
  * Decided against: an advisory lock of the project, held shared by grants and exclusively by
  * questions. That made a store writer, and with it all runs of its group, wait for a person's
  * request.
+ *
+ * Decided against: to look at grants only when a run resumes or holds. A run that requires an action is in no node's
+ * memory, and only an answer resumes it. So it would stay pending beside a grant that covers it, until a person answers
+ * what has been answered. The statements here run only when an answer is remembered, which is rare.
  */
 
 #include "core/store/tables/approvals/approval_cover.h"
