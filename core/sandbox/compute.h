@@ -41,13 +41,17 @@ struct compute_task {
 /* Children at once; one more is refused. */
 #define COMPUTE_CHILDREN 64
 
+/* Children that one call makes at most, if one spawner after the other ends under them. Two are not enough: the end
+ * of a child may be seen a moment before that of its spawner, which still takes a request then. */
+#define COMPUTE_ATTEMPTS 3
+
 /* How a child ended. */
 enum compute_why {
     COMPUTE_EXITED, /* by itself: `status` is the result of its task */
     COMPUTE_KILLED, /* by a signal, `status`: it crashed, or came to a limit of confine.h */
     COMPUTE_LATE,   /* its time was over */
     COMPUTE_BUSY,   /* not started: COMPUTE_CHILDREN are at work */
-    COMPUTE_LOST,   /* the spawner ended, and the child with it */
+    COMPUTE_LOST,   /* the spawner ended, and the child with it, COMPUTE_ATTEMPTS times */
     COMPUTE_OVER_MEMORY, /* of a box: its processes had more than its limit, all together */
 };
 
@@ -71,8 +75,8 @@ enum err_code compute_start(const struct compute_task *tasks, size_t count,
 /* Ends the spawner, its children and the zygote, and waits for the zygote. No thread may be in compute_run(). */
 void compute_stop(void);
 
-/* Runs a task and waits for its end. The output is added to *ret_output, also when the child fails. Any thread
- * that may wait.
+/* Runs a task and waits for its end. The output is added to *ret_output, also when the child fails. A task that its
+ * spawner took along runs again, from the same place of the input. Any thread that may wait.
  *
  * ERR_OK: *ret_end says how it ended. ERR_TOO_LARGE: more than output_max bytes. ERR_INTERNAL: no child could
  * be started, because compute_start() was not called or the zygote is gone. */

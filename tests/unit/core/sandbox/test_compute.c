@@ -48,6 +48,20 @@ static int sleep_for_ever(void)
     return 0;
 }
 
+/* An echo of what follows a 2. Behind anything else it goes to the end of its input, and stays there. */
+static int end_the_second_time(void)
+{
+    char byte;
+
+    if (read(0, &byte, 1) != 1)
+        return 1;
+    if (byte == '2')
+        return echo();
+    if (write(1, "half", 4) != 4 || lseek(0, 0, SEEK_END) < 0)
+        return 1;
+    return sleep_for_ever();
+}
+
 static int spin(void)
 {
     for (volatile bool forever = true; forever;)
@@ -175,11 +189,12 @@ static int execute_a_program(void)
     return 9;
 }
 
-enum { ECHO, SLEEP, SPIN, CRASH, FLOOD, MEMORY, ESCAPE, ALLOWED, PROGRAM, TASKS };
+enum { ECHO, SLEEP, SECOND, SPIN, CRASH, FLOOD, MEMORY, ESCAPE, ALLOWED, PROGRAM, TASKS };
 
 static const struct compute_task tasks[TASKS] = {
     [ECHO] = {"echo", CONFINE_COMPUTE, echo},
     [SLEEP] = {"sleep", CONFINE_COMPUTE, sleep_for_ever},
+    [SECOND] = {"second", CONFINE_COMPUTE, end_the_second_time},
     [SPIN] = {"spin", CONFINE_COMPUTE, spin},
     [CRASH] = {"crash", CONFINE_COMPUTE, crash},
     [FLOOD] = {"flood", CONFINE_COMPUTE, write_for_ever},
@@ -428,25 +443,69 @@ TEST(many_threads_share_the_spawner)
     }
 }
 
+/* The spawner that the zygote has made since `last`. */
+static pid_t spawner_after(pid_t last)
+{
+    pid_t spawner;
+
+    do
+        spawner = child_of(child_of(getpid()));
+    while (spawner == last);
+    return spawner;
+}
+
 TEST(a_killed_spawner_takes_its_children_along_and_is_replaced)
 {
     AUTO_BUF output = {0};
     struct caller caller = {0};
-    pid_t spawner, child;
+    pid_t spawner = 0, child;
     int child_fd;
 
     assert_int_equal(pthread_create(&caller.thread, NULL, call_sleep, &caller), 0);
-    spawner = child_of(child_of(getpid()));
-    child = child_of(spawner);
-    child_fd = (int)syscall(SYS_pidfd_open, child, 0);
-    kill(spawner, SIGKILL);
+    for (int i = 0; i < COMPUTE_ATTEMPTS; i++) {
+        spawner = spawner_after(spawner);
+        child = child_of(spawner);
+        child_fd = (int)syscall(SYS_pidfd_open, child, 0);
+        kill(spawner, SIGKILL);
+        /* The child's own end can be waited for. */
+        assert_int_equal(poll(&(struct pollfd){.fd = child_fd, .events = POLLIN}, 1, LONG_MS),
+                         1);
+        close(child_fd);
+    }
     pthread_join(caller.thread, NULL);
     assert_int_equal(caller.end.why, COMPUTE_LOST);
-    /* The child's own end can be waited for. */
-    assert_int_equal(poll(&(struct pollfd){.fd = child_fd, .events = POLLIN}, 1, LONG_MS), 1);
-    close(child_fd);
     assert_end(run_task(ECHO, "again", &output, LONG_MS), COMPUTE_EXITED, 7);
     assert_string_equal(output.data, "again");
+}
+
+/* Once the first child has come to the end of the input. */
+static void *kill_spawner(void *argument)
+{
+    const int *input = argument;
+
+    while (lseek(*input, 0, SEEK_CUR) < 4)
+        sched_yield();
+    assert_int_equal(pwrite(*input, "2", 1, 0), 1);
+    kill(child_of(child_of(getpid())), SIGKILL);
+    return NULL;
+}
+
+TEST(a_task_whose_spawner_was_killed_runs_again_from_its_beginning)
+{
+    AUTO_BUF output = {0};
+    struct compute_plan plan = {
+        .task = SECOND, .input = file_with("1abc"), .output_max = 4, .wall_ms = LONG_MS};
+    struct compute_end end = {0};
+    pthread_t killer;
+    struct err err;
+
+    buf_add_text(&output, "before ");
+    assert_int_equal(pthread_create(&killer, NULL, kill_spawner, &plan.input), 0);
+    assert_int_equal(compute_run(&plan, &output, &end, &err), ERR_OK);
+    pthread_join(killer, NULL);
+    close(plan.input);
+    assert_end(end, COMPUTE_EXITED, 7);
+    assert_string_equal(output.data, "before abc");
 }
 
 TEST(a_request_that_cannot_be_sent_goes_to_another_spawner)
@@ -527,6 +586,7 @@ int main(void)
         cmocka_unit_test(output_beyond_the_limit_ends_the_child),
         cmocka_unit_test(many_threads_share_the_spawner),
         cmocka_unit_test(a_killed_spawner_takes_its_children_along_and_is_replaced),
+        cmocka_unit_test(a_task_whose_spawner_was_killed_runs_again_from_its_beginning),
         cmocka_unit_test(a_request_that_cannot_be_sent_goes_to_another_spawner),
         cmocka_unit_test(no_descriptor_is_left_behind),
         cmocka_unit_test(nothing_outlives_a_killed_server),
