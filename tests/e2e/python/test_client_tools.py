@@ -473,6 +473,9 @@ def test_only_allowed_tools_may_be_called(client, upstream):
     asks(upstream, ("shell", {"commands": ["ls"]}), ("get_weather", {"city": "Oslo"}))
     made = client.responses.create(model="demo", input="go", tools=[SHELL, WEATHER_FLAT, BASIC],
                                    tool_choice=ALLOW)
+    # The same tools in the same order as without a choice, so that the model's cached prompt counts.
+    client.responses.create(model="demo", input="go", tools=[SHELL, WEATHER_FLAT, BASIC])
+    assert upstream.chats()[0]["tools"] == upstream.chats()[-1]["tools"]
     assert {"shell", "get_weather", "datetime"} < set(offered(upstream.chats()[0]))
     assert "tool_choice" not in upstream.chats()[0]
     refused = [item for item in made.output if item.type == "mcp_call"]
