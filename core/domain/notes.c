@@ -24,6 +24,11 @@ json_t *notes_make(json_t *object)
     return notes_of(object);
 }
 
+void notes_drop(json_t *object)
+{
+    json_object_del(object, key);
+}
+
 void notes_mark_cut(json_t *body)
 {
     json_set_bool(notes_make(body), cut, true);

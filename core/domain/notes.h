@@ -20,6 +20,9 @@ json_t *notes_of(const json_t *object);
 /* The same; adds an empty object if it is missing. Borrowed. */
 json_t *notes_make(json_t *object);
 
+/* Removes them. */
+void notes_drop(json_t *object);
+
 /* Of a call whose result the model may cite: its number among such calls of its context, which clients see and
  * send back, and the list of its sources, which they do not see (core/tool/tool.h). */
 #define NOTE_SEARCH         "search"

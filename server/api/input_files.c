@@ -88,6 +88,19 @@ static enum unread unread(const struct reader *reader, const json_t *part)
 /* The lists of parts in an item: a message has one, and so has the output of a call. */
 static const char *const part_lists[] = {"content", "output"};
 
+void input_files_drop_notes(json_t *body, const char *member)
+{
+    size_t i, j;
+    json_t *item, *part;
+
+    json_array_foreach (json_object_get(body, member), i, item) {
+        for (size_t list = 0; list < COUNT_OF(part_lists); list++) {
+            json_array_foreach (json_object_get(item, part_lists[list]), j, part)
+                notes_drop(part);
+        }
+    }
+}
+
 /* What there is to do in a request. */
 struct count {
     size_t files, pictures;
@@ -484,12 +497,15 @@ static size_t bytes_in(const struct request *request, const char *member)
 bool input_files_wait(struct request *request, const char *member, endpoint_fn *endpoint)
 {
     struct server *server = request_server(request);
-    struct input_files *files =
-        input_files_find(server, request_tenant(request), request_json(request), member,
-                         engine_any_loop(server->engine));
+    struct input_files *files;
     struct reading *reading;
     size_t bytes;
 
+    if (request_came_back(request))
+        return false;
+    input_files_drop_notes(request_json(request), member);
+    files = input_files_find(server, request_tenant(request), request_json(request), member,
+                             engine_any_loop(server->engine));
     if (!files)
         return false;
     bytes = bytes_in(request, member);

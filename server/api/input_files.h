@@ -11,7 +11,8 @@
  * input_files.h -- files in a request's items: found, checked, and read for models that read text only.
  *
  * A part that has a file, or names one by its id, is looked at once, before the endpoint sees the request. What was found
- * stands in a note of the part, `runnel`, which clients do not see. The part itself stays as the client has sent it.
+ * stands in a note of the part, `runnel`, which clients do not see. A note that a client sends is dropped: it would be
+ * taken for a check that was made. The part itself stays as the client has sent it.
  *
  *   input_file   its text: `runnel.text`, which core/run/context sends instead of the file. Not for an upstream
  *                whose `inputs` in the configuration have `file`: it gets the file
@@ -40,7 +41,10 @@ struct tenant;
  * The endpoint returns ERR_OK at once. */
 bool input_files_wait(struct request *request, const char *member, endpoint_fn *endpoint);
 
-/* The same for what is no HTTP request. `body` is the caller's throughout. */
+/* Drops the notes of all parts, as the client has sent them. For a body that nothing above has looked at. */
+void input_files_drop_notes(json_t *body, const char *member);
+
+/* The same for what is no HTTP request. `body` is the caller's throughout, and has no notes of a client. */
 struct input_files;
 
 /* On any thread: has `body` a file to look at? NULL: none. `loop` fetches those that have URLs. */

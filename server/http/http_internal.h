@@ -132,6 +132,7 @@ struct request {
     struct buf body;
     size_t counted; /* of the body, in http->body_bytes */
     json_t *json;
+    bool came_back;    /* the body was taken, and given back */
     struct form *form; /* instead of `json`; or NULL */
 
     int status;                     /* of the answer; 0: no answer yet */

@@ -187,6 +187,12 @@ void request_put_json(struct request *request, json_t *json)
 {
     assert(!request->json);
     request->json = json;
+    request->came_back = true;
+}
+
+bool request_came_back(const struct request *request)
+{
+    return request->came_back;
 }
 
 const struct form *request_form(const struct request *request)

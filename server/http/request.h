@@ -89,6 +89,9 @@ json_t *request_take_json(struct request *request);
 /* Gives such a body back, before the endpoint is called again. Takes it. */
 void request_put_json(struct request *request, json_t *json);
 
+/* Whether that has happened: the endpoint is called again. */
+bool request_came_back(const struct request *request);
+
 /* The body of a route with ROUTE_FORM, if it is a form; NULL if it is JSON. */
 struct form;
 const struct form *request_form(const struct request *request);

@@ -15,6 +15,7 @@
 #include "core/run/context/compaction.h"
 #include "core/run/engine/engine.h"
 #include "server/api/api.h"
+#include "server/api/input_files.h"
 #include "server/api/responses/response_create.h"
 #include "server/params/responses/response_params.h"
 #include "server/server.h"
@@ -47,8 +48,10 @@ enum err_code api_response_compact(struct request *request, struct err *err)
         .idle = true,
     };
     struct run_start start = {0};
-    enum err_code rc = response_compact_params_check(request_json(request), err);
+    enum err_code rc;
 
+    input_files_drop_notes(request_json(request), "input");
+    rc = response_compact_params_check(request_json(request), err);
     if (!rc)
         rc = response_create_prepare(&create, &start, err);
     if (rc)

@@ -397,6 +397,7 @@ static enum err_code prepare(struct turn *turn, struct err *err)
     if (turn->steers_in.count)
         json_set(turn->body, "input",
                  steers_input(&turn->steers_in, json_object_get(turn->body, "input")));
+    input_files_drop_notes(turn->body, "input");
     turn->files =
         input_files_find(session->server, &turn->tenant, turn->body, "input", session->loop);
     return ERR_OK;
