@@ -17,10 +17,10 @@
 
 #include "core/base/mem.h"
 #include "core/blob/blob.h"
+#include "core/domain/file_name.h"
 #include "core/run/engine/engine.h"
 #include "core/store/tables/files/files.h"
 #include "server/api/api.h"
-#include "server/api/files/file_name.h"
 #include "server/server.h"
 
 struct download {

@@ -4,8 +4,8 @@
 #include <string.h>
 
 #include "core/base/mem.h"
+#include "core/domain/file_name.h"
 #include "core/run/engine/engine.h"
-#include "server/api/files/file_name.h"
 #include "server/complaint.h"
 #include "server/http/parse/multipart.h"
 #include "server/params/params.h"

@@ -6,8 +6,8 @@
 
 #include "core/base/clock.h"
 #include "core/base/mem.h"
+#include "core/domain/file_name.h"
 #include "server/api/api.h"
-#include "server/api/files/file_name.h"
 #include "server/api/files/file_params.h"
 #include "server/api/request_key.h"
 #include "server/encode/encode.h"

@@ -1,5 +1,5 @@
-#ifndef RUNNEL_SERVER_API_FILES_FILE_NAME_H
-#define RUNNEL_SERVER_API_FILES_FILE_NAME_H
+#ifndef RUNNEL_CORE_DOMAIN_FILE_NAME_H
+#define RUNNEL_CORE_DOMAIN_FILE_NAME_H
 
 /*
  * file_name.h -- names of files, which are data of clients and never part of a path.

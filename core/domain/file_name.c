@@ -1,4 +1,4 @@
-#include "server/api/files/file_name.h"
+#include "core/domain/file_name.h"
 
 #include <ctype.h>
 #include <stdbool.h>
