@@ -7,14 +7,14 @@
 #include "core/base/clock.h"
 #include "core/base/json.h"
 #include "core/base/mem.h"
+#include "core/domain/file_name.h"
 #include "core/tool/files_view.h"
 #include "server/params/assistants/assistant_body.h"
 #include "server/params/assistants/messages.h"
 #include "server/params/params.h"
 
-#define FILENAME_LIMIT ((size_t)255)
-#define PURPOSE_LIMIT  ((size_t)64)
-#define LATEST_TIME    ((json_int_t)253402300799) /* the end of the year 9999 */
+#define PURPOSE_LIMIT ((size_t)64)
+#define LATEST_TIME   ((json_int_t)253402300799) /* the end of the year 9999 */
 
 /*
  * An imported object is what an API has shown, not what a client would send. So the decoders of requests
@@ -183,15 +183,14 @@ enum err_code import_read_file(json_t *object, struct file_row *ret_row,
     if (!rc && ret_row->expires_at && ret_row->expires_at <= clock_wall_us())
         rc = err_set(err, ERR_INVALID, "has expired");
     if (!rc)
-        rc = param_string(object, "", "filename", PARAM_REQUIRED, FILENAME_LIMIT, &filename,
-                          err);
+        rc = param_string(object, "", "filename", PARAM_REQUIRED, 0, &filename, err);
     if (!rc)
         rc = param_string(object, "", "purpose", PARAM_REQUIRED, PURPOSE_LIMIT, &purpose, err);
     if (!rc)
         rc = param_int(object, "", "bytes", 0, INT64_MAX, &bytes, err);
     if (rc)
         return rc;
-    ret_row->filename = mem_strdup(filename);
+    ret_row->filename = file_name_kept(filename);
     ret_row->purpose = mem_strdup(purpose);
     ret_row->bytes = (uint64_t)bytes;
     note_unknown(object, known, notes);

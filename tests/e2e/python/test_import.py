@@ -472,6 +472,14 @@ def test_a_file_that_cannot_be_imported_is_refused_by_itself(load_files, change,
     assert says in report and client.files.list().data == []
 
 
+def test_names_of_files_are_cleaned_as_those_of_uploads(load_files):
+    names = {"../../etc/passwd": "passwd", "C:\\a\\b\n\x7f.txt": "b__.txt", "dir/": "file", "\u4e66" * 90: "\u4e66" * 85}
+    files = [{**FILE, "id": f"file-abc123DEF{n}00", "filename": name} for n, name in enumerate(names)]
+    report, client = load_files(files, {file["id"]: b"hello" for file in files})
+    assert counts(report)["files"] == (4, 0, 0)
+    assert [client.files.retrieve(file["id"]).filename for file in files] == list(names.values())
+
+
 def test_only_the_text_of_a_file_is_another_file(load_files):
     report, client = load_files([{**FILE, "filename": "a.pdf", "bytes": 12345}], {f"{FILE['id']}.txt": b"text"})
     made = client.files.retrieve(FILE["id"])
