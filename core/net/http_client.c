@@ -89,7 +89,16 @@ void http_body_drop(struct http_body *body)
         return;
     free(body->bytes);
     spool_close(body->spool);
+    if (body->freed)
+        body->freed(body->freed_arg);
     free(body);
+}
+
+void http_body_when_freed(struct http_body *body, void (*freed)(void *arg), void *arg)
+{
+    assert(!body->freed);
+    body->freed = freed;
+    body->freed_arg = arg;
 }
 
 /* --- the host, for error texts --- */

@@ -57,6 +57,8 @@ struct http_body {
     struct spool *spool; /* instead of bytes; or NULL */
     size_t length;
     unsigned holders;
+    void (*freed)(void *arg); /* or NULL: see http_body_when_freed() */
+    void *freed_arg;
 };
 
 struct http_body *http_body_new(char *bytes, size_t length); /* takes; held by the caller */
@@ -65,6 +67,8 @@ struct http_body *http_body_new(char *bytes, size_t length); /* takes; held by t
 struct http_body *http_body_new_spooled(struct spool *spool);
 struct http_body *http_body_hold(struct http_body *body); /* returns it */
 void http_body_drop(struct http_body *body);
+/* freed(arg) is called once the bytes are no longer in memory. At most once a body. */
+void http_body_when_freed(struct http_body *body, void (*freed)(void *arg), void *arg);
 
 struct http_request {
     const char *method; /* "GET", "POST" ... */
