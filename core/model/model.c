@@ -242,12 +242,16 @@ static bool refuses_optional(const struct model_turn *turn)
 static void leave_out_optional(struct model_turn *turn)
 {
     struct buf text = {0};
+    struct http_body *made;
 
     turn->has_optional = false;
     buf_add(&text, turn->request->bytes, turn->stem);
     buf_add_text(&text, PLAIN_TAIL);
+    made = http_body_new(text.data, text.length);
+    if (turn->request->freed)
+        http_body_when_freed(made, TAKE(turn->request->freed), turn->request->freed_arg);
     http_body_drop(turn->request);
-    turn->request = http_body_new(text.data, text.length);
+    turn->request = made;
 }
 
 static void attempt_refused(struct model_turn *turn)
@@ -460,6 +464,11 @@ struct model_turn *model_turn_start(struct loop *loop, const struct model_upstre
     render_request(turn, request);
     start_attempt(turn);
     return turn;
+}
+
+void model_turn_when_sent(struct model_turn *turn, void (*sent)(void *arg), void *arg)
+{
+    http_body_when_freed(turn->request, sent, arg);
 }
 
 void model_turn_cancel(struct model_turn *turn)
