@@ -82,6 +82,9 @@ static void go_on(struct sending *sending)
     run->turn.sending = NULL;
     json_object_set(sending->chat, "messages", sending->outgoing.messages);
     start(run, TAKE(sending->chat), sending->events);
+    if (sending->outgoing.sent)
+        model_turn_when_sent(run->turn.model, TAKE(sending->outgoing.sent),
+                             sending->outgoing.sent_arg);
     sending->run = NULL;
 }
 
@@ -97,8 +100,12 @@ static void refuse(struct sending *sending)
 
 static void sending_free(struct sending *sending)
 {
-    json_decref(sending->outgoing.messages);
+    struct outgoing *outgoing = &sending->outgoing;
+
+    json_decref(outgoing->messages);
     json_decref(sending->chat);
+    if (outgoing->sent)
+        outgoing->sent(outgoing->sent_arg);
     free(sending);
 }
 
