@@ -1,11 +1,14 @@
 #include "server/file_loading.h"
 
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "core/base/json.h"
 #include "core/base/mem.h"
 #include "core/run/turn/named_files.h"
+#include "core/store/tables/files/files.h"
+#include "server/file_room.h"
 #include "server/server.h"
 #include "server/stored_file.h"
 #include "server/workers.h"
@@ -16,14 +19,23 @@ struct file_loading {
     struct before_send hook;
     struct server *server;
     struct workers *workers;
+    struct file_room *room;
+    atomic_bool stopping;
 };
 
 /* One request on its way. Freed before done(), which may end the run that it belongs to. */
 struct job {
     struct work work;
+    struct file_loading *loading;
     struct server *server;
     struct outgoing *outgoing;
     size_t room; /* bytes that may still be loaded */
+};
+
+/* The memory for its files. The messages have it until they are sent, so it outlives the job. */
+struct job_room {
+    struct room_claim claim;
+    struct job *job;
 };
 
 /* ---- One part ---- */
@@ -107,11 +119,12 @@ static enum err_code load_named(struct job *job, json_t *part, json_t *named, bo
     return rc;
 }
 
-static enum err_code load_part(struct job *job, json_t *part, struct err *err)
+static enum err_code load_part(struct job *job, json_t *part, size_t *needed, struct err *err)
 {
     bool picture;
     json_t *named = named_file_of(part, &picture);
 
+    (void)needed;
     if (!named)
         return ERR_OK;
     if (picture && job->outgoing->upstream->text_only) {
@@ -120,6 +133,30 @@ static enum err_code load_part(struct job *job, json_t *part, struct err *err)
     }
     return json_object_get(named, "file_id") ? load_named(job, part, named, picture, err)
                                              : ERR_OK;
+}
+
+/* Adds what a part will need: the file in base64, or its text. */
+static enum err_code measure_part(struct job *job, json_t *part, size_t *needed,
+                                  struct err *err)
+{
+    CLEANUP(file_row_clear) struct file_row row = {0};
+    const struct model_upstream *upstream = job->outgoing->upstream;
+    bool picture;
+    const json_t *named = named_file_of(part, &picture);
+    const char *id = named ? json_get_string(named, "file_id", NULL) : NULL;
+    enum err_code rc;
+
+    if (!id || (picture && upstream->text_only))
+        return ERR_OK;
+    rc = store_file_get(job->server->store, &job->outgoing->tenant, id, &row, err);
+    if (rc == ERR_NOT_FOUND)
+        return ERR_OK;
+    if (rc || row.bytes > job->room)
+        return rc;
+    job->room -= (size_t)row.bytes;
+    *needed += picture || upstream->reads_files ? (size_t)row.bytes / 3 * 4 + 4
+                                                : MODEL_FILE_TEXT_LIMIT;
+    return ERR_OK;
 }
 
 /* ---- All messages ---- */
@@ -140,35 +177,95 @@ static void join_texts(json_t *message)
     json_set(message, "content", json_stringn_nocheck(text.data ? text.data : "", text.length));
 }
 
+typedef enum err_code part_fn(struct job *job, json_t *part, size_t *needed, struct err *err);
+
 /* From the newest message to the oldest, and within one from the last part to the first. */
-static enum err_code load_all(struct job *job, struct err *err)
+static enum err_code each_part(struct job *job, part_fn *look_at, size_t *needed,
+                               struct err *err)
 {
     json_t *messages = job->outgoing->messages;
 
+    job->room = FILE_LOADING_LIMIT;
     for (size_t i = json_array_size(messages); i--;) {
         json_t *message = json_array_get(messages, i);
         json_t *content = json_object_get(message, "content");
 
         for (size_t j = json_is_array(content) ? json_array_size(content) : 0; j--;) {
-            enum err_code rc = load_part(job, json_array_get(content, j), err);
+            enum err_code rc = look_at(job, json_array_get(content, j), needed, err);
 
             if (rc)
                 return rc;
         }
-        if (json_is_array(content))
-            join_texts(message);
     }
     return ERR_OK;
+}
+
+static void end(struct job *job, enum err_code rc)
+{
+    struct outgoing *outgoing = job->outgoing;
+
+    outgoing->rc = rc;
+    free(job);
+    outgoing->done(outgoing);
 }
 
 static void load(struct work *work)
 {
     struct job *job = CONTAINER_OF(work, struct job, work);
-    struct outgoing *outgoing = job->outgoing;
+    const json_t *messages = job->outgoing->messages;
+    enum err_code rc = atomic_load(&job->loading->stopping)
+                           ? ERR_CANCELLED
+                           : each_part(job, load_part, NULL, &job->outgoing->why);
 
-    outgoing->rc = load_all(job, &outgoing->why);
-    free(job);
-    outgoing->done(outgoing);
+    for (size_t i = 0; !rc && i < json_array_size(messages); i++) {
+        json_t *message = json_array_get(messages, i);
+
+        if (json_is_array(json_object_get(message, "content")))
+            join_texts(message);
+    }
+    end(job, rc);
+}
+
+/* ---- The room for them ---- */
+
+static void give_back(void *arg)
+{
+    struct job_room *room = arg;
+
+    file_room_give_back(&room->claim);
+    free(room);
+}
+
+static void granted(struct room_claim *claim)
+{
+    struct job_room *room = CONTAINER_OF(claim, struct job_room, claim);
+    struct job *job = TAKE(room->job);
+
+    job->outgoing->sent = give_back;
+    job->outgoing->sent_arg = room;
+    job->work.run = load;
+    workers_put(job->loading->workers, &job->work);
+}
+
+/* The first of two rounds. In the second a file may be gone, or another. That is not measured again: files are not
+ * changed, so it can only need less. */
+static void measure(struct work *work)
+{
+    struct job *job = CONTAINER_OF(work, struct job, work);
+    struct job_room *room;
+    size_t needed = 0;
+    enum err_code rc = each_part(job, measure_part, &needed, &job->outgoing->why);
+
+    if (rc) {
+        end(job, rc);
+        return;
+    }
+    room = mem_new(struct job_room);
+    room->job = job;
+    room->claim.tenant = tenant_kept(&job->outgoing->tenant);
+    room->claim.bytes = needed;
+    room->claim.granted = granted;
+    file_room_claim(job->loading->room, &room->claim);
 }
 
 static void look(struct before_send *hook, struct outgoing *outgoing)
@@ -176,7 +273,10 @@ static void look(struct before_send *hook, struct outgoing *outgoing)
     struct file_loading *loading = CONTAINER_OF(hook, struct file_loading, hook);
     struct job *job = mem_new(struct job);
 
-    *job = (struct job){{.run = load}, loading->server, outgoing, FILE_LOADING_LIMIT};
+    job->loading = loading;
+    job->server = loading->server;
+    job->outgoing = outgoing;
+    job->work.run = measure;
     job->work.tenant = tenant_kept(&outgoing->tenant);
     workers_put(loading->workers, &job->work);
 }
@@ -191,6 +291,7 @@ enum err_code file_loading_start(struct server *server, struct file_loading **re
         return rc;
     loading->hook.look = look;
     loading->server = server;
+    loading->room = file_room_new(server->config->loaded_files);
     *ret_loading = TAKE(loading);
     return ERR_OK;
 }
@@ -199,8 +300,16 @@ void file_loading_stop(struct file_loading *loading)
 {
     if (!loading)
         return;
+    atomic_store(&loading->stopping, true);
+    file_room_open(loading->room);
     workers_stop(loading->workers);
+    file_room_close(loading->room);
     free(loading);
+}
+
+void file_loading_stats(struct file_loading *loading, size_t *ret_held, size_t *ret_waiting)
+{
+    file_room_stats(loading->room, ret_held, ret_waiting);
 }
 
 struct before_send *file_loading_hook(struct file_loading *loading)

@@ -11,7 +11,9 @@
  * the others. A file that has gone since its item was stored becomes the text "[file file-... is gone]", and a picture for
  * models that read text only a text that says so. So a history stays useful without its files.
  *
- * The bytes are in memory while a request is made and sent, and never between requests.
+ * The bytes are in memory while a request is made and sent, and never between requests. All requests together have the
+ * room of the setting `loaded_files`, and wait for it in turn (file_room.h). The room counts the bytes as they are sent, in
+ * base64, until the answer begins: until then the request may have to be sent again.
  */
 
 struct file_loading;
@@ -26,6 +28,9 @@ enum err_code file_loading_start(struct server *server, struct file_loading **re
                                  struct err *err) MUST_CHECK;
 /* Ends the threads after all queued requests. Only when no loop runs any more. NULL is fine. */
 void file_loading_stop(struct file_loading *loading);
+
+/* Bytes that requests hold at the moment, and bytes that requests wait for. */
+void file_loading_stats(struct file_loading *loading, size_t *ret_held, size_t *ret_waiting);
 
 struct before_send *file_loading_hook(struct file_loading *loading);
 

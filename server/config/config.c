@@ -138,6 +138,7 @@ static const struct setting settings[] = {
     {"max_body",         KIND_BYTES, AT(max_body),   "10485760", 1024, 1024 * MIB, NULL, NULL, "bytes of a request body"},
     {"max_form",         KIND_BYTES, AT(max_form),   "67108864", 1024, 1048576 * MIB, NULL, NULL, "bytes of a form that is passed through to a model; kept on disk meanwhile"},
     {"max_header",       KIND_BYTES, AT(max_header), "12288", 512, 12288, NULL, NULL, "bytes of request line and headers"},
+    {"loaded_files",     KIND_BYTES, AT(loaded_files), "268435456", 1024, 1048576 * MIB, NULL, NULL, "bytes of files that requests to models hold until their answers begin, all requests together; more wait in turn, fairly by project"},
     {"max_bodies",       KIND_BYTES, AT(max_bodies), "1073741824", 1024, 1048576 * MIB, NULL, NULL, "bytes of all bodies being read or worked on; beyond, 503"},
     {"header_timeout",   KIND_SECONDS, AT(header_timeout), "10", 0.05, 3600, NULL, NULL, "until the headers of a request must have come"},
     {"body_timeout",     KIND_SECONDS, AT(body_timeout),   "60", 0.05, 3600, NULL, NULL, "until its body must have come"},

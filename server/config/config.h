@@ -89,8 +89,8 @@ struct config {
     unsigned max_rounds, max_calls, max_items;
     size_t max_file, max_upload, max_upload_part;
     size_t max_project_bytes; /* 0: no limit */
-    size_t max_body, max_form, max_bodies, max_run_bytes, max_header, stream_buffer,
-        stream_buffers; /* bytes */
+    size_t loaded_files, max_body, max_form, max_bodies, max_run_bytes, max_header,
+        stream_buffer, stream_buffers; /* bytes */
     unsigned websocket_lanes, websocket_workers;
     size_t websocket_memory; /* bytes */
     unsigned file_workers, ingest_workers, search_workers;
