@@ -30,6 +30,7 @@
 #include "core/store/store.h"
 #include "core/store/wakeup.h"
 #include "server/api/api.h"
+#include "server/file_loading.h"
 #include "server/http/http.h"
 #include "server/server.h"
 
@@ -140,6 +141,18 @@ static void add_http(struct buf *text, struct http *http)
            stats.waiting);
 }
 
+static void add_loaded_files(struct buf *text, struct file_loading *loading)
+{
+    size_t held, waiting;
+
+    file_loading_stats(loading, &held, &waiting);
+    figure(text, "loaded_files_bytes", "gauge",
+           "Bytes of files that requests to models hold, within the setting loaded_files.",
+           held);
+    figure(text, "loaded_files_waiting_bytes", "gauge",
+           "Bytes of files whose requests wait for others to be sent.", waiting);
+}
+
 static void add_engine(struct buf *text, struct engine *engine)
 {
     struct engine_stats stats;
@@ -246,6 +259,7 @@ enum err_code api_metrics(struct request *request, struct err *err)
     buf_add_text(&text, "runnel_build_info{version=\"" RUNNEL_VERSION "\"} 1\n");
     if (server->http)
         add_http(&text, server->http);
+    add_loaded_files(&text, server->file_loading);
     add_engine(&text, server->engine);
     if (server->retrieval)
         add_searches(&text, server->retrieval);

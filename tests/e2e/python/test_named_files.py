@@ -3,12 +3,16 @@ before anything is made; what goes later leaves a sentence."""
 
 import base64
 import json
+import re
+import threading
 import zlib
 
 import openai
 import pytest
 
+from harness.patience import patience
 from harness.raw_model import RawModel
+from harness.server import eventually
 from harness.websocket import WebSocket
 
 UNKNOWN = "file-000000000000000000000000"
@@ -107,6 +111,38 @@ def test_the_newest_pictures_are_sent_when_all_are_too_large(start_server):
     assert content[0] == {"type": "text", "text":
                           f"[file {first} was left out: the files of this request are too large]"}
     assert content[1]["image_url"]["url"] == data_url(png(30 * 2**20))
+    model.close()
+
+
+def test_files_of_all_requests_have_one_room_and_wait_in_turn(start_server):
+    """What is held is given back when the answer begins, and nothing is held by what waits."""
+    model, asked, go_on = RawModel(), threading.Semaphore(0), threading.Semaphore(0)
+
+    def answer(_request):
+        asked.release()
+        assert go_on.acquire(timeout=patience(30))
+        return [{"content": "Two."}]
+
+    model.answers = [answer] * 4
+    size = len(base64.b64encode(png(2**20)))
+    server = start_server(upstream_url=model.url, loaded_files=2 * size + 1000)
+    client = server.sdk()
+    file = upload(client, png(2**20), purpose="vision")
+    made = [client.responses.create(model="m", input=[message(picture(file))], background=True) for _ in range(4)]
+
+    def figure(name):
+        with server.http() as http:
+            return int(re.search(rf"^runnel_loaded_files_{name} (\d+)$", http.get("/metrics").text, re.M)[1])
+
+    for waiting in (2, 0):
+        asked.acquire(timeout=patience(30))
+        asked.acquire(timeout=patience(30))
+        eventually(lambda: figure("waiting_bytes") // size, lambda left: left == waiting)
+        assert 2 * size <= figure("bytes") <= 2 * size + 100 and len(model.chats) == 4 - waiting
+        go_on.release(2)
+    for response in made:
+        eventually(lambda: client.responses.retrieve(response.id).status, lambda status: status == "completed")
+    assert figure("bytes") == 0
     model.close()
 
 
