@@ -218,15 +218,6 @@ def test_too_many_items_are_refused(short, upstream, store):
     assert [text for _, text in sent(upstream)] == ["Rule.", "b", "Fine.", "c", "Fine.", "d"]
 
 
-def test_a_run_leaves_out_the_oldest_messages(short, upstream):
-    client = short.sdk()
-    assistant_id = client.beta.assistants.create(model="demo", instructions="Rule.").id
-    thread = client.beta.threads.create(messages=[user(letter) for letter in "abcdef"])
-    run = client.beta.threads.runs.create_and_poll(thread_id=thread.id, assistant_id=assistant_id)
-    assert run.status == "completed"
-    assert sent(upstream) == [("system", "Rule."), *(("user", letter) for letter in "cdef")]
-
-
 def test_new_input_is_not_history(short, upstream):
     responses = short.sdk().responses
     first = responses.create(model="demo", input=[user(letter) for letter in "abc"])
