@@ -336,6 +336,11 @@ void run_settings_set_compact(struct run_settings *settings, enum run_compact co
         json_set_string(settings->snapshot, COMPACT_KEY, compacts[compact]);
 }
 
+void run_settings_set_transformations(struct run_settings *settings, json_t *list)
+{
+    json_object_set(settings->snapshot, "input_transformations", list);
+}
+
 void run_settings_set_tools(struct run_settings *settings, json_t *tool_settings)
 {
     if (!tool_settings)

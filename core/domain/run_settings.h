@@ -172,6 +172,9 @@ void run_settings_drop_own(json_t *request);
 
 void run_settings_set_compact(struct run_settings *settings, enum run_compact compact);
 
+/* Sets `input_transformations`, what the model is not sent of the request's input. Shown, and not read by the run. */
+void run_settings_set_transformations(struct run_settings *settings, json_t *list);
+
 /* Sets the tool settings of project and user, {"tool_groups", "permissions"}. Takes them; NULL: no settings. */
 void run_settings_set_tools(struct run_settings *settings, json_t *tool_settings);
 

@@ -9,11 +9,12 @@
 
 #include "core/base/json.h"
 #include "core/base/mem.h"
+#include "core/domain/notes.h"
 #include "handlers/handlers.h"
 
 static void add_passage(struct buf *out, const json_t *found)
 {
-    json_int_t page = json_get_int(json_object_get(found, "runnel"), "page", 0);
+    json_int_t page = json_get_int(notes_of(found), "page", 0);
 
     buf_addf(out, "%s  %s", json_get_string(found, "file_id", ""),
              json_get_string(found, "filename", ""));

@@ -474,22 +474,20 @@ static enum err_code count_context(const struct response_create *create,
 }
 
 /* Notes in the settings which reasoning of the input the model does not get. */
-static void note_withheld(const struct response_create *create,
-                          const struct run_settings *settings, struct run_load *load)
+static void note_withheld(const struct response_create *create, struct run_settings *settings,
+                          struct run_load *load)
 {
     const struct config *config = create->server->config;
     size_t count = (size_t)load->next_position;
     json_auto_t *withheld = past_reasoning_withheld(
         load->items + load->item_count - count, count, json_object_get(create->body, "input"),
         model_upstream_find(config->upstreams, config->upstream_count, settings->model)->name);
-    json_auto_t *stored = NULL;
 
     if (!withheld)
         return;
-    stored = json_parse_own(load->run.config);
-    json_object_set(stored, "input_transformations", withheld);
+    run_settings_set_transformations(settings, withheld);
     free(load->run.config);
-    load->run.config = json_text(stored);
+    load->run.config = run_settings_store(settings);
 }
 
 /* ---- Preparing ---- */
@@ -565,7 +563,7 @@ static enum err_code fill_start(const struct response_create *create, struct run
     if (!rc)
         rc = count_context(create, settings, &start->load, err);
     if (!rc)
-        note_withheld(create, settings, &start->load);
+        note_withheld(create, &start->settings, &start->load);
     if (!rc)
         variables_in_read(create->body, &start->variables, &start->variable_count);
     if (!rc)
