@@ -6,10 +6,10 @@
 #include <stdint.h>
 
 #include "core/base/ids.h"
-#include "core/domain/approval_status.h"
 #include "core/domain/item_type.h"
-#include "core/domain/run_status.h"
-#include "core/domain/upload_status.h"
+#include "core/domain/status/approval_status.h"
+#include "core/domain/status/run_status.h"
+#include "core/domain/status/upload_status.h"
 
 /*
  * rows.h -- the rows of the store, as plain structs.

@@ -56,11 +56,11 @@ def words_of_sql(constraint):
 def statuses():
     """name: (words of C, words of SQL, where openapi.yaml has them)."""
     return {
-        "run status": (words_of_c("core/domain/run_status.c", "RUN_"), words_of_sql("runs_status"),
+        "run status": (words_of_c("core/domain/status/run_status.c", "RUN_"), words_of_sql("runs_status"),
                        lambda schemas: schemas["RunStatus"]["enum"]),
         "step status": (words_of_c("core/domain/rows.c", "STEP_(?!MESSAGE|TOOL)"), words_of_sql("run_steps_status"),
                         lambda schemas: schemas["RunStep"]["properties"]["status"]["enum"]),
-        "upload status": (words_of_c("core/domain/upload_status.c", "UPLOAD_(?!STATUS)"), words_of_sql("uploads_status"),
+        "upload status": (words_of_c("core/domain/status/upload_status.c", "UPLOAD_(?!STATUS)"), words_of_sql("uploads_status"),
                           lambda schemas: schemas["Upload"]["properties"]["status"]["enum"]),
     }
 

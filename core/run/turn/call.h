@@ -7,9 +7,9 @@
 
 #include "core/base/buf.h"
 #include "core/base/ids.h"
-#include "core/domain/call_status.h"
 #include "core/domain/item.h"
 #include "core/domain/rows.h"
+#include "core/domain/status/call_status.h"
 #include "core/run/catalog/tool_set.h"
 #include "core/run/context/chain.h"
 #include "core/run/turn/input_text.h"

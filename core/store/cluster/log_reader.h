@@ -7,7 +7,7 @@
 
 #include "core/base/err.h"
 #include "core/domain/rows.h"
-#include "core/domain/run_status.h"
+#include "core/domain/status/run_status.h"
 #include "core/domain/tenant.h"
 #include "core/net/loop.h"
 #include "core/store/store.h"

@@ -22,7 +22,7 @@
 
 #include "core/base/json.h"
 #include "core/base/mem.h"
-#include "core/domain/approval_status.h"
+#include "core/domain/status/approval_status.h"
 #include "core/domain/tenant.h"
 #include "core/domain/withheld.h"
 #include "core/store/tables/threads/variable_sql.h"

@@ -8,7 +8,7 @@
 #include "core/base/err.h"
 #include "core/base/ids.h"
 #include "core/domain/rows.h"
-#include "core/domain/store_file_status.h"
+#include "core/domain/status/store_file_status.h"
 #include "core/domain/tenant.h"
 #include "core/store/store.h"
 #include "core/store/tables/idempotency.h"

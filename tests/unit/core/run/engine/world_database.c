@@ -34,7 +34,7 @@
 #include <string.h>
 
 #include "core/base/mem.h"
-#include "core/domain/run_status.h"
+#include "core/domain/status/run_status.h"
 #include "core/store/cluster/wakeups.h"
 #include "tests/unit/core/run/engine/world_grants.h"
 

@@ -11,7 +11,7 @@
  * node and no client knows of it. Only the owner may use it.
  */
 
-#include "core/domain/run_status.h"
+#include "core/domain/status/run_status.h"
 
 #include <string.h>
 

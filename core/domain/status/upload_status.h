@@ -1,5 +1,5 @@
-#ifndef RUNNEL_CORE_DOMAIN_UPLOAD_STATUS_H
-#define RUNNEL_CORE_DOMAIN_UPLOAD_STATUS_H
+#ifndef RUNNEL_CORE_DOMAIN_STATUS_UPLOAD_STATUS_H
+#define RUNNEL_CORE_DOMAIN_STATUS_UPLOAD_STATUS_H
 
 /*
  * upload_status.h -- the life of an upload: a file that comes in parts.

@@ -1,4 +1,4 @@
-#include "core/domain/call_status.h"
+#include "core/domain/status/call_status.h"
 #include "tests/support/test.h"
 
 #define for_each_status(s) for (enum call_status s = CALL_PROPOSED; s < CALL_STATUS_COUNT; s++)

@@ -1,4 +1,4 @@
-#include "core/domain/approval_status.h"
+#include "core/domain/status/approval_status.h"
 #include "tests/support/test.h"
 
 #define for_each_approval(s) \

@@ -1,4 +1,4 @@
-#include "core/domain/upload_status.h"
+#include "core/domain/status/upload_status.h"
 
 #include <string.h>
 

@@ -1,5 +1,5 @@
 #include "core/base/compiler.h"
-#include "core/domain/run_status.h"
+#include "core/domain/status/run_status.h"
 #include "tests/support/test.h"
 
 TEST(status_names_survive_a_round_trip)

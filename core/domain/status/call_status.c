@@ -8,7 +8,7 @@
  * Flags remain for facts that never change, such as "final" or "hidden".
  */
 
-#include "core/domain/call_status.h"
+#include "core/domain/status/call_status.h"
 
 /* clang-format off */
 

@@ -1,5 +1,5 @@
-#ifndef RUNNEL_CORE_DOMAIN_STORE_FILE_STATUS_H
-#define RUNNEL_CORE_DOMAIN_STORE_FILE_STATUS_H
+#ifndef RUNNEL_CORE_DOMAIN_STATUS_STORE_FILE_STATUS_H
+#define RUNNEL_CORE_DOMAIN_STATUS_STORE_FILE_STATUS_H
 
 /*
  * store_file_status.h -- what has become of a file in a vector store.

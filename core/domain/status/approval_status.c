@@ -9,7 +9,7 @@
  * It does not accept an approval: the run that asked has ended.
  */
 
-#include "core/domain/approval_status.h"
+#include "core/domain/status/approval_status.h"
 
 #include <string.h>
 

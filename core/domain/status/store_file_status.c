@@ -1,4 +1,4 @@
-#include "core/domain/store_file_status.h"
+#include "core/domain/status/store_file_status.h"
 
 #include <assert.h>
 #include <stdbool.h>
