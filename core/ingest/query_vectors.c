@@ -1,5 +1,6 @@
 /*
- * query_vectors.c -- a table in which each text has one place, by its hash. A newer text takes the place of an older one.
+ * query_vectors.c -- a table in which each text of a project has one place, by its hash. A newer text takes the
+ * place of an older one.
  */
 
 #include "core/ingest/query_vectors.h"
@@ -12,11 +13,13 @@
 #include "core/base/hash.h"
 #include "core/base/lock.h"
 #include "core/base/mem.h"
+#include "core/domain/tenant.h"
 #include "core/ingest/embeddings.h"
 #include "core/ingest/search.h"
 
 struct known {
     char *text; /* NULL: none */
+    char project[ID_SIZE];
     int model;
     float *vector;
 };
@@ -48,37 +51,40 @@ void query_vectors_free(struct query_vectors *vectors)
     free(vectors);
 }
 
-static struct known *place_of(struct query_vectors *vectors, const char *text)
+static struct known *place_of(struct query_vectors *vectors, const char *project,
+                              const char *text)
 {
-    return &vectors->known[hash_text(text) % QUERY_VECTORS];
+    return &vectors->known[hash_add(hash_text(project), text) % QUERY_VECTORS];
 }
 
-static bool recall(struct query_vectors *vectors, const struct vector_space *space,
-                   const char *text, float *ret_vector)
+static bool recall(struct query_vectors *vectors, const char *project,
+                   const struct vector_space *space, const char *text, float *ret_vector)
 {
     const struct known *known;
     bool found;
 
     lock_acquire(&vectors->lock);
-    known = place_of(vectors, text);
-    found = known->text && known->model == space->id && strcmp(known->text, text) == 0;
+    known = place_of(vectors, project, text);
+    found = known->text && known->model == space->id && strcmp(known->text, text) == 0 &&
+            strcmp(known->project, project) == 0;
     if (found)
         memcpy(ret_vector, known->vector, space->dimensions * sizeof(float));
     lock_release(&vectors->lock);
     return found;
 }
 
-static void remember(struct query_vectors *vectors, const struct vector_space *space,
-                     const char *text, const float *vector)
+static void remember(struct query_vectors *vectors, const char *project,
+                     const struct vector_space *space, const char *text, const float *vector)
 {
     struct known fresh = {.text = mem_strdup(text),
                           .model = space->id,
                           .vector = mem_new_array(float, space->dimensions)};
     struct known *known, stale;
 
+    memcpy(fresh.project, project, strlen(project) + 1);
     memcpy(fresh.vector, vector, space->dimensions * sizeof(float));
     lock_acquire(&vectors->lock);
-    known = place_of(vectors, text);
+    known = place_of(vectors, project, text);
     stale = *known;
     *known = fresh;
     lock_release(&vectors->lock);
@@ -90,6 +96,7 @@ static void remember(struct query_vectors *vectors, const struct vector_space *s
 
 struct asking {
     struct query_vectors *vectors;
+    const char *project;
     const struct vector_space *space;
     const char *texts[SEARCH_QUERIES_LIMIT]; /* those that are not known */
     float *places[SEARCH_QUERIES_LIMIT];     /* of their vectors */
@@ -106,17 +113,18 @@ static enum err_code take(void *arg, size_t first, size_t count, const float *ve
         const float *vector = vectors + i * dimensions;
 
         memcpy(asking->places[first + i], vector, dimensions * sizeof(float));
-        remember(asking->vectors, asking->space, asking->texts[first + i], vector);
+        remember(asking->vectors, asking->project, asking->space, asking->texts[first + i],
+                 vector);
     }
     return ERR_OK;
 }
 
-enum err_code query_vectors_find(struct query_vectors *vectors,
+enum err_code query_vectors_find(struct query_vectors *vectors, const struct tenant *tenant,
                                  const struct vector_space *space, const char *const *texts,
                                  size_t count, double seconds, float **ret_vectors,
                                  struct err *err)
 {
-    struct asking asking = {.vectors = vectors, .space = space};
+    struct asking asking = {.vectors = vectors, .project = tenant->project, .space = space};
     struct embeddings_request request = {.kind = EMBEDDINGS_QUERY,
                                          .texts = asking.texts,
                                          .dimensions = space->dimensions,
@@ -131,7 +139,7 @@ enum err_code query_vectors_find(struct query_vectors *vectors,
     for (size_t i = 0; i < count; i++) {
         float *place = found + i * space->dimensions;
 
-        if (recall(vectors, space, texts[i], place))
+        if (recall(vectors, tenant->project, space, texts[i], place))
             continue;
         asking.texts[asking.count] = texts[i];
         asking.places[asking.count++] = place;

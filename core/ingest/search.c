@@ -323,8 +323,8 @@ static void find_vectors(struct search *search, const struct search_query *query
     if (!rc && (!space || !has_vectors(search, space)))
         return; /* all are still to be made anew */
     if (!rc)
-        rc = query_vectors_find(retrieval->queries, space, query->queries, query->query_count,
-                                query_seconds(search), ret_vectors, &err);
+        rc = query_vectors_find(retrieval->queries, search->tenant, space, query->queries,
+                                query->query_count, query_seconds(search), ret_vectors, &err);
     if (rc) {
         note_degraded(retrieval, &err);
         result->degraded = true;
