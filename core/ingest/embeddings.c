@@ -268,14 +268,20 @@ static enum err_code take(struct making *making, const struct batch *batch,
     return rc;
 }
 
+/* llama.cpp says so of a text with more tokens than its --ubatch-size, with the status of a failure. */
+static bool is_of_text(int status, const char *complaint)
+{
+    return status == 400 || status == 413 || status == 422 ||
+           (status == 500 && strstr(complaint, "too large to process"));
+}
+
 /* Any answer but one with vectors. The upstream's own words about its key are not for logs. */
 static enum err_code refuse(struct making *making, const struct http_answer *answer,
                             struct err *err)
 {
     AUTO_FREE char *complaint = embeddings_answer_complaint(answer->bytes, answer->length);
     bool quoted = *complaint && answer->status != 401 && answer->status != 403;
-    bool text = answer->status == 400 || answer->status == 413 || answer->status == 422;
-    enum err_code rc = text                                             ? ERR_INVALID
+    enum err_code rc = is_of_text(answer->status, complaint)            ? ERR_INVALID
                        : answer->status == 429 || answer->status == 402 ? ERR_LIMIT
                                                                         : ERR_UPSTREAM;
 

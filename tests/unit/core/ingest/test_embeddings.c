@@ -271,6 +271,26 @@ TEST(a_text_that_is_refused_is_cut_and_the_others_are_not)
     close_all();
 }
 
+/* As llama.cpp refuses it. */
+TEST(a_text_above_the_batch_of_llama_cpp_is_cut)
+{
+    char text[2000] = "";
+    const char *const texts[] = {text};
+    struct made made;
+
+    (void)state;
+    for (size_t i = 0; i + 10 < sizeof(text); i += 8)
+        memcpy(text + i, "monster ", 9);
+    /* As base64, and as numbers. */
+    open_with("  - {times: 2, match: {path: /v1/embeddings}, answer: {fault: {kind: status, "
+              "status: 500, body: {error: {code: 500, type: server_error, message: input (600 "
+              "tokens) is too large to process. increase the physical batch size}}}}}\n",
+              NULL);
+    assert_int_equal(make(texts, 1, &made, NULL, NULL), ERR_OK);
+    assert_int_equal(made.count, 1);
+    close_all();
+}
+
 TEST(failures_are_told_apart)
 {
     static const struct {
@@ -385,6 +405,7 @@ int main(void)
         cmocka_unit_test(a_server_without_base64_is_asked_for_numbers),
         cmocka_unit_test(a_text_that_is_too_long_is_the_mean_of_its_pieces),
         cmocka_unit_test(a_text_that_is_refused_is_cut_and_the_others_are_not),
+        cmocka_unit_test(a_text_above_the_batch_of_llama_cpp_is_cut),
         cmocka_unit_test(failures_are_told_apart),
         cmocka_unit_test(a_silent_server_has_its_seconds),
         cmocka_unit_test(masks_and_prefixes_apply),
