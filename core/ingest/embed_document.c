@@ -102,6 +102,9 @@ enum err_code document_embed(const struct document_embedder *embedder,
     struct err unembedded;
     enum err_code rc = vector_model_learn(embedder->model, ret_pause_ns, &space, err);
 
+    /* A model that refuses the program's own texts is to be mended, and not the document. */
+    if (rc == ERR_INVALID)
+        err->code = rc = ERR_UPSTREAM;
     if (rc)
         return rc;
     if (!space || space->id != work->model_id)
