@@ -33,6 +33,7 @@
  * are requests refused (engine_admit()).
  */
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -228,6 +229,18 @@ static void enter(struct run *run)
 
 /* ---- Files that are not searchable yet ---- */
 
+static void enter_wait(struct engine *engine, const struct run_row *run, const char *store_id)
+{
+    struct engine_file_wait wait;
+
+    if (!store_id[0])
+        return;
+    memcpy(wait.project, run->project, sizeof(wait.project));
+    memcpy(wait.run_id, run->id, sizeof(wait.run_id));
+    (void)snprintf(wait.store_id, sizeof(wait.store_id), "%s", store_id);
+    file_waits_add(engine->file_waits, &wait);
+}
+
 /* Its patience counts from its creation, in the time that all nodes share: a crash does not renew it. */
 static int64_t patience_left_us(const struct run *run)
 {
@@ -247,13 +260,15 @@ static void patience_is_over(struct loop_timer *timer)
     engine_end_file_wait(CONTAINER_OF(timer, struct run, files_patience));
 }
 
-/* True: it waits, or it leaves this node because that may take long. */
+/* True: it waits, or it leaves this node because that may take long. A residency before it may have dropped its entry,
+ * so it enters again. The keeper then finds files that ended in between. */
 static bool await_files(struct run *run)
 {
     int64_t left = patience_left_us(run);
 
     if (!run->arriving->start.awaited_store[0])
         return false;
+    enter_wait(run->engine, &run->row, run->arriving->start.awaited_store);
     run->awaits_files = true;
     if (run->row.status != RUN_QUEUED || left <= 0) {
         stop_awaiting(run);
@@ -289,19 +304,6 @@ static void arrived(struct loop_task *task)
         enter(run);
 }
 
-/* Before the vector store is checked for the last time, so that the end of a file in between reaches it. */
-static void enter_wait(struct engine *engine, const struct run_start *start)
-{
-    struct engine_file_wait wait;
-
-    if (!start->awaited_store[0])
-        return;
-    memcpy(wait.project, start->load.run.project, sizeof(wait.project));
-    memcpy(wait.run_id, start->load.run.id, sizeof(wait.run_id));
-    memcpy(wait.store_id, start->awaited_store, sizeof(wait.store_id));
-    file_waits_add(engine->file_waits, &wait);
-}
-
 void engine_run(struct engine *engine, struct run_start *start)
 {
     struct arrival *arrival = mem_new(struct arrival);
@@ -310,7 +312,8 @@ void engine_run(struct engine *engine, struct run_start *start)
     arrival->home = engine_home(engine, start->load.run.id);
     arrival->start = *start;
     arrival->bytes = load_size(start);
-    enter_wait(engine, start);
+    /* Before the vector store is checked for the last time, so that the end of a file in between reaches it. */
+    enter_wait(engine, &start->load.run, start->awaited_store);
     if (start->new_thread) {
         arrival->thread = *start->new_thread;
         arrival->thread.metadata = mem_strdup(start->new_thread->metadata);
