@@ -241,10 +241,14 @@ static void enter_wait(struct engine *engine, const struct run_row *run, const c
     file_waits_add(engine->file_waits, &wait);
 }
 
-/* Its patience counts from its creation, in the time that all nodes share: a crash does not renew it. */
+/* Its patience counts from its creation, in the time that all nodes share: a crash does not renew it. The clock of
+ * the node that made the run may be ahead. That lengthens no wait. */
 static int64_t patience_left_us(const struct run *run)
 {
-    return run->row.created_at + FILES_WAIT_SECONDS * US_PER_SECOND - clock_wall_us();
+    int64_t limit = FILES_WAIT_SECONDS * US_PER_SECOND;
+    int64_t left = run->row.created_at + limit - clock_wall_us();
+
+    return left < limit ? left : limit;
 }
 
 void engine_end_file_wait(struct run *run)
