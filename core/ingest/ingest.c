@@ -280,19 +280,17 @@ static enum err_code look_for_old(struct ingest *ingest, size_t *ret_queued, str
     uint64_t pause_ns;
     enum err_code rc = vector_model_learn(ingest->options.model, &pause_ns, &space, err);
 
-    if (rc || !space)
+    if (rc)
         return rc;
-    if (!ingest->options.reindex) {
+    if (!space || !ingest->options.reindex) {
         ingest->pass.ended = true;
         return ERR_OK;
     }
     if (ingest->pass_model != space->id)
         ingest->pass = (struct reindex_pass){0};
     ingest->pass_model = space->id;
-    while (!rc && !*ret_queued && !ingest->pass.ended)
-        rc = store_reindex_step(ingest->options.store, space->id, REINDEX_STEP, &ingest->pass,
-                                ret_queued, err);
-    return rc;
+    return store_reindex_step(ingest->options.store, space->id, REINDEX_STEP, &ingest->pass,
+                              ret_queued, err);
 }
 
 static bool begin_look(struct ingest *ingest)
@@ -316,23 +314,25 @@ static void end_look(struct ingest *ingest, uint64_t pause_ns)
     lock_release(&ingest->lock);
 }
 
-/* For a worker without work: queues some documents that are to be made anew, so that files that are attached
- * meanwhile wait for no more than these. True: there are some. */
+/* For a worker without work: one step of the pass, which queues some documents that are to be made anew. Between two
+ * steps a worker claims what is attached meanwhile, and sees a drain. True: there may be more. */
 static bool find_old(struct ingest *ingest)
 {
     size_t queued = 0;
     struct err err;
     enum err_code rc;
+    bool more;
 
     if (!begin_look(ingest))
         return false;
     rc = look_for_old(ingest, &queued, &err);
     if (rc && rc != ERR_CANCELLED)
         log_warn("documents of older embeddings models wait: %s", err.text);
+    more = !rc && (queued || !ingest->pass.ended);
     if (!rc && ingest->pass.ended)
         ingest->pass = (struct reindex_pass){0};
-    end_look(ingest, rc ? LOOK_FAILED_NS : queued ? 0 : LOOK_AGAIN_NS);
-    return queued;
+    end_look(ingest, rc ? LOOK_FAILED_NS : more ? 0 : LOOK_AGAIN_NS);
+    return more;
 }
 
 /* False: there is nothing to do now. */
