@@ -29,14 +29,14 @@ enum err_code document_lease_lost(const struct document_work *work, struct err *
     return err_set(err, ERR_CANCELLED, "the document %s is no longer this node's", work->id);
 }
 
-/* Locks the document. */
 enum err_code document_hold(struct db *db, const struct tenant *tenant,
-                            const struct document_work *work, struct err *err)
+                            struct document_work *work, struct err *err)
 {
     static const struct db_statement lock = {
-        "store_document_hold", "SELECT 1 FROM documents WHERE project_id = $1 AND id = $2"
-                               " AND state = 'parsing' AND owner = $3 AND fence = $4"
-                               " FOR UPDATE"};
+        "store_document_hold",
+        "SELECT replaces FROM documents WHERE project_id = $1 AND id = $2"
+        " AND state = 'parsing' AND owner = $3 AND fence = $4"
+        " FOR UPDATE"};
     AUTO_DB_ROWS *rows = NULL;
     AUTO_DB_ARGS args = {0};
     enum err_code rc;
@@ -45,7 +45,13 @@ enum err_code document_hold(struct db *db, const struct tenant *tenant,
     db_arg_text(&args, db->store->node_id);
     db_arg_int(&args, work->fence);
     rc = db_exec(db, &lock, &args, &rows, err);
-    return rc || db_count(rows) ? rc : document_lease_lost(work, err);
+    if (rc)
+        return rc;
+    if (!db_count(rows))
+        return document_lease_lost(work, err);
+    if (!db_is_null(rows, 0, 0))
+        db_id(rows, 0, 0, work->replaces, sizeof(work->replaces));
+    return ERR_OK;
 }
 
 /* ---- What it consists of ---- */

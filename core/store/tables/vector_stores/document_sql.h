@@ -15,9 +15,10 @@
 void document_work_args(struct db_args *args, const struct tenant *tenant,
                         const struct document_work *work);
 
-/* Locks the document. ERR_CANCELLED: it is no longer this node's. */
+/* Locks the document, and reads again what it `replaces`: re-indexing may have named it since the claim. ERR_CANCELLED: it is
+ * no longer this node's. */
 enum err_code document_hold(struct db *db, const struct tenant *tenant,
-                            const struct document_work *work, struct err *err) MUST_CHECK;
+                            struct document_work *work, struct err *err) MUST_CHECK;
 enum err_code document_lease_lost(const struct document_work *work, struct err *err);
 
 /* Writes what it consists of. */

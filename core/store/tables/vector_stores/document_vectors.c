@@ -213,12 +213,13 @@ enum err_code store_document_publish_cut(struct store *store, const struct docum
         .embedded = segment ? work->chunks : 0,
         .usage_bytes = work->usage_bytes + size,
     };
+    struct document_work held = *work;
     AUTO_DB *db = NULL;
     enum err_code rc = db_begin(store, &db, err);
 
     if (!rc)
-        rc = document_hold(db, &tenant, work, err);
+        rc = document_hold(db, &tenant, &held, err);
     if (!rc && segment)
-        rc = document_insert_segment(db, &tenant, work, segment, size, err);
-    return rc ? rc : document_end(db, &tenant, work, &outcome, err);
+        rc = document_insert_segment(db, &tenant, &held, segment, size, err);
+    return rc ? rc : document_end(db, &tenant, &held, &outcome, err);
 }

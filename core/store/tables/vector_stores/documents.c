@@ -363,12 +363,13 @@ enum err_code store_document_fail(struct store *store, const struct document_wor
     const struct tenant tenant = tenant_of_project(work->project);
     const struct document_outcome outcome = {
         .status = STORE_FILE_FAILED, .code = code, .message = message};
+    struct document_work held = *work;
     AUTO_DB *db = NULL;
     enum err_code rc = db_begin(store, &db, err);
 
     if (!rc)
-        rc = document_hold(db, &tenant, work, err);
-    return rc ? rc : document_end(db, &tenant, work, &outcome, err);
+        rc = document_hold(db, &tenant, &held, err);
+    return rc ? rc : document_end(db, &tenant, &held, &outcome, err);
 }
 
 enum err_code store_document_publish(struct store *store, const struct document_work *work,
@@ -381,14 +382,15 @@ enum err_code store_document_publish(struct store *store, const struct document_
         .chunks = made->chunk_count,
         .usage_bytes = made->usage_bytes,
     };
+    struct document_work held = *work;
     AUTO_DB *db = NULL;
     enum err_code rc = db_begin(store, &db, err);
 
     if (!rc)
-        rc = document_hold(db, &tenant, work, err);
+        rc = document_hold(db, &tenant, &held, err);
     if (!rc)
-        rc = document_insert(db, &tenant, work, made, err);
-    return rc ? rc : document_end(db, &tenant, work, &outcome, err);
+        rc = document_insert(db, &tenant, &held, made, err);
+    return rc ? rc : document_end(db, &tenant, &held, &outcome, err);
 }
 
 /* ---- Sweeping ---- */

@@ -325,6 +325,39 @@ TEST(a_file_that_was_attached_since_takes_over)
     assert_nothing_orphaned();
 }
 
+static size_t searched_documents(void)
+{
+    return (size_t)pg_fixture_count(
+        "SELECT count(DISTINCT searched_id) FROM vector_store_files");
+}
+
+TEST(a_successor_that_is_already_at_work_takes_over)
+{
+    struct sample_id id, second, file;
+    struct document_work work;
+
+    begin_empty();
+    id = sample_store(MINE);
+    second = sample_store(MINE);
+    file = sample_file(MINE);
+    store_set_embedding_model(store, 7);
+    attach(MINE, id, file);
+    make_all();
+    store_set_embedding_model(store, 8);
+    attach(MINE, second, file);
+    work = claimed();
+    assert_string_equal(work.replaces, "");
+    assert_int_equal(pass_for(8), 1);
+    assert_int_equal(cut(&work), ERR_OK);
+    assert_int_equal(embed(&work, CHUNKS), ERR_OK);
+    assert_int_equal(store_document_publish_cut(store, &work, "12345", 5, NULL), ERR_OK);
+    assert_int_equal(searched_documents(), 1);
+    assert_counters(id, "0 1 0 0 bytes 14");
+    assert_counters(second, "0 1 0 0 bytes 14");
+    assert_nothing_orphaned();
+    document_work_clear(&work);
+}
+
 TEST(stores_that_are_not_used_are_left_alone)
 {
     begin_empty();
@@ -398,6 +431,7 @@ int main(void)
         cmocka_unit_test(a_document_of_an_older_model_is_searched_until_its_successor_is_ready),
         cmocka_unit_test(a_successor_that_fails_leaves_the_old_document),
         cmocka_unit_test(a_file_that_was_attached_since_takes_over),
+        cmocka_unit_test(a_successor_that_is_already_at_work_takes_over),
         cmocka_unit_test(stores_that_are_not_used_are_left_alone),
 #ifdef RUNNEL_FAULTS
         cmocka_unit_test(a_statement_that_fails_stores_nothing_of_its_step),
