@@ -10,11 +10,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/base/clock.h"
 #include "core/base/hash.h"
 #include "core/base/lock.h"
 #include "core/base/mem.h"
 #include "core/domain/tenant.h"
 #include "core/ingest/embeddings.h"
+#include "core/ingest/model_rest.h"
 #include "core/ingest/search.h"
 
 struct known {
@@ -26,6 +28,7 @@ struct known {
 
 struct query_vectors {
     struct embeddings *embeddings;
+    struct model_rest rest;
     struct lock lock;
     struct known known[QUERY_VECTORS]; /* guarded by lock */
 };
@@ -119,6 +122,21 @@ static enum err_code take(void *arg, size_t first, size_t count, const float *ve
     return ERR_OK;
 }
 
+static enum err_code ask(struct query_vectors *vectors,
+                         const struct embeddings_request *request, struct err *err)
+{
+    uint64_t pause_ns;
+    enum err_code rc;
+
+    if (!request->count)
+        return ERR_OK;
+    if (!model_rest_may_ask(&vectors->rest, clock_mono_ns()))
+        return err_set(err, ERR_CONFLICT, "the embeddings model has failed, and rests");
+    rc = embeddings_make(vectors->embeddings, request, &pause_ns, err);
+    model_rest_note(&vectors->rest, rc, pause_ns, clock_mono_ns());
+    return rc;
+}
+
 enum err_code query_vectors_find(struct query_vectors *vectors, const struct tenant *tenant,
                                  const struct vector_space *space, const char *const *texts,
                                  size_t count, double seconds, float **ret_vectors,
@@ -132,7 +150,6 @@ enum err_code query_vectors_find(struct query_vectors *vectors, const struct ten
                                          .take = take,
                                          .arg = &asking};
     float *found = mem_new_array(float, count * space->dimensions);
-    uint64_t pause_ns;
     enum err_code rc;
 
     assert(count <= SEARCH_QUERIES_LIMIT);
@@ -145,7 +162,7 @@ enum err_code query_vectors_find(struct query_vectors *vectors, const struct ten
         asking.places[asking.count++] = place;
     }
     request.count = asking.count;
-    rc = embeddings_make(vectors->embeddings, &request, &pause_ns, err);
+    rc = ask(vectors, &request, err);
     if (rc)
         free(found);
     else

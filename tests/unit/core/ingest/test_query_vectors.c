@@ -16,6 +16,7 @@
 #include "tests/support/test.h"
 
 #define DIMENSIONS 32
+#define SECONDS    (patience_ms(10000) / 1000.0)
 #define MINE       TENANT_OF("proj_mine")
 #define THEIRS     TENANT_OF("proj_theirs")
 
@@ -76,9 +77,8 @@ static uint64_t find(const struct tenant *tenant, int model, const char *one, co
     float *found;
 
     embeddings_stats(embeddings, &before);
-    assert_int_equal(query_vectors_find(vectors, tenant, &space, texts, 2,
-                                        patience_ms(10000) / 1000.0, &found, NULL),
-                     ERR_OK);
+    assert_int_equal(
+        query_vectors_find(vectors, tenant, &space, texts, 2, SECONDS, &found, NULL), ERR_OK);
     embeddings_stats(embeddings, &after);
     memcpy(ret_first, found, DIMENSIONS * sizeof(float));
     free(found);
@@ -101,10 +101,30 @@ TEST(a_project_knows_what_it_has_asked_and_no_other_does)
     assert_int_equal(find(MINE, 2, "amber", "birch", known), 1); /* another model */
 }
 
+TEST(a_model_that_failed_is_left_alone_and_what_is_known_is_found)
+{
+    const struct vector_space space = {.id = 1, .dimensions = DIMENSIONS};
+    const struct vector_space other = {.id = 1, .dimensions = DIMENSIONS / 2};
+    const char *text = "cobalt";
+    float known[DIMENSIONS];
+    float *found;
+
+    (void)find(MINE, 1, "dogwood", "elder", known);
+    /* It has other dimensions than these: that is a failure. */
+    assert_int_equal(query_vectors_find(vectors, MINE, &other, &text, 1, SECONDS, &found, NULL),
+                     ERR_UPSTREAM);
+    assert_int_equal(query_vectors_find(vectors, MINE, &space, &text, 1, SECONDS, &found, NULL),
+                     ERR_CONFLICT);
+    assert_int_equal(find(MINE, 1, "dogwood", "elder", known), 0);
+    assert_int_equal(query_vectors_find(vectors, MINE, &space, &text, 1, SECONDS, &found, NULL),
+                     ERR_CONFLICT); /* what is known is no answer of it */
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_project_knows_what_it_has_asked_and_no_other_does),
+        cmocka_unit_test(a_model_that_failed_is_left_alone_and_what_is_known_is_found),
     };
 
     return cmocka_run_group_tests(tests, start, stop);
