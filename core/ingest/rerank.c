@@ -14,6 +14,7 @@
 #include "core/base/clock.h"
 #include "core/base/json.h"
 #include "core/base/mem.h"
+#include "core/ingest/model_rest.h"
 #include "core/ingest/search.h"
 #include "core/net/http_ask.h"
 
@@ -25,6 +26,7 @@ struct reranker {
     struct http_asks *asks;
     char *url;
     char *authorization; /* a header, or NULL */
+    struct model_rest rest;
 };
 
 struct reranker *reranker_new(const struct rerank_options *options)
@@ -180,8 +182,16 @@ static struct http_ask *ask(const struct reranker *reranker, json_t *query, json
                                           });
 }
 
+/* What is wrong with texts is their own fault, and not a reason to leave the model alone. */
+static enum err_code code_of(int status)
+{
+    if (status == 400 || status == 413 || status == 422)
+        return ERR_INVALID;
+    return status == 429 ? ERR_LIMIT : ERR_UPSTREAM;
+}
+
 static enum err_code wait(struct http_ask *ask, size_t count, double *ret_scores,
-                          struct err *err)
+                          uint64_t *ret_pause_ns, struct err *err)
 {
     struct http_answer answer;
     enum err_code rc = http_ask_wait(ask, &answer, err);
@@ -189,9 +199,11 @@ static enum err_code wait(struct http_ask *ask, size_t count, double *ret_scores
     if (rc)
         return rc;
     if (answer.status < 200 || answer.status > 299)
-        rc = err_set(err, ERR_UPSTREAM, "the re-ranker answered with status %d", answer.status);
+        rc = err_set(err, code_of(answer.status), "the re-ranker answered with status %d",
+                     answer.status);
     else
         rc = rerank_answer_read(answer.bytes, answer.length, count, ret_scores, err);
+    *ret_pause_ns = answer.retry_after_ns;
     http_answer_clear(&answer);
     return rc;
 }
@@ -203,10 +215,13 @@ enum err_code rerank(struct reranker *reranker, const struct rerank_request *req
     struct http_ask *asks[SEARCH_QUERIES_LIMIT];
     json_auto_t *messages = NULL;
     json_auto_t *texts = NULL;
+    uint64_t pause_ns = 0;
     enum err_code rc = mask(reranker, request, &messages, err);
 
     if (rc)
         return rc;
+    if (!model_rest_may_ask(&reranker->rest, clock_mono_ns()))
+        return err_set(err, ERR_CONFLICT, "the re-ranker has failed, and rests");
     texts = texts_of(messages, request->query_count);
     for (size_t i = 0; i < request->query_count; i++)
         asks[i] = ask(reranker, json_object_get(json_array_get(messages, i), "content"), texts,
@@ -215,9 +230,10 @@ enum err_code rerank(struct reranker *reranker, const struct rerank_request *req
         if (rc)
             http_ask_drop(asks[i]);
         else
-            rc = wait(asks[i], request->count, scores, err);
+            rc = wait(asks[i], request->count, scores, &pause_ns, err);
         for (size_t n = 0; !rc && n < request->count; n++)
             ret_scores[n] = i && ret_scores[n] > scores[n] ? ret_scores[n] : scores[n];
     }
+    model_rest_note(&reranker->rest, rc, pause_ns, clock_mono_ns());
     return rc;
 }

@@ -14,7 +14,8 @@
  * Jina, Cohere, vLLM, llama.cpp and Text Embeddings Inference serve such models. The first four share one form; the last
  * has one of its own (RERANK_TEI). What comes back is checked as a whole: an answer that leaves out a passage is none.
  *
- * A search that gets no scores from here keeps its own order (search.h). So there is no second attempt.
+ * A search that gets no scores from here keeps its own order (search.h). So there is no second attempt. After a failure
+ * the model rests (model_rest.h).
  *
  * Any thread that may wait. Several at once.
  */
@@ -60,7 +61,8 @@ struct rerank_request {
 };
 
 /* ret_scores has a place for each text: 0 to 1. ERR_UPSTREAM, ERR_TIMEOUT: no scores, and ret_scores is undefined.
- * ERR_CANCELLED: closed. */
+ * ERR_LIMIT: it is busy. ERR_INVALID: it refuses these texts. ERR_CONFLICT: it has failed, and rests. ERR_CANCELLED:
+ * closed. */
 enum err_code rerank(struct reranker *reranker, const struct rerank_request *request,
                      double *ret_scores, struct err *err) MUST_CHECK;
 

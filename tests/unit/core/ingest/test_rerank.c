@@ -149,6 +149,29 @@ TEST(a_server_that_fails_is_an_error)
     }
 }
 
+TEST(a_server_that_failed_is_left_alone_but_not_for_what_it_refuses)
+{
+    static const struct {
+        int status;
+        enum err_code first, second;
+    } cases[] = {{500, ERR_UPSTREAM, ERR_CONFLICT},
+                 {429, ERR_LIMIT, ERR_CONFLICT},
+                 {400, ERR_INVALID, ERR_OK},
+                 {413, ERR_INVALID, ERR_OK}};
+    double scores[3];
+
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        AUTO_FREE char *rule = mem_printf("  - match: {path: /v1/rerank}\n    times: 1\n"
+                                          "    answer: {fault: {kind: status, status: %d}}\n",
+                                          cases[i].status);
+
+        open_with(rule, (struct rerank_options){.model = "judge"});
+        assert_int_equal(judge("black cat", NULL, scores, NULL), cases[i].first);
+        assert_int_equal(judge("black cat", NULL, scores, NULL), cases[i].second);
+        close_all();
+    }
+}
+
 static const char *why(const char *answer)
 {
     static struct err err;
@@ -194,6 +217,7 @@ int main(void)
         cmocka_unit_test(passages_and_queries_are_masked),
         cmocka_unit_test(a_server_of_the_other_form_is_understood),
         cmocka_unit_test(a_server_that_fails_is_an_error),
+        cmocka_unit_test(a_server_that_failed_is_left_alone_but_not_for_what_it_refuses),
         cmocka_unit_test(an_answer_that_is_not_whole_is_none),
     };
 
