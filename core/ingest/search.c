@@ -47,7 +47,7 @@ struct retrieval {
     atomic_ullong ended[SEARCH_ENDS];
     atomic_ullong missed, reranked, rerank_failures;
     atomic_ullong degraded;
-    _Atomic uint64_t complain_ns; /* when the next failure of the model is logged */
+    _Atomic uint64_t complain_ns, complain_rerank_ns; /* when the next failure is logged */
 };
 
 const char *search_mode_name(enum search_mode mode)
@@ -295,15 +295,13 @@ static double query_seconds(const struct search *search)
     return left < QUERY_SECONDS ? left + 0.001 : QUERY_SECONDS;
 }
 
-/* Once a minute is enough for the log; all are counted. */
-static void note_degraded(struct retrieval *retrieval, const struct err *err)
+/* Once a minute is enough for the log. That a model rests after a failure says nothing new. */
+static bool is_to_complain(_Atomic uint64_t *due_ns, enum err_code rc)
 {
-    uint64_t now = clock_mono_ns(), due = atomic_load(&retrieval->complain_ns);
+    uint64_t now = clock_mono_ns(), due = atomic_load(due_ns);
 
-    atomic_fetch_add(&retrieval->degraded, 1);
-    if (now >= due &&
-        atomic_compare_exchange_strong(&retrieval->complain_ns, &due, now + COMPLAIN_EVERY_NS))
-        log_warn("searches are by words alone: %s", err->text);
+    return rc != ERR_CONFLICT && now >= due &&
+           atomic_compare_exchange_strong(due_ns, &due, now + COMPLAIN_EVERY_NS);
 }
 
 /* Fills in what a search by meaning needs. Without it the search is by words. */
@@ -326,7 +324,9 @@ static void find_vectors(struct search *search, const struct search_query *query
         rc = query_vectors_find(retrieval->queries, search->tenant, space, query->queries,
                                 query->query_count, query_seconds(search), ret_vectors, &err);
     if (rc) {
-        note_degraded(retrieval, &err);
+        atomic_fetch_add(&retrieval->degraded, 1);
+        if (is_to_complain(&retrieval->complain_ns, rc))
+            log_warn("searches are by words alone: %s", err.text);
         result->degraded = true;
         return;
     }
@@ -441,8 +441,8 @@ static bool ask_reranker(const struct search *search, const struct found_chunk *
     for (size_t i = 0; i < count; i++)
         free(texts[i]);
     atomic_fetch_add(rc ? &retrieval->rerank_failures : &retrieval->reranked, 1);
-    if (rc)
-        log_warn("a search is not re-ranked: %s", err.text);
+    if (rc && is_to_complain(&retrieval->complain_rerank_ns, rc))
+        log_warn("searches are not re-ranked: %s", err.text);
     return !rc;
 }
 
