@@ -2,7 +2,8 @@
  * reindex.c -- the documents of a step are found by an index of all projects, and each is then handled by its project.
  *
  * The recipe of the successor may be taken: the file was attached anew somewhere since. Then that document takes
- * over: at once if it is ready, else when it is.
+ * over: at once if it is ready, else when it is. One that is to replace another document already is left alone: a
+ * later pass finds it ready.
  */
 
 #include "core/store/tables/vector_stores/reindex.h"
@@ -60,11 +61,16 @@ static enum err_code find_use(struct db *db, const struct tenant *tenant, const 
 
 /* ---- Its successor ---- */
 
+struct successor {
+    struct document_work work;
+    bool ready;
+    bool taken; /* it is to replace another document */
+};
+
 /* Finds or makes the successor, and locks it. */
 static enum err_code take_successor(struct db *db, const struct tenant *tenant, const char *id,
                                     const struct db_rows *use, int model_id,
-                                    struct document_work *ret_successor, bool *ret_ready,
-                                    struct err *err)
+                                    struct successor *ret_successor, struct err *err)
 {
     static const struct db_statement upsert = {
         "store_reindex_successor",
@@ -75,7 +81,8 @@ static enum err_code take_successor(struct db *db, const struct tenant *tenant, 
         " ON CONFLICT (project_id, file_id, recipe) DO UPDATE SET"
         "  replaces = CASE WHEN d.state IN ('queued', 'parsing')"
         "   THEN coalesce(d.replaces, excluded.replaces) ELSE d.replaces END"
-        " RETURNING d.id, d.state = 'ready', d.usage_bytes"};
+        " RETURNING d.id, d.state = 'ready', d.usage_bytes,"
+        "  d.state IN ('queued', 'parsing') AND d.replaces <> $6"};
     char recipe[DOCUMENT_RECIPE_SIZE], fresh[ID_SIZE];
     AUTO_DB_ROWS *rows = NULL;
     AUTO_DB_ARGS args = {0};
@@ -92,10 +99,11 @@ static enum err_code take_successor(struct db *db, const struct tenant *tenant, 
     rc = db_exec(db, &upsert, &args, &rows, err);
     if (rc)
         return rc;
-    *ret_successor = (struct document_work){.usage_bytes = (uint64_t)db_int(rows, 0, 2)};
-    db_id(rows, 0, 0, ret_successor->id, ID_SIZE);
-    (void)memcpy(ret_successor->replaces, id, strlen(id) + 1);
-    *ret_ready = db_bool(rows, 0, 1);
+    *ret_successor = (struct successor){.work.usage_bytes = (uint64_t)db_int(rows, 0, 2),
+                                        .ready = db_bool(rows, 0, 1),
+                                        .taken = db_bool(rows, 0, 3)};
+    db_id(rows, 0, 0, ret_successor->work.id, ID_SIZE);
+    (void)memcpy(ret_successor->work.replaces, id, strlen(id) + 1);
     return ERR_OK;
 }
 
@@ -116,24 +124,25 @@ static enum err_code note_offered(struct db *db, const struct tenant *tenant, co
 static enum err_code offer(struct store *store, const struct tenant *tenant, const char *id,
                            int model_id, size_t *queued, struct err *err)
 {
-    struct document_work successor;
+    struct successor successor;
     AUTO_DB_ROWS *use = NULL;
     AUTO_DB *db = NULL;
-    bool ready = false;
     enum err_code rc = db_begin(store, &db, err);
 
     if (!rc)
         rc = find_use(db, tenant, id, &use, err);
     if (rc || !db_count(use))
         return rc;
-    rc = take_successor(db, tenant, id, use, model_id, &successor, &ready, err);
-    if (!rc && ready)
-        rc = document_take_over(db, tenant, &successor, err);
+    rc = take_successor(db, tenant, id, use, model_id, &successor, err);
+    if (rc || successor.taken)
+        return rc;
+    if (successor.ready)
+        rc = document_take_over(db, tenant, &successor.work, err);
     if (!rc)
         rc = note_offered(db, tenant, id, model_id, err);
     if (!rc)
         rc = db_commit(db, err);
-    *queued += !rc && !ready;
+    *queued += !rc && !successor.ready;
     return rc;
 }
 

@@ -358,6 +358,27 @@ TEST(a_successor_that_is_already_at_work_takes_over)
     document_work_clear(&work);
 }
 
+TEST(two_documents_with_one_successor_are_replaced_one_after_the_other)
+{
+    struct sample_id file;
+
+    begin_empty();
+    file = sample_file(MINE);
+    for (int model = 7; model <= 8; model++) {
+        store_set_embedding_model(store, model);
+        attach(MINE, sample_store(MINE), file);
+        make_all();
+    }
+    assert_int_equal(searched_documents(), 2);
+    assert_int_equal(pass_for(9), 1);
+    assert_int_equal(pass_for(9), 0); /* the other waits */
+    make_all();
+    assert_int_equal(searched_documents(), 2);
+    assert_int_equal(pass_for(9), 0);
+    assert_int_equal(searched_documents(), 1);
+    assert_nothing_orphaned();
+}
+
 TEST(stores_that_are_not_used_are_left_alone)
 {
     begin_empty();
@@ -432,6 +453,7 @@ int main(void)
         cmocka_unit_test(a_successor_that_fails_leaves_the_old_document),
         cmocka_unit_test(a_file_that_was_attached_since_takes_over),
         cmocka_unit_test(a_successor_that_is_already_at_work_takes_over),
+        cmocka_unit_test(two_documents_with_one_successor_are_replaced_one_after_the_other),
         cmocka_unit_test(stores_that_are_not_used_are_left_alone),
 #ifdef RUNNEL_FAULTS
         cmocka_unit_test(a_statement_that_fails_stores_nothing_of_its_step),
