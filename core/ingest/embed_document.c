@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "core/base/buf.h"
+#include "core/base/clock.h"
 #include "core/base/fault.h"
 #include "core/base/mem.h"
 #include "core/ingest/embeddings.h"
@@ -14,6 +15,8 @@
 #include "core/store/tables/vector_stores/document_vectors.h"
 
 #define WINDOW (EMBEDDINGS_BATCH * EMBEDDINGS_AT_ONCE) /* chunks that are read at once */
+
+#define OTHERS_US (10 * US_PER_SECOND) /* until a document of a newer model is claimed again */
 
 struct embedding {
     const struct document_embedder *embedder;
@@ -92,6 +95,21 @@ static enum err_code publish(const struct document_embedder *embedder,
     return rc;
 }
 
+/* The document was to have vectors of another model. If that is newer than this node knows, and another document is to be
+ * replaced, which may have vectors, then it is left to a node that knows the model. */
+static enum err_code leave(const struct document_embedder *embedder,
+                           const struct document_work *work, const struct vector_space *space,
+                           struct err *err)
+{
+    enum err_code rc;
+
+    if (!work->replaces[0] || (space && space->id > work->model_id))
+        return store_document_publish_cut(embedder->store, work, NULL, 0, err);
+    rc = store_document_retry(embedder->store, work, OTHERS_US, RETRY_UNCOUNTED, err);
+    return rc ? rc
+              : err_set(err, ERR_CANCELLED, "another node knows the model of %s", work->id);
+}
+
 enum err_code document_embed(const struct document_embedder *embedder,
                              struct document_work *work, uint64_t *ret_pause_ns,
                              struct err *err)
@@ -105,10 +123,12 @@ enum err_code document_embed(const struct document_embedder *embedder,
     /* A model that refuses the program's own texts is to be mended, and not the document. */
     if (rc == ERR_INVALID)
         err->code = rc = ERR_UPSTREAM;
+    if (!rc)
+        rc = vector_model_known(embedder->model, work->model_id, &space, err);
     if (rc)
         return rc;
     if (!space || space->id != work->model_id)
-        return store_document_publish_cut(embedder->store, work, NULL, 0, err);
+        return leave(embedder, work, space, err);
     while (!rc && work->embedded < work->chunks)
         rc = embed_window(&embedding, space, ret_pause_ns, err);
     if (!rc)

@@ -25,8 +25,9 @@ struct document_embedder {
 };
 
 /* Makes a cut document ready. If the model is another one than it was to have, it is ready without vectors: it can
- * be found by words, and is made anew later. Errors as in embeddings.h; then *ret_pause_ns is how long the model wants to be left
- * alone. ERR_STORE; ERR_CANCELLED if it is no longer this node's, or the server goes down. */
+ * be found by words, and is made anew later. One of a newer model than this node knows, which replaces another document, is
+ * given back instead. Errors as in embeddings.h; then *ret_pause_ns is how long the model wants to be left alone. ERR_STORE;
+ * ERR_CANCELLED if it is no longer this node's, or the server goes down. */
 enum err_code document_embed(const struct document_embedder *embedder,
                              struct document_work *work, uint64_t *ret_pause_ns,
                              struct err *err) MUST_CHECK;
