@@ -50,6 +50,7 @@
 #define LOOK_AGAIN_NS  (3600 * NS_PER_SECOND)
 
 #define DUE_LATE_US 1000 /* the database's clock decides, and must have reached it */
+#define DUE_TIMES   64   /* that are known; later ones are left to the keeper */
 
 #define EMBED_SECONDS 60.0 /* for a batch of texts */
 
@@ -68,9 +69,9 @@ struct ingest {
     char *spool_dir;
     struct lock lock;
     pthread_cond_t kicked;
-    uint64_t kicks; /* guarded by lock, as all below */
-    uint64_t
-        due_ns; /* when the first of the documents is due that were given back here; 0: none */
+    uint64_t kicks;             /* guarded by lock, as all below */
+    uint64_t due_ns[DUE_TIMES]; /* of documents that were given back here, in order */
+    size_t due_count;
     bool draining, stopping;
     bool looking;             /* a worker looks for documents of older models */
     uint64_t look_ns;         /* when to look again */
@@ -119,6 +120,35 @@ static bool is_of_model(const struct document_work *work, const struct err *why)
            (why->code == ERR_UPSTREAM || why->code == ERR_LIMIT || why->code == ERR_TIMEOUT);
 }
 
+/* Keeps their order. When there are too many, the last is forgotten. */
+static void add_due_locked(struct ingest *ingest, uint64_t due_ns) REQUIRES(ingest->lock)
+{
+    size_t at = ingest->due_count;
+
+    while (at && ingest->due_ns[at - 1] > due_ns)
+        at--;
+    if (at == DUE_TIMES)
+        return;
+    if (ingest->due_count == DUE_TIMES)
+        ingest->due_count--;
+    memmove(&ingest->due_ns[at + 1], &ingest->due_ns[at],
+            (ingest->due_count - at) * sizeof(*ingest->due_ns));
+    ingest->due_ns[at] = due_ns;
+    ingest->due_count++;
+}
+
+/* Those that have come; others, that are later, stay. */
+static void drop_due_locked(struct ingest *ingest) REQUIRES(ingest->lock)
+{
+    uint64_t now_ns = clock_mono_ns();
+    size_t past = 0;
+
+    while (past < ingest->due_count && ingest->due_ns[past] <= now_ns)
+        past++;
+    ingest->due_count -= past;
+    memmove(ingest->due_ns, &ingest->due_ns[past], ingest->due_count * sizeof(*ingest->due_ns));
+}
+
 /* A worker looks for the document when it is due, and need not be kicked. */
 static void note_due(struct ingest *ingest, int64_t delay_us)
 {
@@ -126,8 +156,7 @@ static void note_due(struct ingest *ingest, int64_t delay_us)
                                             (uint64_t)US_PER_SECOND;
 
     lock_acquire(&ingest->lock);
-    if (!ingest->due_ns || due_ns < ingest->due_ns)
-        ingest->due_ns = due_ns;
+    add_due_locked(ingest, due_ns);
     pthread_cond_signal(&ingest->kicked);
     lock_release(&ingest->lock);
 }
@@ -367,10 +396,10 @@ static bool wait_for_kick(struct ingest *ingest, uint64_t *seen)
 
     lock_acquire(&ingest->lock);
     while (!ingest->stopping && ingest->kicks == *seen) {
-        if (!ingest->due_ns) {
+        if (!ingest->due_count) {
             lock_wait(&ingest->lock, &ingest->kicked);
-        } else if (!lock_wait_until(&ingest->lock, &ingest->kicked, ingest->due_ns)) {
-            ingest->due_ns = 0;
+        } else if (!lock_wait_until(&ingest->lock, &ingest->kicked, ingest->due_ns[0])) {
+            drop_due_locked(ingest);
             break;
         }
     }
