@@ -55,7 +55,6 @@ struct approval_grants;
  * alone, with positions from 0, until the write that ends it (core/store/writer/writer.h). A
  * response outside of conversations that takes up answers is also made this way: they are taken
  * up if and only if it is made. */
-#define THREAD_STORE_PLACE "thread_store"
 struct run_creation {
     const struct tenant *tenant;         /* has the project of the run's row */
     const struct run_row *run;           /* status queued, or in_progress; thread_id set */
@@ -86,7 +85,6 @@ struct run_creation {
  * With `filling` for a thread that is there, its files go into the thread's own vector store, and
  * `filled_id` is the store that the run's settings name. ERR_CONFLICT with the place THREAD_STORE_PLACE:
  * the thread has got another one since it was read, so the caller reads it again. */
-#define THREAD_STORE_PLACE "thread_store"
 enum err_code store_run_create(struct store *store, const struct run_creation *creation,
                                struct run_load *ret_load, struct err *err) MUST_CHECK;
 

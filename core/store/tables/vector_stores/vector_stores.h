@@ -61,6 +61,10 @@ struct store_filling {
     size_t count;
 };
 
+/* The place of an ERR_CONFLICT: the thread has got another vector store since it was read, or its store is gone or has
+ * expired meanwhile. Another transaction finds what holds now. */
+#define THREAD_STORE_PLACE "thread_store"
+
 enum err_code store_vector_store_get(struct store *store, const struct tenant *tenant,
                                      const char *id, struct vector_store_row *ret_row,
                                      struct err *err) MUST_CHECK;
