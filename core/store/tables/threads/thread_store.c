@@ -68,6 +68,23 @@ static enum err_code name_store(struct db *db, const struct tenant *tenant,
     return db_exec(db, &update, &args, NULL, err);
 }
 
+/* The look at the store takes no lock: files and documents are locked before stores. So the store may have ended
+ * meanwhile, which is no error of the request. Any other failure is `rc`, with its error. */
+static enum err_code why_not_filled(struct db *db, const struct tenant *tenant, const char *id,
+                                    enum err_code rc, struct err *err)
+{
+    bool living = true;
+    enum err_code look = ERR_OK;
+
+    if (rc == ERR_NOT_FOUND || rc == ERR_INVALID)
+        look = lives(db, tenant, id, &living, err);
+    if (look)
+        return look;
+    return living ? rc
+                  : err_refuse(err, ERR_CONFLICT, REASON_UNSET, THREAD_STORE_PLACE,
+                               "The vector store of the thread has ended meanwhile.");
+}
+
 enum err_code thread_store_fill(struct db *db, const struct tenant *tenant,
                                 const char *thread_id, const struct store_filling *filling,
                                 char ret_id[ID_LIMIT + 1], struct err *err)
@@ -90,5 +107,7 @@ enum err_code thread_store_fill(struct db *db, const struct tenant *tenant,
             .store_id = id, .files = filling->files, .count = filling->count};
     (void)snprintf(ret_id, ID_LIMIT + 1, "%s", living ? id : filling->store->id);
     rc = store_filling_make(db, tenant, &into, err);
+    if (rc && living)
+        return why_not_filled(db, tenant, id, rc, err);
     return rc || living ? rc : name_store(db, tenant, thread_id, resources, ret_id, err);
 }

@@ -16,7 +16,8 @@
 
 /* Inside a transaction that has locked the thread, so two at once do not make two stores: attaches the files of
  * `filling` to the thread's store. Without one that lives, its store is made and named by the thread. `ret_id` is the
- * store in which the files are. */
+ * store in which the files are. ERR_CONFLICT with the place THREAD_STORE_PLACE: the store ended between the look at it
+ * and its use. Another transaction makes a new one. */
 enum err_code thread_store_fill(struct db *db, const struct tenant *tenant,
                                 const char *thread_id, const struct store_filling *filling,
                                 char ret_id[ID_LIMIT + 1], struct err *err) MUST_CHECK;
