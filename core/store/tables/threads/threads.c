@@ -349,10 +349,10 @@ static enum err_code find_made(struct db *db, const struct tenant *tenant, const
     return ERR_OK;
 }
 
-enum err_code store_message_create_once(struct store *store, const struct tenant *tenant,
-                                        const struct idempotency *idempotency,
-                                        const struct store_filling *filling,
-                                        struct item_row *message, struct err *err)
+static enum err_code create_once(struct store *store, const struct tenant *tenant,
+                                 const struct idempotency *idempotency,
+                                 const struct store_filling *filling, struct item_row *message,
+                                 struct err *err)
 {
     struct idempotency_claim claim;
     AUTO_DB *db = NULL;
@@ -365,6 +365,21 @@ enum err_code store_message_create_once(struct store *store, const struct tenant
     if (claim.repeated)
         return find_made(db, tenant, claim.object_id, message, err);
     return create_message(db, tenant, filling, message, err);
+}
+
+/* A thread whose store ended meanwhile has none, so the second time one is made. */
+enum err_code store_message_create_once(struct store *store, const struct tenant *tenant,
+                                        const struct idempotency *idempotency,
+                                        const struct store_filling *filling,
+                                        struct item_row *message, struct err *err)
+{
+    struct err unread;
+    struct err *why = err ? err : &unread;
+    enum err_code rc = create_once(store, tenant, idempotency, filling, message, why);
+
+    if (rc == ERR_CONFLICT && strcmp(why->place, THREAD_STORE_PLACE) == 0)
+        rc = create_once(store, tenant, idempotency, filling, message, why);
+    return rc;
 }
 
 enum err_code store_message_create(struct store *store, const struct tenant *tenant,

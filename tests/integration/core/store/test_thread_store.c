@@ -4,6 +4,8 @@
 
 #include "core/store/tables/threads/thread_store.h"
 
+#include <libpq-fe.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -139,6 +141,55 @@ TEST(a_store_that_expired_or_was_deleted_is_replaced)
     assert_string_not_equal(named(thread).text, second.text);
 }
 
+struct speaker {
+    const char *thread;
+    struct sample_id file;
+    pthread_t id;
+    enum err_code rc;
+};
+
+static void *speak(void *arg)
+{
+    struct speaker *speaker = arg;
+
+    speaker->rc = say(speaker->thread, speaker->file, NULL);
+    store_thread_end(store);
+    return NULL;
+}
+
+static void hold(PGconn *holder, const char *statement)
+{
+    PQclear(PQexec(holder, statement));
+}
+
+/* The file is locked behind the look at the store, so the lock of another session stops the message there. */
+TEST(a_store_that_ends_while_a_message_takes_its_files_is_replaced)
+{
+    PGconn *holder = PQconnectdb(pg_fixture_url());
+    struct speaker speaker = {.file = sample_file(TENANT)};
+    struct sample_id first, second;
+    char thread[ID_SIZE];
+
+    sample_thread(thread);
+    assert_int_equal(say(thread, sample_file(TENANT), NULL), ERR_OK);
+    first = named(thread);
+    hold(holder, "BEGIN");
+    hold(holder, "SELECT FROM files FOR UPDATE");
+    speaker.thread = thread;
+    assert_int_equal(pthread_create(&speaker.id, NULL, speak, &speaker), 0);
+    while (pg_fixture_count("SELECT count(*) FROM pg_locks WHERE NOT granted") < 1)
+        continue;
+    pg_fixture_ask("UPDATE vector_stores SET expires_at = 1 WHERE id = '%s'", first.text);
+    hold(holder, "COMMIT");
+    pthread_join(speaker.id, NULL);
+    PQfinish(holder);
+    assert_int_equal(speaker.rc, ERR_OK);
+    second = named(thread);
+    assert_string_not_equal(second.text, first.text);
+    assert_counters(second, "1 0 0 0 bytes 0");
+    assert_counters(first, "1 0 0 0 bytes 0");
+}
+
 TEST(a_run_is_not_made_for_another_store_than_the_threads)
 {
     char thread[ID_SIZE];
@@ -190,6 +241,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_first_files_make_the_store_and_others_join_them),
         cmocka_unit_test(a_store_that_expired_or_was_deleted_is_replaced),
+        cmocka_unit_test(a_store_that_ends_while_a_message_takes_its_files_is_replaced),
         cmocka_unit_test(a_run_is_not_made_for_another_store_than_the_threads),
 #ifdef RUNNEL_FAULTS
         cmocka_unit_test(a_statement_that_fails_leaves_the_thread_as_it_was),
