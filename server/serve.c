@@ -633,6 +633,7 @@ static void go_down(struct serving *serving)
         reranker_close(server->reranker);
     if (server->rewriter)
         query_rewriter_close(server->rewriter);
+    ingest_cut(server->ingest);
     if (server->http)
         http_stop(server->http);
     blobs_stop(server->blobs);

@@ -47,7 +47,7 @@ struct embeddings_options {
 
 struct embeddings *embeddings_new(const struct embeddings_options *options);
 
-/* All that wait end with ERR_CANCELLED, and all that come. */
+/* All that wait end with ERR_CANCELLED, and all that come. Twice is fine. */
 void embeddings_close(struct embeddings *embeddings);
 void embeddings_free(struct embeddings *embeddings); /* NULL is fine; no thread may be asking */
 

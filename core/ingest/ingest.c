@@ -522,17 +522,30 @@ static void give_back_all(struct ingest *ingest)
     }
 }
 
+void ingest_cut(struct ingest *ingest)
+{
+    bool again;
+
+    if (!ingest)
+        return;
+    lock_acquire(&ingest->lock);
+    again = ingest->stopping;
+    ingest->draining = ingest->stopping = true;
+    pthread_cond_broadcast(&ingest->kicked);
+    lock_release(&ingest->lock);
+    if (again)
+        return;
+    /* In this order: a worker whose request was closed forgets its document. */
+    give_back_all(ingest);
+    if (ingest->options.embeddings)
+        embeddings_close(ingest->options.embeddings);
+}
+
 void ingest_stop(struct ingest *ingest)
 {
     if (!ingest)
         return;
-    lock_acquire(&ingest->lock);
-    ingest->draining = ingest->stopping = true;
-    pthread_cond_broadcast(&ingest->kicked);
-    lock_release(&ingest->lock);
-    if (ingest->options.embeddings)
-        embeddings_close(ingest->options.embeddings);
-    give_back_all(ingest);
+    ingest_cut(ingest);
     for (unsigned i = 0; i < ingest->count; i++)
         pthread_join(ingest->workers[i].thread, NULL);
 }

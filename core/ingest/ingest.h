@@ -57,7 +57,11 @@ void ingest_kick(struct ingest *ingest);
 /* From now on nothing is begun. Any thread. */
 void ingest_drain(struct ingest *ingest);
 
-/* Gives back what is at work, and ends the threads. A reader that is at work ends first, within DOCUMENT_WALL_MS; a request to
+/* Gives back what is at work, and closes the embeddings model, for searches too. Does not wait for the threads. Twice, and
+ * NULL, are fine. */
+void ingest_cut(struct ingest *ingest);
+
+/* Likewise, and ends the threads. A reader that is at work ends first, within DOCUMENT_WALL_MS; a request to
  * the model is not waited for. The threads send hints, so they end before store_wakeups_stop(). Other functions may still
  * be called. NULL is fine. */
 void ingest_stop(struct ingest *ingest);
