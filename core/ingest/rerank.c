@@ -7,6 +7,7 @@
 #include "core/ingest/rerank.h"
 
 #include <math.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
@@ -27,6 +28,7 @@ struct reranker {
     char *url;
     char *authorization; /* a header, or NULL */
     struct model_rest rest;
+    atomic_bool logits; /* its scores are: one was beyond 0 ... 1 */
 };
 
 struct reranker *reranker_new(const struct rerank_options *options)
@@ -87,18 +89,17 @@ static enum err_code take_score(const json_t *result, size_t count, bool *seen, 
     return ERR_OK;
 }
 
-static void bring_between_0_and_1(double *scores, size_t count)
+static void bring_between_0_and_1(double *scores, size_t count, atomic_bool *logits)
 {
-    bool logits = false;
-
     for (size_t i = 0; i < count; i++)
-        logits |= scores[i] < 0 || scores[i] > 1;
-    for (size_t i = 0; logits && i < count; i++)
+        if (scores[i] < 0 || scores[i] > 1)
+            atomic_store(logits, true);
+    for (size_t i = 0; atomic_load(logits) && i < count; i++)
         scores[i] = 1 / (1 + exp(-scores[i]));
 }
 
 enum err_code rerank_answer_read(const char *bytes, size_t length, size_t count,
-                                 double *ret_scores, struct err *err)
+                                 atomic_bool *logits, double *ret_scores, struct err *err)
 {
     AUTO_FREE bool *seen = mem_zeroed(count + 1, sizeof(*seen));
     json_auto_t *answer = NULL;
@@ -119,7 +120,7 @@ enum err_code rerank_answer_read(const char *bytes, size_t length, size_t count,
         if (rc)
             return rc;
     }
-    bring_between_0_and_1(ret_scores, count);
+    bring_between_0_and_1(ret_scores, count, logits);
     return ERR_OK;
 }
 
@@ -190,8 +191,8 @@ static enum err_code code_of(int status)
     return status == 429 ? ERR_LIMIT : ERR_UPSTREAM;
 }
 
-static enum err_code wait(struct http_ask *ask, size_t count, double *ret_scores,
-                          uint64_t *ret_pause_ns, struct err *err)
+static enum err_code wait(struct reranker *reranker, struct http_ask *ask, size_t count,
+                          double *ret_scores, uint64_t *ret_pause_ns, struct err *err)
 {
     struct http_answer answer;
     enum err_code rc = http_ask_wait(ask, &answer, err);
@@ -202,7 +203,8 @@ static enum err_code wait(struct http_ask *ask, size_t count, double *ret_scores
         rc = err_set(err, code_of(answer.status), "the re-ranker answered with status %d",
                      answer.status);
     else
-        rc = rerank_answer_read(answer.bytes, answer.length, count, ret_scores, err);
+        rc = rerank_answer_read(answer.bytes, answer.length, count, &reranker->logits,
+                                ret_scores, err);
     *ret_pause_ns = answer.retry_after_ns;
     http_answer_clear(&answer);
     return rc;
@@ -230,7 +232,7 @@ enum err_code rerank(struct reranker *reranker, const struct rerank_request *req
         if (rc)
             http_ask_drop(asks[i]);
         else
-            rc = wait(asks[i], request->count, scores, &pause_ns, err);
+            rc = wait(reranker, asks[i], request->count, scores, &pause_ns, err);
         for (size_t n = 0; !rc && n < request->count; n++)
             ret_scores[n] = i && ret_scores[n] > scores[n] ? ret_scores[n] : scores[n];
     }

@@ -2,6 +2,7 @@
 #define RUNNEL_CORE_INGEST_RERANK_H
 
 #include <jansson.h>
+#include <stdatomic.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -66,10 +67,12 @@ struct rerank_request {
 enum err_code rerank(struct reranker *reranker, const struct rerank_request *request,
                      double *ret_scores, struct err *err) MUST_CHECK;
 
-/* Reads an answer with scores of `count` texts, in either form. Pure. Scores beyond 0 ... 1 are taken as logits: the logistic
- * function brings all of them there. ERR_UPSTREAM says what is wrong: not JSON, a text that is missing or there twice, a
+/* Reads an answer with scores of `count` texts, in either form. Scores beyond 0 ... 1 are taken as logits: the logistic
+ * function brings all of them there. *logits is true from then on, and also those of later answers are logits: a score must not
+ * depend on what else was found. Several threads may share it. ERR_UPSTREAM says what is wrong: not JSON, a text that is missing or there twice, a
  * score that is no number. */
 enum err_code rerank_answer_read(const char *bytes, size_t length, size_t count,
-                                 double *ret_scores, struct err *err) MUST_CHECK;
+                                 atomic_bool *logits, double *ret_scores,
+                                 struct err *err) MUST_CHECK;
 
 #endif

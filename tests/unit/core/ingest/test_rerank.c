@@ -175,10 +175,11 @@ TEST(a_server_that_failed_is_left_alone_but_not_for_what_it_refuses)
 static const char *why(const char *answer)
 {
     static struct err err;
+    atomic_bool logits = false;
     double scores[2];
 
     err = (struct err){0};
-    if (rerank_answer_read(answer, strlen(answer), 2, scores, &err))
+    if (rerank_answer_read(answer, strlen(answer), 2, &logits, scores, &err))
         return err.text;
     return "";
 }
@@ -210,6 +211,29 @@ TEST(an_answer_that_is_not_whole_is_none)
     }
 }
 
+/* The score of the first text in an answer with these two. */
+static double first_of(double one, double two, atomic_bool *logits)
+{
+    AUTO_FREE char *answer =
+        mem_printf("[{\"index\":0,\"score\":%.3f},{\"index\":1,\"score\":%.3f}]", one, two);
+    double scores[2];
+
+    assert_int_equal(rerank_answer_read(answer, strlen(answer), 2, logits, scores, NULL),
+                     ERR_OK);
+    return scores[0];
+}
+
+TEST(a_model_of_logits_stays_one)
+{
+    atomic_bool logits = false;
+    double logistic = 1 / (1 + exp(-0.25));
+
+    assert_float_equal(first_of(0.25, 1, &logits), 0.25, 1e-9);
+    assert_false(logits);
+    assert_float_equal(first_of(0.25, -3, &logits), logistic, 1e-9);
+    assert_float_equal(first_of(0.25, 1, &logits), logistic, 1e-9);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -218,6 +242,7 @@ int main(void)
         cmocka_unit_test(a_server_of_the_other_form_is_understood),
         cmocka_unit_test(a_server_that_fails_is_an_error),
         cmocka_unit_test(a_server_that_failed_is_left_alone_but_not_for_what_it_refuses),
+        cmocka_unit_test(a_model_of_logits_stays_one),
         cmocka_unit_test(an_answer_that_is_not_whole_is_none),
     };
 
