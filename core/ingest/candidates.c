@@ -124,6 +124,8 @@ static size_t find_lists(const struct finding *finding, uint32_t query,
         ret_lists[i] = (struct fusion_list){
             .kind = FUSION_VECTORS, .query = query, .entries = entries + i * CANDIDATES_LIST};
     ret_lists[BY_VECTORS].count = by_vectors(finding, vector, entries + CANDIDATES_LIST);
+    if (!(candidates->weights.words > 0))
+        return COMPARED; /* what only words have found is left out */
     ret_lists[COMPARED].unranked = true;
     ret_lists[COMPARED].count =
         compare(finding, vector, words, entries + COMPARED * CANDIDATES_LIST);

@@ -167,6 +167,9 @@ TEST(what_words_have_found_is_compared)
     fixture.candidates.count = MANY;
     count = candidates_find(&fixture.candidates, &hits);
     assert_int_equal(count, CANDIDATES_LIST + 1);
+    fixture.candidates.weights = (struct fusion_weights){.vectors = 1, .words = 0};
+    free(hits);
+    assert_int_equal(candidates_find(&fixture.candidates, &hits), CANDIDATES_LIST);
     fixture.candidates.weights = (struct fusion_weights){.vectors = 1, .words = 1e-9};
     free(hits);
     count = candidates_find(&fixture.candidates, &hits);
