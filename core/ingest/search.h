@@ -115,8 +115,9 @@ void retrieval_free(struct retrieval *retrieval); /* NULL is fine; nothing may b
 
 /* ERR_NOT_FOUND: there is no such store; the first that is missing is named. ERR_INVALID with REASON_STORE_EXPIRED.
  * ERR_TIMEOUT with REASON_SEARCH_TIMEOUT: `search_timeout` is over; no file is skipped silently. ERR_STORE: the
- * database is away. ERR_CANCELLED: it was unwanted. The last two limits are looked at within milliseconds, between statements of
- * the database and in the middle of a scan. *ret_result is untouched after an error. */
+ * database is away. ERR_CANCELLED: it was unwanted. Time and being unwanted are looked at between statements
+ * of the database, and every few milliseconds of a scan. They are not while a model is waited for: the embeddings model and
+ * the re-ranker have 5 seconds each, and no more than is left of the time. *ret_result is untouched after an error. */
 enum err_code retrieval_search(struct retrieval *retrieval, const struct tenant *tenant,
                                const struct search_query *query,
                                struct search_result *ret_result, struct err *err) MUST_CHECK;
