@@ -173,3 +173,16 @@ def test_documents_are_made_anew_for_another_model_while_the_old_ones_are_search
     assert client.vector_stores.retrieve(store).file_counts == before.file_counts
     models = {request["body"]["model"] for request in upstream.requests() if request["path"] == "/v1/embeddings"}
     assert models == {"others"}
+
+
+def test_a_successor_of_a_newer_model_is_left_to_a_node_that_knows_it(start_server, upstream, tmp_path, database):
+    url = database.new()
+    server = start_server(database_url=url, upstream_url=None, config=with_embeddings(tmp_path, upstream.url))
+    store, (car,) = filled(server.sdk(), CAR)
+    database.ask("INSERT INTO documents (project_id, id, file_id, recipe, state, next_try_at, queued_at, model_id,"
+                 " offered_model, replaces) SELECT project_id, 'doc_newer', file_id, recipe || '9', 'queued',"
+                 " queued_at, queued_at, 99, 99, id FROM documents", url=url)
+    attached(server.sdk(), DOCTOR)  # which wakes a worker
+    tried = "SELECT state FROM documents WHERE id = 'doc_newer' AND fence > 0 AND state <> 'parsing'"
+    assert eventually(lambda: database.ask(tried, url=url)) == [["queued"]]
+    assert search(server.sdk(), store, "automobile")[0] == [car]
