@@ -367,8 +367,8 @@ enum stage_step run_resolve_calls(struct run *run)
  * hidden, and not the answer of a final tool, which is a message. */
 static bool is_kept(const struct call *call)
 {
-    return call->use && call->use->label && call->item && call->status == CALL_SUCCEEDED &&
-           !call->hidden && !call->final && !(call->use->handler->flags & TOOL_NOT_KEPT);
+    return call->use && call->use->label && call->status == CALL_SUCCEEDED && !call->hidden &&
+           !call->final && !(call->use->handler->flags & TOOL_NOT_KEPT);
 }
 
 static struct variable new_variable(const char *name, enum variable_type type,

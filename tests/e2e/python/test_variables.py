@@ -166,9 +166,9 @@ def test_some_results_are_not_kept(ask):
 
 @pytest.mark.feature("F27")
 def test_a_result_can_be_referred_to_in_the_same_response(ask, client, upstream):
-    """The next turn finds the results of the last one, before anything of the response is shown."""
+    """The next turn finds the results of the last one, also of a call that ended before it was shown."""
     upstream.script({"match": {"tool_results": 0}, "answer": {"tool_calls": [
-                        call("test_slow", 1, text="one"), call("test_slow", 2, text="two")]}},
+                        call("test_slow", 1, text="one", ms=100), call("test_slow", 2, text="two")]}},
                     {"match": {"tool_results": 2}, "answer": {"tool_calls": [
                         call("ListVars", 3, filter={"search": "test_slow"})]}},
                     {"answer": {"text": "Done."}})
