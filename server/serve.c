@@ -634,9 +634,10 @@ static void go_down(struct serving *serving)
     if (server->rewriter)
         query_rewriter_close(server->rewriter);
     ingest_cut(server->ingest);
+    /* Before http_stop(), which waits for turns that read files. */
+    blobs_stop(server->blobs);
     if (server->http)
         http_stop(server->http);
-    blobs_stop(server->blobs);
     workers_stop(server->workers);
     workers_stop(server->readers);
     workers_stop(server->searchers);
