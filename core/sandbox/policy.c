@@ -243,6 +243,10 @@ static int add_argument_rules(scmp_filter_ctx filter)
     if (!rc)
         rc = seccomp_rule_add(filter, DENY, SCMP_SYS(socket), 1,
                               SCMP_A0(SCMP_CMP_GT, AF_INET6, 0));
+    /* Pairs: only UNIX. */
+    if (!rc)
+        rc = seccomp_rule_add(filter, DENY, SCMP_SYS(socketpair), 1,
+                              SCMP_A0(SCMP_CMP_NE, AF_UNIX, 0));
     return rc;
 }
 

@@ -397,6 +397,18 @@ static int strange_sockets(void)
            makes_socket(AF_INET6, SOCK_RAW, IPPROTO_ICMPV6);
 }
 
+/* The kernel makes a socket of the family before it says that the family has no pairs. */
+static int strange_pairs(void)
+{
+    static const int families[] = {AF_NETLINK, AF_PACKET, AF_VSOCK, AF_ALG, AF_INET, AF_TIPC};
+
+    for (size_t i = 0; i < sizeof(families) / sizeof(*families); i++) {
+        if (not_denied(socketpair(families[i], SOCK_RAW, 0, (int[2]){0})))
+            return 1;
+    }
+    return 0;
+}
+
 /* ---- Processes ---- */
 
 static int kill_1(void)
@@ -517,6 +529,7 @@ static const struct {
     {40, "kexec, modules, reboot, swap, clocks, personality", machine},
     {41, "sethostname",                               host_name},
     {43, "netlink, packet, raw and other sockets",    strange_sockets},
+    {43, "pairs of sockets that are not UNIX",        strange_pairs},
     {46, "kill the first process, with any signal",   kill_1},
     {47, "see processes of the host",                 other_processes},
     {56, "memory that no process maps",               unmapped_memory},
