@@ -439,6 +439,12 @@ static void follow(struct running *running, char *bytes)
         running->result->why = BOX_TIMED_OUT;
 }
 
+/* A pipe for output. Its read end does not block: a command can open the pipe in /proc, and read what poll() has seen. */
+static bool open_output(int *ret_pipe)
+{
+    return pipe2(ret_pipe, O_CLOEXEC) == 0 && fcntl(ret_pipe[0], F_SETFL, O_NONBLOCK) == 0;
+}
+
 enum err_code box_run(struct box *box, const struct box_run *run, struct box_result *ret_result,
                       struct err *err)
 {
@@ -452,7 +458,7 @@ enum err_code box_run(struct box *box, const struct box_run *run, struct box_res
     AUTO_FREE char *bytes = mem_zeroed(READ_SIZE, 1);
     enum err_code rc;
 
-    if (null >= 0 && pipe2(out, O_CLOEXEC) == 0 && pipe2(problems, O_CLOEXEC) == 0)
+    if (null >= 0 && open_output(out) && open_output(problems))
         rc = box_start(box, &run->command,
                        (int[]){run->input < 0 ? null : run->input, out[1], problems[1]}, 3,
                        &running.process, err);
