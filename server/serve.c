@@ -297,8 +297,6 @@ static enum err_code open_blobs(struct serving *serving, struct err *err)
                             &serving->server.blobs, err);
 }
 
-/* Without an upstream the scripted model answers, in this process, so that the first request after an installation
- * works. */
 /* One line for the log. What to do about it is too long for that. */
 static void log_sandbox(const struct sandbox_report *report)
 {
@@ -330,6 +328,8 @@ static enum err_code try_sandbox(struct serving *serving, struct err *err)
                    sandbox_check_name(obstacle), report->findings[obstacle].seen);
 }
 
+/* Without an upstream the scripted model answers, in this process, so that the first request after an installation
+ * works. */
 static enum err_code start_demo(struct serving *serving, struct err *err)
 {
     enum err_code rc;

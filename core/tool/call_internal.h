@@ -1,5 +1,5 @@
-#ifndef RUNNEL_CORE_DOMAIN_FAIR_INTERNAL_H
-#define RUNNEL_CORE_DOMAIN_FAIR_INTERNAL_H
+#ifndef RUNNEL_CORE_TOOL_CALL_INTERNAL_H
+#define RUNNEL_CORE_TOOL_CALL_INTERNAL_H
 
 #include "core/domain/fair_queue.h"
 #include "core/tool/channel.h"

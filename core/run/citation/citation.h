@@ -1,5 +1,5 @@
-#ifndef RUNNEL_CORE_RUN_TURN_CITATION_H
-#define RUNNEL_CORE_RUN_TURN_CITATION_H
+#ifndef RUNNEL_CORE_RUN_CITATION_CITATION_H
+#define RUNNEL_CORE_RUN_CITATION_CITATION_H
 
 #include <stdbool.h>
 #include <stddef.h>
