@@ -306,9 +306,8 @@ static void log_sandbox(const struct sandbox_report *report)
         log_warn("sandbox: no command can be executed: %s: %s; `runnel sandbox` says more",
                  sandbox_check_name(obstacle), report->findings[obstacle].seen);
     else
-        log_info("sandbox: commands can be executed, %s Landlock, %s cgroups",
-                 report->findings[SANDBOX_LANDLOCK].passed ? "with" : "without",
-                 report->findings[SANDBOX_CGROUP].passed ? "with" : "without");
+        log_info("sandbox: commands can be executed, %s Landlock",
+                 report->findings[SANDBOX_LANDLOCK].passed ? "with" : "without");
 }
 
 static enum err_code try_sandbox(struct serving *serving, struct err *err)

@@ -6,11 +6,11 @@
 #include "core/base/err.h"
 
 /*
- * cgroup.h -- exact limits for a box, where the kernel and the operator give them.
+ * cgroup.h -- whether boxes could have exact limits. No box is put into a cgroup yet: only check.c asks.
  *
  * A cgroup (version 2) limits the memory and the processes of a box together, and counts what they share once. The
  * server may make cgroups only below its own, and only if that was delegated: systemd does it for a unit with
- * Delegate=yes. Elsewhere limits of each process and the spawner's watch take their place.
+ * Delegate=yes. Limits of each process and the spawner's watch stand in their place.
  */
 
 /* The folder of the server's cgroup, if boxes can have cgroups below it. `mount` is where version 2 is mounted,

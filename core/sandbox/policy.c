@@ -188,7 +188,7 @@ static const int forbidden_calls[] = {
 #define FIRST_UNKNOWN_CALL 463
 #define LAST_UNKNOWN_CALL  511
 
-/* Memory that no process maps is part of no limit and of no sum, except in a cgroup. */
+/* Memory that no process maps is part of no limit and of no sum. */
 static const int unmapped_memory_calls[] = {SCMP_SYS(memfd_create), SCMP_SYS(memfd_secret),
                                             SCMP_SYS(shmget), SCMP_SYS(msgget)};
 

@@ -21,7 +21,7 @@ enum sandbox_check {
     SANDBOX_NAMESPACES, /* processes, network and mounts of its own */
     SANDBOX_PROC,       /* a /proc that shows its own processes */
     SANDBOX_BOX,        /* all of it together, with a process inside */
-    SANDBOX_CGROUP,     /* exact limits of memory and processes */
+    SANDBOX_CGROUP,     /* exact limits would be possible; boxes do not use them yet */
     SANDBOX_CHECKS
 };
 
@@ -42,7 +42,8 @@ const char *sandbox_check_name(enum sandbox_check check);
 bool sandbox_check_is_optional(enum sandbox_check check);
 
 /* Tries everything. compute_start() was called before. If the server is root, boxes run as `user`,
- * else as the server does. Takes up to SANDBOX_CHECK_MS; waits for children, so not on a run loop. */
+ * else as the server does. Takes up to three times
+ * SANDBOX_CHECK_MS, if each part hangs; waits for children, so not on a run loop. */
 #define SANDBOX_CHECK_MS 10000
 void sandbox_check(uint32_t user, struct sandbox_report *ret_report);
 

@@ -8,7 +8,7 @@
 /*
  * tree.h -- how much memory a process and its descendants have, together.
  *
- * A kernel that has given the server no cgroup limits each process, and not their sum. So the spawner looks. What
+ * The kernel limits each process, and not their sum. So the spawner looks. What
  * processes share is counted once (PSS).
  */
 
