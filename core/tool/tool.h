@@ -281,7 +281,7 @@ void tool_file_clear(struct tool_file *file);
 typedef bool tool_take_fn(void *arg, const char *bytes, size_t length);
 
 /* Reads a file of the project from its first byte, and no further than `take` wants. Of a PDF or an office document the
- * text is read, of all other files the bytes. Blocks; errors as above, ERR_NOT_FOUND for a file of another project. */
+ * text is read, up to 240,000 bytes and a line that says that the rest was left out; of all other files the bytes. Blocks; errors as above, ERR_NOT_FOUND for a file of another project. */
 enum err_code tool_call_read_file(const struct tool_call *call, const char *id,
                                   tool_take_fn *take, void *take_arg,
                                   struct tool_file *ret_file, struct err *err) MUST_CHECK;
