@@ -59,9 +59,10 @@ static bool same_trimmed_lines(struct edit_search *search, size_t first, size_t 
     (void)find;
     for (size_t n = 0; n < count; n++) {
         struct edit_span line = edit_line(&search->file, first + n);
+        struct edit_span wanted = edit_line(&search->find_lines, n);
 
-        search->work -= (int64_t)line.length + 1;
-        if (!edit_same(edit_trim(line), edit_trim(edit_line(&search->find_lines, n))))
+        search->work -= (int64_t)(line.length + wanted.length) + 1;
+        if (!edit_same(edit_trim(line), edit_trim(wanted)))
             return false;
     }
     return true;
