@@ -54,29 +54,29 @@ void query_vectors_free(struct query_vectors *vectors)
     free(vectors);
 }
 
-static struct known *place_of(struct query_vectors *vectors, const char *project,
+static struct known *place_of(struct query_vectors *vectors, const struct tenant *tenant,
                               const char *text)
 {
-    return &vectors->known[hash_add(hash_text(project), text) % QUERY_VECTORS];
+    return &vectors->known[hash_add(hash_text(tenant->project), text) % QUERY_VECTORS];
 }
 
-static bool recall(struct query_vectors *vectors, const char *project,
+static bool recall(struct query_vectors *vectors, const struct tenant *tenant,
                    const struct vector_space *space, const char *text, float *ret_vector)
 {
     const struct known *known;
     bool found;
 
     lock_acquire(&vectors->lock);
-    known = place_of(vectors, project, text);
+    known = place_of(vectors, tenant, text);
     found = known->text && known->model == space->id && strcmp(known->text, text) == 0 &&
-            strcmp(known->project, project) == 0;
+            strcmp(known->project, tenant->project) == 0;
     if (found)
         memcpy(ret_vector, known->vector, space->dimensions * sizeof(float));
     lock_release(&vectors->lock);
     return found;
 }
 
-static void remember(struct query_vectors *vectors, const char *project,
+static void remember(struct query_vectors *vectors, const struct tenant *tenant,
                      const struct vector_space *space, const char *text, const float *vector)
 {
     struct known fresh = {.text = mem_strdup(text),
@@ -84,10 +84,10 @@ static void remember(struct query_vectors *vectors, const char *project,
                           .vector = mem_new_array(float, space->dimensions)};
     struct known *known, stale;
 
-    memcpy(fresh.project, project, strlen(project) + 1);
+    memcpy(fresh.project, tenant->project, sizeof(fresh.project));
     memcpy(fresh.vector, vector, space->dimensions * sizeof(float));
     lock_acquire(&vectors->lock);
-    known = place_of(vectors, project, text);
+    known = place_of(vectors, tenant, text);
     stale = *known;
     *known = fresh;
     lock_release(&vectors->lock);
@@ -99,7 +99,7 @@ static void remember(struct query_vectors *vectors, const char *project,
 
 struct asking {
     struct query_vectors *vectors;
-    const char *project;
+    const struct tenant *tenant;
     const struct vector_space *space;
     const char *texts[SEARCH_QUERIES_LIMIT]; /* those that are not known */
     float *places[SEARCH_QUERIES_LIMIT];     /* of their vectors */
@@ -116,7 +116,7 @@ static enum err_code take(void *arg, size_t first, size_t count, const float *ve
         const float *vector = vectors + i * dimensions;
 
         memcpy(asking->places[first + i], vector, dimensions * sizeof(float));
-        remember(asking->vectors, asking->project, asking->space, asking->texts[first + i],
+        remember(asking->vectors, asking->tenant, asking->space, asking->texts[first + i],
                  vector);
     }
     return ERR_OK;
@@ -142,7 +142,7 @@ enum err_code query_vectors_find(struct query_vectors *vectors, const struct ten
                                  size_t count, double seconds, float **ret_vectors,
                                  struct err *err)
 {
-    struct asking asking = {.vectors = vectors, .project = tenant->project, .space = space};
+    struct asking asking = {.vectors = vectors, .tenant = tenant, .space = space};
     struct embeddings_request request = {.kind = EMBEDDINGS_QUERY,
                                          .texts = asking.texts,
                                          .dimensions = space->dimensions,
@@ -156,7 +156,7 @@ enum err_code query_vectors_find(struct query_vectors *vectors, const struct ten
     for (size_t i = 0; i < count; i++) {
         float *place = found + i * space->dimensions;
 
-        if (recall(vectors, tenant->project, space, texts[i], place))
+        if (recall(vectors, tenant, space, texts[i], place))
             continue;
         asking.texts[asking.count] = texts[i];
         asking.places[asking.count++] = place;
