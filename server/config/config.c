@@ -104,7 +104,7 @@ static const struct setting settings[] = {
     {"ingest_deadline",  KIND_SECONDS, AT(ingest_deadline), "86400", 1, 30 * DAY, NULL, NULL, "until a file of a vector store ends `failed` that could not be worked on"},
     {"search_workers",   KIND_COUNT, AT(search_workers), "cores", 1, 256, NULL, NULL, "threads that search vector stores for requests"},
     {"file_search_tokens", KIND_COUNT, AT(file_search_tokens), "16000", 100, 1000000, NULL, NULL, "tokens of passages that one search shows the model"},
-    {"search_timeout",   KIND_SECONDS, AT(search_timeout), "10", 0.05, 600, NULL, NULL, "until a search of vector stores ends with 503"},
+    {"search_timeout",   KIND_SECONDS, AT(search_timeout), "10", 0.05, 600, NULL, NULL, "until a search of vector stores ends with 503; without its wait for a worker and without the rewriting of queries"},
     {"segment_cache",    KIND_BYTES, AT(segment_cache), "8589934592", 0, 1048576 * MIB, NULL, NULL, "bytes in `data_dir/cache` of what searches have read before"},
 
     {"run_expiry",       KIND_SECONDS, AT(run_expiry),       "600",  1, 30 * DAY, NULL, NULL, "until an unfinished Assistants run expires"},
