@@ -19,7 +19,7 @@
 
 #define DIMENSIONS 32
 #define TEXTS      150
-#define SECONDS    (patience_ms(10000) / 1000.0)
+#define SECONDS    (patience_ms(10) / 1000.0)
 
 static struct loop *loop;
 static struct upstream_server *upstream;
