@@ -587,8 +587,17 @@ enum err_code store_approvals_check_again(struct store *store, size_t limit, siz
     AUTO_DB_ROWS *rows = NULL;
     enum err_code rc = find_owed(store, limit, &rows, err);
 
-    for (size_t i = 0; !rc && i < db_count(rows); i++)
-        rc = look_again(store, rows, i, err);
+    /* One that fails does not hold up the others, which may be of other projects. */
+    for (size_t i = 0; i < db_count(rows); i++) {
+        struct err why = {0};
+        enum err_code failed = look_again(store, rows, i, &why);
+
+        if (!failed || rc)
+            continue;
+        rc = failed;
+        if (err)
+            *err = why;
+    }
     if (!rc)
         *ret_count = db_count(rows);
     return rc;

@@ -304,6 +304,37 @@ TEST(a_check_that_a_question_could_not_make_is_made_up_for)
     run_load_clear(&load);
 }
 
+/* The oldest is looked at first. */
+TEST(a_check_that_fails_again_does_not_hold_up_others)
+{
+    char threads[2][ID_SIZE];
+    struct run_load loads[2];
+    size_t count = 0;
+
+    for (size_t i = 0; i < 2; i++) {
+        sample_thread(threads[i]);
+        loads[i] = sample_created(store, threads[i]);
+        put_grant(threads[i]);
+        fault_arm("cover.check", 1);
+        (void)sample_put(store, asking_write(&loads[i], threads[i]));
+        assert_true(fault_fired());
+        fault_disarm();
+    }
+    assert_owed(2);
+    pg_fixture_ask(
+        "UPDATE approval_checks SET made_at = made_at - interval '1 min' RETURNING 1");
+    fault_arm("cover.check", 1);
+    assert_int_not_equal(store_approvals_check_again(store, 10, &count, NULL), ERR_OK);
+    fault_disarm();
+    assert_covered(&loads[0], false);
+    assert_covered(&loads[1], true);
+    look_again(1);
+    assert_covered(&loads[0], true);
+    assert_owed(0);
+    run_load_clear(&loads[0]);
+    run_load_clear(&loads[1]);
+}
+
 TEST(a_question_without_a_grant_owes_nothing)
 {
     char thread[ID_SIZE];
@@ -387,6 +418,7 @@ int main(void)
 #ifdef RUNNEL_FAULTS
         cmocka_unit_test(a_question_whose_commit_was_not_answered_is_covered_by_a_grant),
         cmocka_unit_test(a_check_that_a_question_could_not_make_is_made_up_for),
+        cmocka_unit_test(a_check_that_fails_again_does_not_hold_up_others),
         cmocka_unit_test(a_question_without_a_grant_owes_nothing),
         cmocka_unit_test(a_check_that_a_grant_could_not_make_is_made_up_for),
         cmocka_unit_test(a_question_that_is_passed_over_is_looked_at_again),
