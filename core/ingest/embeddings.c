@@ -7,6 +7,9 @@
  *
  * A refusal (400) does not say which text of a batch is too long, in words that all servers share. So a refused batch is
  * asked again in halves, and a refused text in shorter pieces.
+ *
+ * A server that is too slow for batches is asked for smaller ones, and for one at a time, because its clock runs for those
+ * that wait behind another, too. What it can do is remembered, and quick answers make batches larger again.
  */
 
 #include "core/ingest/embeddings.h"
@@ -30,6 +33,8 @@
 #define CONNECT_NS   (10 * NS_PER_SECOND)
 #define PIECE_TOKENS ((size_t)64) /* a refused text is not cut into shorter ones */
 
+#define QUICK 32 /* an answer in this part of its seconds lets batches grow */
+
 /* How the upstream sends vectors: found out by its first answer. */
 enum form { FORM_UNKNOWN, FORM_PACKED, FORM_NUMBERS };
 
@@ -39,6 +44,8 @@ struct embeddings {
     char *url;
     char *authorization; /* a header, or NULL */
     atomic_int form;
+    atomic_size_t
+        fits; /* texts that it embeds in time; EMBEDDINGS_BATCH: several batches, too */
     atomic_ullong requests, errors, tokens;
 };
 
@@ -51,6 +58,7 @@ struct embeddings *embeddings_new(const struct embeddings_options *options)
         .asks = http_asks_new(options->any_loop, options->loop_arg),
         .url = mem_printf("%s/embeddings", options->url),
     };
+    atomic_store(&embeddings->fits, EMBEDDINGS_BATCH);
     if (options->api_key)
         embeddings->authorization = mem_printf("Authorization: Bearer %s", options->api_key);
     return embeddings;
@@ -91,6 +99,7 @@ struct batch {
     size_t piece_count;              /* of all */
     size_t piece_tokens;             /* none has more */
     enum form form;                  /* as it was asked */
+    uint64_t sent_ns;
     struct http_ask *ask;
 };
 
@@ -98,6 +107,8 @@ struct making {
     struct embeddings *embeddings;
     const struct embeddings_request *request;
     uint64_t pause_ns;
+    size_t taken; /* texts */
+    bool smaller; /* the last batch was not made in time, and a smaller one may be */
 };
 
 static size_t tokens_of(const char *text)
@@ -147,6 +158,13 @@ static enum form form_of(const struct embeddings *embeddings)
     return (enum form)atomic_load(&embeddings->form);
 }
 
+/* A search waits for one answer, and has no time for another. */
+static size_t fits_of(const struct making *making)
+{
+    return making->request->kind == EMBEDDINGS_DOCUMENT ? atomic_load(&making->embeddings->fits)
+                                                        : EMBEDDINGS_BATCH;
+}
+
 /* Fills the batch with texts from `first` on, at most `limit`, as pieces in *ret_input. */
 static enum err_code fill(const struct making *making, size_t limit, struct batch *batch,
                           json_t **ret_input, struct err *err)
@@ -159,6 +177,7 @@ static enum err_code fill(const struct making *making, size_t limit, struct batc
     size_t most = batch->form == FORM_PACKED ? EMBEDDINGS_BATCH : EMBEDDINGS_BATCH_FLOATS;
     size_t tokens = 0;
 
+    most = most < fits_of(making) ? most : fits_of(making);
     limit = limit < most ? limit : most;
     while (batch->count < limit) {
         json_auto_t *messages = NULL;
@@ -198,6 +217,7 @@ static void send_batch(const struct making *making, struct batch *batch, json_t 
     if (options->dimensions)
         json_set_int(body, "dimensions", options->dimensions);
     text = json_text(body);
+    batch->sent_ns = clock_mono_ns();
     batch->ask = http_ask_start(
         embeddings->asks, &(struct http_ask_request){
                               .url = embeddings->url,
@@ -264,6 +284,7 @@ static enum err_code take(struct making *making, const struct batch *batch,
     join_pieces(batch, &embedded);
     rc = request->take(request->arg, batch->first, batch->count, embedded.vectors,
                        embedded.dimensions, err);
+    making->taken += rc ? 0 : batch->count;
     free(embedded.vectors);
     return rc;
 }
@@ -290,12 +311,41 @@ static enum err_code refuse(struct making *making, const struct http_answer *ans
                    quoted ? ": " : "", quoted ? complaint : "");
 }
 
+/* Batches of documents from now on. */
+static void shrink(struct making *making, const struct batch *batch)
+{
+    size_t fits = fits_of(making);
+    size_t half = batch->count > 1 ? batch->count / 2 : 1;
+
+    if (making->request->kind != EMBEDDINGS_DOCUMENT)
+        return;
+    making->smaller = batch->count > 1 || fits == EMBEDDINGS_BATCH;
+    if (half < fits)
+        atomic_store(&making->embeddings->fits, half);
+}
+
+/* A batch of a quarter says enough: twice the size, and several of them, still are in time. */
+static void grow(struct making *making, const struct batch *batch)
+{
+    size_t fits = fits_of(making);
+    uint64_t quick_ns = clock_ns_from_seconds(making->request->seconds) / QUICK;
+
+    if (fits < EMBEDDINGS_BATCH && batch->count * 4 >= fits &&
+        clock_mono_ns() - batch->sent_ns < quick_ns)
+        atomic_store(&making->embeddings->fits,
+                     fits * 2 < EMBEDDINGS_BATCH ? fits * 2 : EMBEDDINGS_BATCH);
+}
+
 /* Waits for the batch, whose ask is gone then. */
 static enum err_code finish(struct making *making, struct batch *batch, struct err *err)
 {
     struct http_answer answer = {0};
     enum err_code rc = http_ask_wait(TAKE(batch->ask), &answer, err);
 
+    if (rc == ERR_TIMEOUT)
+        shrink(making, batch);
+    if (!rc && answer.status == 200)
+        grow(making, batch);
     if (!rc && FAULT("embeddings.answer"))
         rc = err_set(err, ERR_UPSTREAM, "a fault in an answer with vectors");
     if (!rc)
@@ -367,30 +417,54 @@ static enum err_code make_range(struct making *making, size_t first, size_t coun
     return rc;
 }
 
+/* Batches that are under way: from `done` to `begun`. */
+struct flight {
+    struct batch batches[EMBEDDINGS_AT_ONCE];
+    size_t begun, done;
+};
+
+static struct batch *batch_of(struct flight *flight, size_t n)
+{
+    return &flight->batches[n % EMBEDDINGS_AT_ONCE];
+}
+
+static void drop(struct flight *flight)
+{
+    for (; flight->done < flight->begun; flight->done++)
+        http_ask_drop(batch_of(flight, flight->done)->ask);
+}
+
 enum err_code embeddings_make(struct embeddings *embeddings,
                               const struct embeddings_request *request, uint64_t *ret_pause_ns,
                               struct err *err)
 {
     struct making making = {.embeddings = embeddings, .request = request};
-    struct batch batches[EMBEDDINGS_AT_ONCE];
-    size_t next = 0, begun = 0, done = 0;
+    struct flight flight = {0};
+    size_t next = 0;
     struct err why = {0};
     enum err_code rc = ERR_OK;
 
-    while (!rc && (next < request->count || done < begun)) {
-        if (next < request->count && begun - done < EMBEDDINGS_AT_ONCE) {
-            struct batch *batch = &batches[begun % EMBEDDINGS_AT_ONCE];
+    while (!rc && (next < request->count || flight.done < flight.begun)) {
+        size_t at_once = fits_of(&making) < EMBEDDINGS_BATCH ? 1 : EMBEDDINGS_AT_ONCE;
+
+        if (next < request->count && flight.begun - flight.done < at_once) {
+            struct batch *batch = batch_of(&flight, flight.begun);
 
             rc = begin(&making, next, request->count - next,
                        embeddings->options.max_input_tokens, form_of(embeddings), batch, &why);
             next += rc ? 0 : batch->count;
-            begun += !rc;
-        } else {
-            rc = settle(&making, &batches[done++ % EMBEDDINGS_AT_ONCE], &why);
+            flight.begun += !rc;
+            continue;
+        }
+        making.smaller = false;
+        rc = settle(&making, batch_of(&flight, flight.done++), &why);
+        if (rc == ERR_TIMEOUT && making.smaller) {
+            drop(&flight);
+            next = making.taken;
+            rc = ERR_OK;
         }
     }
-    for (; done < begun; done++)
-        http_ask_drop(batches[done % EMBEDDINGS_AT_ONCE].ask);
+    drop(&flight);
     *ret_pause_ns = making.pause_ns;
     if (rc && err)
         *err = why;

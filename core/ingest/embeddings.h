@@ -16,7 +16,9 @@
  * say beforehand, and again when the model refuses it. Vectors are asked for in base64, and as numbers from a server that
  * does not know that.
  *
- * There is no second attempt here. A document is tried again from its row, and a search does without (search.h).
+ * Texts of documents that are not embedded in time are sent again in smaller batches, one at a time, and so are those that
+ * follow, until answers are quick. Otherwise there is no second attempt here. A document is tried again from its row, and a
+ * search does without (search.h).
  *
  * Any thread that may wait. Several at once.
  */

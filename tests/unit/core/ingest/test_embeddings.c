@@ -346,6 +346,44 @@ TEST(a_silent_server_has_its_seconds)
     close_all();
 }
 
+TEST(a_slow_server_gets_smaller_batches_until_it_is_quick)
+{
+    const char *texts[TEXTS];
+    struct made made = {0};
+    struct embeddings_request request = {.texts = texts,
+                                         .count = TEXTS,
+                                         .dimensions = DIMENSIONS,
+                                         .seconds = 0.5,
+                                         .take = take,
+                                         .arg = &made};
+    json_auto_t *slow = NULL;
+    json_auto_t *bodies = NULL;
+    size_t halves = 0, most = 0, i;
+    uint64_t pause_ns;
+    json_t *body;
+
+    (void)state;
+    for (i = 0; i < TEXTS; i++)
+        texts[i] = "cat";
+    open_with("  - {times: 1, match: {path: /v1/embeddings}, answer: {fault: {kind: stall}}}\n",
+              NULL);
+    assert_int_equal(embeddings_make(embeddings, &request, &pause_ns, NULL), ERR_OK);
+    assert_int_equal(made.count, TEXTS);
+    slow = asked();
+    assert_int_equal(make(texts, TEXTS, &made, NULL, NULL), ERR_OK);
+    bodies = asked();
+    json_array_foreach (bodies, i, body) {
+        size_t count = json_array_size(json_object_get(body, "input"));
+
+        halves += count == EMBEDDINGS_BATCH_FLOATS / 2;
+        if (i >= json_array_size(slow) && count > most)
+            most = count;
+    }
+    assert_true(halves > 0);
+    assert_int_equal(most, EMBEDDINGS_BATCH);
+    close_all();
+}
+
 static enum err_code hide(void *arg, json_t *messages, struct err *err)
 {
     json_t *message = json_array_get(messages, 0);
@@ -408,6 +446,7 @@ int main(void)
         cmocka_unit_test(a_text_above_the_batch_of_llama_cpp_is_cut),
         cmocka_unit_test(failures_are_told_apart),
         cmocka_unit_test(a_silent_server_has_its_seconds),
+        cmocka_unit_test(a_slow_server_gets_smaller_batches_until_it_is_quick),
         cmocka_unit_test(masks_and_prefixes_apply),
     };
 
