@@ -16,7 +16,6 @@
 
 #include <stdatomic.h>
 #include <stdbool.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -27,6 +26,7 @@
 #include "core/base/utf8.h"
 #include "core/ingest/embeddings_answer.h"
 #include "core/net/http_ask.h"
+#include "core/retrieval/vectors.h"
 #include "core/retrieval/words.h"
 
 #define ANSWER_LIMIT ((size_t)32 << 20)
@@ -44,8 +44,8 @@ struct embeddings {
     char *url;
     char *authorization; /* a header, or NULL */
     atomic_int form;
-    atomic_size_t
-        fits; /* texts that it embeds in time; EMBEDDINGS_BATCH: several batches, too */
+    /* Texts that it embeds in time; EMBEDDINGS_BATCH: several batches, too */
+    atomic_size_t fits;
     atomic_ullong requests, errors, tokens;
 };
 
@@ -264,7 +264,7 @@ static void join_pieces(const struct batch *batch, const struct embedded *embedd
                 vector[at] += piece[at];
         }
         if (batch->pieces[i] > 1)
-            embeddings_normalize(vector, dimensions);
+            vectors_normalize(vector, dimensions);
     }
 }
 

@@ -11,6 +11,7 @@
 #include "core/base/mem.h"
 #include "core/base/utf8.h"
 #include "core/retrieval/segment.h"
+#include "core/retrieval/vectors.h"
 
 #define COMPLAINT_LIMIT ((size_t)200) /* bytes that are quoted */
 
@@ -24,16 +25,6 @@ struct reading {
 static enum err_code refuse(struct err *err, const char *what)
 {
     return err_set(err, ERR_UPSTREAM, "the answer of the embeddings model %s", what);
-}
-
-void embeddings_normalize(float *vector, uint32_t dimensions)
-{
-    double sum = 0;
-
-    for (uint32_t i = 0; i < dimensions; i++)
-        sum += (double)vector[i] * (double)vector[i];
-    for (uint32_t i = 0; i < dimensions && sum > 0; i++)
-        vector[i] = (float)((double)vector[i] / sqrt(sum));
 }
 
 /* The first vector says how long all are, unless the caller knows. */
@@ -147,7 +138,7 @@ enum err_code embeddings_answer_read(const char *text, size_t length, size_t cou
         return rc;
     }
     for (i = 0; i < count; i++)
-        embeddings_normalize(reading.vectors + i * reading.dimensions, reading.dimensions);
+        vectors_normalize(reading.vectors + i * reading.dimensions, reading.dimensions);
     *ret_embedded = (struct embedded){
         .vectors = reading.vectors,
         .dimensions = reading.dimensions,

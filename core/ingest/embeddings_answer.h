@@ -33,7 +33,4 @@ enum err_code embeddings_answer_read(const char *text, size_t length, size_t cou
 /* The message of an error's body, to be quoted in a sentence; "" without one. The caller frees. */
 char *embeddings_answer_complaint(const char *text, size_t length);
 
-/* Brings a vector to length 1. One of zeros stays so. */
-void embeddings_normalize(float *vector, uint32_t dimensions);
-
 #endif

@@ -22,12 +22,11 @@
 
 #define ROUNDS       2
 #define INT8_LIMIT   127
-#define ROOM_PER_HIT 10
+#define ROOM_PER_HIT 10 /* candidates */
 
 /* ---- Vectors as they are stored ---- */
 
-/* Brings a vector to length 1. */
-static void copy_normal(float *out, const float *vector, uint32_t dimensions)
+void vectors_normalize(float *vector, uint32_t dimensions)
 {
     double sum = 0;
 
@@ -35,7 +34,13 @@ static void copy_normal(float *out, const float *vector, uint32_t dimensions)
         sum += (double)vector[i] * vector[i];
     sum = sum > 0 ? 1 / sqrt(sum) : 0;
     for (uint32_t i = 0; i < dimensions; i++)
-        out[i] = (float)(vector[i] * sum);
+        vector[i] = (float)(vector[i] * sum);
+}
+
+static void copy_normal(float *out, const float *vector, uint32_t dimensions)
+{
+    memcpy(out, vector, dimensions * sizeof(*out));
+    vectors_normalize(out, dimensions);
 }
 
 static void subtract(float *vector, const float *mean, uint32_t dimensions)

@@ -31,6 +31,9 @@
 
 /* ---- Building ---- */
 
+/* Brings a vector to length 1. One of zeros stays so. */
+void vectors_normalize(float *vector, uint32_t dimensions);
+
 /* Adds the segments BITS and INT8 of a document to empty bufs: `chunks` vectors of `dimensions` numbers, one after the other.
  * Vectors are brought to length 1; one of zeros stays so. `mean` has `dimensions` numbers, or is NULL.
  * `model` is a number that the segments have in their heads. */
