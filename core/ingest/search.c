@@ -284,15 +284,15 @@ static bool has_vectors(const struct search *search, const struct vector_space *
     return false;
 }
 
-/* What is left of a search's time, if that is less than what a model has for queries. */
-static double query_seconds(const struct search *search)
+/* What is left of a search's time, at most `limit`; 0: nothing. */
+static double seconds_left(const struct search *search, double limit)
 {
     uint64_t now = clock_mono_ns();
     double left = search->deadline_ns > now
                       ? (double)(search->deadline_ns - now) / (double)NS_PER_SECOND
                       : 0;
 
-    return left < QUERY_SECONDS ? left + 0.001 : QUERY_SECONDS;
+    return left < limit ? left : limit;
 }
 
 /* Once a minute is enough for the log. That a model rests after a failure says nothing new. */
@@ -312,6 +312,7 @@ static void find_vectors(struct search *search, const struct search_query *query
     struct retrieval *retrieval = search->retrieval;
     const struct vector_space *space = NULL;
     int newest = retrieval->model ? newest_model(search) : 0;
+    double seconds = seconds_left(search, QUERY_SECONDS);
     struct err err;
     enum err_code rc;
 
@@ -320,9 +321,11 @@ static void find_vectors(struct search *search, const struct search_query *query
     rc = vector_model_known(retrieval->model, newest, &space, &err);
     if (!rc && (!space || !has_vectors(search, space)))
         return; /* all are still to be made anew */
+    if (!rc && seconds <= 0)
+        rc = err_set(&err, ERR_TIMEOUT, "no time is left");
     if (!rc)
         rc = query_vectors_find(retrieval->queries, search->tenant, space, query->queries,
-                                query->query_count, query_seconds(search), ret_vectors, &err);
+                                query->query_count, seconds, ret_vectors, &err);
     if (rc) {
         atomic_fetch_add(&retrieval->degraded, 1);
         if (is_to_complain(&retrieval->complain_ns, rc))
@@ -410,15 +413,6 @@ static enum err_code read_texts(const struct search *search, const struct fusion
 
 /* ---- The re-ranker ---- */
 
-static double seconds_left(const struct search *search)
-{
-    uint64_t now = clock_mono_ns();
-    double left =
-        search->deadline_ns > now ? (double)(search->deadline_ns - now) / NS_PER_SECOND : 0;
-
-    return left < RERANK_SECONDS ? left : RERANK_SECONDS;
-}
-
 /* Scores of `count` chunks that all have a text. False: it gave none. */
 static bool ask_reranker(const struct search *search, const struct found_chunk *chunks,
                          size_t count, double *ret_scores)
@@ -427,7 +421,7 @@ static bool ask_reranker(const struct search *search, const struct found_chunk *
     struct rerank_request request = {.queries = search->query->queries,
                                      .query_count = search->query->query_count,
                                      .count = count,
-                                     .seconds = seconds_left(search)};
+                                     .seconds = seconds_left(search, RERANK_SECONDS)};
     char *texts[RERANK_TEXTS];
     struct err err;
     enum err_code rc;
