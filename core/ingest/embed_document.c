@@ -131,8 +131,10 @@ enum err_code document_embed(const struct document_embedder *embedder,
         return leave(embedder, work, space, err);
     while (!rc && work->embedded < work->chunks)
         rc = embed_window(&embedding, space, ret_pause_ns, err);
-    if (!rc)
-        rc = store_document_vectors(embedder->store, work, space->dimensions, &vectors, err);
+    if (rc)
+        return rc;
+    rc = store_document_vectors(embedder->store, work, space->dimensions, &vectors, err);
+    /* Vectors that do not fit are made again. */
     if (rc == ERR_INTERNAL && store_document_unembed(embedder->store, work, &unembedded))
         *err = unembedded;
     return rc ? rc : publish(embedder, work, space, vectors, err);
