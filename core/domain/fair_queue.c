@@ -154,7 +154,7 @@ static bool is_solvent(struct fair_share *share)
 
     share->credit_ns += quantum;
     if (share->credit_ns > quantum)
-        share->credit_ns = quantum; /* nobody saves for later */
+        share->credit_ns = quantum; /* turns are not saved for later */
     return share->credit_ns > 0;
 }
 
