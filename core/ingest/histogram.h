@@ -19,9 +19,8 @@
 extern const double histogram_bounds[HISTOGRAM_BOUNDS]; /* seconds, rising */
 
 struct histogram {
-    atomic_ullong
-        counts[HISTOGRAM_BOUNDS +
-               1]; /* up to each bound and beyond the one before it; the last: the rest */
+    /* Up to each bound and beyond the one before it; the last: the rest */
+    atomic_ullong counts[HISTOGRAM_BOUNDS + 1];
     atomic_ullong sum_ns;
 };
 

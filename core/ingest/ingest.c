@@ -60,8 +60,8 @@
 struct worker {
     struct ingest *ingest;
     pthread_t thread;
-    struct document_work
-        work; /* guarded by the lock; id "": none. Its worker reads it without */
+    /* Guarded by the lock; id "": none. Its worker reads it without */
+    struct document_work work;
 };
 
 struct ingest {

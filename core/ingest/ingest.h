@@ -37,12 +37,12 @@ struct ingest_options {
     struct blobs *blobs;
     struct embeddings *embeddings; /* borrowed, as the next; NULL: words alone */
     struct vector_model *model;
-    bool
-        reindex; /* documents of older models are made anew, by workers that have nothing else to do */
+    /* Documents of older models are made anew, by workers that have nothing else to do */
+    bool reindex;
     const char *spool_dir; /* for files while they are read */
     unsigned workers;
-    double
-        deadline_seconds; /* from attaching until a file fails that could not be tried to its end */
+    /* From attaching until a file fails that could not be tried to its end */
+    double deadline_seconds;
     /* Called by a worker when it is done with a document, in success and failure; may be NULL. It must not wait. */
     void (*ended)(void *arg, const char *document_id);
     void *ended_arg;
@@ -72,8 +72,8 @@ void ingest_free(struct ingest *ingest);
 struct ingest_stats {
     uint64_t ready, failed, put_back; /* documents, by how the work on them ended */
     size_t working;                   /* now */
-    const struct histogram *
-        seconds; /* of work that ended with a document that is ready; borrowed until ingest_stop() */
+    /* Of work that ended with a document that is ready; borrowed until ingest_stop() */
+    const struct histogram *seconds;
     uint64_t waiting; /* documents of all nodes and projects, as ingest_note_queue() said */
     double oldest_seconds; /* for how long the oldest of them has waited */
 };

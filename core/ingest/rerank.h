@@ -53,9 +53,9 @@ void reranker_free(struct reranker *reranker); /* NULL is fine; no thread may be
 const struct rerank_options *reranker_options(const struct reranker *reranker);
 
 struct rerank_request {
-    const char *const
-        *queries;       /* at least one; all are asked at once, and the best score counts */
-    size_t query_count; /* at most SEARCH_QUERIES_LIMIT */
+    /* At least one; all are asked at once, and the best score counts */
+    const char *const *queries;
+    size_t query_count;       /* at most SEARCH_QUERIES_LIMIT */
     const char *const *texts; /* at least one */
     size_t count;
     double seconds;

@@ -137,8 +137,8 @@ const char *search_end_name(enum search_end end); /* "completed" */
 
 struct retrieval_stats {
     uint64_t ended[SEARCH_ENDS]; /* searches since the start */
-    const struct histogram
-        *seconds;      /* of those that completed; borrowed until retrieval_free() */
+    /* Of those that completed; borrowed until retrieval_free() */
+    const struct histogram *seconds;
     uint64_t degraded; /* searches without the embeddings model, which failed */
     size_t segments;   /* in the cache */
     uint64_t bytes;    /* of these */

@@ -33,8 +33,8 @@
 struct held_segment {
     char id[ID_SIZE];
     struct index index;
-    void *
-        bytes; /* mapped, or malloc'ed if it is loose; NULL: a file that was not looked at yet */
+    /* Mapped, or malloc'ed if it is loose; NULL: a file that was not looked at yet */
+    void *bytes;
     size_t size;
     bool loose;                         /* in no table: freed when it is released */
     unsigned holders;                   /* guarded by the cache's lock, as all below */

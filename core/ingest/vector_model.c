@@ -34,8 +34,8 @@ struct vector_model {
     char identity[EMBEDDING_IDENTITY_SIZE];
     struct lock lock;
     pthread_cond_t learned;
-    struct embedding_model
-        current; /* of which only the learner reads the probe; guarded by lock, as all below */
+    /* Of which only the learner reads the probe; guarded by lock, as all below */
+    struct embedding_model current;
     struct space *newest; /* NULL: nothing is known */
     bool learning;
     bool tried; /* the first text was embedded by this process */

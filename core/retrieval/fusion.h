@@ -21,8 +21,8 @@ enum fusion_kind { FUSION_VECTORS, FUSION_WORDS, FUSION_KINDS };
 struct fusion_entry {
     uint32_t document;
     uint32_t chunk;
-    float
-        value; /* cosine of the vectors, or share of the words (lexical.h); what is below 0 counts as 0 */
+    /* Cosine of the vectors, or share of the words (lexical.h); what is below 0 counts as 0 */
+    float value;
 };
 
 /* One search: the best first, each chunk once. Of two values for one chunk, query and kind, one counts. */

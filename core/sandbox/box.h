@@ -32,8 +32,8 @@ struct box_folder {
 };
 
 struct box_limits {
-    uint64_t
-        memory; /* bytes of all processes together; of one process, enforced by the kernel */
+    /* Bytes of all processes together; of one process, enforced by the kernel */
+    uint64_t memory;
     uint64_t temporary; /* bytes of /tmp, and of /dev/shm; they come on top of `memory` */
     uint64_t file;      /* bytes of one file */
     uint32_t processes; /* and threads, all together */
@@ -65,8 +65,8 @@ bool box_is_alive(const struct box *box);
 
 struct box_command {
     const char *folder; /* where it starts; NULL: "/" */
-    const char *const
-        *arguments; /* NULL ends them. The first is a path, or is looked up in PATH */
+    /* NULL ends them. The first is a path, or is looked up in PATH */
+    const char *const *arguments;
     const char *const *environment; /* all of it; NULL ends it */
 };
 
@@ -118,9 +118,9 @@ struct box_run {
     struct box_command command;
     int input;           /* becomes its descriptor 0, borrowed; -1: empty */
     uint32_t timeout_ms; /* wall clock */
-    uint32_t
-        grace_ms; /* after that it gets SIGINT, and is killed so much later; 0: killed at once */
-    int cancel;   /* an eventfd that kills it when it can be read; -1: none */
+    /* After that it gets SIGINT, and is killed so much later; 0: killed at once */
+    uint32_t grace_ms;
+    int cancel; /* an eventfd that kills it when it can be read; -1: none */
     enum box_leftovers leftovers;
     /* Is called with each piece of output, on the thread of box_run(). While it does not return, the command's pipe
      * fills and the command waits. False kills the

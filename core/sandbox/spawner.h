@@ -31,8 +31,8 @@ struct spawn_request {
     uint32_t kind;
     uint32_t wall_ms; /* time until it is killed; 0: it has no end */
     uint32_t task;    /* SPAWN_TASK: an index of the list */
-    uint32_t
-        user; /* SPAWN_PROGRAM: the user and group that it becomes; 0: it stays the server's */
+    /* SPAWN_PROGRAM: the user and group that it becomes; 0: it stays the server's */
+    uint32_t user;
     uint64_t memory; /* SPAWN_PROGRAM: bytes that it may have, with its descendants; 0: any */
 };
 

@@ -81,10 +81,10 @@ struct tool_call_spec {
     const json_t *skills;  /* array: skill.h */
     /* Without scope and memory: no variables. Memory is held; the store outlives the executor */
     struct variable_access variables;
-    struct regex_budget
-        *searches;   /* of the run, for tool_call_searches(); held; NULL: no limit */
-    bool resolved;   /* the arguments had references */
-    unsigned search; /* for tool_call_search() */
+    /* Of the run, for tool_call_searches(); held; NULL: no limit */
+    struct regex_budget *searches;
+    bool resolved;                    /* the arguments had references */
+    unsigned search;                  /* for tool_call_search() */
     const struct tool_finder *finder; /* outlives the executor; NULL: nothing can be found */
     const struct tool_desk *desk;     /* outlives the executor; NULL: there are no files */
     size_t passage_tokens;            /* for tool_call_passage_tokens() */

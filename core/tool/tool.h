@@ -77,8 +77,8 @@ struct tool_result {
     json_t *metadata; /* for people and programs, not for the model; owned, or NULL */
     enum tool_status status;
     char *why; /* owned; the reason for the status, or NULL */
-    json_t *
-        sources; /* owned; what its text may be cited for, or NULL: tool_result_set_sources() */
+    /* Owned; what its text may be cited for, or NULL: tool_result_set_sources() */
+    json_t *sources;
 };
 
 /* Bytes of text that are not UTF-8 become U+FFFD. add_part takes what the part owns. */

@@ -19,8 +19,8 @@
 #define EMBEDDINGS_TOKENS_DEFAULT 8192
 
 struct config_embeddings {
-    const struct model_upstream
-        *upstream; /* NULL: there is no such section, and search is by words */
+    /* NULL: there is no such section, and search is by words */
+    const struct model_upstream *upstream;
     /* These point into the section: */
     const char *model;
     const char *query_prefix;

@@ -51,8 +51,8 @@ struct http {
     size_t stream_buffer, stream_buffers;
 
     struct lock lock; /* guards what follows */
-    pthread_cond_t
-        changed; /* something was suspended, given back or answered; or the clock is to look */
+    /* Something was suspended, given back or answered; or the clock is to look */
+    pthread_cond_t changed;
     pthread_t clock;
     bool clock_started, stopping;
     struct deadlines deadlines;

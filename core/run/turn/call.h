@@ -53,8 +53,8 @@ struct call {
     bool refused;   /* it has ended and was never admitted, so nothing was executed */
     bool lost;      /* it was approved in an earlier run, and may or may not have run there */
     bool truncated; /* its result is too long for the model to see all of it */
-    bool
-        list_changed; /* its MCP server has reported during the call that its tools have changed */
+    /* Its MCP server has reported during the call that its tools have changed */
+    bool list_changed;
 
     /* Before it runs. */
     struct resolved_call *resolved; /* run_variables.h; NULL: it has no references */
@@ -67,8 +67,8 @@ struct call {
     unsigned channel_position; /* of a call that the server executes */
     int64_t started_at;        /* wall clock, microseconds */
     unsigned search;           /* its number, if its result may be cited; else 0 */
-    uint64_t
-        noted_ns; /* when its live metadata was emitted last, on the loop's clock; 0: never */
+    /* When its live metadata was emitted last, on the loop's clock; 0: never */
+    uint64_t noted_ns;
     struct buf said; /* text that its tool has emitted */
 
     /* Its end. */

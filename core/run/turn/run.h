@@ -87,9 +87,9 @@ struct run {
     bool has_slot;
     struct run_wakeup *wakeup; /* of the channel that it waits for; NULL: none */
     struct loop_task later;    /* frees the run outside its own callbacks */
-    bool
-        drain_wanted; /* the server drains: a resumable run is released when its turn is over */
-    bool ending;      /* it begins only to be ended: no model, no tools */
+    /* The server drains: a resumable run is released when its turn is over */
+    bool drain_wanted;
+    bool ending;        /* it begins only to be ended: no model, no tools */
     bool without_model; /* a response that only keeps its input */
     bool steered;       /* the client has added input: the run ends at its next turn */
     /* The error for its clients, if it or its thread was deleted; else NULL. */

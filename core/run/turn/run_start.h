@@ -42,8 +42,8 @@ struct run_start {
     struct variable *variables;
     size_t variable_count;
     struct variable_memory *memory; /* (taken) from run_start_admit_variables(); or NULL */
-    const struct thread_row
-        *new_thread;    /* made with the run, whose stream announces it; copied */
+    /* Made with the run, whose stream announces it; copied */
+    const struct thread_row *new_thread;
     struct sink *sink;  /* the first client; NULL: no client waits */
     bool without_model; /* a response that only keeps its input: it completes at once */
     /* A vector store with files in progress: until engine_files_settled() the run stays queued, but at most FILES_WAIT_SECONDS

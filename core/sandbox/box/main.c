@@ -47,16 +47,16 @@
 struct command {
     pid_t supervisor;
     int channel;
-    uint64_t
-        deadline_ms; /* for its end; 0: none; UINT64_MAX: nothing more comes on its channel */
+    /* For its end; 0: none; UINT64_MAX: nothing more comes on its channel */
+    uint64_t deadline_ms;
     int may_leave;
     int is_lost; /* its supervisor was killed */
 };
 
 static struct command commands[BOX_COMMANDS];
 static size_t command_count;
-static uint64_t
-    orphans_deadline_ms; /* while a killed supervisor's descendants end; 0: no orphan */
+/* While a killed supervisor's descendants end; 0: no orphan */
+static uint64_t orphans_deadline_ms;
 
 static NO_RETURN void end_box(const char *why)
 {

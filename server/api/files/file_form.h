@@ -30,8 +30,8 @@ struct multipart;
 struct server;
 
 struct file_form_kind {
-    const char *const
-        *names; /* of the fields, at most FILE_FORM_FIELDS; then of the file; ends with NULL */
+    /* Of the fields, at most FILE_FORM_FIELDS; then of the file; ends with NULL */
+    const char *const *names;
     /* The file has more bytes than it may: the error for that. */
     enum err_code (*too_large)(const struct file_form *form, struct err *err);
     /* The form is whole, and has a file. An endpoint (request.h). */

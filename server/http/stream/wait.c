@@ -20,8 +20,8 @@
 
 struct wait {
     struct suspended suspended;
-    struct sink_answer
-        answer; /* the loop's until the connection is given back, then the worker's */
+    /* The loop's until the connection is given back, then the worker's */
+    struct sink_answer answer;
     enum deadline_kind debt;
     uint64_t begun_ns, paused_ns;
 };

@@ -48,8 +48,8 @@ struct approval_answer {
     const char *reason; /* borrowed; NULL for none */
     bool lost; /* filled in: a response that ended badly, or was never stored, had it before, so
                * the tool may have run */
-    bool
-        seen_used; /* it had been taken up when the question was read; otherwise a race is lost */
+    /* It had been taken up when the question was read; otherwise a race is lost */
+    bool seen_used;
 };
 
 /* The grants that are made with answers. Other questions that wait for a permission and are

@@ -69,8 +69,8 @@ struct run_creation {
     const struct idempotency *idempotency; /* or NULL */
     int64_t seen_position; /* of a response: the end of its context. ERR_CONFLICT if the
                             * conversation has grown since */
-    struct approval_answer
-        *answers; /* taken up by the response, as by store_approvals_take() */
+    /* Taken up by the response, as by store_approvals_take() */
+    struct approval_answer *answers;
     size_t answer_count;
     const struct approval_grants *grants; /* made with them; or NULL */
     const struct variable *variables;     /* the thread's from then on */

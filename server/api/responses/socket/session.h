@@ -71,8 +71,8 @@ struct turn {
     bool generate;
     bool automatic; /* made by the server, to continue a response that was steered */
     size_t counted; /* bytes, in http->body_bytes */
-    char
-        *settings; /* the body without input and parent: what an automatic successor inherits */
+    /* The body without input and parent: what an automatic successor inherits */
+    char *settings;
     char parent[ID_LIMIT + 1];
     struct past *past; /* of the parent, if it is remembered; held */
     bool parent_stored;
