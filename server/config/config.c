@@ -156,7 +156,7 @@ static const struct setting settings[] = {
     {"max_items",        KIND_COUNT, AT(max_items), "20000", 1, 1000000, NULL, NULL, "items of history that one run may read"},
 
     {"sandbox",          KIND_WORD, AT(sandbox), "auto", 0, 0, sandbox_words, NULL, "`auto`: commands are executed if this machine can [confine](sandbox.md) them; `bwrap`: the server does not start if it cannot; `off`"},
-    {"sandbox_uids",     KIND_COUNT, AT(sandbox_uids), "1900000000", 1000, 4294000000, NULL, NULL, "first of 65536 user ids that boxes have when root runs the server"},
+    {"sandbox_uids",     KIND_COUNT, AT(sandbox_uids), "1900000000", 1000, 4294000000, NULL, NULL, "user id of boxes when root runs the server; the 65535 after it are kept for more of them"},
     {"history",          KIND_WORD, AT(history), "native", 0, 0, history_words, NULL, "how the model sees tool calls of earlier turns: `native`, or `compact` as a text; `runnel.history` of a request overrides it"},
 
     {"unknown_parameters", KIND_WORD, AT(unknown_parameters), "ignore", 0, 0, unknown_words, NULL, "or `reject`; inside a `runnel` object, in tools of type `mcp`, in forms, and where variables, settings of tools or answers to approvals are sent, they are always rejected"},
@@ -395,14 +395,14 @@ static enum err_code read_file_value(struct config *config, const char *name, js
     return set_value(config, setting, origin, json_string_value(value), err);
 }
 
-/* A key of the file is a section or a setting. */
+/* A key of the file is a section or a setting. `sandbox` is both: a text is the setting. */
 static enum err_code read_file_key(struct config *config, const char *name, json_t *value,
                                    struct err *err)
 {
     struct err why = {0};
     enum err_code rc = config_section_check(name, value, &why);
 
-    if (rc == ERR_NOT_FOUND)
+    if (rc == ERR_NOT_FOUND || (json_is_string(value) && find_setting(name, strlen(name))))
         return read_file_value(config, name, value, err);
     if (rc)
         return err_set(err, rc, "%s: %s", config->config, why.text);

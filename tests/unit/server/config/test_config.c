@@ -159,6 +159,7 @@ TEST(switches_accept_the_usual_values)
     }
     refused(read_file("no_auth: maybe\n"), "expected true or false");
     config_free(read_file("sandbox: {roots: [{name: a, path: /a, writable: off}]}\n"));
+    config_free(read_file("sandbox: off\n"));
     assert_int_equal(err.code, ERR_OK);
 }
 
