@@ -145,7 +145,8 @@ static enum err_code pass(const struct stored_file *file, tool_take_fn *take, vo
         return rc;
     type = document_type_of(piece, got < DOCUMENT_TYPE_BYTES ? got : DOCUMENT_TYPE_BYTES,
                             file->row.filename);
-    if (type == DOCUMENT_PDF || type == DOCUMENT_RTF || type == DOCUMENT_OFFICE)
+    if (type == DOCUMENT_PDF || type == DOCUMENT_RTF || type == DOCUMENT_DOC ||
+        type == DOCUMENT_OFFICE)
         return pass_text(file, take, take_arg, ret_bytes, err);
     *ret_bytes = file->row.bytes;
     return pass_bytes(file, piece, got, take, take_arg, err);

@@ -9,8 +9,7 @@
 
 void numbered_init(struct numbered *numbered, size_t first, size_t lines)
 {
-    *numbered =
-        (struct numbered){.first = first, .last = first + lines - 1, .line = 1, .empty = true};
+    *numbered = (struct numbered){.first = first, .last = first + lines - 1, .line = 1};
 }
 
 void numbered_clear(struct numbered *numbered)
@@ -42,7 +41,6 @@ bool numbered_add(struct numbered *numbered, const char *bytes, size_t length)
 {
     const char *end = bytes + length;
 
-    numbered->empty = numbered->empty && length == 0;
     while (bytes < end) {
         const char *stop = memchr(bytes, '\n', (size_t)(end - bytes));
 

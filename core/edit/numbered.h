@@ -27,7 +27,6 @@ struct numbered {
     size_t first, last; /* lines that are wanted, from 1 */
     size_t line;        /* the current one; at the end, how many the file has */
     size_t letters;     /* of the current line */
-    bool empty;         /* nothing has come */
     struct buf text;    /* owned: the wanted lines so far, separated by LF */
 };
 

@@ -21,7 +21,7 @@ struct reading {
     struct tool_call *call;
     struct numbered numbered;
     uint64_t taken;
-    bool binary, cancelled, done;
+    bool binary, cancelled;
 };
 
 static bool take(void *arg, const char *bytes, size_t length)
@@ -34,8 +34,7 @@ static bool take(void *arg, const char *bytes, size_t length)
     reading->cancelled = tool_call_cancelled(reading->call);
     if (reading->binary || reading->cancelled)
         return false;
-    reading->done = !numbered_add(&reading->numbered, bytes, length);
-    return !reading->done && reading->taken < SCAN_LIMIT;
+    return numbered_add(&reading->numbered, bytes, length) && reading->taken < SCAN_LIMIT;
 }
 
 static enum err_code finish(struct reading *reading, const struct tool_file *file,
@@ -56,11 +55,11 @@ static enum err_code finish(struct reading *reading, const struct tool_file *fil
         tool_result_add_text(ret_result, notice);
         return ERR_OK;
     }
-    if (!reading->done && !ended)
+    if (reading->numbered.line < first && !ended)
         return err_set(err, ERR_TOO_LARGE,
                        "Line %zu is further than %llu MiB into the file. Search it instead.",
                        first, (unsigned long long)(SCAN_LIMIT >> 20));
-    if (reading->numbered.empty)
+    if (!reading->taken)
         text = mem_printf("[Empty file: %s]", file->name);
     else
         text = numbered_finish(&reading->numbered, ended);

@@ -73,6 +73,20 @@ TEST(a_file_is_read_only_as_far_as_asked)
     assert_non_null(strstr(outcome.text, "[Showing lines 1500-1509; more lines follow]"));
 }
 
+/* What is behind the limit is not read, and what was found is shown all the same. */
+TEST(a_long_line_that_was_asked_for_is_shown)
+{
+    const size_t length = ((size_t)64 << 20) + 1000;
+    char *bytes = memset(mem_zeroed(length + 1, 1), 'a', length);
+    struct fake fake = {bytes, length, 1 << 20, 0};
+    AUTO_OUTCOME outcome = read_of(&fake, "{\"file_id\":\"file-a\"}");
+
+    assert_int_equal(outcome.end.rc, ERR_OK);
+    assert_non_null(strstr(outcome.text, "1\taaa"));
+    assert_non_null(strstr(outcome.text, "[Showing lines 1-1; more lines follow]"));
+    free(bytes);
+}
+
 TEST(a_server_without_files_says_so)
 {
     expect_tool_error(&read_document_handler, "{\"file_id\":\"file-a\"}", ERR_INVALID,
@@ -85,6 +99,7 @@ int main(void)
         cmocka_unit_test(lines_stand_behind_their_numbers),
         cmocka_unit_test(what_cannot_be_shown_is_said),
         cmocka_unit_test(a_file_is_read_only_as_far_as_asked),
+        cmocka_unit_test(a_long_line_that_was_asked_for_is_shown),
         cmocka_unit_test(a_server_without_files_says_so),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
