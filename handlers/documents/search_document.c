@@ -5,24 +5,10 @@
  * of their own.
  */
 
-#include <string.h>
-
 #include "core/base/json.h"
 #include "core/base/mem.h"
-#include "core/domain/notes.h"
 #include "handlers/handlers.h"
-
-static void add_passage(struct buf *out, const json_t *found)
-{
-    json_int_t page = json_get_int(notes_of(found), "page", 0);
-
-    buf_addf(out, "%s  %s", json_get_string(found, "file_id", ""),
-             json_get_string(found, "filename", ""));
-    if (page)
-        buf_addf(out, ", page %lld", page);
-    buf_addf(out, " (score %.2f)\n%s\n\n", json_number_value(json_object_get(found, "score")),
-             json_get_string(found, "text", ""));
-}
+#include "handlers/support/passages.h"
 
 static char *format(const json_t *data, const json_t *args, struct err *err)
 {
@@ -34,8 +20,10 @@ static char *format(const json_t *data, const json_t *args, struct err *err)
     (void)err;
     if (!json_array_size(data))
         return mem_strdup("No matches found");
-    json_array_foreach (data, i, found)
-        add_passage(&out, found);
+    json_array_foreach (data, i, found) {
+        buf_add_text(&out, json_get_string(found, "file_id", ""));
+        passages_add(&out, found, json_get_string(found, "text", ""));
+    }
     return buf_take(&out);
 }
 
@@ -43,19 +31,8 @@ static char *format(const json_t *data, const json_t *args, struct err *err)
 static json_t *stores_of(const struct tool_call *call)
 {
     const char *own = json_get_string(tool_call_args(call), "vector_store_id", NULL);
-    json_t *stores = json_array();
-    size_t i;
-    json_t *id;
 
-    if (own) {
-        json_array_append_new(stores, json_string(own));
-        return stores;
-    }
-    json_array_foreach (tool_call_files(call), i, id) {
-        if (strncmp(json_string_value(id), "vs", 2) == 0)
-            json_array_append(stores, id);
-    }
-    return stores;
+    return own ? json_build("[s]", own) : passages_stores(tool_call_files(call));
 }
 
 static enum err_code run(struct tool_call *call, struct tool_result *ret_result,
@@ -74,7 +51,8 @@ static enum err_code run(struct tool_call *call, struct tool_result *ret_result,
     rc = tool_call_find(call, query, &found, err);
     if (rc)
         return rc;
-    tool_result_set_data(ret_result, found);
+    tool_result_set_data(ret_result, passages_join(found));
+    json_decref(found);
     return ERR_OK;
 }
 

@@ -112,15 +112,8 @@ static const json_t *options_of(const struct tool_call *call)
 static json_t *stores_of(const struct tool_call *call)
 {
     const json_t *own = json_object_get(tool_call_config(call), "vector_store_ids");
-    json_t *stores = json_array();
-    size_t i;
-    json_t *id;
 
-    json_array_foreach (json_is_array(own) ? own : tool_call_files(call), i, id) {
-        if (strncmp(json_string_value(id), "vs", 2) == 0)
-            json_array_append(stores, id);
-    }
-    return stores;
+    return passages_stores(json_is_array(own) ? own : tool_call_files(call));
 }
 
 static json_t *query_of(const struct tool_call *call)

@@ -124,6 +124,19 @@ json_t *passages_join(const json_t *found)
     return results;
 }
 
+json_t *passages_stores(const json_t *ids)
+{
+    json_t *stores = json_array();
+    size_t i;
+    json_t *id;
+
+    json_array_foreach (ids, i, id) {
+        if (strncmp(json_string_value(id), "vs", 2) == 0)
+            json_array_append(stores, id);
+    }
+    return stores;
+}
+
 /* ---- The text for the model ---- */
 
 /* Estimated, as upstreams without a vocabulary count. */
@@ -141,8 +154,7 @@ static size_t tokens_of(const char *text)
     return letters / 4 + signs + 1;
 }
 
-/* " manual.pdf, page 12, "Safety > Batteries" (score 0.71)" */
-static void add_head(struct buf *out, const json_t *result)
+void passages_add(struct buf *out, const json_t *result, const char *text)
 {
     const json_t *more = notes_of(result);
     const char *heading = json_get_string(more, "heading", "");
@@ -158,15 +170,15 @@ static void add_head(struct buf *out, const json_t *result)
         buf_add_char(out, '"');
     }
     buf_addf(out, " (score %.2f)\n", json_number_value(json_object_get(result, "score")));
+    source_add_quoted(out, text);
+    buf_add_text(out, "\n\n");
 }
 
 static void add_passage(struct buf *out, const json_t *result, unsigned search, unsigned number,
                         const char *text)
 {
     source_add_mark(out, search, number);
-    add_head(out, result);
-    source_add_quoted(out, text);
-    buf_add_text(out, "\n\n");
+    passages_add(out, result, text);
 }
 
 /* Bytes of the text's beginning that fit. */
