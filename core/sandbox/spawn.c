@@ -148,7 +148,7 @@ enum err_code spawn_send(const struct spawn_request *request, const struct progr
 }
 
 /* Without a message at its end, the spawner is gone. */
-void spawn_take_end(int channel, struct compute_end *ret_end)
+static void take_end(int channel, struct compute_end *ret_end)
 {
     if (receive_fds(channel, ret_end, sizeof(*ret_end), NULL, 0, NULL) ==
         (long)sizeof(*ret_end))
@@ -174,7 +174,7 @@ static enum err_code follow(size_t output_max, int output, int channel, struct b
             room -= (size_t)got;
         }
     } while (got > 0 || (got < 0 && errno == EINTR));
-    spawn_take_end(channel, ret_end);
+    take_end(channel, ret_end);
     return ERR_OK;
 }
 

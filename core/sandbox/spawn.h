@@ -34,7 +34,4 @@ enum err_code spawn_run(const struct spawn_request *request, const struct progra
                         struct buf *ret_output, struct compute_end *ret_end,
                         struct err *err) MUST_CHECK;
 
-/* Waits for the end of a child at the caller's side of its end channel. */
-void spawn_take_end(int channel, struct compute_end *ret_end);
-
 #endif

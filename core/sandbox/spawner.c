@@ -83,7 +83,9 @@ static NO_RETURN void program_main(pid_t spawner, const struct spawn_request *re
                                    const struct program *program, const int *fds, size_t count)
 {
     setpgid(0, 0);
-    if (!set_program_streams(fds, count) || !become_user(request->user)) {
+    if (!set_program_streams(fds, count))
+        _exit(COMPUTE_NOT_CONFINED);
+    if (!become_user(request->user)) {
         (void)dprintf(STDERR_FILENO, "cannot become user %u: %s\n", request->user,
                       strerror(errno));
         _exit(COMPUTE_NOT_CONFINED);

@@ -45,12 +45,11 @@
 #define NO_RETURN __attribute__((noreturn))
 
 struct command {
-    pid_t supervisor;
+    pid_t supervisor; /* 0: it was killed */
     int channel;
     /* For its end; 0: none; UINT64_MAX: nothing more comes on its channel */
     uint64_t deadline_ms;
     int may_leave;
-    int is_lost; /* its supervisor was killed */
 };
 
 static struct command commands[BOX_COMMANDS];
@@ -253,7 +252,7 @@ static void take_signal(struct command *command)
 static void report_lost(void)
 {
     for (size_t i = command_count; i-- > 0;) {
-        if (!commands[i].is_lost)
+        if (commands[i].supervisor)
             continue;
         report(commands[i].channel, BOX_UNWATCHED, 0, NULL);
         remove_command(&commands[i]);
@@ -275,7 +274,6 @@ static void reap(void)
             remove_command(command);
             continue;
         }
-        command->is_lost = 1;
         command->supervisor = 0;
         command->deadline_ms = UINT64_MAX;
         orphans_deadline_ms = now_ms() + KILL_MS;
@@ -342,14 +340,14 @@ static void set_limit(__rlimit_resource_t resource, uint64_t value)
 }
 
 /* The folders that can be written are known to bubblewrap, too: this is the wall behind that one. */
-static uint32_t restrict_files(char **writable)
+static void restrict_files(char **writable)
 {
     static const char *const readable[] = {"/usr", "/etc", "/proc", "/sys", "/mnt"};
     static const char *const own[] = {"/tmp", "/dev"};
-    int version = landlock_version(), rules;
+    int rules;
 
-    if (!version)
-        return 0;
+    if (!landlock_version())
+        return;
     rules = landlock_rules();
     if (rules < 0 || !landlock_allow(rules, "/", LANDLOCK_LIST))
         end_box("landlock");
@@ -368,7 +366,6 @@ static uint32_t restrict_files(char **writable)
     if (!landlock_apply(rules))
         end_box("landlock");
     close(rules);
-    return (uint32_t)version;
 }
 
 /* Its arguments: bytes of memory of a process, processes, bytes of a file, and the folders that can be written. */
@@ -390,7 +387,7 @@ int main(int argc, char **argv)
     set_limit(RLIMIT_CORE, 0);
     if (access("/proc/thread-self/children", R_OK) != 0)
         end_box("the kernel does not list children (CONFIG_PROC_CHILDREN)");
-    up.landlock = restrict_files(argv + 4);
+    restrict_files(argv + 4);
     sigfillset(&all);
     sigprocmask(SIG_SETMASK, &all, NULL);
     sigemptyset(&all);

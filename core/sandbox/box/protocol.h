@@ -23,7 +23,6 @@
 
 struct box_up {
     uint32_t version;
-    uint32_t landlock; /* its version; 0: the kernel has none */
 };
 
 enum box_ending {
