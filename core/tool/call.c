@@ -237,11 +237,9 @@ bool tool_call_is_resolved(const struct tool_call *call)
     return call->resolved;
 }
 
-/* The time that it has waited for room does not count. */
-static uint64_t deadline_of(const struct tool_call *call)
+uint64_t tool_call_due(const struct tool_call *call, bool *ret_waits)
 {
-    bool waits;
-    uint64_t waited = tool_channel_waited(call->channel, call->position, &waits);
+    uint64_t waited = tool_channel_waited(call->channel, call->position, ret_waits);
 
     return call->deadline_ns < UINT64_MAX - waited ? call->deadline_ns + waited : UINT64_MAX;
 }
@@ -249,8 +247,9 @@ static uint64_t deadline_of(const struct tool_call *call)
 static bool past_deadline(const struct tool_call *call)
 {
     uint64_t now = clock_mono_ns();
+    bool waits;
 
-    return now >= call->deadline_ns && now >= deadline_of(call);
+    return now >= call->deadline_ns && now >= tool_call_due(call, &waits);
 }
 
 bool tool_call_cancelled(const struct tool_call *call)
@@ -262,9 +261,11 @@ enum err_code tool_call_wait(struct tool_call *call, uint64_t ns)
 {
     uint64_t now = clock_mono_ns();
     uint64_t until = ns < UINT64_MAX - now ? now + ns : UINT64_MAX;
+    bool waits;
+    uint64_t due = tool_call_due(call, &waits);
 
-    if (until > call->deadline_ns)
-        until = until < deadline_of(call) ? until : deadline_of(call);
+    if (until > due)
+        until = due;
     if (tool_channel_wait_over(call->channel, call->position, until) || past_deadline(call))
         return ERR_CANCELLED;
     return ERR_OK;

@@ -47,6 +47,10 @@ void tool_call_free(struct tool_call *call);
 /* On a worker: runs plan() or run() and puts the END. Does nothing when the call is over already. */
 void tool_call_execute(struct tool_call *call);
 
+/* When the call is late: the time that it has waited for room does not count. *ret_waits: it waits now, so the moment
+ * moves on. */
+uint64_t tool_call_due(const struct tool_call *call, bool *ret_waits);
+
 /* Makes text for the model of the result's data, unless the result has text. */
 void tool_result_format(struct tool_result *result, const struct tool_handler *handler,
                         const json_t *args);

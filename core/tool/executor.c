@@ -231,11 +231,9 @@ static uint64_t call_due_locked(struct tool_executor *executor, const struct wor
                                 bool *ret_waits) REQUIRES(executor->lock)
 {
     const struct tool_call *call = worker->call;
-    uint64_t waited = tool_channel_waited(call->channel, call->position, ret_waits);
+    uint64_t due = tool_call_due(call, ret_waits);
 
-    if (starved_locked(executor) && tool_channel_closed(call->channel))
-        return 0;
-    return call->deadline_ns < UINT64_MAX - waited ? call->deadline_ns + waited : UINT64_MAX;
+    return starved_locked(executor) && tool_channel_closed(call->channel) ? 0 : due;
 }
 
 /* When the timekeeper has to check this worker's call again: not all the time at one whose moment moves on. */
