@@ -28,8 +28,8 @@ enum lock_rank {
     LOCK_FILE_ROOM, /* server/file_room.c: memory for files on their way to models */
     LOCK_TURNS,     /* server/api/files/turns.c: which uploads are being completed */
     LOCK_STREAM, /* server/http/stream/sse.c: hand-over of one connection between its two threads */
-    LOCK_HELD_POLLS,   /* server/api/vector_stores/held_poll.c: which polls are held */
-    LOCK_ENGINE,       /* core/run: how many runs are here, their slots, their leases */
+    LOCK_HELD_POLLS, /* server/api/vector_stores/held_poll.c: which polls are held */
+    LOCK_ENGINE, /* core/run: how many runs are here, their slots, leases and waits for files */
     LOCK_TOOL_POOL,    /* core/tool/executor.c: calls waiting for a thread */
     LOCK_TOOL_CHANNEL, /* core/tool/channel.c: one turn's tool output */
     LOCK_VARIABLES, /* core/memory/variable_memory.c: the variables of a response that is not stored */

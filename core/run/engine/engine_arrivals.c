@@ -268,16 +268,17 @@ static void patience_is_over(struct loop_timer *timer)
  * so it enters again. The keeper then finds files that ended in between. */
 static bool await_files(struct run *run)
 {
-    int64_t left = patience_left_us(run);
+    int64_t left;
 
     if (!run->arriving->start.awaited_store[0])
         return false;
-    enter_wait(run->engine, &run->row, run->arriving->start.awaited_store);
-    run->awaits_files = true;
+    left = patience_left_us(run);
     if (run->row.status != RUN_QUEUED || left <= 0) {
-        stop_awaiting(run);
+        file_waits_drop(run->engine->file_waits, run->row.id);
         return false;
     }
+    enter_wait(run->engine, &run->row, run->arriving->start.awaited_store);
+    run->awaits_files = true;
     run->files_patience.fire = patience_is_over;
     loop_timer_start(run->loop, &run->files_patience,
                      loop_now(run->loop) + (uint64_t)left * 1000);
