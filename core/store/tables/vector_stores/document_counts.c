@@ -1,6 +1,7 @@
 #include "core/store/tables/vector_stores/document_counts.h"
 
 #include "core/store/pg/db.h"
+#include "core/store/tables/vector_stores/vector_store_sql.h"
 
 enum err_code store_document_counts(struct store *store, const struct tenant *tenant,
                                     struct document_counts *ret_counts, struct err *err)
@@ -40,8 +41,7 @@ enum err_code store_document_queue(struct store *store, struct document_queue *r
 {
     static const struct db_statement look = {
         "store_document_queue",
-        "SELECT count(*), coalesce(greatest(0, "
-        "(extract(epoch FROM statement_timestamp()) * 1000000)::bigint - min(d.queued_at)), 0)"
+        "SELECT count(*), coalesce(greatest(0, " VECTOR_STORES_NOW " - min(d.queued_at)), 0)"
         " FROM documents d WHERE d.state = 'queued'"};
     AUTO_DB_ROWS *rows = NULL;
     enum err_code rc = db_once(store, &look, NULL, &rows, err);

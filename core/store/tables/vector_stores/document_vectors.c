@@ -173,7 +173,7 @@ enum err_code store_document_vectors(struct store *store, const struct document_
         "SELECT v.n, v.bytes, lead(v.n, 1, $3::integer) OVER (ORDER BY v.n)"
         " FROM chunk_vectors v WHERE v.project_id = $1 AND v.document_id = $2 ORDER BY v.n"};
     const struct tenant tenant = tenant_of_project(work->project);
-    float *vectors = mem_zeroed(work->chunks * dimensions + 1, sizeof(*vectors));
+    AUTO_FREE float *vectors = mem_zeroed(work->chunks * dimensions + 1, sizeof(*vectors));
     AUTO_DB_ROWS *rows = NULL;
     AUTO_DB_ARGS args = {0};
     size_t next = 0;
@@ -193,10 +193,8 @@ enum err_code store_document_vectors(struct store *store, const struct document_
     }
     if (!rc && next != work->chunks)
         rc = err_set(err, ERR_INTERNAL, "the vectors of %s do not fit its chunks", work->id);
-    if (rc)
-        free(vectors);
-    else
-        *ret_vectors = vectors;
+    if (!rc)
+        *ret_vectors = TAKE(vectors);
     return rc;
 }
 

@@ -5,9 +5,8 @@
  * step a project, so a project with a hundred thousand waiting files costs the others nothing. Nodes that claim at once skip
  * each other's rows.
  *
- * The owner does its work without a transaction, and comes back with all of it: texts, chunks and index are
- * written in the transaction that makes the document ready. A crash before its COMMIT leaves nothing. A long document
- * is written in several statements, each of which has the time of a call.
+ * The owner does its work without a transaction, and comes back with all of it. Without vectors that is one
+ * transaction: a crash before its COMMIT leaves nothing. With vectors each step is kept: document_vectors.h.
  *
  * No file waits for the document any more when its stores, its batch or the file itself went meanwhile. Then
  * it is dropped: by the next claim, or by its owner when it comes back.

@@ -33,9 +33,8 @@ static enum err_code lock_models(struct db *db, struct err *err)
 {
     static const struct db_statement lock = {"store_embedding_models_lock",
                                              "LOCK TABLE embedding_models IN EXCLUSIVE MODE"};
-    AUTO_DB_ARGS args = {0};
 
-    return db_exec(db, &lock, &args, NULL, err);
+    return db_exec(db, &lock, NULL, NULL, err);
 }
 
 static void model_read(const struct db_rows *rows, struct embedding_model *model)
