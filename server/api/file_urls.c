@@ -8,11 +8,11 @@
 #include "core/base/clock.h"
 #include "core/base/json.h"
 #include "core/base/mem.h"
+#include "core/domain/file_name.h"
 #include "core/net/egress.h"
 #include "core/net/http_client.h"
 #include "server/server.h"
 
-#define NAME_LIMIT      ((size_t)255)
 #define CONNECT_SECONDS 10
 
 /* One fetch; file_fetch is what others see of it. */
@@ -47,6 +47,15 @@ struct file_urls *file_urls_new(const struct server *server, struct loop *loop)
     return urls;
 }
 
+void file_urls_drop(struct file_fetch *file)
+{
+    struct fetch *fetch = CONTAINER_OF(file, struct fetch, file);
+
+    atomic_fetch_sub(&waiting_bytes, fetch->kept);
+    fetch->kept = 0;
+    buf_clear(&file->bytes);
+}
+
 void file_urls_free(struct file_urls *urls)
 {
     if (!urls)
@@ -54,10 +63,9 @@ void file_urls_free(struct file_urls *urls)
     for (size_t i = 0; i < urls->count; i++) {
         struct fetch *fetch = &urls->fetches[i];
 
-        atomic_fetch_sub(&waiting_bytes, fetch->kept);
+        file_urls_drop(&fetch->file);
         free(fetch->file.url);
         free(fetch->file.name);
-        buf_clear(&fetch->file.bytes);
     }
     free(urls->fetches);
     free(urls);
@@ -81,7 +89,7 @@ static char *name_between(const char *begin, const char *end)
 {
     size_t length = (size_t)(end - begin);
 
-    if (!length || length > NAME_LIMIT || memchr(begin, '/', length) ||
+    if (!length || length > FILE_NAME_LIMIT || memchr(begin, '/', length) ||
         memchr(begin, '\\', length))
         return NULL;
     return json_clean_utf8(begin, length);
@@ -127,7 +135,7 @@ static void end(struct fetch *fetch, enum err_code rc)
     fetch->call = NULL;
     fetch->file.rc = rc;
     if (rc)
-        buf_clear(&fetch->file.bytes);
+        file_urls_drop(&fetch->file);
     if (!rc && !fetch->file.name)
         fetch->file.name = name_in_url(fetch->file.url);
     atomic_fetch_sub(&live_fetches, 1);

@@ -53,7 +53,10 @@ void file_urls_start(struct file_urls *urls, void (*done)(void *arg), void *arg)
  * nothing happens. */
 void file_urls_cancel(struct file_urls *urls);
 
-/* The next one, in the order of file_urls_add(). Borrowed. The caller may clear `bytes`. */
+/* The next one, in the order of file_urls_add(). Borrowed. */
 struct file_fetch *file_urls_take(struct file_urls *urls);
+
+/* Lets its bytes go: they no longer wait. */
+void file_urls_drop(struct file_fetch *file);
 
 #endif

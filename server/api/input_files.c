@@ -198,7 +198,7 @@ static enum err_code read_fetched(const struct reader *reader, json_t *part, con
     }
     rc = file_text(file->bytes.data ? file->bytes.data : "", file->bytes.length, name, &text,
                    err);
-    buf_clear(&file->bytes);
+    file_urls_drop(file);
     return rc ? refused(place.text, rc, err) : note_text(part, text);
 }
 

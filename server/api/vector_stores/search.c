@@ -83,8 +83,6 @@ static enum err_code answer_search(struct request *request, void *arg, struct er
         *err = searching->err;
     if (rc == ERR_TIMEOUT)
         request_fail_status(request, 503);
-    if (rc == ERR_LIMIT)
-        request_set_header(request, "Retry-After", "1");
     for (size_t i = 0; i < searching->query.query_count; i++)
         json_array_append_new(texts, json_string(searching->queries[i]));
     if (rc)
