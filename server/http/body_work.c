@@ -57,7 +57,7 @@ static void run(struct work *of)
     loop_post(loop, &pause->task);
 }
 
-bool body_work_begin(struct body_work *work, struct request *request, enum body_debt debt)
+bool body_work_begin(struct body_work *work, struct request *request, enum deadline_kind debt)
 {
     struct body_pause *pause = mem_new(struct body_pause);
     struct wait *wait = wait_new(request, work->loop);
@@ -65,7 +65,7 @@ bool body_work_begin(struct body_work *work, struct request *request, enum body_
     request->wait = wait;
     pause->task.run = give_back;
     pause->sink = wait_sink(wait);
-    wait_set_debt(wait, debt == BODY_OWES_BYTES ? DEADLINE_BODY : DEADLINE_NONE);
+    wait_set_debt(wait, debt);
     connection_set_deadline(request->http, request->peer, DEADLINE_NONE);
     if (!wait_begin(wait)) {
         loop_post(work->loop, &pause->task); /* closes the sink that will not be used */

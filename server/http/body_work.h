@@ -7,6 +7,7 @@
 
 #include "core/base/err.h"
 #include "core/net/loop.h"
+#include "server/http/deadlines.h"
 #include "server/workers.h"
 
 /*
@@ -48,15 +49,9 @@ struct body_work {
 void body_work_init(struct body_work *work, const struct body_work_ops *ops,
                     struct workers *workers, struct loop *loop);
 
-/* What the client owes when the piece is done. */
-enum body_debt {
-    BODY_OWES_NOTHING,
-    BODY_OWES_BYTES, /* the next bytes within body_timeout */
-};
-
 /* In a callback of the library, for a request that does not wait: suspends its connection and puts the work. False when
- * the server stops: nothing was done. */
-bool body_work_begin(struct body_work *work, struct request *request, enum body_debt debt);
+ * the server stops: nothing was done. `debt` is what the client owes when the piece is done. */
+bool body_work_begin(struct body_work *work, struct request *request, enum deadline_kind debt);
 
 /* The library calls on while the connection is suspended, if it has read more chunks than one. */
 bool body_work_is_paused(const struct request *request);

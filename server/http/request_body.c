@@ -143,7 +143,7 @@ bool request_has_rest(const struct request *request)
 enum MHD_Result request_take_rest(struct request *request)
 {
     request->phase = REQUEST_PAUSED;
-    return body_work_begin(&request->taking->work, request, BODY_OWES_BYTES) ? MHD_YES : MHD_NO;
+    return body_work_begin(&request->taking->work, request, DEADLINE_BODY) ? MHD_YES : MHD_NO;
 }
 
 static enum MHD_Result answer_untaken(struct request *request, size_t size)

@@ -72,7 +72,7 @@ static ssize_t ask_worker(struct reading *reading, uint64_t at, size_t size)
     reading->size = size;
     reading->got = 0;
     reading->asked = true;
-    return body_work_begin(&reading->work, reading->request, BODY_OWES_NOTHING)
+    return body_work_begin(&reading->work, reading->request, DEADLINE_NONE)
                ? 0
                : MHD_CONTENT_READER_END_WITH_ERROR;
 }
