@@ -96,7 +96,7 @@ static char *trimmed(const char *text)
     length = strlen(text);
     while (length && strchr(around, text[length - 1]))
         length--;
-    return mem_printf("%.*s", (int)length, text);
+    return mem_strndup(text, length);
 }
 
 char *query_rewriter_line(enum model_dialect dialect, const char *answer, size_t length)

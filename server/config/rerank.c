@@ -15,7 +15,7 @@ static enum err_code read_url(const char *url, struct config_rerank *rerank, str
                        "rerank.url: the URL must begin with http:// or https://");
     while (url[length - 1] == '/')
         length--;
-    rerank->url = mem_printf("%.*s", (int)length, url);
+    rerank->url = mem_strndup(url, length);
     return ERR_OK;
 }
 
