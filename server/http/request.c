@@ -334,6 +334,8 @@ void request_drop_body(struct request *request)
 {
     struct body_source source = request->source;
 
+    atomic_fetch_sub(&request->http->body_bytes, request->counted);
+    request->counted = 0;
     request_drop_taker(request);
     request->source = (struct body_source){0};
     if (source.drop)
@@ -342,8 +344,6 @@ void request_drop_body(struct request *request)
     request->json = NULL;
     form_free(TAKE(request->form));
     buf_clear(&request->body);
-    atomic_fetch_sub(&request->http->body_bytes, request->counted);
-    request->counted = 0;
 }
 
 void request_drop_head(struct request *request)
