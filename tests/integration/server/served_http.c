@@ -402,6 +402,7 @@ void stop(void)
     workers_stop(under.workers);
     loop_stop(under.loop);
     http_free(under.http);
+    assert_int_equal(under.uploads_dropped, under.uploads);
     loop_free(under.loop);
     config_free(under.config);
     pthread_cond_destroy(&under.changed);

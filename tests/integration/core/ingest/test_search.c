@@ -295,6 +295,7 @@ TEST(a_reranker_decides_the_order_or_it_stays_as_it_was)
     expect_order("kind: status, status: 500", &id, one.text, two.text, &stats);
     assert_int_equal(stats.rerank_failures, 1);
     expect_order("kind: garbage", &id, one.text, two.text, &stats);
+    assert_int_equal(stats.rerank_failures, 1);
     expect_order("kind: status, status: 200, body: {results: [{index: 1, relevance_score: 1}]}",
                  &id, one.text, two.text, &stats);
     assert_int_equal(stats.rerank_failures, 1);

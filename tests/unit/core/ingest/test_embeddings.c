@@ -353,7 +353,7 @@ TEST(a_slow_server_gets_smaller_batches_until_it_is_quick)
     struct embeddings_request request = {.texts = texts,
                                          .count = TEXTS,
                                          .dimensions = DIMENSIONS,
-                                         .seconds = 0.5,
+                                         .seconds = patience_ms(1) / 2000.0,
                                          .take = take,
                                          .arg = &made};
     json_auto_t *slow = NULL;

@@ -16,7 +16,7 @@
 #include "tests/support/test.h"
 
 #define DIMENSIONS 32
-#define SECONDS    (patience_ms(10000) / 1000.0)
+#define SECONDS    (patience_ms(10) / 1000.0)
 #define MINE       TENANT_OF("proj_mine")
 #define THEIRS     TENANT_OF("proj_theirs")
 

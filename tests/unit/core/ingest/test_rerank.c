@@ -73,7 +73,7 @@ static enum err_code judge(const char *first, const char *second, double *scores
                                            .query_count = second ? 2 : 1,
                                            .texts = texts,
                                            .count = 3,
-                                           .seconds = patience_ms(5000) / 1000.0},
+                                           .seconds = patience_ms(5) / 1000.0},
                   scores, err);
 }
 
