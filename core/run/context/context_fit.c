@@ -134,8 +134,6 @@ static int64_t cost_of_item_of_reasoning(const struct context *context, const js
     size_t i;
     json_t *part;
 
-    if (!context_reasoning_is_sent(body, context->upstream->name))
-        return 0;
     json_array_foreach (content, i, part) {
         const char *text = json_get_string(part, "text", "");
 
@@ -156,8 +154,14 @@ static int64_t cost_of_reasoning(const struct context *context, const struct ite
     if (!may_have_reasoning(item))
         return 0;
     body = json_parse_own(item->body);
-    if (goes_back_as_items(context))
-        return cost_of_item_of_reasoning(context, body);
+    if (goes_back_as_items(context)) {
+        /* The same for each part, and never 0. */
+        int64_t counted = item->cost.reasoning[PAST_REASONING_DETAILS];
+
+        if (!context_reasoning_is_sent(body, context->upstream->name))
+            return 0;
+        return counted ? counted : cost_of_item_of_reasoning(context, body);
+    }
     added = json_object();
     past_reasoning_give_back(added, item, body, context->upstream->name, part);
     if (json_object_size(added) == 0)
