@@ -20,7 +20,7 @@ library() { have pkg-config && pkg-config --exists "$1"; }
 compiles() { echo 'int main(void) { return 0; }' | "$@" -x c -include stdio.h -o /dev/null - 2>/dev/null; }
 generator() { have ninja || have make; }
 postgres() { [ -x "$(pg_config --bindir 2>/dev/null)/initdb" ] || compgen -G '/usr/lib/postgresql/*/bin/initdb' >/dev/null; }
-nginx() { have nginx || [ -x /usr/sbin/nginx ]; }
+web_server() { have nginx || [ -x /usr/sbin/nginx ]; }
 time_zones() { [ -e /usr/share/zoneinfo/Europe/Berlin ]; }
 # Ubuntu has it as a snap only: there the tests that need it are skipped, unless it is installed.
 browser() { have chromium && have chromedriver || grep -qs '^ID=ubuntu$' /etc/os-release; }
@@ -81,7 +81,7 @@ need_test() {
 }
 
 need_bench() {
-    need nginx-light nginx
+    need nginx-light web_server
 }
 
 for group in "$@"; do
