@@ -1,11 +1,11 @@
-#ifndef RUNNEL_CORE_SANDBOX_WORKSPACE_TRASH_H
-#define RUNNEL_CORE_SANDBOX_WORKSPACE_TRASH_H
+#ifndef RUNNEL_CORE_SANDBOX_WORKSPACE_WORKSPACE_TRASH_H
+#define RUNNEL_CORE_SANDBOX_WORKSPACE_WORKSPACE_TRASH_H
 
 #include <stdbool.h>
 #include <stddef.h>
 
 #include "core/base/err.h"
-#include "core/sandbox/workspace.h"
+#include "core/sandbox/workspace/workspace.h"
 
 /*
  * workspace_trash.h -- how workspaces go.

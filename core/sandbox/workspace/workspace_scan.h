@@ -1,12 +1,12 @@
-#ifndef RUNNEL_CORE_SANDBOX_WORKSPACE_SCAN_H
-#define RUNNEL_CORE_SANDBOX_WORKSPACE_SCAN_H
+#ifndef RUNNEL_CORE_SANDBOX_WORKSPACE_WORKSPACE_SCAN_H
+#define RUNNEL_CORE_SANDBOX_WORKSPACE_WORKSPACE_SCAN_H
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 #include "core/base/err.h"
-#include "core/sandbox/workspace.h"
+#include "core/sandbox/workspace/workspace.h"
 
 /*
  * workspace_scan.h -- what a workspace has: its files, what a command has changed, how much there is.

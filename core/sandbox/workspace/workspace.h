@@ -1,5 +1,5 @@
-#ifndef RUNNEL_CORE_SANDBOX_WORKSPACE_H
-#define RUNNEL_CORE_SANDBOX_WORKSPACE_H
+#ifndef RUNNEL_CORE_SANDBOX_WORKSPACE_WORKSPACE_H
+#define RUNNEL_CORE_SANDBOX_WORKSPACE_WORKSPACE_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -7,7 +7,7 @@
 
 #include "core/base/buf.h"
 #include "core/base/err.h"
-#include "core/sandbox/workspace_path.h"
+#include "core/sandbox/workspace/workspace_path.h"
 
 /*
  * workspace.h -- the files of a container, as the server reads and writes them.
