@@ -1,0 +1,121 @@
+#ifndef RUNNEL_CORE_CONTAINER_BOXES_H
+#define RUNNEL_CORE_CONTAINER_BOXES_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "core/base/err.h"
+#include "core/sandbox/box.h"
+
+struct python;
+struct workspace;
+
+/*
+ * boxes.h -- the live boxes of this node, one for each container that is in use.
+ *
+ *   boxes_take() ── a box of this container? ── yes ──────────────────────────▶ the call has it
+ *                        └─ no: is there room? ── yes: box_open() ──────────────▶
+ *                                  └─ no: stop the one unused longest, or wait in the queue
+ *
+ * A container is a row and a folder (containers.h). Its box is made for a call, stays for the next ones, and may be
+ * stopped whenever no call has it: files stay, processes and variables do not. Calls of one container share its box,
+ * side by side, but for Python, which one call has at a time.
+ *
+ * Room is memory and a number. A box is counted with its limit of memory, not with what it uses: so boxes that are all
+ * at their limit still fit. Calls that need a new box wait in one queue, first come, first served, so that a small
+ * box never overtakes a large one for ever. A call that waits for its own container's box is not in that queue.
+ *
+ * One thread for all of them stops what was not used for long. It sleeps until then.
+ *
+ * Any thread that may block.
+ */
+
+struct boxes;
+
+struct boxes_options {
+    size_t count;      /* boxes alive at once */
+    uint64_t memory;   /* bytes of all of them, with /tmp and /dev/shm */
+    unsigned calls;    /* of one container at once */
+    uint64_t idle_ns;  /* until a box that no call has is stopped */
+    uint64_t queue_ns; /* how long a call waits for room */
+    /* Of each box. Its memory is that of the container */
+    struct box_limits limits;
+    /* For Python and other commands, with NULL at its end: boxes_environment(). Copied */
+    const char *const *environment;
+};
+
+/* ERR_INTERNAL: no thread. */
+enum err_code boxes_new(const struct boxes_options *options, struct boxes **ret_boxes,
+                        struct err *err) MUST_CHECK;
+
+/* No new calls: ERR_CANCELLED for them and for those that wait. Boxes that no call has end at once, the others when the
+ * last call gives them back. */
+void boxes_drain(struct boxes *boxes);
+
+/* Kills the boxes that calls still have: their commands end as BOX_GONE. After boxes_drain(). Does not wait. */
+void boxes_kill(struct boxes *boxes);
+
+/* Frees them. Waits for the calls that have boxes, so the caller has ended them. NULL is fine. */
+void boxes_free(struct boxes *boxes);
+
+/* ---- A call ---- */
+
+enum boxes_use {
+    BOXES_COMMAND, /* side by side with others */
+    BOXES_PYTHON,  /* with the container's Python, alone; commands go on beside it */
+};
+
+struct boxes_request {
+    const char *container;             /* its id */
+    const struct workspace *workspace; /* becomes /mnt/data; says whose it is */
+    uint64_t memory;                   /* bytes that the container may have: its tier */
+    enum boxes_use use;
+    bool had_python; /* the container's row says that Python has run in it, here or elsewhere */
+    int cancel;      /* a descriptor that ends the wait when it can be read; -1: none */
+};
+
+/* A call's right to a box. */
+struct boxes_hold;
+
+/* Waits until the call can have the box, and makes it if it is missing. Waits for room at most `queue_ns`; for other
+ * calls of its container as long as it is not cancelled.
+ *
+ * ERR_LIMIT: no room in time. ERR_TOO_LARGE: `memory` is more than all boxes may have. ERR_CANCELLED: by the caller's
+ * descriptor, by boxes_drain(), or the container has ended meanwhile. ERR_INVALID, ERR_INTERNAL, ERR_TIMEOUT: the box
+ * could not be made; the text is for the log. */
+enum err_code boxes_take(struct boxes *boxes, const struct boxes_request *request,
+                         struct boxes_hold **ret_hold, struct err *err) MUST_CHECK;
+
+/* Borrowed until boxes_give(). The box may end at any time. */
+struct box *boxes_box(const struct boxes_hold *hold);
+
+/* For python_run(). NULL if the request was for a command. */
+struct python *boxes_python(const struct boxes_hold *hold);
+
+/* What commands of a box have as their environment, as box.h wants it. Borrowed from the boxes. */
+const char *const *boxes_environment(const struct boxes *boxes);
+
+/* The call is over, and all of its commands have ended. NULL is fine. */
+void boxes_give(struct boxes_hold *hold);
+
+/* ---- A container ---- */
+
+/* It was deleted, or has expired. Kills its box, and waits until its processes have ended, so that its folder can be
+ * removed; calls that have it end soon. What is known of the container is forgotten. */
+void boxes_end(struct boxes *boxes, const char *container);
+
+/* ---- For the metrics ---- */
+
+struct boxes_counts {
+    size_t ready, busy; /* without and with a call */
+    size_t waiting;     /* calls in the queue */
+    uint64_t memory;    /* bytes of all boxes, by their limits */
+    uint64_t started;   /* since the server's start, and the seconds that it took */
+    double start_seconds;
+    uint64_t ended_idle, ended_for_room, ended_over_memory, ended_otherwise;
+};
+
+void boxes_count(struct boxes *boxes, struct boxes_counts *ret_counts);
+
+#endif
