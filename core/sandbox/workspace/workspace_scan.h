@@ -1,0 +1,82 @@
+#ifndef RUNNEL_CORE_SANDBOX_WORKSPACE_WORKSPACE_SCAN_H
+#define RUNNEL_CORE_SANDBOX_WORKSPACE_WORKSPACE_SCAN_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "core/base/err.h"
+#include "core/sandbox/workspace/workspace.h"
+
+/*
+ * workspace_scan.h -- what a workspace has: its files, what a command has changed, how much there is.
+ *
+ *     workspace_scan(workspace, &before);
+ *     ... a command runs ...
+ *     workspace_scan(workspace, &after);
+ *     workspace_compare(&before, &after, &changes);
+ *
+ * A scan reads folders, no files. What a box changes meanwhile is in it or not. Links are not followed. Twenty
+ * thousand files take about 30 ms.
+ *
+ * A scan has the regular files whose names are text: UTF-8 without control characters. The others are counted. It ends
+ * at the limit of files of workspaces_options, and is `cut` then. Folders whose path is longer than
+ * WORKSPACE_PATH_LIMIT are not entered, and make it cut, too.
+ *
+ * Any thread; a scan belongs to its caller.
+ */
+
+struct workspace_file {
+    const char *path; /* in the scan's memory; from the workspace's folder on */
+    struct workspace_stat stat;
+};
+
+struct workspace_scan {
+    struct workspace_file *files; /* owned; sorted by the bytes of their paths */
+    size_t count;
+    size_t nameless; /* files whose names are no text */
+    bool cut;
+    char *texts; /* owned */
+};
+
+enum err_code workspace_scan(const struct workspace *workspace, struct workspace_scan *ret_scan,
+                             struct err *err) MUST_CHECK;
+void workspace_scan_clear(struct workspace_scan *scan);
+
+enum workspace_event { WORKSPACE_CREATED, WORKSPACE_CHANGED, WORKSPACE_DELETED };
+
+struct workspace_change {
+    enum workspace_event event;
+    const struct workspace_file *file; /* in the newer scan; of a deleted one in the older */
+};
+
+struct workspace_changes {
+    struct workspace_change *changes; /* owned; sorted by path */
+    size_t count;
+};
+
+/* The scans stay as they are while the changes are used. A file is changed if its size, its time or its inode is another.
+ * Of a cut scan it is unknown what it does not have: nothing is created after one, and nothing deleted before one. */
+void workspace_compare(const struct workspace_scan *before, const struct workspace_scan *after,
+                       struct workspace_changes *ret_changes);
+void workspace_changes_clear(struct workspace_changes *changes);
+
+/* ---- Room ---- */
+
+struct workspace_usage {
+    uint64_t bytes; /* blocks of the disk; a file with two names counts once */
+    uint64_t files; /* with folders and links */
+    bool
+        deep; /* a folder's path is longer than WORKSPACE_PATH_LIMIT; what is in it is unknown */
+};
+
+/* Stops counting when a limit is passed. For the watch while a command runs. */
+enum err_code workspace_usage(const struct workspace *workspace,
+                              struct workspace_usage *ret_usage, struct err *err) MUST_CHECK;
+
+/* ERR_FULL, if the workspace has no room for `bytes` more, or the disk comes to its reserve:
+ * "The workspace is full: 1024 MiB of 1024 MiB. Delete files." */
+enum err_code workspace_room(const struct workspace *workspace, uint64_t bytes,
+                             struct err *err) MUST_CHECK;
+
+#endif
