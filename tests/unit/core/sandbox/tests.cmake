@@ -22,3 +22,5 @@ add_dependencies(test_core_sandbox_escape box_tries)
 target_compile_definitions(test_core_sandbox_escape PRIVATE BOX_TRIES="$<TARGET_FILE:box_tries>")
 add_dependencies(test_core_sandbox_box_liar box_liar)
 target_compile_definitions(test_core_sandbox_box_liar PRIVATE BOX_LIAR="$<TARGET_FILE:box_liar>")
+
+unit_test(core/sandbox/workspace/workspace_path core_sandbox)
