@@ -155,8 +155,9 @@ struct workspace_written {
 
 struct workspace_writer;
 
-/* A file that comes in pieces. Looks first whether the workspace has room. finish() puts the file into its place, safe on
- * disk; free() without it leaves nothing. After an error the writer can only be freed. `ret_written` may be NULL. */
+/* A file that comes in pieces. Looks first whether the workspace has room. finish() puts the file into its place, when its
+ * bytes are safe on disk; free() without it leaves nothing. After an error the writer can only be freed.
+ * `ret_written` may be NULL. */
 enum err_code workspace_writer_new(const struct workspace *workspace,
                                    const struct workspace_target *target,
                                    struct workspace_writer **ret_writer,
