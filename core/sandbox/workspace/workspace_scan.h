@@ -20,14 +20,14 @@
  * thousand files take about 30 ms.
  *
  * A scan has the regular files whose names are text: UTF-8 without control characters. The others are counted. It ends
- * at the limit of files of workspaces_options, and is `cut` then. Folders whose path is longer than
- * WORKSPACE_PATH_LIMIT are not entered, and make it cut, too.
+ * at the limit of files of workspaces_options, and is `cut` then. Hidden folders make it cut, too: those whose path is
+ * longer than WORKSPACE_PATH_LIMIT, or that the server may not read.
  *
  * Any thread; a scan belongs to its caller.
  */
 
 struct workspace_file {
-    const char *path; /* in the scan's memory; from the workspace's folder on */
+    char *path; /* owned; from the workspace's folder on */
     struct workspace_stat stat;
 };
 
@@ -36,7 +36,6 @@ struct workspace_scan {
     size_t count;
     size_t nameless; /* files whose names are no text */
     bool cut;
-    char *texts; /* owned */
 };
 
 enum err_code workspace_scan(const struct workspace *workspace, struct workspace_scan *ret_scan,
@@ -66,17 +65,17 @@ void workspace_changes_clear(struct workspace_changes *changes);
 struct workspace_usage {
     uint64_t bytes; /* blocks of the disk; a file with two names counts once */
     uint64_t files; /* with folders and links */
-    bool
-        deep; /* a folder's path is longer than WORKSPACE_PATH_LIMIT; what is in it is unknown */
+    /* There are hidden folders; what is in them is unknown, so nothing more may be written. */
+    bool hidden;
 };
 
 /* Stops counting when a limit is passed. For the watch while a command runs. */
 enum err_code workspace_usage(const struct workspace *workspace,
                               struct workspace_usage *ret_usage, struct err *err) MUST_CHECK;
 
-/* ERR_FULL, if the workspace has no room for `bytes` more, or the disk comes to its reserve:
- * "The workspace is full: 1024 MiB of 1024 MiB. Delete files." */
-enum err_code workspace_room(const struct workspace *workspace, uint64_t bytes,
-                             struct err *err) MUST_CHECK;
+/* How many bytes may be written beside `files` new files and folders; the disk's reserve counts. ERR_FULL, if it is
+ * nothing: "The workspace is full: 1024 MiB of 1024 MiB. Delete files." */
+enum err_code workspace_room(const struct workspace *workspace, uint64_t files,
+                             uint64_t *ret_bytes, struct err *err) MUST_CHECK;
 
 #endif
