@@ -1,0 +1,349 @@
+/*
+ * workspace_write.c -- new files: written where no box sees them, then renamed to their place.
+ */
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "core/base/fault.h"
+#include "core/base/ids.h"
+#include "core/base/mem.h"
+#include "core/sandbox/workspace/beneath.h"
+#include "core/sandbox/workspace/workspace.h"
+#include "core/sandbox/workspace/workspace_scan.h"
+
+#define PIECE ((size_t)64 << 10)
+
+#define MODE_OF_FILES   0644
+#define MODE_OF_FOLDERS 0755
+
+struct workspace_writer {
+    const struct workspace *workspace;
+    struct workspace_target target; /* its path is owned, as it was written */
+    char *path;                     /* parsed */
+    char incoming[ID_SIZE];         /* the name under .incoming; "" when it has left it */
+    int fd;
+    uint64_t left; /* bytes that may still be written */
+};
+
+/* ---- Before the first byte ---- */
+
+static size_t folders_of(const char *path)
+{
+    size_t count = 0;
+
+    for (; *path; path++)
+        count += *path == '/';
+    return count;
+}
+
+/* What is at the place now, without following a link. False: nothing. */
+static enum err_code look(const struct workspace_writer *writer, struct stat *ret_found,
+                          bool *ret_there, struct err *err)
+{
+    int fd =
+        beneath_open(writer->workspace->fd, writer->path, O_PATH | O_NOFOLLOW, BENEATH_FOLLOW);
+    struct workspace_stat stat;
+    enum err_code rc = ERR_OK;
+
+    *ret_there = fd >= 0;
+    if (fd < 0)
+        return errno == ENOENT ? ERR_OK : workspace_failed(writer->target.path, errno, err);
+    if (fstat(fd, ret_found) != 0) {
+        rc = workspace_failed(writer->target.path, errno, err);
+    } else {
+        workspace_stat_fill(ret_found, &stat);
+        if (stat.kind == WORKSPACE_FOLDER || stat.kind == WORKSPACE_OTHER)
+            rc = workspace_not_a_file(writer->target.path, stat.kind, err);
+    }
+    close(fd);
+    return rc;
+}
+
+static enum err_code changed(const struct workspace_writer *writer, struct err *err)
+{
+    AUTO_FREE char *shown = workspace_path_shown(writer->target.path);
+
+    return err_set(err, ERR_CONFLICT, "%s was changed since it was read. Read it again.",
+                   shown);
+}
+
+static enum err_code check_place(const struct workspace_writer *writer,
+                                 const struct stat *found, bool there, struct err *err)
+{
+    struct workspace_stat stat;
+
+    if (writer->target.place == WORKSPACE_FREE && there)
+        return workspace_failed(writer->target.path, EEXIST, err);
+    if (writer->target.place != WORKSPACE_SAME)
+        return ERR_OK;
+    if (!there)
+        return changed(writer, err);
+    workspace_stat_fill(found, &stat);
+    return workspace_stat_equal(&stat, &writer->target.expected) ? ERR_OK
+                                                                 : changed(writer, err);
+}
+
+/* The room that the old file leaves counts as room for the new one. */
+static enum err_code find_room(struct workspace_writer *writer, struct err *err)
+{
+    struct stat found;
+    bool there = false;
+    enum err_code rc = look(writer, &found, &there, err);
+
+    rc = rc ? rc : check_place(writer, &found, there, err);
+    rc = rc ? rc
+            : workspace_room(writer->workspace, there ? 0 : 1 + folders_of(writer->path),
+                             &writer->left, err);
+    if (!rc && there)
+        writer->left += (uint64_t)found.st_blocks * 512;
+    return rc;
+}
+
+enum err_code workspace_writer_new(const struct workspace *workspace,
+                                   const struct workspace_target *target,
+                                   struct workspace_writer **ret_writer, struct err *err)
+{
+    struct workspace_writer *writer = mem_new(struct workspace_writer);
+    enum err_code rc;
+
+    writer->workspace = workspace;
+    writer->target = *target;
+    writer->target.path = mem_strdup(target->path);
+    writer->fd = -1;
+    rc = workspace_path_parse(target->path, &writer->path, err);
+    if (!rc && strcmp(writer->path, ".") == 0)
+        rc = workspace_failed(target->path, EISDIR, err);
+    rc = rc ? rc : find_room(writer, err);
+    if (!rc) {
+        id_make(writer->incoming, "new_");
+        writer->fd = openat(workspace->all->incoming, writer->incoming,
+                            O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+        if (writer->fd < 0)
+            rc = workspace_failed(target->path, errno, err);
+    }
+    if (rc)
+        workspace_writer_free(writer);
+    else
+        *ret_writer = writer;
+    return rc;
+}
+
+void workspace_writer_free(struct workspace_writer *writer)
+{
+    if (!writer)
+        return;
+    if (writer->fd >= 0) {
+        close(writer->fd);
+        if (*writer->incoming)
+            (void)unlinkat(writer->workspace->all->incoming, writer->incoming, 0);
+    }
+    free((char *)(uintptr_t)writer->target.path);
+    free(writer->path);
+    free(writer);
+}
+
+/* ---- The bytes ---- */
+
+static enum err_code full(const struct workspace_writer *writer, struct err *err)
+{
+    struct workspace_usage usage;
+    uint64_t limit = writer->workspace->all->options.bytes;
+    enum err_code rc = workspace_usage(writer->workspace, &usage, err);
+
+    if (rc)
+        return rc;
+    return err_set(err, ERR_FULL,
+                   "The file does not fit into the workspace: %llu MiB of %llu MiB are used. "
+                   "Delete files.",
+                   (unsigned long long)(usage.bytes >> 20), (unsigned long long)(limit >> 20));
+}
+
+enum err_code workspace_writer_add(struct workspace_writer *writer, const void *bytes,
+                                   size_t size, struct err *err)
+{
+    if (size > writer->left)
+        return full(writer, err);
+    writer->left -= size;
+    for (size_t at = 0; at < size;) {
+        ssize_t written = FAULT("workspace.write")
+                              ? (errno = ENOSPC, -1)
+                              : write(writer->fd, (const char *)bytes + at, size - at);
+
+        if (written < 0 && errno != EINTR)
+            return workspace_failed(writer->target.path, errno, err);
+        at += written > 0 ? (size_t)written : 0;
+    }
+    return ERR_OK;
+}
+
+/* ---- Into its place ---- */
+
+/* Opens the folder `path`, and makes it if it is missing. A folder that was replaced by another one of the box meanwhile
+ * may get an owner that it has already. -1 and errno. */
+static int open_or_make(const struct workspace *workspace, const char *path)
+{
+    int fd = beneath_open(workspace->fd, path, O_PATH | O_DIRECTORY, BENEATH_FOLLOW);
+    const char *name = NULL;
+    int parent;
+
+    if (fd >= 0 || errno != ENOENT)
+        return fd;
+    parent = beneath_open_parent(workspace->fd, path, &name);
+    if (parent < 0)
+        return -1;
+    if (mkdirat(parent, name, MODE_OF_FOLDERS) == 0 || errno == EEXIST) {
+        fd = beneath_open(workspace->fd, path, O_PATH | O_DIRECTORY, BENEATH_FOLLOW);
+        if (fd >= 0 && workspace->user &&
+            fchownat(fd, "", workspace->user, workspace->user, AT_EMPTY_PATH) != 0) {
+            close(fd);
+            fd = -1;
+        }
+    }
+    close(parent);
+    return fd;
+}
+
+/* Makes what is missing on the way to `path`. Returns the folder that it is in; -1 and errno. */
+static int open_way(const struct workspace *workspace, const char *path, const char **ret_name)
+{
+    int fd = beneath_open_parent(workspace->fd, path, ret_name);
+
+    if (fd >= 0 || errno != ENOENT)
+        return fd;
+    for (const char *slash = strchr(path, '/'); slash; slash = strchr(slash + 1, '/')) {
+        AUTO_FREE char *folder = mem_strndup(path, (size_t)(slash - path));
+
+        if (fd >= 0)
+            close(fd);
+        fd = open_or_make(workspace, folder);
+        if (fd < 0)
+            return -1;
+    }
+    return fd;
+}
+
+static bool own(const struct workspace_writer *writer, const struct stat *old, bool there)
+{
+    mode_t mode = there && S_ISREG(old->st_mode) ? old->st_mode & 0777 : MODE_OF_FILES;
+    uint32_t user = writer->workspace->user;
+
+    return (!user || fchown(writer->fd, user, user) == 0) && fchmod(writer->fd, mode) == 0 &&
+           !FAULT("workspace.sync") && fsync(writer->fd) == 0;
+}
+
+static bool move_in(struct workspace_writer *writer)
+{
+    unsigned flags = writer->target.place == WORKSPACE_FREE ? RENAME_NOREPLACE : 0;
+    const char *name = NULL;
+    int folder = open_way(writer->workspace, writer->path, &name);
+    int rc;
+
+    if (folder < 0)
+        return false;
+    rc = FAULT("workspace.rename") ? (errno = EIO, -1)
+                                   : renameat2(writer->workspace->all->incoming,
+                                               writer->incoming, folder, name, flags);
+    close(folder);
+    if (rc == 0)
+        *writer->incoming = '\0';
+    return rc == 0;
+}
+
+enum err_code workspace_writer_finish(struct workspace_writer *writer,
+                                      struct workspace_written *ret_written, struct err *err)
+{
+    struct stat old, new;
+    bool there = false;
+    enum err_code rc = look(writer, &old, &there, err);
+
+    rc = rc ? rc : check_place(writer, &old, there, err);
+    if (rc)
+        return rc;
+    if (!own(writer, &old, there) || !move_in(writer) || fstat(writer->fd, &new) != 0)
+        return workspace_failed(writer->target.path, errno, err);
+    if (ret_written) {
+        ret_written->created = !there;
+        workspace_stat_fill(&new, &ret_written->stat);
+    }
+    return ERR_OK;
+}
+
+/* ---- All at once ---- */
+
+enum err_code workspace_write(const struct workspace *workspace,
+                              const struct workspace_target *target, const void *bytes,
+                              size_t size, struct workspace_written *ret_written,
+                              struct err *err)
+{
+    struct workspace_writer *writer = NULL;
+    enum err_code rc = workspace_writer_new(workspace, target, &writer, err);
+
+    rc = rc ? rc : workspace_writer_add(writer, bytes, size, err);
+    rc = rc ? rc : workspace_writer_finish(writer, ret_written, err);
+    workspace_writer_free(writer);
+    return rc;
+}
+
+static enum err_code copy(struct workspace_writer *writer, int fd, uint64_t limit,
+                          struct err *err)
+{
+    AUTO_FREE char *bytes = mem_zeroed(PIECE, 1);
+    enum err_code rc = ERR_OK;
+
+    while (!rc) {
+        ssize_t got = read(fd, bytes, PIECE);
+
+        if (got < 0 && errno == EINTR)
+            continue;
+        if (got < 0)
+            return err_set(err, ERR_INTERNAL, "cannot read what is imported: %s",
+                           strerror(errno));
+        if (got == 0)
+            break;
+        if ((uint64_t)got > limit)
+            return err_set(err, ERR_TOO_LARGE, "The file is too large.");
+        limit -= (uint64_t)got;
+        rc = workspace_writer_add(writer, bytes, (size_t)got, err);
+    }
+    return rc;
+}
+
+enum err_code workspace_import(const struct workspace *workspace,
+                               const struct workspace_target *target, int fd, uint64_t limit,
+                               struct workspace_written *ret_written, struct err *err)
+{
+    struct workspace_writer *writer = NULL;
+    enum err_code rc = workspace_writer_new(workspace, target, &writer, err);
+
+    rc = rc ? rc : copy(writer, fd, limit, err);
+    rc = rc ? rc : workspace_writer_finish(writer, ret_written, err);
+    workspace_writer_free(writer);
+    return rc;
+}
+
+enum err_code workspace_remove(const struct workspace *workspace, const char *path,
+                               struct err *err)
+{
+    AUTO_FREE char *parsed = NULL;
+    const char *name = NULL;
+    int folder;
+    enum err_code rc = workspace_path_parse(path, &parsed, err);
+
+    if (rc)
+        return rc;
+    if (strcmp(parsed, ".") == 0)
+        return workspace_failed(path, EISDIR, err);
+    folder = beneath_open_parent(workspace->fd, parsed, &name);
+    if (folder < 0)
+        return workspace_failed(path, errno, err);
+    if (unlinkat(folder, name, 0) != 0)
+        rc = workspace_failed(path, errno, err);
+    close(folder);
+    return rc;
+}
