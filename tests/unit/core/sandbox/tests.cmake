@@ -24,3 +24,6 @@ add_dependencies(test_core_sandbox_box_liar box_liar)
 target_compile_definitions(test_core_sandbox_box_liar PRIVATE BOX_LIAR="$<TARGET_FILE:box_liar>")
 
 unit_test(core/sandbox/workspace/workspace_path core_sandbox)
+
+unit_test(core/sandbox/workspace/workspace core_sandbox)
+target_link_libraries(test_core_sandbox_workspace_workspace PRIVATE workspace_ground)
