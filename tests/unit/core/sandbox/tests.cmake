@@ -27,3 +27,6 @@ unit_test(core/sandbox/workspace/workspace_path core_sandbox)
 
 unit_test(core/sandbox/workspace/workspace core_sandbox)
 target_link_libraries(test_core_sandbox_workspace_workspace PRIVATE workspace_ground)
+
+unit_test(core/sandbox/workspace/workspace_scan core_sandbox)
+target_link_libraries(test_core_sandbox_workspace_workspace_scan PRIVATE workspace_ground)
