@@ -37,7 +37,7 @@ int beneath_open(int folder, const char *path, int flags, enum beneath_links lin
 int beneath_open_parent(int folder, const char *path, const char **ret_name);
 
 /* ERR_INVALID. */
-enum err_code workspace_check_names(const char *project, const char *container,
+enum err_code workspace_check_names(const char *owner, const char *container,
                                     struct err *err) MUST_CHECK;
 
 void workspace_stat_fill(const struct stat *found, struct workspace_stat *ret_stat);

@@ -125,9 +125,9 @@ static bool is_name(const char *name)
     return length && length <= WORKSPACE_NAME_LIMIT && !name[length];
 }
 
-enum err_code workspace_check_names(const char *project, const char *container, struct err *err)
+enum err_code workspace_check_names(const char *owner, const char *container, struct err *err)
 {
-    if (!is_name(project) || !is_name(container))
+    if (!is_name(owner) || !is_name(container))
         return err_set(err, ERR_INVALID, "A container's id has letters, digits, `_` and `-`.");
     return ERR_OK;
 }
@@ -153,10 +153,10 @@ static int make_data(int container, uint32_t user)
 }
 
 /* Opens data, with what is on the way, which `open_at` opens or makes. -1 and errno. */
-static int descend(int root, const char *project, const char *container,
+static int descend(int root, const char *owner, const char *container,
                    int open_at(int parent, const char *name), uint32_t user)
 {
-    int outer = open_at(root, project), inner = outer < 0 ? -1 : open_at(outer, container);
+    int outer = open_at(root, owner), inner = outer < 0 ? -1 : open_at(outer, container);
     int fd = -1, why;
 
     if (inner >= 0)
@@ -170,7 +170,7 @@ static int descend(int root, const char *project, const char *container,
     return fd;
 }
 
-static enum err_code opened(struct workspaces *all, const char *project, const char *container,
+static enum err_code opened(struct workspaces *all, const char *owner, const char *container,
                             int fd, struct workspace **ret_workspace, struct err *err)
 {
     struct workspace *workspace;
@@ -185,30 +185,30 @@ static enum err_code opened(struct workspaces *all, const char *project, const c
         .all = all,
         .fd = fd,
         .folder =
-            mem_printf("%s/workspaces/%s/%s/data", all->options.data_dir, project, container),
+            mem_printf("%s/workspaces/%s/%s/data", all->options.data_dir, owner, container),
         .user = found.st_uid == geteuid() ? 0 : found.st_uid,
     };
     *ret_workspace = workspace;
     return ERR_OK;
 }
 
-enum err_code workspace_make(struct workspaces *workspaces, const char *project,
+enum err_code workspace_make(struct workspaces *workspaces, const char *owner,
                              const char *container, uint32_t user,
                              struct workspace **ret_workspace, struct err *err)
 {
-    enum err_code rc = workspace_check_names(project, container, err);
+    enum err_code rc = workspace_check_names(owner, container, err);
     int fd = -1;
 
     if (rc)
         return rc;
     for (int i = 0; i < TRIES && fd < 0; i++) {
-        fd = descend(workspaces->root, project, container, make_folder, user);
+        fd = descend(workspaces->root, owner, container, make_folder, user);
         if (fd < 0 && errno != ENOENT)
             break;
     }
     if (fd < 0)
         return cannot("make a workspace", err);
-    return opened(workspaces, project, container, fd, ret_workspace, err);
+    return opened(workspaces, owner, container, fd, ret_workspace, err);
 }
 
 static int open_folder(int parent, const char *name)
@@ -216,21 +216,21 @@ static int open_folder(int parent, const char *name)
     return openat(parent, name, FOLDER);
 }
 
-enum err_code workspace_open(struct workspaces *workspaces, const char *project,
+enum err_code workspace_open(struct workspaces *workspaces, const char *owner,
                              const char *container, struct workspace **ret_workspace,
                              struct err *err)
 {
-    enum err_code rc = workspace_check_names(project, container, err);
+    enum err_code rc = workspace_check_names(owner, container, err);
     int fd;
 
     if (rc)
         return rc;
-    fd = descend(workspaces->root, project, container, open_folder, 0);
+    fd = descend(workspaces->root, owner, container, open_folder, 0);
     if (fd < 0 && errno == ENOENT)
         return err_set(err, ERR_NOT_FOUND, "The container has no workspace.");
     if (fd < 0)
         return cannot("open a workspace", err);
-    return opened(workspaces, project, container, fd, ret_workspace, err);
+    return opened(workspaces, owner, container, fd, ret_workspace, err);
 }
 
 void workspace_close(struct workspace *workspace)

@@ -12,7 +12,7 @@
 /*
  * workspace.h -- the files of a container, as the server reads and writes them.
  *
- *     data_dir/workspaces/<project>/<container>/data     a box sees it as /mnt/data
+ *     data_dir/workspaces/<owner>/<container>/data     a box sees it as /mnt/data
  *                         .incoming                      files that are being written
  *                         .trash                         workspaces on their way out (workspace_trash.h)
  *
@@ -60,17 +60,17 @@ void workspaces_close(struct workspaces *workspaces); /* NULL is fine; no worksp
 
 const struct workspaces_options *workspaces_options(const struct workspaces *workspaces);
 
-/* Bytes of the name of a project or a container: letters, digits, `_` and `-`. Other names are ERR_INVALID. */
+/* Bytes of the name of an owner, which is a project, or of a container: letters, digits, `_` and `-`. Other names are ERR_INVALID. */
 #define WORKSPACE_NAME_LIMIT ((size_t)64)
 
 /* Opens a container's workspace, and makes it if it is missing. Its files belong to `user`, the one of its boxes; 0: the
  * server's own. Only root can name another. A workspace that exists keeps its user. */
-enum err_code workspace_make(struct workspaces *workspaces, const char *project,
+enum err_code workspace_make(struct workspaces *workspaces, const char *owner,
                              const char *container, uint32_t user,
                              struct workspace **ret_workspace, struct err *err) MUST_CHECK;
 
 /* ERR_NOT_FOUND: there is no such workspace. */
-enum err_code workspace_open(struct workspaces *workspaces, const char *project,
+enum err_code workspace_open(struct workspaces *workspaces, const char *owner,
                              const char *container, struct workspace **ret_workspace,
                              struct err *err) MUST_CHECK;
 void workspace_close(struct workspace *workspace); /* NULL is fine */

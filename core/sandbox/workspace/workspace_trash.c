@@ -36,19 +36,19 @@ static bool move_to_trash(const struct workspaces *all, int folder, const char *
     return renameat(folder, name, all->trash, id) == 0;
 }
 
-enum err_code workspace_discard(struct workspaces *workspaces, const char *project,
+enum err_code workspace_discard(struct workspaces *workspaces, const char *owner,
                                 const char *container, struct err *err)
 {
     AUTO_FREE char *path = NULL;
-    enum err_code rc = workspace_check_names(project, container, err);
+    enum err_code rc = workspace_check_names(owner, container, err);
 
     if (rc)
         return rc;
-    path = mem_printf("%s/%s", project, container);
+    path = mem_printf("%s/%s", owner, container);
     if (!move_to_trash(workspaces, workspaces->root, path) && errno != ENOENT)
         return err_set(err, ERR_INTERNAL, "cannot remove a workspace: %s", strerror(errno));
     /* Stays while the project has other workspaces. */
-    (void)unlinkat(workspaces->root, project, AT_REMOVEDIR);
+    (void)unlinkat(workspaces->root, owner, AT_REMOVEDIR);
     return ERR_OK;
 }
 

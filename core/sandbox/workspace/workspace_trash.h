@@ -21,7 +21,7 @@
  */
 
 /* ERR_OK also if there is no such workspace. */
-enum err_code workspace_discard(struct workspaces *workspaces, const char *project,
+enum err_code workspace_discard(struct workspaces *workspaces, const char *owner,
                                 const char *container, struct err *err) MUST_CHECK;
 
 /* Removes up to `budget` files and folders. True: more can be removed now. What a disk refuses to remove gets a
