@@ -1,5 +1,5 @@
 foreach(file fair_queue filter item_type permission run_settings search_resources status/approval_status status/call_status
-        status/run_status status/upload_status tenant variable)
+        status/container_status status/run_status status/upload_status tenant variable)
     unit_test(core/domain/${file} core_domain)
 endforeach()
 target_compile_definitions(test_core_domain_permission PRIVATE
