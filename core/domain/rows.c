@@ -55,6 +55,11 @@ static const char *const blob_place_names[] = {
     [BLOB_S3]       = "s3",
 };
 
+static const char *const container_source_names[] = {
+    [CONTAINER_FILE_USER]      = "user",
+    [CONTAINER_FILE_ASSISTANT] = "assistant",
+};
+
 static const char *const row_face_names[] = {
     [FACE_ASSISTANTS] = "assistants",
     [FACE_RESPONSES]  = "responses",
@@ -111,6 +116,17 @@ const char *blob_place_name(enum blob_place place)
 enum blob_place blob_place_parse(const char *name)
 {
     return (enum blob_place)find_name(blob_place_names, COUNT_OF(blob_place_names), name);
+}
+
+const char *container_source_name(enum container_source source)
+{
+    return container_source_names[source];
+}
+
+enum container_source container_source_parse(const char *name)
+{
+    return (enum container_source)find_name(container_source_names,
+                                            COUNT_OF(container_source_names), name);
 }
 
 const char *call_state_name(enum call_state state)
@@ -301,5 +317,32 @@ void file_rows_free(struct file_row *rows, size_t count)
 {
     for (size_t i = 0; i < count; i++)
         file_row_clear(&rows[i]);
+    free(rows);
+}
+
+void container_row_clear(struct container_row *row)
+{
+    free(row->name);
+    free(row->node_id);
+    *row = (struct container_row){0};
+}
+
+void container_file_row_clear(struct container_file_row *row)
+{
+    free(row->path);
+    *row = (struct container_file_row){0};
+}
+
+void container_rows_free(struct container_row *rows, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        container_row_clear(&rows[i]);
+    free(rows);
+}
+
+void container_file_rows_free(struct container_file_row *rows, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        container_file_row_clear(&rows[i]);
     free(rows);
 }

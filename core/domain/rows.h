@@ -8,6 +8,7 @@
 #include "core/base/ids.h"
 #include "core/domain/item_type.h"
 #include "core/domain/status/approval_status.h"
+#include "core/domain/status/container_status.h"
 #include "core/domain/status/run_status.h"
 #include "core/domain/status/upload_status.h"
 
@@ -312,7 +313,50 @@ struct part_row {
     uint64_t bytes;
     int64_t created_at;
 };
+
+/* Where code runs: a folder on a node, with limits. */
+struct container_row {
+    char id[ID_SIZE]; /* cntr_... */
+    char *name;
+    enum container_status status;
+    char owner_id[ID_LIMIT +
+                  1]; /* the thread or response that it was made for; "": a client made it */
+    char *node_id;    /* on whose disk the folder is */
+    int memory_gib;
+    bool had_python;      /* Python has run in it */
+    int64_t idle_seconds; /* without a use, until it expires */
+    int64_t created_at;
+    int64_t last_active_at;
+    int64_t expires_at;
+};
+void container_row_clear(struct container_row *row);
+
+enum container_source {
+    CONTAINER_FILE_USER,      /* put there by a request */
+    CONTAINER_FILE_ASSISTANT, /* made or changed by code */
+};
+const char *container_source_name(enum container_source source);
+enum container_source container_source_parse(const char *name);
+
+/* A regular file of a container, as it was when the folder was last looked at. */
+struct container_file_row {
+    char id[ID_SIZE]; /* cfile_... */
+    char container_id[ID_SIZE];
+    char *path; /* below /mnt/data */
+    uint64_t bytes;
+    int64_t modified_ns;
+    uint64_t inode;
+    enum container_source source;
+    char origin_id[ID_LIMIT + 1]; /* the file-... that it was copied from, or "" */
+    char call_id[ID_LIMIT + 1];   /* the call that made or changed it last, or "" */
+    char blob_id[ID_SIZE];        /* a copy of its present bytes, or "" */
+    int64_t created_at;
+};
+void container_file_row_clear(struct container_file_row *row);
+
 void file_rows_free(struct file_row *rows, size_t count);
+void container_rows_free(struct container_row *rows, size_t count);
+void container_file_rows_free(struct container_file_row *rows, size_t count);
 void item_rows_free(struct item_row *rows, size_t count);
 void step_rows_free(struct step_row *rows, size_t count);
 void approval_rows_free(struct approval_row *rows, size_t count);
