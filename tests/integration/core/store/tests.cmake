@@ -21,6 +21,8 @@ target_link_libraries(store_samples PUBLIC pg_fixture PkgConfig::CMOCKA)
 
 store_test(approvals)
 store_test(assistants)
+store_test(container_files containers)
+store_test(containers containers)
 store_test(conversations)
 store_test(deleted)
 store_test(document_vectors vector_stores)
