@@ -79,7 +79,9 @@ enum err_reason {
     REASON_SEARCH_TIMEOUT,      /* a search of vector stores took too long */
     REASON_UPLOAD_ENDED,        /* it was completed or cancelled, or has expired */
     REASON_UPLOAD_TOO_LARGE,    /* its parts would have more bytes than it was made for */
-    REASON_ADDRESS,             /* it is not one of the public internet: core/net/egress.h */
+    REASON_CONTAINER_ELSEWHERE, /* the folder of a container is on another node */
+    REASON_CONTAINER_FULL, /* the folder of a container would have more bytes than it may */
+    REASON_ADDRESS,        /* it is not one of the public internet: core/net/egress.h */
     REASON_COUNT
 };
 

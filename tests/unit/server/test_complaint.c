@@ -59,6 +59,8 @@ TEST(each_reason_has_openais_name)
         {REASON_SEARCH_TIMEOUT,      "vector_store_timeout",        NULL},
         {REASON_UPLOAD_ENDED,        "upload_not_pending",          NULL},
         {REASON_UPLOAD_TOO_LARGE,    "upload_too_large",            "data"},
+        {REASON_CONTAINER_ELSEWHERE, "container_elsewhere",         NULL},
+        {REASON_CONTAINER_FULL,      "file_too_large",              "file"},
         {REASON_ADDRESS,             NULL,                          NULL},
     };
     /* clang-format on */

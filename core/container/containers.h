@@ -1,0 +1,162 @@
+#ifndef RUNNEL_CORE_CONTAINER_CONTAINERS_H
+#define RUNNEL_CORE_CONTAINER_CONTAINERS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "core/base/err.h"
+#include "core/domain/rows.h"
+#include "core/domain/tenant.h"
+#include "core/store/tables/containers/container_files.h"
+#include "core/store/tables/idempotency.h"
+
+/*
+ * containers.h -- containers as clients know them: a row, and a folder that code sees as /mnt/data.
+ *
+ *     rc = containers_take(containers, tenant, &choice, &container, err);   // the one that a run uses; made if needed
+ *     ...  run code in container_folder(container)
+ *     rc = container_note(container, CONTAINER_FILE_ASSISTANT, call_id, &changed, &count, err);
+ *     container_release(container);
+ *
+ * While a container is taken it is in use: it does not expire. It may be deleted, though; then what runs in it is ended
+ * through options.end, and container_is_gone() becomes true.
+ *
+ * Processes are not known here: a container goes on when its box has ended, and a box is made when code wants to run.
+ *
+ * Order, so that a crash leaves nothing but trash: the row, then the folder; the end of the row, then its processes, then the
+ * folder goes to the trash. containers_open() sends folders without a running row to the trash.
+ *
+ * A container belongs to the node on whose disk its folder is. Another node shows its row, and the copies of its
+ * files; it cannot take it.
+ *
+ * All functions block, on the store and the disk. Any thread but a run loop, with no lock held.
+ *
+ * Errors, beside those of the store and of workspace.h: ERR_NOT_FOUND "Container with id 'X' not found."; ERR_CONFLICT
+ * "Container is expired."; ERR_LIMIT with REASON_BUSY: the project has as many as it may; ERR_STORE with
+ * REASON_CONTAINER_ELSEWHERE "The container's server does not answer.".
+ */
+
+struct blobs;
+struct container;
+struct containers;
+struct store;
+struct workspace;
+struct workspaces;
+
+/* The memory of a container that no request has asked for more, and the tiers that there are. */
+#define CONTAINER_GIB 1
+extern const int container_tiers[4];
+
+struct containers_options {
+    struct store *store; /* these three are borrowed until containers_free() */
+    struct blobs *blobs;
+    struct workspaces *workspaces;
+    const char *node_id;  /* without its boot */
+    unsigned per_project; /* containers that run; 0: no limit */
+    int64_t idle_seconds; /* of containers that runs make */
+    uint32_t
+        first_user; /* of the users that workspaces belong to; 0: the server's own, who is not root */
+    /* The container has expired or was deleted: ends its processes, and returns when they have ended. May be called for one
+     * without processes, and again. On any thread. NULL: there are no processes. */
+    void (*end)(void *argument, const char *container_id);
+    void *argument;
+};
+
+/* Sends folders whose container does not run to the trash: what a crash has left. */
+enum err_code containers_open(const struct containers_options *options,
+                              struct containers **ret_containers, struct err *err) MUST_CHECK;
+/* None is taken any more. NULL is fine. */
+void containers_free(struct containers *containers);
+
+/* ---- For runs ---- */
+
+/* Which container a run wants. */
+struct container_choice {
+    /* That and no other; NULL: by the rules below, in their order */
+    const char *named;
+    /* of the newest call in the run's context; NULL or "": none. It counts if it runs on this node and has the memory; */
+    const char *in_context;
+    /* the thread, conversation or, outside of these, the response of the run: the container that was made for it, or a new
+     * one. */
+    const char *owner_id;
+    int memory_gib; /* 0: that of the container that there is, 1 of a new one */
+};
+
+/* Calls of one run that ask at once get the same. */
+enum err_code containers_take(struct containers *containers, const struct tenant *tenant,
+                              const struct container_choice *choice,
+                              struct container **ret_container, struct err *err) MUST_CHECK;
+void container_release(struct container *container); /* NULL is fine */
+
+/* As it was when it was taken. Borrowed. */
+const struct container_row *container_row(const struct container *container);
+/* It was made by containers_take(): files and variables of an earlier one, if there was one, are missing. */
+bool container_is_new(const struct container *container);
+/* It has expired or was deleted since it was taken. */
+bool container_is_gone(const struct container *container);
+/* Its folder, for file tools and for a box. Borrowed. */
+struct workspace *container_workspace(const struct container *container);
+
+/* Python is about to run in it: container_row()->had_python will be true for those who take it later, also
+ * after a restart. Written once. */
+enum err_code container_has_python(struct container *container, struct err *err) MUST_CHECK;
+
+/* The container that the newest call among the items used: its id, or "". Pure. */
+void container_in_items(const struct item_row *items, size_t count, char ret_id[ID_SIZE]);
+
+/* ---- Its files ---- */
+
+/* Looks at the folder, and brings the rows of its files up to date. What is new or changed since the last look is from
+ * `source`, by `call_id` (""). The caller frees with changed_files_free(); both may be NULL. */
+enum err_code container_note(struct container *container, enum container_source source,
+                             const char *call_id, struct changed_file **ret_changed,
+                             size_t *ret_count, struct err *err) MUST_CHECK;
+
+/* Copies a file of the Files API into it, under its own name, `name-2.ext` if that is taken. One that was copied before
+ * and is still there is not copied again. ERR_NOT_FOUND "No such File object: X". ERR_INVALID with
+ * REASON_CONTAINER_FULL: the folder would have more bytes than it may. */
+enum err_code container_put_file(struct container *container, const char *file_id,
+                                 struct container_file_row *ret_row,
+                                 struct err *err) MUST_CHECK;
+
+/* The same with the bytes of a blob and a name as file_name_kept() makes it. */
+enum err_code container_put_blob(struct container *container, const char *name,
+                                 const char *blob_id, struct container_file_row *ret_row,
+                                 struct err *err) MUST_CHECK;
+
+/* Removes it from the folder. */
+enum err_code container_remove_file(struct container *container, const char *id,
+                                    struct err *err) MUST_CHECK;
+
+/* Keeps a copy of the file as it is now in the store of bytes, so that every node can serve it. row->blob_id is filled in.
+ * One that has a copy is left alone. ERR_CONFLICT: it changes while it is read. */
+enum err_code container_copy_out(struct container *container, struct container_file_row *row,
+                                 struct err *err) MUST_CHECK;
+
+/* ---- For endpoints and the keeper ---- */
+
+/* What a request names exists and runs. Does not take it. */
+enum err_code containers_check(struct containers *containers, const struct tenant *tenant,
+                               const char *id, struct err *err) MUST_CHECK;
+
+/* row->id, name, memory and idle time are given; the rest is filled in. A repeated key: as store_container_create(). */
+enum err_code containers_create(struct containers *containers, const struct tenant *tenant,
+                                const struct idempotency *idempotency,
+                                struct container_row *row, struct err *err) MUST_CHECK;
+
+enum err_code containers_delete(struct containers *containers, const struct tenant *tenant,
+                                const char *id, struct err *err) MUST_CHECK;
+
+/* Deletes one that could not be made as it was wanted. */
+void containers_undo(struct containers *containers, const struct tenant *tenant,
+                     const char *id);
+
+/* Every CONTAINER_TOUCH_SECONDS or so: writes that taken containers are in use, ends those whose time has passed, and
+ * removes the folders of this node's that have ended. */
+enum err_code containers_tend(struct containers *containers, struct err *err) MUST_CHECK;
+
+/* Removes some of the files that are in the trash. True: there are more. For one thread. */
+bool containers_empty_trash(struct containers *containers);
+
+#endif
