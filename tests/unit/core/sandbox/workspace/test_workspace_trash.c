@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -147,11 +148,17 @@ static void descend(unsigned levels, mode_t mode)
     close(fd);
 }
 
-TEST(ten_thousand_levels_are_removed)
+TEST(ten_thousand_levels_are_removed_with_few_descriptors)
 {
+    struct rlimit before, few;
+
     descend(10000 / (unsigned)CASE_STRIDE, 0700);
     discard();
+    assert_int_equal(getrlimit(RLIMIT_NOFILE, &before), 0);
+    few = (struct rlimit){100, before.rlim_max};
+    assert_int_equal(setrlimit(RLIMIT_NOFILE, &few), 0);
     empty(1000);
+    assert_int_equal(setrlimit(RLIMIT_NOFILE, &before), 0);
 }
 
 /* Also as an ordinary user, whom modes bind. */
@@ -173,7 +180,7 @@ int main(void)
         GROUNDED(a_removal_goes_on_after_a_crash),
         GROUNDED(links_in_the_trash_are_not_followed),
         GROUNDED(odd_names_and_kinds_go_too),
-        GROUNDED(ten_thousand_levels_are_removed),
+        GROUNDED(ten_thousand_levels_are_removed_with_few_descriptors),
         GROUNDED(folders_without_rights_are_removed),
     };
 
