@@ -181,6 +181,7 @@ TEST(only_regular_files_are_read)
 TEST(a_file_larger_than_the_caller_takes_is_refused)
 {
     AUTO_FREE char *path = mem_printf("%s/sparse", ground_folder);
+    AUTO_BUF bytes = {0};
 
     ground_file("sparse", "");
     assert_int_equal(truncate(path, (off_t)1 << 40), 0);
@@ -188,8 +189,8 @@ TEST(a_file_larger_than_the_caller_takes_is_refused)
     assert_int_equal(truncate(path, 1001), 0);
     assert_not_read("sparse", ERR_TOO_LARGE, "sparse has more than 1000 bytes.");
     assert_int_equal(truncate(path, 1000), 0);
-    assert_int_equal(
-        workspace_read(ground_workspace, "sparse", 1000, &(struct buf){0}, NULL, &err), ERR_OK);
+    assert_int_equal(workspace_read(ground_workspace, "sparse", 1000, &bytes, NULL, &err),
+                     ERR_OK);
 }
 
 TEST(a_folder_is_listed_by_name)
