@@ -17,6 +17,11 @@ const { assistants, threads } = openai.beta;
 
 let assistantId;
 
+// A web server takes what its route returns at once. The SDK changes events that were not taken yet: a message that has
+// been created gets the text of the deltas behind it.
+const atOnce = new CountQueuingStrategy({ highWaterMark: 10000 });
+const served = (stream) => stream.toReadableStream().pipeThrough(new TransformStream({}, atOnce, atOnce));
+
 const routes = {
   makeAssistant: () => assistants.create({
     instructions: "You are a helpful assistant.", name: "Quickstart Assistant", model: "demo",
@@ -25,10 +30,10 @@ const routes = {
   makeThread: () => threads.create(),
   async say(threadId, content) {
     await threads.messages.create(threadId, user(content));
-    return threads.runs.stream(threadId, { assistant_id: assistantId }).toReadableStream();
+    return served(threads.runs.stream(threadId, { assistant_id: assistantId }));
   },
-  act: (threadId, runId, toolCallOutputs) => threads.runs.submitToolOutputsStream(
-    threadId, runId, { tool_outputs: toolCallOutputs }).toReadableStream(),
+  act: (threadId, runId, toolCallOutputs) => served(threads.runs.submitToolOutputsStream(
+    threadId, runId, { tool_outputs: toolCallOutputs })),
   async vectorStore() {
     const { tool_resources: resources } = await assistants.retrieve(assistantId);
     const [found] = resources?.file_search?.vector_store_ids ?? [];
