@@ -37,18 +37,21 @@ static enum err_code lock_models(struct db *db, struct err *err)
     return db_exec(db, &lock, NULL, NULL, err);
 }
 
-static void model_read(const struct db_rows *rows, struct embedding_model *model)
+static enum err_code model_read(const struct db_rows *rows, struct embedding_model *model,
+                                struct err *err)
 {
     embedding_model_clear(model);
     model->id = (int)db_int(rows, 0, 0);
     model->dimensions = (uint32_t)db_int(rows, 0, 1);
     if (!model->dimensions)
-        return;
+        return ERR_OK;
     model->probe = mem_new_array(float, model->dimensions);
     model->mean = mem_new_array(float, model->dimensions);
-    if (!vector_bytes_read(rows, 0, 2, model->probe, model->dimensions) ||
-        !vector_bytes_read(rows, 0, 3, model->mean, model->dimensions))
-        embedding_model_clear(model);
+    if (vector_bytes_read(rows, 0, 2, model->probe, model->dimensions) &&
+        vector_bytes_read(rows, 0, 3, model->mean, model->dimensions))
+        return ERR_OK;
+    embedding_model_clear(model);
+    return err_set(err, ERR_INTERNAL, "the embedding model has vectors of another length");
 }
 
 static enum err_code read_newest(struct db *db, const char *identity,
@@ -68,9 +71,7 @@ static enum err_code read_newest(struct db *db, const char *identity,
     if (rc)
         return rc;
     *ret_found = db_count(rows);
-    if (*ret_found)
-        model_read(rows, model);
-    return ERR_OK;
+    return *ret_found ? model_read(rows, model, err) : ERR_OK;
 }
 
 static enum err_code insert(struct db *db, const char *name, const char *identity,
@@ -88,9 +89,7 @@ static enum err_code insert(struct db *db, const char *name, const char *identit
     db_arg_text(&args, name);
     db_arg_text(&args, identity);
     rc = db_exec(db, &insert, &args, &rows, err);
-    if (!rc)
-        model_read(rows, model);
-    return rc;
+    return rc ? rc : model_read(rows, model, err);
 }
 
 enum err_code store_embedding_model_choose(struct store *store, const char *name,
@@ -134,8 +133,7 @@ enum err_code store_embedding_model_find(struct store *store, const char *identi
         return rc;
     if (!db_count(rows))
         return err_set(err, ERR_INTERNAL, "the embeddings model has no number");
-    model_read(rows, ret_model);
-    return ERR_OK;
+    return model_read(rows, ret_model, err);
 }
 
 enum err_code store_embedding_model_learn(struct store *store, struct embedding_model *model,
@@ -161,8 +159,7 @@ enum err_code store_embedding_model_learn(struct store *store, struct embedding_
         return rc;
     if (!db_count(rows))
         return err_set(err, ERR_INTERNAL, "the embedding model %d is gone", model->id);
-    model_read(rows, model);
-    return ERR_OK;
+    return model_read(rows, model, err);
 }
 
 static enum err_code copy_identity(struct db *db, struct embedding_model *model,

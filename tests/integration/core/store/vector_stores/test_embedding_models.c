@@ -94,12 +94,32 @@ TEST(a_model_that_was_exchanged_gets_one_new_number)
     embedding_model_clear(&model);
 }
 
+/* Not a model without a number, which the vectors of all models would belong to. */
+TEST(a_model_whose_vectors_have_another_length_is_an_error)
+{
+    struct embedding_model model = chosen("short"), found = {0};
+
+    (void)state;
+    model.dimensions = 3;
+    model.probe = three(1);
+    model.mean = three(2);
+    assert_int_equal(store_embedding_model_learn(store, &model, NULL), ERR_OK);
+    (void)pg_fixture_ask("UPDATE embedding_models SET mean = substr(mean, 1, 8) WHERE id = %d",
+                         model.id);
+    assert_int_equal(store_embedding_model_find(store, "short", &found, NULL), ERR_INTERNAL);
+    assert_int_equal(store_embedding_model_choose(store, "short", "short", &found, NULL),
+                     ERR_INTERNAL);
+    embedding_model_clear(&found);
+    embedding_model_clear(&model);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(settings_that_are_the_same_are_the_same_model),
         cmocka_unit_test(what_was_learned_first_stays),
         cmocka_unit_test(a_model_that_was_exchanged_gets_one_new_number),
+        cmocka_unit_test(a_model_whose_vectors_have_another_length_is_an_error),
     };
 
     return cmocka_run_group_tests(tests, open_two_stores, close_store);
