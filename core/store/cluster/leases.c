@@ -126,6 +126,7 @@ enum err_code store_leases_renew(struct store *store, const char *const *run_ids
 {
     AUTO_DB *db = NULL;
     AUTO_DB_ROWS *rows = NULL;
+    unsigned heard = store_hints_heard(store);
     enum wakeup_peers peers;
     enum err_code rc;
 
@@ -139,7 +140,7 @@ enum err_code store_leases_renew(struct store *store, const char *const *run_ids
         rc = db_commit(db, err);
     if (rc)
         return rc;
-    store_note_peers(store, peers);
+    store_note_peers(store, peers, heard);
     if (count > 0)
         read_states(rows, count, ret_states);
     return ERR_OK;

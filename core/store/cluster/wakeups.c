@@ -85,6 +85,7 @@ struct wakeups {
     pthread_t thread;
     int signal;        /* an eventfd: a hint is queued, or the thread is to stop */
     atomic_bool peers; /* whether there are other nodes */
+    atomic_uint heard; /* how many hints of others have come */
 
     struct lock lock;
     struct queue urgent; /* guarded by lock, as all below */
@@ -254,12 +255,18 @@ void store_wake_followed(struct store *store, const struct tenant *tenant, const
     put_in_queue(store->wakeups, hint);
 }
 
-/* Nodes that were here before notice this one at their next renewal, or by this greeting. */
-void store_note_peers(struct store *store, enum wakeup_peers peers)
+unsigned store_hints_heard(const struct store *store)
 {
-    bool there = peers == PEERS_THERE;
+    return atomic_load(&store->wakeups->heard);
+}
 
-    if (atomic_exchange(&store->wakeups->peers, there) != there)
+/* Nodes that were here before notice this one at their next renewal, or by this greeting. */
+void store_note_peers(struct store *store, enum wakeup_peers peers, unsigned heard)
+{
+    struct wakeups *wakeups = store->wakeups;
+    bool there = peers == PEERS_THERE || heard != store_hints_heard(store);
+
+    if (atomic_exchange(&wakeups->peers, there) != there)
         store_wake_others(store, WAKEUP_HELLO, NULL);
 }
 
@@ -438,6 +445,7 @@ static void receive_line(struct wakeups *wakeups, const char *line)
 
     if (!read_line(line, &wakeup))
         return;
+    atomic_fetch_add(&wakeups->heard, 1);
     atomic_store(&wakeups->peers, true);
     if (wakeup.kind != WAKEUP_HELLO)
         wakeups->received(wakeups->arg, &wakeup);

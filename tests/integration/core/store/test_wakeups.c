@@ -197,16 +197,21 @@ TEST(a_node_that_is_alone_sends_nothing_to_all)
     PQfinish(connection);
 }
 
+static void forget_peers(struct node *node)
+{
+    store_note_peers(node->store, PEERS_NONE, store_hints_heard(node->store));
+}
+
 /* The first has not renewed its leases since then: it learns of the second by the greeting,
  * which it does not answer. */
 TEST(a_new_node_greets_the_others)
 {
     PGconn *connection = listen_in();
 
-    store_note_peers(first.store, PEERS_NONE);
+    forget_peers(&first);
     start(&second); /* its renewal was before */
     await_listening(&second);
-    store_note_peers(second.store, PEERS_NONE);
+    forget_peers(&second);
     renew(&second);
     assert_notice(connection, "runnel: hello\n");
     store_wake_node(second.store, "node_first", WAKEUP_CANCEL, "run_known");
@@ -215,6 +220,18 @@ TEST(a_new_node_greets_the_others)
     assert_notice(connection, "runnel: claim\n");
     assert_true(receives(&second, WAKEUP_CLAIM, ""));
     PQfinish(connection);
+}
+
+/* The greeting came after the renewal had looked and before it said what it saw. */
+TEST(a_renewal_that_saw_no_other_node_does_not_undo_a_greeting)
+{
+    unsigned heard = store_hints_heard(second.store);
+
+    renew(&first);
+    store_wake_node(first.store, "node_second", WAKEUP_CANCEL, "run_meanwhile");
+    assert_true(receives(&second, WAKEUP_CANCEL, "run_meanwhile"));
+    store_note_peers(second.store, PEERS_NONE, heard);
+    assert_true(store_has_peers(second.store));
 }
 
 /* ---- Two ---- */
@@ -348,7 +365,7 @@ TEST(a_node_that_is_alone_sends_no_follow_hints)
 
     sample_thread(thread);
     away = sample_created(first.store, thread);
-    store_note_peers(second.store, PEERS_NONE);
+    forget_peers(&second);
     store_wake_followed(second.store, TENANT, away.run.id);
     store_wake_node(second.store, "node_first", WAKEUP_CANCEL, "run_last");
     assert_true(receives(&first, WAKEUP_CANCEL, "run_last"));
@@ -554,6 +571,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_node_that_is_alone_sends_nothing_to_all),
         cmocka_unit_test(a_new_node_greets_the_others),
+        cmocka_unit_test(a_renewal_that_saw_no_other_node_does_not_undo_a_greeting),
         cmocka_unit_test(a_hint_to_all_arrives_here_too),
         cmocka_unit_test(hints_of_one_round_are_one_notification),
         cmocka_unit_test(many_hints_are_sent_in_pieces),
