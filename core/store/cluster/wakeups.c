@@ -356,87 +356,6 @@ static enum err_code run_statement(struct wakeups *wakeups,
     return connection_run(wakeups->connection, deadline_of(wakeups), NULL, NULL, err);
 }
 
-/* LISTEN takes an identifier and no parameter, so the name is quoted here. node_id is the
- * operator's. */
-static enum err_code listen_to(struct wakeups *wakeups, const char *channel, struct err *err)
-{
-    AUTO_BUF sql = {0};
-    struct db_statement statement = {.name = NULL};
-
-    if (FAULT("wakeups.listen"))
-        return err_set(err, ERR_STORE, "the database connection broke (fault)");
-    buf_add_text(&sql, "LISTEN \"");
-    for (; *channel; channel++) {
-        if (*channel == '"')
-            buf_add_char(&sql, '"');
-        buf_add_char(&sql, *channel);
-    }
-    buf_add_char(&sql, '"');
-    statement.sql = sql.data;
-    connection_queue(wakeups->connection, &statement, NULL);
-    return connection_run(wakeups->connection, deadline_of(wakeups), NULL, NULL, err);
-}
-
-/* Through a pooler no notification arrives, although LISTEN succeeds. What this node sends does
- * arrive. */
-static enum err_code begin_to_listen(struct wakeups *wakeups, struct err *err)
-{
-    char channel[CHANNEL_SIZE];
-    bool pooled = false;
-    enum err_code rc =
-        connection_detect_pooler(wakeups->connection, deadline_of(wakeups), &pooled, err);
-
-    if (rc)
-        return rc;
-    if (pooled) {
-        connection_set_pooled(wakeups->connection);
-        if (!wakeups->complained)
-            log_warn("the database is behind a pooler, where other nodes cannot wake this one: "
-                     "set database_direct_url");
-        wakeups->complained = true;
-        return ERR_OK;
-    }
-    name_channel(wakeups->store->node_id, channel);
-    rc = listen_to(wakeups, ALL_NODES, err);
-    return rc ? rc : listen_to(wakeups, channel, err);
-}
-
-static enum err_code open_connection(struct wakeups *wakeups, struct err *err)
-{
-    enum err_code rc;
-
-    if (FAULT("wakeups.connect"))
-        return err_set(err, ERR_STORE, "the database is away (fault)");
-    rc = connection_open(wakeups->store->direct_url, deadline_of(wakeups), &wakeups->connection,
-                         err);
-    return rc ? rc : begin_to_listen(wakeups, err);
-}
-
-/* While the database is away, only the keeper tries to reach it. */
-static void connect_if_due(struct wakeups *wakeups)
-{
-    const struct wakeup missed = {.kind = WAKEUP_MISSED};
-    struct err err;
-
-    if (wakeups->connection || clock_mono_ns() < wakeups->retry_ns)
-        return;
-    if (!store_is_up(wakeups->store)) {
-        hang_up(wakeups);
-        return;
-    }
-    if (open_connection(wakeups, &err)) {
-        if (!wakeups->complained)
-            log_warn("other nodes cannot wake this one: %s", err.text);
-        wakeups->complained = true;
-        hang_up(wakeups);
-        return;
-    }
-    wakeups->delay_ns = 0;
-    wakeups->send_ns = 0;
-    if (atomic_load(&wakeups->peers))
-        wakeups->received(wakeups->arg, &missed);
-}
-
 /* ---- Receiving ---- */
 
 static void receive_line(struct wakeups *wakeups, const char *line)
@@ -609,6 +528,89 @@ static void send_if_due(struct wakeups *wakeups)
         return;
     send_queue(wakeups, &wakeups->urgent, SIZE_MAX);
     send_queue(wakeups, &wakeups->streams, is_stopping(wakeups) ? SIZE_MAX : STREAM_PORTION);
+}
+
+/* ---- Connecting ---- */
+
+/* LISTEN takes an identifier and no parameter, so the name is quoted here. node_id is the
+ * operator's. */
+static enum err_code listen_to(struct wakeups *wakeups, const char *channel, struct err *err)
+{
+    AUTO_BUF sql = {0};
+    struct db_statement statement = {.name = NULL};
+
+    if (FAULT("wakeups.listen"))
+        return err_set(err, ERR_STORE, "the database connection broke (fault)");
+    buf_add_text(&sql, "LISTEN \"");
+    for (; *channel; channel++) {
+        if (*channel == '"')
+            buf_add_char(&sql, '"');
+        buf_add_char(&sql, *channel);
+    }
+    buf_add_char(&sql, '"');
+    statement.sql = sql.data;
+    connection_queue(wakeups->connection, &statement, NULL);
+    return connection_run(wakeups->connection, deadline_of(wakeups), NULL, NULL, err);
+}
+
+/* Through a pooler no notification arrives, although LISTEN succeeds. What this node sends does
+ * arrive. */
+static enum err_code begin_to_listen(struct wakeups *wakeups, struct err *err)
+{
+    char channel[CHANNEL_SIZE];
+    bool pooled = false;
+    enum err_code rc =
+        connection_detect_pooler(wakeups->connection, deadline_of(wakeups), &pooled, err);
+
+    if (rc)
+        return rc;
+    if (pooled) {
+        connection_set_pooled(wakeups->connection);
+        if (!wakeups->complained)
+            log_warn("the database is behind a pooler, where other nodes cannot wake this one: "
+                     "set database_direct_url");
+        wakeups->complained = true;
+        return ERR_OK;
+    }
+    name_channel(wakeups->store->node_id, channel);
+    rc = listen_to(wakeups, ALL_NODES, err);
+    return rc ? rc : listen_to(wakeups, channel, err);
+}
+
+static enum err_code open_connection(struct wakeups *wakeups, struct err *err)
+{
+    enum err_code rc;
+
+    if (FAULT("wakeups.connect"))
+        return err_set(err, ERR_STORE, "the database is away (fault)");
+    rc = connection_open(wakeups->store->direct_url, deadline_of(wakeups), &wakeups->connection,
+                         err);
+    return rc ? rc : begin_to_listen(wakeups, err);
+}
+
+/* While the database is away, only the keeper tries to reach it. */
+static void connect_if_due(struct wakeups *wakeups)
+{
+    const struct wakeup missed = {.kind = WAKEUP_MISSED};
+    struct err err;
+
+    if (wakeups->connection || clock_mono_ns() < wakeups->retry_ns)
+        return;
+    if (!store_is_up(wakeups->store)) {
+        hang_up(wakeups);
+        return;
+    }
+    if (open_connection(wakeups, &err)) {
+        if (!wakeups->complained)
+            log_warn("other nodes cannot wake this one: %s", err.text);
+        wakeups->complained = true;
+        hang_up(wakeups);
+        return;
+    }
+    wakeups->delay_ns = 0;
+    wakeups->send_ns = 0;
+    if (atomic_load(&wakeups->peers))
+        wakeups->received(wakeups->arg, &missed);
 }
 
 /* ---- The thread ---- */
