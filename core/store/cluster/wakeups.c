@@ -16,8 +16,8 @@
  * once.
  *
  * The connection serves both directions. While it is lost nothing is sent, and every node falls
- * back on polling. Once it is back, this node reports WAKEUP_MISSED to itself, because hints
- * for it may have been lost.
+ * back on polling. Whenever it begins to listen, this node reports WAKEUP_MISSED to itself,
+ * because hints for it may have been lost.
  *
  * Decided against: NOTIFY inside the transactions that the hints are about. It would save a
  * statement, but transactions with notifications wait for each other when they commit.
@@ -532,6 +532,16 @@ static void send_if_due(struct wakeups *wakeups)
 
 /* ---- Connecting ---- */
 
+/* Those that this node knows of: an earlier greeting may have been queued before the thread had started, or lost with
+ * the last connection. */
+static enum err_code greet(struct wakeups *wakeups, struct err *err)
+{
+    struct hint hello = {.channel = ALL_NODES, .wakeup = {.kind = WAKEUP_HELLO}},
+                *hints = &hello;
+
+    return atomic_load(&wakeups->peers) ? send_notices(wakeups, &hints, 1, err) : ERR_OK;
+}
+
 /* LISTEN takes an identifier and no parameter, so the name is quoted here. node_id is the
  * operator's. */
 static enum err_code listen_to(struct wakeups *wakeups, const char *channel, struct err *err)
@@ -570,10 +580,12 @@ static enum err_code begin_to_listen(struct wakeups *wakeups, struct err *err)
             log_warn("the database is behind a pooler, where other nodes cannot wake this one: "
                      "set database_direct_url");
         wakeups->complained = true;
-        return ERR_OK;
+        return greet(wakeups, err);
     }
     name_channel(wakeups->store->node_id, channel);
-    rc = listen_to(wakeups, ALL_NODES, err);
+    rc = greet(wakeups, err);
+    if (!rc)
+        rc = listen_to(wakeups, ALL_NODES, err);
     return rc ? rc : listen_to(wakeups, channel, err);
 }
 
@@ -588,7 +600,8 @@ static enum err_code open_connection(struct wakeups *wakeups, struct err *err)
     return rc ? rc : begin_to_listen(wakeups, err);
 }
 
-/* While the database is away, only the keeper tries to reach it. */
+/* While the database is away, only the keeper tries to reach it. What others sent before this node listened is lost,
+ * their greetings included, so the keeper is made to look. */
 static void connect_if_due(struct wakeups *wakeups)
 {
     const struct wakeup missed = {.kind = WAKEUP_MISSED};
@@ -609,8 +622,7 @@ static void connect_if_due(struct wakeups *wakeups)
     }
     wakeups->delay_ns = 0;
     wakeups->send_ns = 0;
-    if (atomic_load(&wakeups->peers))
-        wakeups->received(wakeups->arg, &missed);
+    wakeups->received(wakeups->arg, &missed);
 }
 
 /* ---- The thread ---- */
@@ -684,6 +696,13 @@ void wakeups_free(struct wakeups *wakeups)
     free(wakeups);
 }
 
+static void set_started(struct wakeups *wakeups, bool started)
+{
+    lock_acquire(&wakeups->lock);
+    wakeups->started = started;
+    lock_release(&wakeups->lock);
+}
+
 enum err_code store_wakeups_start(struct store *store, wakeup_received *received, void *arg,
                                   struct err *err)
 {
@@ -693,12 +712,11 @@ enum err_code store_wakeups_start(struct store *store, wakeup_received *received
     wakeups->arg = arg;
     wakeups->stopping = false;
     wakeups->retry_ns = wakeups->delay_ns = 0;
-    if (pthread_create(&wakeups->thread, NULL, run_wakeups, wakeups) != 0)
-        return err_set(err, ERR_INTERNAL, "cannot start the thread that wakes other nodes");
-    lock_acquire(&wakeups->lock);
-    wakeups->started = true;
-    lock_release(&wakeups->lock);
-    return ERR_OK;
+    set_started(wakeups, true); /* before the thread runs: its first hints are queued, too */
+    if (pthread_create(&wakeups->thread, NULL, run_wakeups, wakeups) == 0)
+        return ERR_OK;
+    set_started(wakeups, false);
+    return err_set(err, ERR_INTERNAL, "cannot start the thread that wakes other nodes");
 }
 
 void store_wakeups_stop(struct store *store)

@@ -10,8 +10,8 @@
  *
  * It has a connection of its own (database_direct_url). It listens to the channel of this node
  * and to one channel of all nodes. It sends every hint after the commit that it is about, in
- * statements of its own. When the connection is lost it connects again, with back-off, and
- * reports WAKEUP_MISSED.
+ * statements of its own. When the connection is lost it connects again, with back-off. Each
+ * time it begins to listen it reports WAKEUP_MISSED: what was sent before did not arrive.
  *
  * A node that is alone sends nothing. The renewal of leases finds out whether there are others.
  */

@@ -202,24 +202,29 @@ static void forget_peers(struct node *node)
     store_note_peers(node->store, PEERS_NONE, store_hints_heard(node->store));
 }
 
-/* The first has not renewed its leases since then: it learns of the second by the greeting,
- * which it does not answer. */
-TEST(a_new_node_greets_the_others)
+/* The keeper renews before the thread that greets has started. */
+TEST(a_node_that_found_others_before_it_listened_greets_them_then)
 {
     PGconn *connection = listen_in();
 
     forget_peers(&first);
     start(&second); /* its renewal was before */
-    await_listening(&second);
-    forget_peers(&second);
-    renew(&second);
     assert_notice(connection, "runnel: hello\n");
-    store_wake_node(second.store, "node_first", WAKEUP_CANCEL, "run_known");
-    assert_true(receives(&first, WAKEUP_CANCEL, "run_known"));
-    store_wake_others(first.store, WAKEUP_CLAIM, NULL);
-    assert_notice(connection, "runnel: claim\n");
-    assert_true(receives(&second, WAKEUP_CLAIM, ""));
+    store_wake_node(second.store, "node_first", WAKEUP_CANCEL, "run_greeted");
+    assert_true(receives(&first, WAKEUP_CANCEL, "run_greeted"));
+    assert_true(store_has_peers(first.store));
     PQfinish(connection);
+}
+
+/* Another node may have greeted before. So the keeper looks for others after this node has begun to listen. */
+TEST(a_node_that_begins_to_listen_assumes_that_it_has_missed_hints)
+{
+    forget_received(&second);
+    store_wakeups_stop(second.store);
+    forget_peers(&second);
+    start(&second);
+    assert_true(receives(&second, WAKEUP_MISSED, ""));
+    await_listening(&second);
 }
 
 /* The greeting came after the renewal had looked and before it said what it saw. */
@@ -232,6 +237,24 @@ TEST(a_renewal_that_saw_no_other_node_does_not_undo_a_greeting)
     assert_true(receives(&second, WAKEUP_CANCEL, "run_meanwhile"));
     store_note_peers(second.store, PEERS_NONE, heard);
     assert_true(store_has_peers(second.store));
+}
+
+/* The first has not renewed its leases since then: it learns of the second by the greeting,
+ * which it does not answer. */
+TEST(a_new_node_greets_the_others)
+{
+    PGconn *connection = listen_in();
+
+    forget_peers(&first);
+    forget_peers(&second);
+    renew(&second);
+    assert_notice(connection, "runnel: hello\n");
+    store_wake_node(second.store, "node_first", WAKEUP_CANCEL, "run_known");
+    assert_true(receives(&first, WAKEUP_CANCEL, "run_known"));
+    store_wake_others(first.store, WAKEUP_CLAIM, NULL);
+    assert_notice(connection, "runnel: claim\n");
+    assert_true(receives(&second, WAKEUP_CLAIM, ""));
+    PQfinish(connection);
 }
 
 /* ---- Two ---- */
@@ -570,8 +593,10 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_node_that_is_alone_sends_nothing_to_all),
-        cmocka_unit_test(a_new_node_greets_the_others),
+        cmocka_unit_test(a_node_that_found_others_before_it_listened_greets_them_then),
+        cmocka_unit_test(a_node_that_begins_to_listen_assumes_that_it_has_missed_hints),
         cmocka_unit_test(a_renewal_that_saw_no_other_node_does_not_undo_a_greeting),
+        cmocka_unit_test(a_new_node_greets_the_others),
         cmocka_unit_test(a_hint_to_all_arrives_here_too),
         cmocka_unit_test(hints_of_one_round_are_one_notification),
         cmocka_unit_test(many_hints_are_sent_in_pieces),
