@@ -253,6 +253,14 @@ enum err_code blob_remove(struct blobs *blobs, const struct tenant *tenant, cons
     return remove_blob(&blobs->ground, tenant, id, err);
 }
 
+void blob_remove_unheld(struct blobs *blobs, const struct tenant *tenant, const char *id)
+{
+    struct err err = {0};
+
+    if (blob_remove(blobs, tenant, id, &err) && err.code != ERR_NOT_FOUND)
+        log_info("%s is removed later: %s", id, err.text);
+}
+
 enum err_code blobs_sweep(struct blobs *blobs, int64_t grace_us, size_t limit,
                           size_t *ret_count, struct err *err)
 {

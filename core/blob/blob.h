@@ -101,6 +101,9 @@ void blob_read_free(struct blob_read *read); /* NULL is fine */
 /* Removes a blob that nobody holds, now. ERR_NOT_FOUND also if a row does. */
 enum err_code blob_remove(struct blobs *blobs, const struct tenant *tenant, const char *id,
                           struct err *err) MUST_CHECK;
+/* The same for a blob whose row could not be made: what cannot be removed now is swept later. After a COMMIT without an
+ * answer a row may hold it, and then it stays. */
+void blob_remove_unheld(struct blobs *blobs, const struct tenant *tenant, const char *id);
 
 /* For the keeper: removes up to `limit` blobs that nobody has held for `grace_us`, of all projects. A blob whose
  * bytes cannot be removed now is tried again by the next sweep. */

@@ -3,18 +3,9 @@
 #include <string.h>
 
 #include "core/base/buf.h"
-#include "core/base/log.h"
 #include "core/base/mem.h"
 #include "server/api/request_key.h"
 #include "server/server.h"
-
-void keep_remove_unheld(struct blobs *blobs, const struct tenant *tenant, const char *blob_id)
-{
-    struct err err = {0};
-
-    if (blob_remove(blobs, tenant, blob_id, &err) && err.code != ERR_NOT_FOUND)
-        log_info("%s is removed later: %s", blob_id, err.text);
-}
 
 /* The bytes are safe before the row is made, and the row before the answer. */
 static enum err_code store_bytes(struct keep *keep, struct err *err)
@@ -27,7 +18,7 @@ static enum err_code store_bytes(struct keep *keep, struct err *err)
         return rc;
     rc = keep->ops->store(keep, &blob, held, err);
     if (rc || strcmp(held, blob.id) != 0)
-        keep_remove_unheld(keep->server->blobs, &keep->tenant, blob.id);
+        blob_remove_unheld(keep->server->blobs, &keep->tenant, blob.id);
     return rc;
 }
 

@@ -43,7 +43,4 @@ enum err_code keep_begin(struct request *request, struct file_form *form, const 
                          struct keep *keep, const struct keep_ops *ops,
                          struct err *err) MUST_CHECK;
 
-/* Removes a blob that no row holds. After a COMMIT without an answer a row may, and then it stays. */
-void keep_remove_unheld(struct blobs *blobs, const struct tenant *tenant, const char *blob_id);
-
 #endif

@@ -32,7 +32,6 @@
 #include "core/store/tables/files/uploads.h"
 #include "server/api/api.h"
 #include "server/api/aside.h"
-#include "server/api/files/keep.h"
 #include "server/api/files/turns.h"
 #include "server/complaint.h"
 #include "server/encode/encode.h"
@@ -225,7 +224,7 @@ static enum err_code finish(struct join *join, struct err *err)
     rc = FAULT("upload.joined") ? err_set(err, ERR_STORE, "a fault behind the copy")
                                 : make_file(join, err);
     if (rc || strcmp(join->file.blob_id, blob.id) != 0)
-        keep_remove_unheld(join->server->blobs, &join->tenant, blob.id);
+        blob_remove_unheld(join->server->blobs, &join->tenant, blob.id);
     return rc;
 }
 
