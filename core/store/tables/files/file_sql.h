@@ -15,6 +15,13 @@
 
 struct db;
 
+#define FILES_NOW "(extract(epoch FROM clock_timestamp()) * 1000000)::bigint"
+
+/* It has not expired. `row`: the name of the files in the statement. */
+#define FILE_ALIVE(row) "(" row ".expires_at IS NULL OR " row ".expires_at > " FILES_NOW ")"
+
+enum err_code file_not_found(const char *id, struct err *err);
+
 /* ERR_STORE if the blob is gone. */
 enum err_code blob_hold(struct db *db, const struct tenant *tenant, const char *blob_id,
                         struct err *err) MUST_CHECK;

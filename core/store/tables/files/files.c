@@ -18,12 +18,11 @@
 #include "core/store/tables/files/file_sql.h"
 #include "core/store/tables/vector_stores/vector_store_sql.h"
 
-#define NOW   "(extract(epoch FROM clock_timestamp()) * 1000000)::bigint"
-#define ALIVE "(f.expires_at IS NULL OR f.expires_at > " NOW ")"
+#define ALIVE FILE_ALIVE("f")
 #define FILE_COLUMNS \
     "f.id, f.blob_id, f.filename, f.purpose, f.bytes, f.created_at, f.expires_at"
 
-static enum err_code not_found(const char *id, struct err *err)
+enum err_code file_not_found(const char *id, struct err *err)
 {
     return err_refuse(err, ERR_NOT_FOUND, REASON_UNSET, "id", "No such File object: %.64s", id);
 }
@@ -45,7 +44,7 @@ enum err_code blob_hold(struct db *db, const struct tenant *tenant, const char *
                         struct err *err)
 {
     static const struct db_statement update = {
-        "store_file_hold", "UPDATE blobs SET holders = holders + 1, changed_at = " NOW
+        "store_file_hold", "UPDATE blobs SET holders = holders + 1, changed_at = " FILES_NOW
                            " WHERE project_id = $1 AND id = $2 AND bytes IS NOT NULL"
                            " AND holders >= 0"};
     AUTO_DB_ROWS *rows = NULL;
@@ -147,7 +146,7 @@ enum err_code store_file_get(struct store *store, const struct tenant *tenant, c
         "store_file_get", "SELECT " FILE_COLUMNS " FROM files f WHERE f.project_id = $1"
                           " AND f.id = $2 AND " ALIVE};
     AUTO_DB_ROWS *rows = NULL;
-    enum err_code rc = db_find_by_id(store, &select, tenant, id, not_found, &rows, err);
+    enum err_code rc = db_find_by_id(store, &select, tenant, id, file_not_found, &rows, err);
 
     if (!rc)
         file_read(rows, 0, ret_row);
@@ -218,7 +217,7 @@ enum err_code store_file_list(struct store *store, const struct tenant *tenant,
     "  RETURNING f.blob_id, f.bytes),"                                                   \
     " less AS (UPDATE storage_use s SET bytes = s.bytes - g.bytes FROM gone g"           \
     "  WHERE s.project_id = $1)"                                                         \
-    " UPDATE blobs b SET holders = b.holders - 1, changed_at = " NOW                     \
+    " UPDATE blobs b SET holders = b.holders - 1, changed_at = " FILES_NOW               \
     " FROM gone g WHERE b.project_id = $1 AND b.id = g.blob_id"
 
 static enum err_code delete_file(struct store *store, const struct db_statement *delete,
@@ -250,14 +249,14 @@ enum err_code store_file_delete(struct store *store, const struct tenant *tenant
     bool found = false;
     enum err_code rc = delete_file(store, &delete, tenant, id, &found, err);
 
-    return rc || found ? rc : not_found(id, err);
+    return rc || found ? rc : file_not_found(id, err);
 }
 
 static enum err_code find_expired(struct store *store, size_t limit, struct db_rows **ret_rows,
                                   struct err *err)
 {
     static const struct db_statement select = {
-        "store_files_expired", "SELECT project_id, id FROM files WHERE expires_at <= " NOW
+        "store_files_expired", "SELECT project_id, id FROM files WHERE expires_at <= " FILES_NOW
                                " ORDER BY expires_at LIMIT $1"};
     AUTO_DB_ARGS args = {0};
 
