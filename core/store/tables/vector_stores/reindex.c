@@ -40,7 +40,7 @@ static enum err_code find_page(struct store *store, int model_id, size_t limit,
     return db_once(store, &find, &args, ret_rows, err);
 }
 
-/* How it was cut, and of which file; no row: no store in use has it. */
+/* How it was cut, and of which file, whose row is locked before documents are; no row: no store in use has it. */
 static enum err_code find_use(struct db *db, const struct tenant *tenant, const char *id,
                               struct db_rows **ret_rows, struct err *err)
 {
@@ -48,9 +48,10 @@ static enum err_code find_use(struct db *db, const struct tenant *tenant, const 
         "store_reindex_use",
         "SELECT f.file_id, f.chunk_tokens, f.overlap_tokens FROM vector_store_files f"
         " JOIN vector_stores v ON v.project_id = $1 AND v.id = f.vector_store_id"
+        " JOIN files x ON x.project_id = $1 AND x.id = f.file_id"
         " WHERE f.project_id = $1 AND f.document_id = $2 AND f.status = 'completed'"
         " AND NOT " VECTOR_STORE_EXPIRED " AND v.last_active_at > " VECTOR_STORES_NOW
-        " - $3::bigint LIMIT 1"};
+        " - $3::bigint LIMIT 1 FOR SHARE OF x"};
     AUTO_DB_ARGS args = {0};
 
     db_arg_tenant(&args, tenant);
