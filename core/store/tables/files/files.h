@@ -12,7 +12,7 @@
 #include "core/store/tables/idempotency.h"
 
 /*
- * files.h -- files as rows. A file holds a blob and never changes; it is deleted or expires.
+ * files.h -- files as rows. A file holds a blob; tools may give it another one (file_change.h). It is deleted or expires.
  *
  * ERR_NOT_FOUND is "No such File object: X", param "id". A file that has expired counts as gone
  * from that moment, by the database's clock.
