@@ -144,6 +144,12 @@ static const struct {
 };
 /* clang-format on */
 
+bool document_type_is_plain(enum document_type type)
+{
+    return type == DOCUMENT_TEXT || type == DOCUMENT_CSV || type == DOCUMENT_HTML ||
+           type == DOCUMENT_XML;
+}
+
 const char *document_type_guess(const char *bytes, size_t length)
 {
     for (size_t i = 0; i < COUNT_OF(signatures); i++) {

@@ -1,6 +1,7 @@
 #ifndef RUNNEL_CORE_DOCUMENT_DOCUMENT_TYPE_H
 #define RUNNEL_CORE_DOCUMENT_DOCUMENT_TYPE_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 /*
@@ -29,6 +30,9 @@ enum document_type {
 #define DOCUMENT_TYPE_BYTES ((size_t)64 * 1024)
 
 enum document_type document_type_of(const char *bytes, size_t length, const char *filename);
+
+/* Its bytes are its text, markup included. */
+bool document_type_is_plain(enum document_type type);
 
 /* What bytes that no reader takes seem to be: "a PNG picture". */
 const char *document_type_guess(const char *bytes, size_t length);
