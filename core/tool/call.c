@@ -83,6 +83,7 @@ void tool_call_free(struct tool_call *call)
     if (!call)
         return;
     json_decref(call->permission);
+    json_decref(call->preview);
     json_decref(call->args);
     json_decref(call->config);
     json_decref(call->files);
@@ -388,10 +389,8 @@ static json_t *patterns_of(const struct tool_permission *permission)
  * left out, as in tool_call_metadata(). */
 static json_t *metadata_of(const struct tool_permission *permission)
 {
-    bool fits = permission->metadata &&
-                json_dumpb(permission->metadata, NULL, 0, JSON_COMPACT) <= TOOL_METADATA_LIMIT;
-
-    json_t *metadata = fits ? json_deep_copy(permission->metadata) : json_object();
+    json_t *metadata =
+        fits(permission->metadata) ? json_deep_copy(permission->metadata) : json_object();
 
     json_decref(permission->metadata);
     return metadata;
@@ -415,15 +414,29 @@ enum err_code tool_call_ask(struct tool_call *call, const struct tool_permission
     return ERR_OK;
 }
 
-/* What plan() has asked for goes to the loop as a stage, because an END has room for a result only. */
+void tool_call_preview(struct tool_call *call, json_t *preview)
+{
+    json_decref(call->preview);
+    call->preview = fits(preview) ? json_deep_copy(preview) : NULL;
+    json_decref(preview);
+}
+
+/* What plan() has asked for and what it shows go to the loop as a stage, because an END has room for a result only. */
 static enum err_code run_plan(struct tool_call *call, struct err *err)
 {
     enum err_code rc = call->handler->plan(call, err);
 
-    if (rc || !call->permission)
+    if (rc || (!call->permission && !call->preview))
         return rc;
-    return tool_call_emit_stage(call, "planned", TAKE(call->permission));
+    return tool_call_emit_stage(call, "planned",
+                                json_build("{s:o*, s:o*}", "permission", TAKE(call->permission),
+                                           "preview", TAKE(call->preview)));
 }
+static bool fits(const json_t *metadata)
+{
+    return metadata && json_dumpb(metadata, NULL, 0, JSON_COMPACT) <= TOOL_METADATA_LIMIT;
+}
+
 
 /* Maps the status that tool_result_end() set to the error of the END. Without one it is a success. */
 static void take_status(const struct tool_call *call, struct tool_output *end)

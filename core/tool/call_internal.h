@@ -34,6 +34,7 @@ struct tool_call {
     unsigned search;    /* its number among the searches of its context, or 0 */
     bool planning;      /* runs plan() instead of run() */
     json_t *permission; /* that plan() asks for; owned, or NULL */
+    json_t *preview;    /* that plan() shows; owned, or NULL */
     json_t *args;
     json_t *config;
     json_t *files;

@@ -88,7 +88,7 @@ struct tool_call_spec {
     const struct tool_finder *finder; /* outlives the executor; NULL: nothing can be found */
     const struct tool_desk *desk;     /* outlives the executor; NULL: there are no files */
     size_t passage_tokens;            /* for tool_call_passage_tokens() */
-    /* Run plan() only; the permission it asks for comes as the stage "planned" */
+    /* Run plan() only; {"permission", "preview"}, each if there is one, come as the stage "planned" */
     bool planning;
 };
 

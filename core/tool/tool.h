@@ -197,7 +197,7 @@ struct tool_handler {
 
     /* Finds out what the call is about to do, before any approval is requested. Called on a tool worker
      * with the arguments that run() will get; must have no effects. It requests an approval with
-     * tool_call_ask(). The model reads an error, and run() is not called. NULL: nothing to plan. */
+     * tool_call_ask(), and shows what would happen with tool_call_preview(). The model reads an error, and run() is not called. NULL: nothing to plan. */
     enum err_code (*plan)(struct tool_call *call, struct err *err);
 
     /* One call, on a tool worker. What plan() asked for has been approved. */
@@ -365,6 +365,10 @@ enum err_code tool_call_emit_stage(struct tool_call *call, const char *stage,
  * custom_tool_call. */
 enum err_code tool_call_emit_delta(struct tool_call *call, const char *field, const char *text,
                                    size_t length) MUST_CHECK;
+
+/* Only in plan(): what a person is shown beside the question about the call, if its policy asks one. For example what
+ * would change. Takes the object; the last one counts. One beyond TOOL_METADATA_LIMIT is dropped. */
+void tool_call_preview(struct tool_call *call, json_t *preview);
 
 /* Bytes of a call's metadata as JSON; larger metadata is dropped. */
 #define TOOL_METADATA_LIMIT ((size_t)16 << 10)

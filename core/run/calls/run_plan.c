@@ -34,6 +34,7 @@ void call_plan_free(struct call_plan *plan)
     if (!plan)
         return;
     json_decref(plan->permission);
+    json_decref(plan->preview);
     json_decref(plan->args);
     free(plan->error);
     free(plan);
@@ -42,6 +43,11 @@ void call_plan_free(struct call_plan *plan)
 const json_t *call_permission(const struct call *call)
 {
     return call->plan ? call->plan->permission : NULL;
+}
+
+const json_t *call_preview(const struct call *call)
+{
+    return call->plan ? call->plan->preview : NULL;
 }
 
 /* ---- To the workers, and back ---- */
@@ -72,7 +78,8 @@ static void take_plan(struct run *run, unsigned job, const struct offload_result
     }
     assert(plan);
     plan->waiting = false;
-    plan->permission = json_incref((json_t *)(uintptr_t)result->fields);
+    plan->permission = json_incref(json_object_get(result->fields, "permission"));
+    plan->preview = json_incref(json_object_get(result->fields, "preview"));
     if (!result->error)
         return;
     plan->error = mem_new(struct err);

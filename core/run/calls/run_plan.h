@@ -19,6 +19,7 @@
 /* Owned by its call. */
 struct call_plan {
     json_t *permission; /* {"type", "patterns", "title", "metadata"}; NULL: none is needed */
+    json_t *preview;    /* for the person who is asked; NULL: nothing */
     struct err *error;  /* why the call is not executed, for the model; or NULL */
     json_t *args;       /* checked; until the worker has them */
     bool waiting;       /* for its worker */
@@ -32,5 +33,8 @@ enum stage_step run_plan_calls(struct run *run);
 /* The permission that the call still needs: borrowed. NULL if its plan needs none, or if
  * grants allow it (run_grants.h). */
 const json_t *call_permission(const struct call *call);
+
+/* What its plan shows to the person who is asked: borrowed, or NULL. */
+const json_t *call_preview(const struct call *call);
 
 #endif
