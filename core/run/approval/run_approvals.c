@@ -367,6 +367,8 @@ static json_t *details_of(const struct run *run, const struct call *call)
     }
     if (call_permission(call))
         json_object_update(details, (json_t *)(uintptr_t)call_permission(call));
+    if (call_preview(call))
+        json_object_set(details, "preview", (json_t *)(uintptr_t)call_preview(call));
     tool_use_definition(call->use, definition);
     json_set_string(details, "definition", definition);
     if (call->approval.anew)
@@ -458,10 +460,11 @@ bool run_has_questions(const struct run *run)
  * frees. */
 static char *shown_details(const struct call *call)
 {
+    const json_t *planned = call_permission(call) ? call_permission(call) : call_preview(call);
     json_auto_t *details = json_object();
 
     if (!call->withheld)
-        return call_permission(call) ? json_text(call_permission(call)) : NULL;
+        return planned ? json_text(planned) : NULL;
     run_describe_result(call, details);
     return json_text(details);
 }

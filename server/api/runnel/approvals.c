@@ -63,6 +63,7 @@ static json_t *encode_approval(const struct approval_row *row)
     json_set_string(object, "kind", approval_kind_name(row->kind));
     set_details(object, row, "result", APPROVAL_OF_RESULT);
     set_details(object, row, "permission", APPROVAL_OF_PERMISSION);
+    set_details(object, row, "preview", APPROVAL_OF_EXECUTION);
     json_set_string(object, "definition", row->definition);
     json_set_string(object, "reason", row->reason);
     json_set_string(object, "used_by", *row->used_by ? row->used_by : NULL);
