@@ -237,8 +237,8 @@ static enum err_code copy_to(const struct stored_file *file, int fd, struct err 
     return ERR_OK;
 }
 
-enum err_code stored_file_text(const struct stored_file *file, json_t **ret_text,
-                               struct err *err)
+enum err_code stored_file_document(const struct stored_file *file,
+                                   struct document *ret_document, struct err *err)
 {
     int fd = -1;
     enum err_code rc;
@@ -250,7 +250,20 @@ enum err_code stored_file_text(const struct stored_file *file, json_t **ret_text
         return rc;
     rc = copy_to(file, fd, err);
     if (!rc)
-        rc = read_text(fd, file->row.filename, ret_text, err);
+        rc = document_read(fd, file->row.filename, ret_document, err);
     close(fd);
     return rc;
+}
+
+enum err_code stored_file_text(const struct stored_file *file, json_t **ret_text,
+                               struct err *err)
+{
+    struct document document = {0};
+    enum err_code rc = stored_file_document(file, &document, err);
+
+    if (rc)
+        return rc;
+    *ret_text = shown_text(&document, file->row.filename);
+    document_clear(&document);
+    return ERR_OK;
 }

@@ -16,6 +16,7 @@
  * All functions but file_picture_type() block on the store, a disk or a child: for workers.
  */
 
+struct document; /* core/document/document.h */
 struct server;
 
 /* Bytes of a file that goes to a model. */
@@ -50,6 +51,10 @@ const char *stored_file_media_type(const struct stored_file *file);
 /* "data:TYPE;base64,...": the bytes, as a JSON string. ERR_TOO_LARGE: more than MODEL_FILE_LIMIT. */
 enum err_code stored_file_url(const struct stored_file *file, const char *type,
                               json_t **ret_url, struct err *err) MUST_CHECK;
+
+/* What a reader finds in it. The caller clears the document. Errors of document_read(), and ERR_TOO_LARGE. */
+enum err_code stored_file_document(const struct stored_file *file,
+                                   struct document *ret_document, struct err *err) MUST_CHECK;
 
 /* The text, as a JSON string: each page behind a line that names it, cut at MODEL_FILE_TEXT_LIMIT. Errors of
  * document_read(), and ERR_TOO_LARGE. */
