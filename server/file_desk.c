@@ -3,8 +3,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/base/buf.h"
 #include "core/base/json.h"
 #include "core/base/mem.h"
+#include "core/document/document.h"
 #include "core/document/document_type.h"
 #include "core/store/tables/files/files.h"
 #include "core/store/tables/vector_stores/store_files.h"
@@ -118,23 +120,62 @@ static enum err_code pass_bytes(const struct stored_file *file, char *piece, siz
     return ERR_OK;
 }
 
-static enum err_code pass_text(const struct stored_file *file, tool_take_fn *take,
-                               void *take_arg, uint64_t *ret_bytes, struct err *err)
+static void add_head(struct buf *out, const struct stored_file *file,
+                     const struct document *document, size_t page)
 {
-    json_auto_t *text = NULL;
-    enum err_code rc = stored_file_text(file, &text, err);
+    if (document->pages)
+        buf_addf(out, "%s[file %s, page %zu of %zu]\n", page > 1 ? "\n\n" : "",
+                 file->row.filename, page, document->pages);
+    else
+        buf_addf(out, "[file %s]\n", file->row.filename);
+}
+
+/* Each page behind a line that names it. */
+static uint64_t pass_pages(const struct stored_file *file, const struct document *document,
+                           size_t first_page, tool_take_fn *take, void *take_arg)
+{
+    const char *page = document->text.data ? document->text.data : "";
+    bool wanted = true;
+    uint64_t bytes = 0;
+
+    for (size_t number = 1;; number++) {
+        size_t length = strcspn(page, "\f");
+        AUTO_BUF text = {0};
+
+        if (number >= first_page) {
+            add_head(&text, file, document, number);
+            buf_add(&text, page, length);
+            wanted = wanted && take(take_arg, text.data, text.length);
+            bytes += text.length;
+        }
+        page += length;
+        if (!*page++)
+            return bytes;
+    }
+}
+
+static enum err_code pass_text(const struct stored_file *file, size_t first_page,
+                               tool_take_fn *take, void *take_arg, uint64_t *ret_bytes,
+                               struct err *err)
+{
+    struct document document = {0};
+    enum err_code rc = stored_file_document(file, &document, err);
 
     if (rc)
         return rc;
-    *ret_bytes = json_string_length(text);
-    if (*ret_bytes)
-        (void)take(take_arg, json_string_value(text), *ret_bytes);
-    return ERR_OK;
+    if (first_page > 1 && first_page > document.pages)
+        rc = err_set(err, ERR_INVALID, "Page %zu is beyond the end: %s has %zu page%s.",
+                     first_page, file->row.filename, document.pages,
+                     document.pages == 1 ? "" : "s");
+    else
+        *ret_bytes = pass_pages(file, &document, first_page, take, take_arg);
+    document_clear(&document);
+    return rc;
 }
 
 /* Text is passed as it is. What has text inside is read by a confined child, and all else is passed for what it is. */
-static enum err_code pass(const struct stored_file *file, tool_take_fn *take, void *take_arg,
-                          uint64_t *ret_bytes, struct err *err)
+static enum err_code pass(const struct stored_file *file, size_t first_page, tool_take_fn *take,
+                          void *take_arg, uint64_t *ret_bytes, struct err *err)
 {
     AUTO_FREE char *piece = mem_new_array(char, PIECE);
     size_t got = 0;
@@ -147,14 +188,16 @@ static enum err_code pass(const struct stored_file *file, tool_take_fn *take, vo
                             file->row.filename);
     if (type == DOCUMENT_PDF || type == DOCUMENT_RTF || type == DOCUMENT_DOC ||
         type == DOCUMENT_OFFICE)
-        return pass_text(file, take, take_arg, ret_bytes, err);
+        return pass_text(file, first_page, take, take_arg, ret_bytes, err);
+    if (first_page > 1)
+        return err_set(err, ERR_INVALID, "%s has no pages.", file->row.filename);
     *ret_bytes = file->row.bytes;
     return pass_bytes(file, piece, got, take, take_arg, err);
 }
 
 static enum err_code read_file(void *arg, const struct tenant *tenant, const char *id,
-                               tool_take_fn *take, void *take_arg, struct tool_file *ret_file,
-                               struct err *err)
+                               size_t first_page, tool_take_fn *take, void *take_arg,
+                               struct tool_file *ret_file, struct err *err)
 {
     struct stored_file file = {.read = NULL};
     uint64_t bytes = 0;
@@ -162,7 +205,7 @@ static enum err_code read_file(void *arg, const struct tenant *tenant, const cha
 
     if (rc)
         return rc;
-    rc = pass(&file, take, take_arg, &bytes, err);
+    rc = pass(&file, first_page, take, take_arg, &bytes, err);
     if (!rc)
         *ret_file = (struct tool_file){.id = mem_strdup(file.row.id),
                                        .name = mem_strdup(file.row.filename),

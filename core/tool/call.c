@@ -186,12 +186,52 @@ enum err_code tool_call_list_files(const struct tool_call *call, const json_t *q
 }
 
 enum err_code tool_call_read_file(const struct tool_call *call, const char *id,
-                                  tool_take_fn *take, void *take_arg,
+                                  size_t first_page, tool_take_fn *take, void *take_arg,
                                   struct tool_file *ret_file, struct err *err)
 {
-    if (!call->desk)
-        return no_files(err);
-    return call->desk->read(call->desk->arg, &call->tenant, id, take, take_arg, ret_file, err);
+    const struct tool_desk *desk = call->desk;
+
+    return desk ? desk->read(desk->arg, &call->tenant, id, first_page, take, take_arg, ret_file,
+                             err)
+                : no_files(err);
+}
+
+enum err_code tool_call_load_text(const struct tool_call *call, const char *id, size_t limit,
+                                  struct tool_text *ret_text, struct err *err)
+{
+    const struct tool_desk *desk = call->desk;
+
+    return desk ? desk->load(desk->arg, &call->tenant, id, limit, ret_text, err)
+                : no_files(err);
+}
+
+enum err_code tool_call_change_text(const struct tool_call *call, const struct tool_text *read,
+                                    const char *bytes, size_t length, struct err *err)
+{
+    const struct tool_desk *desk = call->desk;
+
+    return desk ? desk->change(desk->arg, &call->tenant, read, bytes, length, err)
+                : no_files(err);
+}
+
+enum err_code tool_call_make_text(const struct tool_call *call, const char *name,
+                                  const char *vector_store_id, const char *bytes, size_t length,
+                                  struct tool_file *ret_file, struct err *err)
+{
+    const struct tool_desk *desk = call->desk;
+
+    return desk ? desk->make(desk->arg, &call->tenant, name, vector_store_id, bytes, length,
+                             ret_file, err)
+                : no_files(err);
+}
+
+void tool_text_clear(struct tool_text *text)
+{
+    free(text->id);
+    free(text->name);
+    free(text->version);
+    free(text->bytes);
+    *text = (struct tool_text){.length = 0};
 }
 
 void tool_file_clear(struct tool_file *file)
@@ -385,6 +425,11 @@ static json_t *patterns_of(const struct tool_permission *permission)
     return patterns;
 }
 
+static bool fits(const json_t *metadata)
+{
+    return metadata && json_dumpb(metadata, NULL, 0, JSON_COMPACT) <= TOOL_METADATA_LIMIT;
+}
+
 /* A copy, because it goes to another thread and may be part of the arguments. Metadata beyond the limit is
  * left out, as in tool_call_metadata(). */
 static json_t *metadata_of(const struct tool_permission *permission)
@@ -432,11 +477,6 @@ static enum err_code run_plan(struct tool_call *call, struct err *err)
                                 json_build("{s:o*, s:o*}", "permission", TAKE(call->permission),
                                            "preview", TAKE(call->preview)));
 }
-static bool fits(const json_t *metadata)
-{
-    return metadata && json_dumpb(metadata, NULL, 0, JSON_COMPACT) <= TOOL_METADATA_LIMIT;
-}
-
 
 /* Maps the status that tool_result_end() set to the error of the END. Without one it is a success. */
 static void take_status(const struct tool_call *call, struct tool_output *end)

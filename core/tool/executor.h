@@ -55,13 +55,21 @@ struct tool_finder {
     size_t passage_tokens; /* of one search, at most */
 };
 
-/* What tool_call_list_files() and tool_call_read_file() call. Any worker, several at a time. */
+/* What tool_call_list_files() and its neighbours call. Any worker, several at a time. */
 struct tool_desk {
     enum err_code (*list)(void *arg, const struct tenant *tenant, const json_t *query,
                           json_t **ret_page, struct err *err);
     enum err_code (*read)(void *arg, const struct tenant *tenant, const char *id,
-                          tool_take_fn *take, void *take_arg, struct tool_file *ret_file,
-                          struct err *err);
+                          size_t first_page, tool_take_fn *take, void *take_arg,
+                          struct tool_file *ret_file, struct err *err);
+    enum err_code (*load)(void *arg, const struct tenant *tenant, const char *id, size_t limit,
+                          struct tool_text *ret_text, struct err *err);
+    enum err_code (*change)(void *arg, const struct tenant *tenant,
+                            const struct tool_text *read, const char *bytes, size_t length,
+                            struct err *err);
+    enum err_code (*make)(void *arg, const struct tenant *tenant, const char *name,
+                          const char *vector_store_id, const char *bytes, size_t length,
+                          struct tool_file *ret_file, struct err *err);
     void *arg;
 };
 

@@ -280,10 +280,36 @@ void tool_file_clear(struct tool_file *file);
 /* Takes a piece of a file; false: no more is wanted. */
 typedef bool tool_take_fn(void *arg, const char *bytes, size_t length);
 
-/* Reads a file of the project from its first byte, and no further than `take` wants. Of a PDF or an office document the
- * text is read, up to 240,000 bytes and a line that says that the rest was left out; of all other files the bytes. Blocks; errors as above, ERR_NOT_FOUND for a file of another project. */
+/* Reads a file of the project, and no further than `take` wants. Of a PDF or an office document the text is read, each page
+ * behind a line that names it, from `first_page` on (0: from the beginning); of all other files the bytes. Blocks; errors as
+ * above. ERR_NOT_FOUND for a file of another project. ERR_INVALID: it has no such page. */
 enum err_code tool_call_read_file(const struct tool_call *call, const char *id,
-                                  tool_take_fn *take, void *take_arg,
+                                  size_t first_page, tool_take_fn *take, void *take_arg,
+                                  struct tool_file *ret_file, struct err *err) MUST_CHECK;
+
+/* A plain text, read to be changed. Owned. */
+struct tool_text {
+    char *id, *name;
+    char *version; /* of the bytes; another one after each change */
+    char *bytes;
+    size_t length;
+};
+void tool_text_clear(struct tool_text *text);
+
+/* Reads all bytes of a file that has no more than `limit`. Blocks; errors as above. ERR_TOO_LARGE; ERR_INVALID for a file
+ * whose text is inside of another format, such as PDF. */
+enum err_code tool_call_load_text(const struct tool_call *call, const char *id, size_t limit,
+                                  struct tool_text *ret_text, struct err *err) MUST_CHECK;
+
+/* The file that was read gets other bytes, under its id and in all its vector stores, at once or not at all. Blocks.
+ * ERR_CONFLICT: it has changed since it was read. ERR_INVALID: the project would have more bytes than it may. */
+enum err_code tool_call_change_text(const struct tool_call *call, const struct tool_text *read,
+                                    const char *bytes, size_t length,
+                                    struct err *err) MUST_CHECK;
+
+/* Makes a file of the project, and attaches it to the vector store, if one is named. Blocks; errors as above. */
+enum err_code tool_call_make_text(const struct tool_call *call, const char *name,
+                                  const char *vector_store_id, const char *bytes, size_t length,
                                   struct tool_file *ret_file, struct err *err) MUST_CHECK;
 
 /* How many tokens of passages the model is shown, by the server's setting and by what the model can read. */
@@ -340,6 +366,10 @@ struct tool_permission {
 enum err_code tool_call_ask(struct tool_call *call, const struct tool_permission *permission,
                             struct err *err) MUST_CHECK;
 
+/* Only in plan(): what a person is shown beside the question about the call, if its policy asks one. For example what
+ * would change. Takes the object; the last one counts. One beyond TOOL_METADATA_LIMIT is dropped. */
+void tool_call_preview(struct tool_call *call, json_t *preview);
+
 /* True when the result of this call will not be read: the run was cancelled or expired, the call timed out,
  * or the server stops. */
 bool tool_call_cancelled(const struct tool_call *call);
@@ -365,10 +395,6 @@ enum err_code tool_call_emit_stage(struct tool_call *call, const char *stage,
  * custom_tool_call. */
 enum err_code tool_call_emit_delta(struct tool_call *call, const char *field, const char *text,
                                    size_t length) MUST_CHECK;
-
-/* Only in plan(): what a person is shown beside the question about the call, if its policy asks one. For example what
- * would change. Takes the object; the last one counts. One beyond TOOL_METADATA_LIMIT is dropped. */
-void tool_call_preview(struct tool_call *call, json_t *preview);
 
 /* Bytes of a call's metadata as JSON; larger metadata is dropped. */
 #define TOOL_METADATA_LIMIT ((size_t)16 << 10)

@@ -82,8 +82,8 @@ static enum err_code run(struct tool_call *call, struct tool_result *ret_result,
 
     numbered_init(&reading.numbered, (size_t)json_get_int(args, "offset", 1),
                   (size_t)json_get_int(args, "lines", (json_int_t)NUMBERED_LINES));
-    rc = tool_call_read_file(call, json_get_string(args, "file_id", ""), take, &reading, &file,
-                             err);
+    rc = tool_call_read_file(call, json_get_string(args, "file_id", ""),
+                             (size_t)json_get_int(args, "page", 0), take, &reading, &file, err);
     if (!rc)
         rc = finish(&reading, &file, ret_result, err);
     if (!rc) {
@@ -100,6 +100,8 @@ static const char parameters[] =
     " \"properties\": {"
     "\"file_id\": {\"type\": \"string\", \"minLength\": 1, \"maxLength\": 64,"
     "  \"description\": \"The id of the file.\"},"
+    "\"page\": {\"type\": \"integer\", \"minimum\": 1, \"maximum\": 1000000,"
+    "  \"description\": \"Of a file with pages: where to begin. Lines count from there.\"},"
     "\"offset\": {\"type\": \"integer\", \"minimum\": 1, \"maximum\": 1000000000,"
     "  \"default\": 1, \"description\": \"The first line.\"},"
     "\"lines\": {\"type\": \"integer\", \"minimum\": 1, \"maximum\": 2000,"

@@ -8,12 +8,13 @@ struct fake {
 };
 
 static enum err_code read_fake(void *arg, const struct tenant *tenant, const char *id,
-                               tool_take_fn *take, void *take_arg, struct tool_file *ret_file,
-                               struct err *err)
+                               size_t first_page, tool_take_fn *take, void *take_arg,
+                               struct tool_file *ret_file, struct err *err)
 {
     struct fake *fake = arg;
 
     (void)tenant;
+    (void)first_page;
     if (strcmp(id, "file-a") != 0)
         return err_set(err, ERR_NOT_FOUND, "No such File object: %s", id);
     for (size_t at = 0; at < fake->length; at += fake->piece) {
