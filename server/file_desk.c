@@ -10,6 +10,7 @@
 #include "core/document/document_type.h"
 #include "core/store/tables/files/files.h"
 #include "core/store/tables/vector_stores/store_files.h"
+#include "server/file_writes.h"
 #include "server/server.h"
 #include "server/stored_file.h"
 
@@ -216,5 +217,10 @@ static enum err_code read_file(void *arg, const struct tenant *tenant, const cha
 
 struct tool_desk file_desk(struct server *server)
 {
-    return (struct tool_desk){.list = list, .read = read_file, .arg = server};
+    return (struct tool_desk){.list = list,
+                              .read = read_file,
+                              .load = file_writes_load,
+                              .change = file_writes_change,
+                              .make = file_writes_make,
+                              .arg = server};
 }
