@@ -101,6 +101,7 @@ static void submit(struct run *run, const struct call *call)
                         .skills = run->settings.skills,
                         .variables = run_variable_access_of(run, call->use->handler),
                         .resolved = call->resolved,
+                        .desk = engine_options(run->engine)->desk,
                     });
 }
 
