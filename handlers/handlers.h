@@ -38,7 +38,10 @@
     X(file_search)                \
     X(list_documents)             \
     X(read_document)              \
-    X(search_document)
+    X(search_document)            \
+    X(create_document)            \
+    X(append_document)            \
+    X(edit_document)
 
 #define SERVER_GROUPS(X)         \
     X(basic)                     \
