@@ -39,6 +39,8 @@
     X(list_documents)             \
     X(read_document)              \
     X(search_document)            \
+    X(retrieval)                  \
+    X(read_files)                 \
     X(create_document)            \
     X(append_document)            \
     X(edit_document)
