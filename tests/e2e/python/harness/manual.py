@@ -11,7 +11,8 @@ An example is a fenced block. What happens to it depends on its language:
 A block whose first line is a comment with a file's name (`# dump.py`) is written to that file instead. A
 block that cannot run has a marker on the line before it, which says why: <!-- not run: ... -->
 
-Examples name addresses and keys that a reader replaces. Reader.stand_ins has what the tests put there.
+Examples name addresses and keys that a reader replaces. Reader.stand_ins has what the tests put there. The
+directory has a file manual.pdf, for the examples that read one.
 """
 
 import contextlib
@@ -33,6 +34,7 @@ import httpx2
 import openai
 import yaml
 
+from .pdf import pdf
 from .process import clean_environment, free_port
 from .ranks import rank_file
 from .server import KEY, Server
@@ -137,6 +139,7 @@ class Reader:
         (directory / "bin" / "runnel").symlink_to(binary)
         (directory / "node_modules").symlink_to(NODE / "node_modules")
         (directory / "state").touch()
+        (directory / "manual.pdf").write_bytes(pdf("Operating the bicycle.", "The battery warranty lasts two years."))
         self.environment = {
             **clean_environment(), "OPENAI_API_KEY": KEY, "OPENAI_BASE_URL": f"{self.server.url}/v1",
             "PYTHONWARNINGS": "ignore", "npm_config_offline": "true",
