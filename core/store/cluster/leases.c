@@ -126,7 +126,7 @@ enum err_code store_leases_renew(struct store *store, const char *const *run_ids
 {
     AUTO_DB *db = NULL;
     AUTO_DB_ROWS *rows = NULL;
-    unsigned heard = store_hints_heard(store);
+    unsigned received = store_hints_received(store);
     enum wakeup_peers peers;
     enum err_code rc;
 
@@ -140,7 +140,7 @@ enum err_code store_leases_renew(struct store *store, const char *const *run_ids
         rc = db_commit(db, err);
     if (rc)
         return rc;
-    store_note_peers(store, peers, heard);
+    store_note_peers(store, peers, received);
     if (count > 0)
         read_states(rows, count, ret_states);
     return ERR_OK;

@@ -85,7 +85,7 @@ struct wakeups {
     pthread_t thread;
     int signal;        /* an eventfd: a hint is queued, or the thread is to stop */
     atomic_bool peers; /* whether there are other nodes */
-    atomic_uint heard; /* how many hints of others have come */
+    atomic_uint hints; /* how many others have sent so far */
 
     struct lock lock;
     struct queue urgent; /* guarded by lock, as all below */
@@ -255,16 +255,16 @@ void store_wake_followed(struct store *store, const struct tenant *tenant, const
     put_in_queue(store->wakeups, hint);
 }
 
-unsigned store_hints_heard(const struct store *store)
+unsigned store_hints_received(const struct store *store)
 {
-    return atomic_load(&store->wakeups->heard);
+    return atomic_load(&store->wakeups->hints);
 }
 
 /* Nodes that were here before notice this one at their next renewal, or by this greeting. */
-void store_note_peers(struct store *store, enum wakeup_peers peers, unsigned heard)
+void store_note_peers(struct store *store, enum wakeup_peers peers, unsigned received)
 {
     struct wakeups *wakeups = store->wakeups;
-    bool there = peers == PEERS_THERE || heard != store_hints_heard(store);
+    bool there = peers == PEERS_THERE || received != store_hints_received(store);
 
     if (atomic_exchange(&wakeups->peers, there) != there)
         store_wake_others(store, WAKEUP_HELLO, NULL);
@@ -364,7 +364,7 @@ static void receive_line(struct wakeups *wakeups, const char *line)
 
     if (!read_line(line, &wakeup))
         return;
-    atomic_fetch_add(&wakeups->heard, 1);
+    atomic_fetch_add(&wakeups->hints, 1);
     atomic_store(&wakeups->peers, true);
     if (wakeup.kind != WAKEUP_HELLO)
         wakeups->received(wakeups->arg, &wakeup);

@@ -37,10 +37,10 @@ enum wakeup_peers {
 };
 
 /* How many hints of other nodes have come so far. */
-unsigned store_hints_heard(const struct store *store);
+unsigned store_hints_received(const struct store *store);
 
-/* Which of the two the renewal of leases saw. `heard` is store_hints_heard() of before it looked: a node that has
+/* Which of the two the renewal of leases saw. `received` is store_hints_received() of before it looked: a node that has
  * greeted since then is there, although the renewal did not see it. */
-void store_note_peers(struct store *store, enum wakeup_peers peers, unsigned heard);
+void store_note_peers(struct store *store, enum wakeup_peers peers, unsigned received);
 
 #endif

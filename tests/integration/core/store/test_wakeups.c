@@ -199,7 +199,7 @@ TEST(a_node_that_is_alone_sends_nothing_to_all)
 
 static void forget_peers(struct node *node)
 {
-    store_note_peers(node->store, PEERS_NONE, store_hints_heard(node->store));
+    store_note_peers(node->store, PEERS_NONE, store_hints_received(node->store));
 }
 
 /* The keeper renews before the thread that greets has started. */
@@ -230,12 +230,12 @@ TEST(a_node_that_begins_to_listen_assumes_that_it_has_missed_hints)
 /* The greeting came after the renewal had looked and before it said what it saw. */
 TEST(a_renewal_that_saw_no_other_node_does_not_undo_a_greeting)
 {
-    unsigned heard = store_hints_heard(second.store);
+    unsigned received = store_hints_received(second.store);
 
     renew(&first);
     store_wake_node(first.store, "node_second", WAKEUP_CANCEL, "run_meanwhile");
     assert_true(receives(&second, WAKEUP_CANCEL, "run_meanwhile"));
-    store_note_peers(second.store, PEERS_NONE, heard);
+    store_note_peers(second.store, PEERS_NONE, received);
     assert_true(store_has_peers(second.store));
 }
 
