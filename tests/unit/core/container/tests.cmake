@@ -1,0 +1,1 @@
+unit_test(core/container/kept_output core_container)
