@@ -173,6 +173,12 @@ void box_close(struct box *box)
     free(box);
 }
 
+void box_kill(struct box *box)
+{
+    give_up(box);
+    (void)poll(&(struct pollfd){.fd = box->end, .events = POLLIN}, 1, END_MS);
+}
+
 /* How it ended; waits for the spawner's word, which comes soon after the first sign of an end. */
 static enum box_why why_gone(const struct box *box)
 {

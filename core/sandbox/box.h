@@ -58,6 +58,9 @@ enum err_code box_open(const struct box_plan *plan, struct box **ret_box,
 /* Kills all processes of the box, and waits until they have ended. NULL is fine. */
 void box_close(struct box *box);
 
+/* The same, while others use the box: their commands end as BOX_GONE. box_close() is still to come. */
+void box_kill(struct box *box);
+
 /* False once it has ended by itself. */
 bool box_is_alive(const struct box *box);
 
