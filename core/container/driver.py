@@ -2,27 +2,34 @@
 
 python.c starts it with its program as descriptor 4, and talks to it on descriptor 3, a SOCK_SEQPACKET socket:
 
-    to the driver      8 bytes, the number of a cell, with a descriptor of its code
-    to the server      "B": a cell begins, so that it can be interrupted
+    to the driver      8 bytes, the number of a cell, with a descriptor of its code; or "a": the figure was taken
+    to the server      "F" and a file's name in FIGURES: a figure, and the cell waits until it was taken
+                       "f" and a name: the same, and it does not wait
+                       "B": a cell begins, so that it can be interrupted
                        "E", the number of a cell, and how it ended: "d" done, "r" raised, "i" interrupted
 
-Output is written to descriptors 1 and 2, which are one pipe.
+Output is written to descriptors 1 and 2, which are one pipe. The cell waits after a figure so that the server knows
+what was printed before it.
 
 The code of cells shares this process, and can do to it what it likes. Only modules that every Python loads at its start
 are imported here: each further one would cost milliseconds before the first cell.
 """
 
-import _ast, _signal, _socket, os, sys  # noqa: E401
+import _ast, _signal, _socket, _thread, io, os, sys  # noqa: E401
+from _frozen_importlib_external import PathFinder
 
+FIGURES = "/mnt/data/.figures"
 COROUTINE = 0x80  # inspect.CO_COROUTINE
 TREE = _ast.PyCF_ONLY_AST | _ast.PyCF_ALLOW_TOP_LEVEL_AWAIT
 
 channel = _socket.socket(_socket.AF_UNIX, _socket.SOCK_SEQPACKET, 0, 3)
 process = os.getpid()
+main_thread = _thread.get_ident()
 driver = sys.modules["__main__"]
 main = type(sys)("__main__")
 sources = {}  # of each cell, by the name that tracebacks show
 running = False
+figures = 0
 
 
 def interrupt(_number, _frame):
@@ -30,18 +37,97 @@ def interrupt(_number, _frame):
         raise KeyboardInterrupt
 
 
+# ---- Figures ----
+
+
+def announce(name):
+    waits = running and _thread.get_ident() == main_thread and os.getpid() == process
+    sys.stdout.flush()
+    channel.send((b"F" if waits else b"f") + name.encode())
+    while waits and channel.recv(16) != b"a":
+        pass
+
+
+def save_picture(png):
+    global figures
+    os.makedirs(FIGURES, exist_ok=True)
+    while True:
+        figures += 1
+        name = f"{figures}.png"
+        try:
+            with open(f"{FIGURES}/{name}", "xb") as file:
+                file.write(png)
+            break
+        except FileExistsError:  # of an earlier process
+            continue
+    announce(name)
+
+
+def save_figure(figure):
+    png = io.BytesIO()
+    figure.savefig(png, format="png", bbox_inches="tight")
+    save_picture(png.getvalue())
+
+
+def save_figures():
+    """Saves what is open in pyplot, and closes it."""
+    helpers = sys.modules.get("matplotlib._pylab_helpers")
+    if not helpers:
+        return
+    try:
+        for manager in helpers.Gcf.get_all_fig_managers():
+            save_figure(manager.canvas.figure)
+    finally:
+        helpers.Gcf.destroy_all()
+
+
+class PyplotFinder:
+    """Finds matplotlib.pyplot as Python does, and replaces its show() after it was loaded."""
+
+    @staticmethod
+    def find_spec(name, path=None, target=None):
+        spec = PathFinder.find_spec(name, path, target) if name == "matplotlib.pyplot" else None
+        if spec:
+            load = spec.loader.exec_module
+
+            def exec_module(module):
+                load(module)
+                module.show = lambda *_arguments, **_options: save_figures()
+
+            spec.loader.exec_module = exec_module
+        return spec
+
+
 # ---- Values ----
+
+
+def show_picture(value):
+    """False: it has no picture."""
+    figure = sys.modules.get("matplotlib.figure")
+    if figure and isinstance(value, figure.Figure):
+        save_figure(value)
+        if "matplotlib.pyplot" in sys.modules:
+            sys.modules["matplotlib.pyplot"].close(value)
+        return True
+    make = getattr(type(value), "_repr_png_", None)
+    png = make(value) if make else None
+    png = png[0] if isinstance(png, tuple) else png
+    if isinstance(png, bytes):
+        save_picture(png)
+    return isinstance(png, bytes)
 
 
 def display(*values, **_options):
     for value in values:
-        print(value if isinstance(value, str) else repr(value))
+        if not show_picture(value):
+            print(value if isinstance(value, str) else repr(value))
 
 
 def show_value(value):
     if value is not None:
         main._ = value
-        print(repr(value))
+        if not show_picture(value):
+            print(repr(value))
 
 
 # ---- Cells ----
@@ -72,6 +158,7 @@ def run(code, name):
         value = evaluate(_ast.Expression(last.value), name, "eval")
         if not code.rstrip().endswith(";"):
             show_value(value)
+    save_figures()
 
 
 def leave_out_driver(shown, seen):
@@ -161,6 +248,7 @@ def serve():
 os.close(4)
 os.set_inheritable(3, False)
 sys.modules["__main__"] = main
+sys.meta_path.insert(0, PyplotFinder)
 sys.path.append("")  # the workspace; last, so that a file there does not hide a module
 sys.argv = [""]
 main.display = display
