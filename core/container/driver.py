@@ -15,7 +15,7 @@ The code of cells shares this process, and can do to it what it likes. Only modu
 are imported here: each further one would cost milliseconds before the first cell.
 """
 
-import _ast, _signal, _socket, _thread, io, os, sys  # noqa: E401
+import _ast, _signal, _socket, _thread, builtins, io, os, sys  # noqa: E401
 from _frozen_importlib_external import PathFinder
 
 FIGURES = "/mnt/data/.figures"
@@ -133,8 +133,38 @@ def show_value(value):
 # ---- Cells ----
 
 
+def shell(command):
+    """A line that begins with an exclamation mark."""
+    sys.stdout.flush()
+    child = os.posix_spawn("/bin/bash", ["bash", "-c", command], os.environ, setsigdef=[_signal.SIGPIPE])
+    os.waitpid(child, 0)
+
+
+def replace_line(code, number):
+    """The code without what only notebooks understand in this line; None: it is Python, or wrong."""
+    lines = code.split("\n")
+    if not number or number > len(lines):
+        return None
+    line = lines[number - 1].lstrip()
+    indent = lines[number - 1][: len(lines[number - 1]) - len(line)]
+    if line.startswith(("!", "%pip ")):
+        lines[number - 1] = f"{indent}__shell__({line[1:]!r})"
+    elif line.startswith("%matplotlib"):
+        lines[number - 1] = f"{indent}pass"
+    else:
+        return None
+    return "\n".join(lines)
+
+
 def parse(code, name):
-    return compile(code, name, "exec", TREE)
+    while True:
+        try:
+            return compile(code, name, "exec", TREE)
+        except SyntaxError as error:
+            replaced = replace_line(code, error.lineno)
+            if replaced is None:
+                raise
+            code = replaced
 
 
 def evaluate(tree, name, mode):
@@ -252,4 +282,5 @@ sys.meta_path.insert(0, PyplotFinder)
 sys.path.append("")  # the workspace; last, so that a file there does not hide a module
 sys.argv = [""]
 main.display = display
+builtins.__shell__ = shell
 serve()
