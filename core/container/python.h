@@ -34,6 +34,9 @@ struct workspace;
 
 struct python;
 
+/* Boxes of this machine have a Python. */
+bool python_is_installed(void);
+
 /* Bytes of a cell's code. */
 #define PYTHON_CODE_LIMIT ((size_t)1 << 20)
 
@@ -81,7 +84,7 @@ struct python_result {
     /* For the model: that variables are gone, and why. They were lost by this cell, or since the last one. "": they are
      * there. It is said once. */
     char notice[PYTHON_NOTICE_SIZE];
-    uint64_t wall_ns;     /* of the cell, without the start of the process */
+    uint64_t wall_ns;     /* of the cell, with the start of the process */
     size_t figures;       /* that were taken */
     size_t other_figures; /* that were left out: too many, too large, or no PNG */
 };
@@ -89,8 +92,7 @@ struct python_result {
 /* Runs a cell and waits for its end. When its time is over, or it is cancelled, it is interrupted, and variables stay;
  * what does not stop within PYTHON_GRACE_MS is killed.
  *
- * ERR_OK: *ret_result says how it ended. ERR_TOO_LARGE: the code. ERR_INVALID: the box has no Python.
- * ERR_INTERNAL: no descriptors. */
+ * ERR_OK: *ret_result says how it ended. ERR_TOO_LARGE: the code. ERR_INTERNAL: no descriptors. */
 enum err_code python_run(struct python *python, const struct python_cell *cell,
                          struct python_result *ret_result, struct err *err) MUST_CHECK;
 
