@@ -118,6 +118,273 @@ static void stop(struct python *python, struct box_result *ret_result)
     close_one(&python->output);
 }
 
+static bool has_ended(const struct python *python)
+{
+    struct pollfd polled = {.fd = box_process_fd(python->process), .events = POLLIN};
+
+    return poll(&polled, 1, 0) != 0;
+}
+
+static enum err_code start_with(struct python *python, int output, int channel, int driver,
+                                struct err *err)
+{
+    static const char *const arguments[] = {PROGRAM, "-I", "-u", "/proc/self/fd/4", NULL};
+    struct box_command command = {
+        .folder = WORKSPACE_MOUNT, .arguments = arguments, .environment = python->environment};
+    int null = open("/dev/null", O_RDONLY | O_CLOEXEC);
+    enum err_code rc;
+
+    if (null < 0)
+        return err_set(err, ERR_INTERNAL, "cannot open /dev/null: %s", strerror(errno));
+    rc = box_start(python->box, &command, (int[]){null, output, output, channel, driver}, 5,
+                   &python->process, err);
+    close(null);
+    return rc;
+}
+
+static enum err_code start(struct python *python, struct err *err)
+{
+    int output[2] = {-1, -1}, channel[2] = {-1, -1};
+    int driver = memory_file(driver_text(), driver_size(), err);
+    enum err_code rc = driver < 0 ? ERR_INTERNAL : ERR_OK;
+
+    if (!rc && (FAULT("python.start") || pipe2(output, O_CLOEXEC) != 0 ||
+                fcntl(output[0], F_SETFL, O_NONBLOCK) != 0 ||
+                socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, channel) != 0 ||
+                fcntl(channel[0], F_SETFL, O_NONBLOCK) != 0))
+        rc = err_set(err, ERR_INTERNAL, "cannot make a pipe for Python: %s", strerror(errno));
+    rc = rc ? rc : start_with(python, output[1], channel[1], driver, err);
+    close_one(&output[1]);
+    close_one(&channel[1]);
+    close_one(&driver);
+    python->output = output[0];
+    python->channel = channel[0];
+    if (rc) {
+        close_one(&python->output);
+        close_one(&python->channel);
+    }
+    return rc;
+}
+
+/* ---- A cell ---- */
+
+struct cell_run {
+    struct python *python;
+    const struct python_cell *cell;
+    struct python_result *result;
+    uint64_t deadline_ns;
+    bool begun; /* before that an interrupt would end Python, which is about to start */
+    bool interrupted;
+    enum python_end interrupted_for;
+    bool ended; /* the driver says so */
+    char how;   /* it says */
+    size_t figures_size;
+    char *bytes; /* READ_SIZE */
+};
+
+static void interrupt(struct cell_run *run, enum python_end why)
+{
+    if (run->interrupted)
+        return;
+    run->interrupted = true;
+    run->interrupted_for = why;
+    run->deadline_ns = clock_mono_ns() + PYTHON_GRACE_MS * NS_PER_MS;
+    if (run->begun)
+        box_interrupt(run->python->process);
+}
+
+/* A caller that has had enough gets nothing more. */
+static bool is_wanted(const struct cell_run *run)
+{
+    return !run->interrupted || run->interrupted_for != PYTHON_UNWANTED;
+}
+
+/* Returns the bytes; 0: there is nothing now. */
+static size_t carry(struct cell_run *run)
+{
+    const struct python_cell *cell = run->cell;
+    ssize_t got = read(run->python->output, run->bytes, READ_SIZE);
+
+    if (got > 0) {
+        if (cell->take_output && is_wanted(run) &&
+            !cell->take_output(cell->argument, run->bytes, (size_t)got))
+            interrupt(run, PYTHON_UNWANTED);
+        return (size_t)got;
+    }
+    if (got == 0 || (errno != EAGAIN && errno != EINTR))
+        close_one(&run->python->output);
+    return 0;
+}
+
+/* What the cell has printed until now. What others print meanwhile has an end, too. */
+static void carry_rest(struct cell_run *run)
+{
+    size_t carried = 0, got;
+
+    while (run->python->output >= 0 && carried < PIPE_MOST && (got = carry(run)) > 0)
+        carried += got;
+}
+
+/* One message of the driver. What is no message of this cell is left out. */
+static void take_message(struct cell_run *run)
+{
+    struct python *python = run->python;
+    char message[WORD_SIZE + 1];
+    ssize_t size = recv(python->channel, message, WORD_SIZE, MSG_DONTWAIT);
+
+    if (size == 0 || (size < 0 && errno != EAGAIN && errno != EINTR))
+        close_one(&python->channel); /* closed by the code: its process can only be ended */
+    if (size <= 0)
+        return;
+    message[size] = '\0';
+    carry_rest(run);
+    if (*message == 'B' && !run->begun) {
+        run->begun = true;
+        if (run->interrupted)
+            box_interrupt(python->process);
+    }
+    if (*message == 'E' && size == 10 && memcmp(message + 1, &python->cell, 8) == 0) {
+        run->ended = true;
+        run->how = message[9];
+    }
+}
+
+/* False: it did not stop. */
+static bool pass_deadline(struct cell_run *run)
+{
+    if (clock_mono_ns() < run->deadline_ns)
+        return true;
+    if (run->interrupted)
+        return false;
+    interrupt(run, PYTHON_TIMED_OUT);
+    return true;
+}
+
+static int time_left(const struct cell_run *run)
+{
+    uint64_t now = clock_mono_ns();
+
+    return now >= run->deadline_ns
+               ? 0
+               : (int)((run->deadline_ns - now + NS_PER_MS - 1) / NS_PER_MS);
+}
+
+/* Until the cell has ended, its process has, or it does not stop. False then: the process is to be ended. */
+static bool follow(struct cell_run *run)
+{
+    struct python *python = run->python;
+
+    do {
+        struct pollfd polled[] = {
+            {.fd = python->output, .events = POLLIN},
+            {.fd = python->channel, .events = POLLIN},
+            {.fd = run->interrupted ? -1 : run->cell->cancel, .events = POLLIN},
+            {.fd = box_process_fd(python->process), .events = POLLIN},
+        };
+        int ready = poll(polled, sizeof(polled) / sizeof(*polled), time_left(run));
+
+        if (ready < 0 && errno != EINTR)
+            return false;
+        if (ready > 0 && polled[0].revents)
+            (void)carry(run);
+        if (ready > 0 && polled[1].revents)
+            take_message(run);
+        if (ready > 0 && polled[2].revents)
+            interrupt(run, PYTHON_CANCELLED);
+        if (run->ended)
+            return true;
+        if (ready > 0 && polled[3].revents) {
+            carry_rest(run);
+            return false;
+        }
+    } while (pass_deadline(run));
+    return false;
+}
+
+/* If it does not arrive, the process has ended, or does not read any more: follow() sees to both. */
+static enum err_code send_cell(struct python *python, const struct python_cell *cell,
+                               struct err *err)
+{
+    int code = memory_file(cell->code, cell->code_size, err);
+
+    if (code < 0)
+        return ERR_INTERNAL;
+    python->cell++;
+    (void)send_fds(python->channel, &python->cell, sizeof(python->cell), &code, 1);
+    close(code);
+    return ERR_OK;
+}
+
+/* The process ends, or has ended: by itself, with its box, or because it did not stop. */
+static void conclude(struct cell_run *run)
+{
+    struct python *python = run->python;
+    bool ended = has_ended(python);
+    struct box_result result;
+
+    stop(python, &result);
+    run->result->end = run->interrupted ? run->interrupted_for : PYTHON_ENDED;
+    if (ended || result.why == BOX_OVER_MEMORY)
+        notice_result(python, &result);
+    else
+        notice_ended(python, "it did not stop");
+}
+
+static enum python_end end_of(const struct cell_run *run)
+{
+    if (run->interrupted)
+        return run->interrupted_for;
+    return run->how == 'd' ? PYTHON_DONE : PYTHON_RAISED;
+}
+
+/* The process as it was left by the last cell, or a new one. */
+static enum err_code ready(struct python *python, struct err *err)
+{
+    struct box_result result;
+
+    if (python->process && has_ended(python)) {
+        stop(python, &result);
+        notice_result(python, &result);
+    }
+    if (python->process)
+        return ERR_OK;
+    python->cell = 0;
+    return start(python, err);
+}
+
+enum err_code python_run(struct python *python, const struct python_cell *cell,
+                         struct python_result *ret_result, struct err *err)
+{
+    AUTO_FREE char *bytes = mem_zeroed(READ_SIZE, 1);
+    struct python_result result = {0};
+    struct cell_run run = {.python = python, .cell = cell, .result = &result, .bytes = bytes};
+    uint64_t began_ns = clock_mono_ns();
+    enum err_code rc;
+
+    if (cell->code_size > PYTHON_CODE_LIMIT)
+        return err_set(err, ERR_TOO_LARGE, "The code has more than %zu bytes.",
+                       PYTHON_CODE_LIMIT);
+    rc = ready(python, err);
+    rc = rc ? rc : send_cell(python, cell, err);
+    if (rc && rc != ERR_NOT_FOUND)
+        return rc;
+    run.deadline_ns = began_ns + cell->timeout_ms * NS_PER_MS;
+    if (rc) {
+        result.end = PYTHON_ENDED; /* the box, just before the cell */
+        python_remember(python);
+    } else if (follow(&run)) {
+        result.end = end_of(&run);
+    } else {
+        conclude(&run);
+    }
+    result.alive = python->process != NULL;
+    result.wall_ns = clock_mono_ns() - began_ns;
+    memcpy(result.notice, python->notice, sizeof(result.notice));
+    python->notice[0] = '\0';
+    *ret_result = result;
+    return ERR_OK;
+}
+
 /* ---- For boxes.c ---- */
 
 void python_enter(struct python *python, struct box *box)
