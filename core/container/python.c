@@ -225,6 +225,47 @@ static void carry_rest(struct cell_run *run)
         carried += got;
 }
 
+/* A file's name that the driver could have made. */
+static bool is_name(const char *name, size_t size)
+{
+    static const char letters[] =
+        "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_-";
+
+    return size > 4 && size < NAME_SIZE && strspn(name, letters) == size - 4 &&
+           strcmp(name + size - 4, ".png") == 0;
+}
+
+static bool read_figure(const struct cell_run *run, const char *path, struct buf *ret_png)
+{
+    static const char signature[] = "\x89PNG\r\n\x1a\n";
+    size_t room = PYTHON_FIGURES_SIZE - run->figures_size;
+
+    return run->result->figures < PYTHON_FIGURES &&
+           workspace_read(run->cell->workspace, path,
+                          room < PYTHON_FIGURE_LIMIT ? room : PYTHON_FIGURE_LIMIT, ret_png,
+                          NULL, NULL) == ERR_OK &&
+           ret_png->length > sizeof(signature) - 1 &&
+           memcmp(ret_png->data, signature, sizeof(signature) - 1) == 0;
+}
+
+static void take_figure(struct cell_run *run, const char *name, size_t size)
+{
+    const struct python_cell *cell = run->cell;
+    char path[sizeof(FIGURES) + NAME_SIZE];
+    AUTO_BUF png = {0};
+
+    (void)snprintf(path, sizeof(path), FIGURES "%.*s", (int)NAME_SIZE, name);
+    if (!is_name(name, size) || !read_figure(run, path, &png)) {
+        run->result->other_figures++;
+        return;
+    }
+    run->result->figures++;
+    run->figures_size += png.length;
+    if (cell->take_figure && is_wanted(run) &&
+        !cell->take_figure(cell->argument, path, png.data, png.length))
+        interrupt(run, PYTHON_UNWANTED);
+}
+
 /* One message of the driver. What is no message of this cell is left out. */
 static void take_message(struct cell_run *run)
 {
@@ -243,6 +284,10 @@ static void take_message(struct cell_run *run)
         if (run->interrupted)
             box_interrupt(python->process);
     }
+    if (*message == 'F' || *message == 'f')
+        take_figure(run, message + 1, (size_t)size - 1);
+    if (*message == 'F')
+        (void)send(python->channel, "a", 1, MSG_NOSIGNAL | MSG_DONTWAIT);
     if (*message == 'E' && size == 10 && memcmp(message + 1, &python->cell, 8) == 0) {
         run->ended = true;
         run->how = message[9];
