@@ -38,7 +38,8 @@ enum lock_rank {
     LOCK_VECTOR_MODEL,    /* core/ingest/vector_model.c: what is known of the model */
     LOCK_QUERY_VECTORS, /* core/ingest/query_vectors.c: vectors of queries that were asked before */
     LOCK_SEGMENTS,      /* core/ingest/segment_cache.c: which segments are here */
-    LOCK_CONTAINERS,  /* core/container/containers.c: which containers are in use */
+    LOCK_CONTAINERS, /* core/container/containers.c: which containers are in use */
+    LOCK_BOXES, /* core/container/boxes.c: which containers have a box, and which calls wait */
     LOCK_SANDBOX,     /* core/sandbox/spawn.c: which spawner is the current one */
     LOCK_STORE_QUEUE, /* core/store/writer/writer.c: writes waiting for a writer */
     LOCK_STORE_POOL,  /* core/store: connections, state of the database */

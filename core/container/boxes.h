@@ -35,13 +35,13 @@ struct boxes;
 
 struct boxes_options {
     size_t count;      /* boxes alive at once */
-    uint64_t memory;   /* bytes of all of them, with /tmp and /dev/shm */
+    uint64_t memory;   /* bytes of all of them; their /tmp and /dev/shm come on top */
     unsigned calls;    /* of one container at once */
     uint64_t idle_ns;  /* until a box that no call has is stopped */
     uint64_t queue_ns; /* how long a call waits for room */
     /* Of each box. Its memory is that of the container */
     struct box_limits limits;
-    /* For Python and other commands, with NULL at its end: boxes_environment(). Copied */
+    /* Of all commands, beside the usual; NULL ends it. Copied. NULL: only the usual */
     const char *const *environment;
 };
 
@@ -53,7 +53,7 @@ enum err_code boxes_new(const struct boxes_options *options, struct boxes **ret_
  * last call gives them back. */
 void boxes_drain(struct boxes *boxes);
 
-/* Kills the boxes that calls still have: their commands end as BOX_GONE. After boxes_drain(). Does not wait. */
+/* Kills the boxes that calls still have: their commands end as BOX_GONE. After boxes_drain(). */
 void boxes_kill(struct boxes *boxes);
 
 /* Frees them. Waits for the calls that have boxes, so the caller has ended them. NULL is fine. */
@@ -113,7 +113,7 @@ struct boxes_counts {
     uint64_t memory;    /* bytes of all boxes, by their limits */
     uint64_t started;   /* since the server's start, and the seconds that it took */
     double start_seconds;
-    uint64_t ended_idle, ended_for_room, ended_over_memory, ended_otherwise;
+    uint64_t ended_idle, ended_for_room, ended_otherwise;
 };
 
 void boxes_count(struct boxes *boxes, struct boxes_counts *ret_counts);
