@@ -214,10 +214,16 @@ void tool_registry_show(json_t *object, unsigned include)
         item->show(object, include);
 }
 
+/* Models know some tools by another name than OpenAI's API has for their entries. */
+static const char *type_of(const struct tool_handler *handler)
+{
+    return handler->type ? handler->type : handler->name;
+}
+
 const struct tool_handler *tool_registry_definition(const char *type)
 {
     for (size_t i = 0; i < count; i++)
-        if ((!all[i]->run || all[i]->flags & TOOL_HOSTED) && strcmp(all[i]->name, type) == 0)
+        if ((!all[i]->run || all[i]->flags & TOOL_HOSTED) && strcmp(type_of(all[i]), type) == 0)
             return all[i];
     return NULL;
 }

@@ -218,6 +218,7 @@ struct tool_handler {
     /* The tool type whose files it sees, too, in tool_call_files(), if the request names none for its own; or NULL */
     const char *files_of;
     const char *alias; /* another type by which a tool_choice may name it; or NULL */
+    const char *type;  /* of its entries in `tools`, if that is not its name; or NULL */
 
     /* A definition that depends on the run: {"description", "parameters", "revision"}, each optional.
      * Description and parameters replace those above. "revision" is any JSON that changes when the tool

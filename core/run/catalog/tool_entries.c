@@ -394,7 +394,7 @@ static enum err_code add_definition(struct tool_set *set, json_t *entry, const c
         return ERR_OK;
     use.own = use.handler->flags & TOOL_NAMED
                   ? json_get_string(tool_entry_function(entry), "name", NULL)
-                  : use.type;
+                  : use.handler->name;
     if (!use.own || !*use.own) {
         (void)snprintf(param, sizeof(param), "tools[%zu].name", index);
         return err_refuse(err, ERR_INVALID, REASON_MISSING_MEMBER, param,

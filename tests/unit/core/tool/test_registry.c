@@ -85,6 +85,17 @@ TEST(the_second_of_two_tools_with_one_name_replaces_the_first)
     assert_non_null(strstr(said, "the tool a/one is registered twice"));
 }
 
+TEST(a_hosted_tool_is_found_by_the_type_of_its_entries_and_not_by_its_name)
+{
+    static const struct tool_handler hosted = {
+        .name = "python", .type = "code", .group = "hosted", .flags = TOOL_HOSTED, .run = run};
+    static const struct tool_handler *const tools[] = {&hosted, NULL};
+
+    tool_registry_set(tools);
+    assert_ptr_equal(tool_registry_definition("code"), &hosted);
+    assert_null(tool_registry_definition("python"));
+}
+
 /* F76. */
 TEST(a_removed_tool_is_not_found)
 {
@@ -134,6 +145,8 @@ int main(void)
         cmocka_unit_test(registry_separates_definitions_from_tools_of_groups),
         cmocka_unit_test(registry_bella_B22_an_invented_name_is_not_found),
         cmocka_unit_test(the_second_of_two_tools_with_one_name_replaces_the_first),
+        cmocka_unit_test(
+            a_hosted_tool_is_found_by_the_type_of_its_entries_and_not_by_its_name),
         cmocka_unit_test(a_removed_tool_is_not_found),
         cmocka_unit_test(
             a_tool_without_a_policy_needs_an_approval_unless_its_group_runs_by_itself),
