@@ -336,6 +336,11 @@ enum err_code tool_call_emit_stage(struct tool_call *call, const char *stage, js
                                            .fields = fields});
 }
 
+enum err_code tool_call_open(struct tool_call *call, json_t *fields)
+{
+    return tool_call_emit_stage(call, TOOL_STAGE_OPENING, fields);
+}
+
 enum err_code tool_call_emit_delta(struct tool_call *call, const char *field, const char *text,
                                    size_t length)
 {

@@ -45,6 +45,9 @@
  * be freed then.
  */
 
+/* The stage with which an item opens. Its fields are those of the item. */
+#define TOOL_STAGE_OPENING "in_progress"
+
 enum tool_output_kind {
     TOOL_OUTPUT_START, /* first of its call, if it has one: the call was handed to its tool */
     TOOL_OUTPUT_TEXT,

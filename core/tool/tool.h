@@ -124,6 +124,7 @@ enum tool_flags {
     /* OpenAI's hosted tool of that name: an entry with its type in `tools` offers it, and no group does */
     TOOL_HOSTED = 1 << 12,
     TOOL_CITED = 1 << 11, /* the model may cite its results; it has an item of its own */
+    TOOL_OPENS = 1 << 13, /* its item opens with tool_call_open() */
 
     /* Definition-only: */
     TOOL_NAMED = 1 << 6,      /* each entry has a name; other tools are named by their type */
@@ -380,6 +381,10 @@ enum err_code tool_call_wait(struct tool_call *call, uint64_t ns) MUST_CHECK;
 
 /* Shows output while the call works. Each blocks while the channel is full; ERR_CANCELLED means
  * stop. Text is whole characters: what is not UTF-8 becomes U+FFFD. */
+
+/* Opens the item of a tool with TOOL_OPENS, with fields that only the worker knows (taken), such as the container
+ * that it runs in. The first output of the call. Without it the item opens with the next output, or at the end. */
+enum err_code tool_call_open(struct tool_call *call, json_t *fields) MUST_CHECK;
 
 /* Text of the answer: for final tools it streams as message text, for others it is kept as
  * partial output of the call. */

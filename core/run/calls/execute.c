@@ -193,14 +193,14 @@ static struct regex_budget *searches_of(struct run *run)
     return run->calls.searches;
 }
 
-/* A call is announced before its tool has output. Calls start in the model's order, so the first of a turn
- * has the floor. A final call takes it, too: its answer streams then without waiting for a silent one behind
- * it. */
+/* A call is announced before its tool has output, unless the tool does that itself. Calls start in the model's order, so
+ * the first of a turn has the floor. A final call takes it, too: its answer streams then without waiting for a silent
+ * one behind it. */
 static void put_start(struct run *run, const struct call *call)
 {
     struct tool_output output = {.kind = TOOL_OUTPUT_START};
 
-    if (!call->hidden)
+    if (!call->hidden && !(call->use->handler->flags & TOOL_OPENS))
         (void)!tool_channel_put(run->calls.channel, call->channel_position, &output);
 }
 

@@ -83,9 +83,14 @@ void run_emit_stage(struct run *run, struct item *item, const char *stage, json_
                       .kind = RUN_EVENT_STAGE, .item = item, .name = stage, .fields = fields});
 }
 
+static bool is_opening(const struct tool_output *output)
+{
+    return output->kind == TOOL_OUTPUT_STAGE && strcmp(output->name, TOOL_STAGE_OPENING) == 0;
+}
+
 /* The call has the floor, so its item opens. The arguments are known by now and are emitted as
- * one delta. */
-static void show_call(struct run *run, struct call *call)
+ * one delta. `fields` are those that the tool has brought for it; borrowed, or NULL. */
+static void show_call(struct run *run, struct call *call, json_t *fields)
 {
     bool here = call->use && !tool_use_is_clients(call->use);
     const struct tool_item *look = here ? call->use->handler->item : NULL;
@@ -94,8 +99,10 @@ static void show_call(struct run *run, struct call *call)
     run_close_item(run, ITEM_COMPLETED);
     item =
         look ? new_hosted_item(run, call, look) : run_new_call_item(run, call, ITEM_MCP_CALL);
+    if (look && fields)
+        json_object_update(item->fields, fields);
     run_open_item(run, item);
-    run_emit_stage(run, item, "in_progress", NULL);
+    run_emit_stage(run, item, TOOL_STAGE_OPENING, NULL);
     if (call->arguments.length)
         run_emit_arguments(run, item, call->arguments.data, call->arguments.length);
     run_emit_arguments_done(run, item);
@@ -139,7 +146,7 @@ static void take_text(struct run *run, struct call *call, const struct tool_outp
 
 static void take_stage(struct run *run, struct call *call, const struct tool_output *output)
 {
-    if (!call->item || call->item != run->items.open)
+    if (!call->item || call->item != run->items.open || is_opening(output))
         return;
     item_settle(call->item);
     run_emit_stage(run, call->item, output->name, output->fields);
@@ -614,7 +621,7 @@ static void show_end(struct run *run, struct call *call, const struct tool_outpu
         end_final_call(run, call);
     } else {
         if (!call->item) /* it was not started, or is of a final tool and no answer */
-            show_call(run, call);
+            show_call(run, call, NULL);
         close_call(run, call, end, call->text);
     }
 }
@@ -631,7 +638,7 @@ static void take_end(struct run *run, struct call *call, const struct tool_outpu
 static void take_output(struct run *run, struct call *call, const struct tool_output *output)
 {
     if (!call->hidden && !call->final && !call->item)
-        show_call(run, call);
+        show_call(run, call, is_opening(output) ? output->fields : NULL);
     switch (output->kind) {
     case TOOL_OUTPUT_START: break;
     case TOOL_OUTPUT_TEXT: take_text(run, call, output); break;
@@ -727,7 +734,7 @@ void run_show_final_calls(struct run *run)
         struct call *call = &run->calls.list[run->calls.final_order[i]];
         struct tool_output nothing = {.kind = TOOL_OUTPUT_END};
 
-        show_call(run, call);
+        show_call(run, call, NULL);
         close_call(run, call, &nothing, call->said.length ? call->said.data : "");
     }
 }
