@@ -69,6 +69,9 @@ struct tool_call *tool_call_new(const struct tool_call_spec *spec)
     call->finder = spec->finder;
     call->desk = spec->desk;
     call->passage_tokens = spec->passage_tokens;
+    call->containers = spec->containers;
+    call->past_container = mem_strdup(spec->past_container ? spec->past_container : "");
+    call->keeps_files = spec->keeps_files;
     call->planning = spec->planning;
     call->args = copy(spec->args, "{}");
     call->config = copy(spec->config, "{}");
@@ -82,6 +85,9 @@ void tool_call_free(struct tool_call *call)
 {
     if (!call)
         return;
+    if (call->container)
+        call->containers->close(call->containers->arg, call->container);
+    free(call->past_container);
     json_decref(call->permission);
     json_decref(call->preview);
     json_decref(call->args);

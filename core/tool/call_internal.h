@@ -31,6 +31,10 @@ struct tool_call {
     const struct tool_finder *finder;
     const struct tool_desk *desk;
     size_t passage_tokens;
+    const struct tool_containers *containers;
+    struct tool_container *container; /* lent by them; NULL: not opened */
+    char *past_container;             /* "": none */
+    bool keeps_files;
     unsigned search;    /* its number among the searches of its context, or 0 */
     bool planning;      /* runs plan() instead of run() */
     json_t *permission; /* that plan() asks for; owned, or NULL */

@@ -10,6 +10,7 @@
 #include "core/base/err.h"
 #include "core/tool/channel.h"
 #include "core/tool/tool.h"
+#include "core/tool/tool_container.h"
 
 /*
  * executor.h -- the threads that run tools, several calls of several runs at once.
@@ -73,6 +74,20 @@ struct tool_desk {
     void *arg;
 };
 
+/* What the functions of tool_container.h call. Any worker, several at a time. */
+struct tool_containers {
+    enum err_code (*open)(void *arg, const struct tool_call *call,
+                          struct tool_container **ret_container, struct err *err);
+    enum err_code (*box)(void *arg, struct tool_container *container, struct box **ret_box,
+                         struct err *err);
+    enum err_code (*python)(void *arg, const struct tool_call *call,
+                            struct tool_container *container, const char *code,
+                            tool_said_fn *said, void *said_arg, struct tool_run *ret_ran,
+                            struct err *err);
+    void (*close)(void *arg, struct tool_container *container);
+    void *arg;
+};
+
 /* Everything that one call needs. Strings and JSON are copied: no tree is shared by two threads. */
 struct tool_call_spec {
     const struct tool_handler *handler;
@@ -96,6 +111,10 @@ struct tool_call_spec {
     const struct tool_finder *finder; /* outlives the executor; NULL: nothing can be found */
     const struct tool_desk *desk;     /* outlives the executor; NULL: there are no files */
     size_t passage_tokens;            /* for tool_call_passage_tokens() */
+    const struct tool_containers
+        *containers;            /* outlives the executor; NULL: nothing is executed */
+    const char *past_container; /* for tool_call_past_container(), or NULL */
+    bool keeps_files;           /* for tool_call_keeps_files() */
     /* Run plan() only; {"permission", "preview"}, each if there is one, come as the stage "planned" */
     bool planning;
 };

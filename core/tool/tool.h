@@ -125,6 +125,8 @@ enum tool_flags {
     TOOL_HOSTED = 1 << 12,
     TOOL_CITED = 1 << 11, /* the model may cite its results; it has an item of its own */
     TOOL_OPENS = 1 << 13, /* its item opens with tool_call_open() */
+    /* It runs code in a container (tool_container.h). Where nothing can be confined, it is not offered */
+    TOOL_NEEDS_SANDBOX = 1 << 14,
 
     /* Definition-only: */
     TOOL_NAMED = 1 << 6,      /* each entry has a name; other tools are named by their type */

@@ -1,0 +1,62 @@
+/*
+ * call_container.c -- what a call does in its container, by way of the server.
+ */
+
+#include "core/tool/tool_container.h"
+
+#include <stdlib.h>
+
+#include "core/tool/call_internal.h"
+
+enum err_code tool_call_container(struct tool_call *call, struct tool_container **ret_container,
+                                  struct err *err)
+{
+    enum err_code rc;
+
+    if (!call->containers)
+        return err_set(err, ERR_INVALID, "This server executes no code.");
+    if (!call->container) {
+        rc = call->containers->open(call->containers->arg, call, &call->container, err);
+        if (rc)
+            return rc;
+    }
+    *ret_container = call->container;
+    return ERR_OK;
+}
+
+enum err_code tool_call_box(struct tool_call *call, struct box **ret_box, struct err *err)
+{
+    struct tool_container *container;
+    enum err_code rc = tool_call_container(call, &container, err);
+
+    return rc ? rc : call->containers->box(call->containers->arg, container, ret_box, err);
+}
+
+enum err_code tool_call_python(struct tool_call *call, const char *code, tool_said_fn *said,
+                               void *said_arg, struct tool_run *ret_ran, struct err *err)
+{
+    struct tool_container *container;
+    enum err_code rc = tool_call_container(call, &container, err);
+
+    return rc ? rc
+              : call->containers->python(call->containers->arg, call, container, code, said,
+                                         said_arg, ret_ran, err);
+}
+
+const char *tool_call_past_container(const struct tool_call *call)
+{
+    return call->past_container;
+}
+
+bool tool_call_keeps_files(const struct tool_call *call)
+{
+    return call->keeps_files;
+}
+
+void tool_run_clear(struct tool_run *ran)
+{
+    json_decref(ran->outputs);
+    json_decref(ran->files);
+    free(ran->ended);
+    *ran = (struct tool_run){0};
+}

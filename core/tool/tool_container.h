@@ -1,0 +1,83 @@
+#ifndef RUNNEL_CORE_TOOL_TOOL_CONTAINER_H
+#define RUNNEL_CORE_TOOL_TOOL_CONTAINER_H
+
+#include <jansson.h>
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "core/base/err.h"
+#include "core/base/ids.h"
+
+/*
+ * tool_container.h -- the container of a call: where its code runs, and where its files lie.
+ *
+ * For handlers with TOOL_NEEDS_SANDBOX. A container is what clients name ("cntr_..."): files below /mnt/data, which
+ * outlive its processes. Which one a call gets: the one that its entry in `tools` names; else that of
+ * the newest such call in the context; else that of its thread or conversation; else that of its run. So all calls of a
+ * run share one. Without any of these it is made.
+ *
+ * The files that the request gives to the tool lie in it before the first call has it.
+ *
+ * On the worker of the call. The text of an error is for the model.
+ */
+
+struct box;
+struct tool_call;
+struct workspace;
+
+/* Made by the server (executor.h), and lent to the call until it has ended. */
+struct tool_container {
+    char id[ID_SIZE];
+    struct workspace *workspace; /* its files: core/sandbox/workspace.h */
+    /* For the model, once: what an earlier container of this context had is gone. Owned by the server; or NULL */
+    const char *lost;
+};
+
+/* The first call of this function finds or makes the container; later ones return the same. Blocks. ERR_INVALID: this
+ * server executes nothing. ERR_NOT_FOUND: it was deleted, or has expired. ERR_LIMIT: the project has too many, or no
+ * room. */
+enum err_code tool_call_container(struct tool_call *call, struct tool_container **ret_container,
+                                  struct err *err) MUST_CHECK;
+
+/* Its running half (core/sandbox/box.h), started if it does not run. Lent until the call has ended. Blocks. */
+enum err_code tool_call_box(struct tool_call *call, struct box **ret_box,
+                            struct err *err) MUST_CHECK;
+
+/* ---- For the server, which makes them ---- */
+
+/* The container that the newest such call of the context has used; "" without one. Borrowed. */
+const char *tool_call_past_container(const struct tool_call *call);
+
+/* What the code makes becomes files of the project: it is a thread's run. */
+bool tool_call_keeps_files(const struct tool_call *call);
+
+/* ---- Code ---- */
+
+/* The output of code that has run. */
+struct tool_run {
+    /* In order of appearance:
+     *
+     *   {"type": "logs", "logs": text}
+     *   {"type": "image", "file_id", "path", and for a response "data": base64 of a PNG}
+     *
+     * Owned. Text between two images is one entry. */
+    json_t *outputs;
+    /* What it has done to the files: [{"file_id", "path", "bytes", "change": "created", "changed" or "deleted", and
+     * "figure": true of a picture that it has drawn}]. In a thread's run the ids are those of files of the project,
+     * and files without one are left out. Owned */
+    json_t *files;
+    char *ended; /* a sentence for the model about its end, if it was stopped; owned, or NULL */
+};
+void tool_run_clear(struct tool_run *ran);
+
+/* Takes a piece of what the code writes, as it comes: whole characters. */
+typedef void tool_said_fn(void *arg, const char *text, size_t length);
+
+/* Runs Python code in the container. Variables of earlier calls are there, unless their process is gone: then `ended`
+ * or the first of `outputs` says so. Blocks until it has ended, at most as long as the server's limit. `said` may be
+ * NULL. Code that raises is a success: its traceback is in the outputs. */
+enum err_code tool_call_python(struct tool_call *call, const char *code, tool_said_fn *said,
+                               void *said_arg, struct tool_run *ret_ran,
+                               struct err *err) MUST_CHECK;
+
+#endif
