@@ -36,6 +36,9 @@ static size_t item_count;
 static const char **on;
 static size_t on_count;
 
+/* Why there is no sandbox. Nothing is executed before one was seen to work. */
+static const char *lacking = "this server has no sandbox";
+
 static const struct tool_group *const no_groups[] = {NULL};
 static const struct tool_group *const *described = no_groups;
 
@@ -175,6 +178,16 @@ bool tool_registry_is_on(const char *group)
         if (strcmp(on[i], group) == 0)
             return true;
     return false;
+}
+
+void tool_registry_lack_sandbox(const char *why)
+{
+    lacking = why;
+}
+
+const char *tool_registry_lacks(const struct tool_handler *handler)
+{
+    return handler->flags & TOOL_NEEDS_SANDBOX ? lacking : NULL;
 }
 
 struct permission tool_registry_permission(const struct tool_handler *handler)

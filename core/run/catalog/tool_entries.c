@@ -106,7 +106,7 @@ static enum err_code add_members(struct tool_set *set, json_t *entry, size_t ind
         enum err_code rc;
 
         if (!is_allowed(entry, handler) || is_turned_off(set, handler) ||
-            yields(set, handler, index))
+            yields(set, handler, index) || tool_registry_lacks(handler))
             continue;
         rc = tool_set_add(set, &use, index, err);
         if (rc)

@@ -45,6 +45,8 @@ const char *unavailable_reason(const json_t *entry)
         return NULL;
     if (!handler)
         return "this version does not execute it";
+    if (tool_registry_lacks(handler))
+        return tool_registry_lacks(handler);
     return handler->unavailable ? handler->unavailable(entry) : NULL;
 }
 

@@ -96,6 +96,19 @@ TEST(a_hosted_tool_is_found_by_the_type_of_its_entries_and_not_by_its_name)
     assert_null(tool_registry_definition("python"));
 }
 
+TEST(what_needs_a_sandbox_is_lacking_until_there_is_one)
+{
+    static const struct tool_handler confined = {.name = "confined",
+                                                 .flags = TOOL_NEEDS_SANDBOX};
+
+    assert_non_null(tool_registry_lacks(&confined));
+    tool_registry_lack_sandbox("the moon is full");
+    assert_string_equal(tool_registry_lacks(&confined), "the moon is full");
+    assert_null(tool_registry_lacks(&one));
+    tool_registry_lack_sandbox(NULL);
+    assert_null(tool_registry_lacks(&confined));
+}
+
 /* F76. */
 TEST(a_removed_tool_is_not_found)
 {
@@ -147,6 +160,7 @@ int main(void)
         cmocka_unit_test(the_second_of_two_tools_with_one_name_replaces_the_first),
         cmocka_unit_test(
             a_hosted_tool_is_found_by_the_type_of_its_entries_and_not_by_its_name),
+        cmocka_unit_test(what_needs_a_sandbox_is_lacking_until_there_is_one),
         cmocka_unit_test(a_removed_tool_is_not_found),
         cmocka_unit_test(
             a_tool_without_a_policy_needs_an_approval_unless_its_group_runs_by_itself),
