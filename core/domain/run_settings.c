@@ -70,6 +70,7 @@ static const struct {
     {"reasoning.encrypted_content",   RUN_INCLUDE_REASONING},
     {"message.output_text.logprobs",  RUN_INCLUDE_LOGPROBS},
     {"file_search_call.results",      RUN_INCLUDE_SEARCH_RESULTS},
+    {"code_interpreter_call.outputs", RUN_INCLUDE_CODE_OUTPUTS},
     {"step_details.tool_calls[*].file_search.results[*].content", RUN_INCLUDE_SEARCH_CONTENT},
 };
 /* clang-format on */

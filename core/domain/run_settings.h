@@ -51,6 +51,7 @@ enum run_include {
     RUN_INCLUDE_REASONING = 1 << 1,      /* reasoning.encrypted_content */
     RUN_INCLUDE_LOGPROBS = 1 << 2,       /* message.output_text.logprobs */
     RUN_INCLUDE_SEARCH_RESULTS = 1 << 3, /* file_search_call.results */
+    RUN_INCLUDE_CODE_OUTPUTS = 1 << 4,   /* code_interpreter_call.outputs */
 };
 /* The flag of a value of `include`; 0 for one that changes nothing here. */
 unsigned run_include_parse(const char *value);

@@ -5,6 +5,7 @@
 
 #include "core/base/json.h"
 #include "server/complaint.h"
+#include "server/params/container_params.h"
 #include "server/params/filter_params.h"
 #include "server/params/mcp_tool.h"
 #include "server/params/params.h"
@@ -239,7 +240,7 @@ static const struct tool_type {
     {"web_search_2025_08_26",         NULL},
     {"web_search_preview",            NULL},
     {"web_search_preview_2025_03_11", NULL},
-    {"code_interpreter",              NULL},
+    {"code_interpreter",              container_choice_check},
     {"image_generation",              NULL},
     {"programmatic_tool_calling",     NULL},
 };
@@ -306,7 +307,8 @@ enum err_code response_tools_check(const json_t *object, const char *path, const
         if (rc)
             return rc;
     }
-    return check_single(tools, "file_search", at.text, err);
+    rc = check_single(tools, "file_search", at.text, err);
+    return rc ? rc : check_single(tools, "code_interpreter", at.text, err);
 }
 
 /* ---- tool_choice ---- */

@@ -1,0 +1,90 @@
+#include "server/params/container_params.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/base/json.h"
+#include "server/complaint.h"
+#include "server/params/params.h"
+
+static const char *const memory_words[] = {"1g", "4g", "16g", "64g", NULL};
+
+int container_memory_gib(const json_t *object)
+{
+    return atoi(json_get_string(object, "memory_limit", "0")); /* "16g" */
+}
+
+static enum err_code check_files(const json_t *object, const char *path, struct err *err)
+{
+    struct param_path at = param_key(path, "file_ids");
+    json_t *files = NULL;
+    size_t i;
+    json_t *id;
+    enum err_code rc = param_array(object, path, "file_ids", PARAM_OPTIONAL,
+                                   CONTAINER_FILES_LIMIT, &files, err);
+
+    if (rc)
+        return rc;
+    json_array_foreach (files, i, id) {
+        struct param_path inner = param_index(at.text, i);
+
+        if (!json_is_string(id))
+            return param_wrong_type(err, inner.text, "a string", id);
+        rc = param_id(json_string_value(id), "file-", inner.text, err);
+        if (rc)
+            return rc;
+    }
+    return ERR_OK;
+}
+
+static enum err_code check_network(const json_t *object, const char *path, struct err *err)
+{
+    static const char *const types[] = {"disabled", "allowlist", NULL};
+    struct param_path at = param_key(path, "network_policy");
+    json_t *policy = NULL;
+    const char *type = NULL;
+    enum err_code rc =
+        param_object(object, path, "network_policy", PARAM_OPTIONAL, &policy, err);
+
+    if (rc || !policy)
+        return rc;
+    rc = param_enum(policy, at.text, "type", PARAM_REQUIRED, types, &type, err);
+    if (rc || strcmp(type, "disabled") == 0)
+        return rc;
+    return err_invalid(err, "unsupported_value", param_key(at.text, "type").text,
+                       "Unsupported value: containers of this server have no network.");
+}
+
+enum err_code container_params_check(const json_t *object, const char *path,
+                                     int *ret_memory_gib, struct err *err)
+{
+    const char *memory = NULL;
+    enum err_code rc = check_files(object, path, err);
+
+    if (!rc)
+        rc = param_enum(object, path, "memory_limit", PARAM_OPTIONAL, memory_words, &memory,
+                        err);
+    if (!rc)
+        rc = check_network(object, path, err);
+    if (!rc && memory && ret_memory_gib)
+        *ret_memory_gib = container_memory_gib(object);
+    return rc;
+}
+
+enum err_code container_choice_check(const json_t *tool, const char *path, struct err *err)
+{
+    static const char *const types[] = {"auto", NULL};
+    struct param_path at = param_key(path, "container");
+    const json_t *container = json_object_get(tool, "container");
+    const char *type = NULL;
+    enum err_code rc;
+
+    if (json_absent(container))
+        return param_missing(err, at.text);
+    if (json_is_string(container))
+        return param_id(json_string_value(container), "cntr_", at.text, err);
+    if (!json_is_object(container))
+        return param_wrong_type(err, at.text, "one of a string or an object", container);
+    rc = param_enum(container, at.text, "type", PARAM_REQUIRED, types, &type, err);
+    return rc ? rc : container_params_check(container, at.text, NULL, err);
+}

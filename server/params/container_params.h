@@ -1,0 +1,30 @@
+#ifndef RUNNEL_SERVER_PARAMS_CONTAINER_PARAMS_H
+#define RUNNEL_SERVER_PARAMS_CONTAINER_PARAMS_H
+
+#include <jansson.h>
+
+#include "core/base/err.h"
+
+/*
+ * container_params.h -- what a request says about a container: which one, or what a new one is made with.
+ *
+ * Only the form is checked. Whether the container and the files exist, and whether the operator allows so much memory,
+ * is for others to say. `path` is the path of the object, as in params.h. Pure: any thread.
+ */
+
+#define CONTAINER_FILES_LIMIT ((size_t)50)
+
+/* The members that POST /v1/containers and a tool's `container` share: file_ids, memory_limit, network_policy. Boxes
+ * have no network, so a policy that allows any is refused. *ret_memory_gib, which may be NULL, stays untouched without
+ * a memory_limit. */
+enum err_code container_params_check(const json_t *object, const char *path,
+                                     int *ret_memory_gib, struct err *err) MUST_CHECK;
+
+/* The required member `container` of a tool: an id, or {"type": "auto", ...}. */
+enum err_code container_choice_check(const json_t *tool, const char *path,
+                                     struct err *err) MUST_CHECK;
+
+/* GiB of a memory_limit that was checked; 0: it is absent. */
+int container_memory_gib(const json_t *object);
+
+#endif
