@@ -54,10 +54,15 @@ struct tool_item {
      * set of enum run_include. NULL: clients see all. */
     void (*show)(json_t *object, unsigned include);
 
-    /* Makes of a call that a client sends, and that has a result, what the model read of it: the result's text, in
-     * `search` as the number of tool_call_search(), and its sources, a new reference. The caller frees. NULL, as a
-     * function or as its value: such an item is not sent to the model. */
-    char *(*retell)(const json_t *body, unsigned search, json_t **ret_sources);
+    /* Makes of a call that a client sends, and that has a result, what the model wrote and read of it: the arguments, a
+     * new reference, and the result's text. With TOOL_CITED, `search` is the number of tool_call_search(), and
+     * *ret_sources becomes a new reference; else it is untouched. The caller frees. NULL, as a function or as its value:
+     * such an item is not sent to the model. */
+    char *(*retell)(const json_t *body, unsigned search, json_t **ret_arguments,
+                    json_t **ret_sources);
+
+    /* What the model calls the tool, if that is not the type without "_call"; or NULL. */
+    const char *function;
 
     /* Fields that come in pieces; ends with one without a field. NULL: no such fields. Each stage that the
      * tool emits is the event response.<type>.<stage>; it follows the .done of the streams that end at it. */

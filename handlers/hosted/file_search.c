@@ -80,12 +80,15 @@ static json_t *step(const json_t *body, unsigned include)
     return details;
 }
 
-static char *retell(const json_t *body, unsigned search, json_t **ret_sources)
+static char *retell(const json_t *body, unsigned search, json_t **ret_arguments,
+                    json_t **ret_sources)
 {
     const json_t *results = json_object_get(body, "results");
 
-    return json_is_array(results) ? passages_text(results, search, PASSAGES_TOKENS, ret_sources)
-                                  : NULL;
+    if (!json_is_array(results))
+        return NULL;
+    *ret_arguments = json_build("{s:O?}", "queries", json_object_get(body, "queries"));
+    return passages_text(results, search, PASSAGES_TOKENS, ret_sources);
 }
 
 const struct tool_item file_search_item = {

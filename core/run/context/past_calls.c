@@ -66,6 +66,8 @@ char *past_call_name(enum item_type type, const json_t *body)
         return mem_strdup(item->name(body));
     if (name)
         return space ? tool_set_spaced_name(space, name) : TAKE(name);
+    if (item && item->function)
+        return mem_strdup(item->function);
     return *type_name ? mem_strndup(type_name, strlen(type_name) - strlen("_call"))
                       : mem_strdup("tool");
 }

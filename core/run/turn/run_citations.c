@@ -112,15 +112,20 @@ static const struct tool_item *retold_as(const struct item_row *row)
 }
 
 /* Writes into the notes what a call of this server has there. */
-static void note_retold(json_t *body, unsigned search, const char *text, json_t *sources)
+static void note_retold(json_t *body, const json_t *args, const char *text)
 {
     json_t *notes = notes_make(body);
-    json_auto_t *args = json_build("{s:O?}", "queries", json_object_get(body, "queries"));
     AUTO_FREE char *arguments = json_text(args);
 
     if (!json_object_get(notes, "arguments"))
         json_set_string(notes, "arguments", arguments);
     json_set_string(notes, "output", text);
+}
+
+static void note_search(json_t *body, unsigned search, json_t *sources)
+{
+    json_t *notes = notes_make(body);
+
     json_set_int(notes, NOTE_SEARCH, search);
     json_set(notes, NOTE_SOURCES, sources);
 }
@@ -132,14 +137,17 @@ static void retell(struct item_row *row, const struct tool_item *item, unsigned 
     json_t *notes = notes_of(body);
     json_int_t given = json_get_int(notes, NOTE_SEARCH, 0);
     unsigned search = given > 0 && given <= SEARCH_NUMBER_LIMIT ? (unsigned)given : *last + 1;
+    json_auto_t *args = NULL;
     json_t *sources = NULL;
-    AUTO_FREE char *text = item->retell(body, search, &sources);
+    AUTO_FREE char *text = item->retell(body, search, &args, &sources);
 
-    if (text) {
-        note_retold(body, search, text, sources);
-        *last = search > *last ? search : *last;
-    } else {
+    if (text)
+        note_retold(body, args, text);
+    else
         json_object_del(notes, "arguments");
+    if (sources) {
+        note_search(body, search, sources);
+        *last = search > *last ? search : *last;
     }
     free(row->body);
     row->body = json_text(body);

@@ -174,13 +174,16 @@ TEST(what_a_client_sends_back_is_read_again)
     json_auto_t *without = json_build("{s:[s], s:n}", "queries", "x", "results");
     struct fake fake = {.found = ONE};
     AUTO_OUTCOME outcome = search(&fake, ENTRY, "[]");
+    json_auto_t *args = NULL;
     json_t *sources = NULL;
-    AUTO_FREE char *text = file_search_item.retell(body, 2, &sources);
+    AUTO_FREE char *text = file_search_item.retell(body, 2, &args, &sources);
+    AUTO_FREE char *written = json_text(args);
 
     assert_string_equal(text, outcome.text);
     assert_true(json_equal(sources, outcome.end.result.sources));
     json_decref(sources);
-    assert_null(file_search_item.retell(without, 2, &sources));
+    assert_string_equal(written, "{\"queries\":[\"x\"]}");
+    assert_null(file_search_item.retell(without, 2, &args, &sources));
     free(fake.query);
 }
 
