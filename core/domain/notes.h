@@ -29,6 +29,9 @@ void notes_drop(json_t *object);
 #define NOTE_SOURCES        "sources"
 #define SEARCH_NUMBER_LIMIT 999999
 
+/* Of a call that has run code: what it has done to the files of its container (core/tool/tool_container.h). */
+#define NOTE_FILES "files"
+
 /* An item was cut: its answer broke off, or it belongs to a turn that was requested again
  * (core/run/engine/recover.h). Clients do not see this note, and no model is sent the item. */
 void notes_mark_cut(json_t *body);

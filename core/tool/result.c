@@ -98,6 +98,12 @@ void tool_result_set_sources(struct tool_result *result, json_t *sources)
     result->sources = sources;
 }
 
+void tool_result_set_files(struct tool_result *result, json_t *files)
+{
+    json_decref(result->files);
+    result->files = files;
+}
+
 void tool_result_clear(struct tool_result *result)
 {
     for (size_t i = 0; i < result->count; i++) {
@@ -110,6 +116,7 @@ void tool_result_clear(struct tool_result *result)
     free(result->title);
     json_decref(result->metadata);
     json_decref(result->sources);
+    json_decref(result->files);
     free(result->why);
     *result = (struct tool_result){0};
 }

@@ -79,6 +79,7 @@ struct tool_result {
     char *why; /* owned; the reason for the status, or NULL */
     /* Owned; what its text may be cited for, or NULL: tool_result_set_sources() */
     json_t *sources;
+    json_t *files; /* owned; what it has done to files, or NULL: tool_result_set_files() */
 };
 
 /* Bytes of text that are not UTF-8 become U+FFFD. add_part takes what the part owns. */
@@ -98,6 +99,9 @@ void tool_result_end(struct tool_result *result, enum tool_status status, const 
  * Responses API and without its place in the text: {"type":"file_citation","file_id":...,"filename":...}.
  * Takes the list. */
 void tool_result_set_sources(struct tool_result *result, json_t *sources);
+/* What the call has done to the files of its container, as in struct tool_run (tool_container.h). Messages that name such
+ * a file get an annotation. Takes the list. */
+void tool_result_set_files(struct tool_result *result, json_t *files);
 void tool_result_clear(struct tool_result *result);
 
 /* The parts that are not text, as JSON for the client. Data that is too large for an item is replaced by its

@@ -46,11 +46,13 @@ static json_t *result_json(const struct tool_result *result)
         json_set_string(json, "title", result->title);
     if (result->metadata)
         json_object_set(json, "metadata", result->metadata);
-    if (result->sources) {
+    if (result->sources)
         json_object_set(json, "sources", result->sources);
-        if (result->data) /* what fill() makes the item's fields of */
-            json_object_set(json, "data", result->data);
-    }
+    if (result->files)
+        json_object_set(json, "files", result->files);
+    if (result->data &&
+        (result->sources || result->files)) /* what fill() makes the item's fields of */
+        json_object_set(json, "data", result->data);
     return json;
 }
 
@@ -73,12 +75,14 @@ static void result_restore(struct tool_result *result, const json_t *json)
 {
     const json_t *metadata = json_object_get(json, "metadata");
     const json_t *sources = json_object_get(json, "sources");
+    const json_t *files = json_object_get(json, "files");
 
     if (tool_result_parse(json_object_get(json, "parts"), result, NULL))
         *result = (struct tool_result){0};
     tool_result_describe(result, json_get_string(json, "title", NULL),
                          metadata ? json_deep_copy(metadata) : NULL);
     tool_result_set_sources(result, sources ? json_deep_copy(sources) : NULL);
+    tool_result_set_files(result, files ? json_deep_copy(files) : NULL);
     if (json_object_get(json, "data"))
         tool_result_set_data(result, json_deep_copy(json_object_get(json, "data")));
 }
