@@ -125,6 +125,9 @@ json_t *part_object(const struct part *part)
     case PART_SUMMARY:
         return json_build("{s:s, s:o}", "type", "summary_text", "text",
                           text_value(&part->text));
+    case PART_PICTURE:
+        return json_build("{s:s, s:o, s:s}", "type", "input_image", "file_id",
+                          text_value(&part->text), "detail", "auto");
     }
     return NULL;
 }
@@ -137,6 +140,8 @@ enum part_kind part_kind_of(const json_t *object)
         return PART_REFUSAL;
     if (strcmp(type, "reasoning_text") == 0)
         return PART_REASONING;
+    if (strcmp(type, "input_image") == 0)
+        return PART_PICTURE;
     return strcmp(type, "summary_text") == 0 ? PART_SUMMARY : PART_TEXT;
 }
 

@@ -20,6 +20,7 @@ enum part_kind {
     PART_REFUSAL,
     PART_REASONING, /* reasoning_text */
     PART_SUMMARY,   /* summary_text, of reasoning */
+    PART_PICTURE,   /* input_image: `text` is the id of its file; only in messages of threads */
 };
 
 struct part {

@@ -103,7 +103,8 @@ static void forget_shown(json_t *body)
 static void forget_notes(json_t *notes)
 {
     static const char *const noted[] = {"reason",      "title",        "metadata",
-                                        "attachments", "is_truncated", "error_phase"};
+                                        "attachments", "is_truncated", "error_phase",
+                                        NOTE_FILES};
 
     for (size_t i = 0; i < COUNT_OF(noted); i++)
         json_object_del(notes, noted[i]);

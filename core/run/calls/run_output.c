@@ -397,6 +397,19 @@ static void note_sources(struct run *run, struct item *item, const struct call *
         run_add_sources(run, call->search, output->result.sources, item->output);
 }
 
+/* A withheld result shows no files yet, either. */
+static void note_files(struct run *run, struct item *item, const struct call *call,
+                       const struct tool_output *output)
+{
+    json_t *files = output->result.files;
+
+    if (!files)
+        return;
+    json_set(item->metadata, NOTE_FILES, json_incref(files));
+    if (!call->withheld)
+        run_made_add(run, json_get_string(item->fields, "container_id", ""), files);
+}
+
 static enum item_status status_of(const struct call *call)
 {
     if (call->status == CALL_SKIPPED || is_undone(call))
@@ -507,6 +520,7 @@ static void close_call(struct run *run, struct call *call, const struct tool_out
     else if (item->look)
         fill_hosted(item, call, output);
     note_sources(run, item, call, output);
+    note_files(run, item, call, output);
     if (call->truncated)
         json_set_bool(item->metadata, "is_truncated", true);
     /* The way to a remote tool has failed, not the tool: OpenAI's item has an object for

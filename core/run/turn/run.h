@@ -18,6 +18,7 @@
 #include "core/run/turn/home.h"
 #include "core/run/turn/run_citations.h"
 #include "core/run/turn/run_items.h"
+#include "core/run/turn/run_made.h"
 #include "core/run/turn/run_model.h"
 #include "core/run/turn/run_remote.h"
 #include "core/run/turn/run_start.h"
@@ -119,6 +120,7 @@ struct run {
     struct budget budget;
     struct run_items items;
     struct run_citations *citations; /* NULL: the model can cite nothing */
+    struct run_made *made;           /* NULL: no code has made a file */
 
     /* What leaves it. */
     struct run_writing writing;

@@ -191,6 +191,17 @@ void run_open_part(struct run *run, enum part_kind kind)
                                       .part = item->part_count - 1});
 }
 
+void run_add_picture(struct run *run, const char *file_id)
+{
+    struct item *item = run->items.open;
+
+    run_close_part(run);
+    buf_add_text(&item_add_part(item, PART_PICTURE)->text, file_id);
+    run_emit(run, &(struct run_event){.kind = RUN_EVENT_PART_OPENED,
+                                      .item = item,
+                                      .part = item->part_count - 1});
+}
+
 void run_add_text(struct run *run, const char *text, size_t length)
 {
     struct item *item = run->items.open;
@@ -244,6 +255,7 @@ void run_close_part(struct run *run)
     if (!item || !item->part_open)
         return;
     run_end_cited_text(run);
+    run_cite_made(run);
     item->part_open = false;
     run_emit(run, &(struct run_event){.kind = RUN_EVENT_PART_CLOSED,
                                       .item = item,

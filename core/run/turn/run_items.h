@@ -45,6 +45,8 @@ void run_open_item(struct run *run, struct item *item);
 
 /* Of the open item. A new part closes the last one; text goes into the last part. */
 void run_open_part(struct run *run, enum part_kind kind);
+/* A part that shows a picture: a file of the project. Only in a message of a thread. */
+void run_add_picture(struct run *run, const char *file_id);
 /* UTF-8, copied. It takes the log probabilities that wait in run->turn. */
 void run_add_text(struct run *run, const char *text, size_t length);
 /* Of the open part; takes the annotation. */

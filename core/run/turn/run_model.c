@@ -69,6 +69,7 @@ static void want_message(struct run *run, enum part_kind kind)
     if (!item || item->row.type != ITEM_MESSAGE) {
         run_close_item(run, ITEM_COMPLETED);
         run_open_item(run, run_new_item(run, ITEM_MESSAGE));
+        run_show_made(run);
         run_open_part(run, kind);
         return;
     }
@@ -622,6 +623,7 @@ void run_begin_turn(struct run *run)
     run->turn.reasoning_member = NULL;
     run->turn.upstream = upstream;
     run_open_citations(run);
+    run_open_made(run);
     if (run_must_compact(run)) {
         run_compact(run);
         return;

@@ -203,6 +203,7 @@ void run_free(struct run *run)
     run_forget_held(run);
     chain_clear(&run->chain);
     run_citations_free(run->citations);
+    run_made_free(run->made);
     buf_clear(&run->turn.summary);
     free(run->turn.usage);
     free(run->publishing.peers);
