@@ -74,6 +74,14 @@ struct tool_item {
     const char *step_type;
     json_t *(*step)(const json_t *body, unsigned include);
 
+    /* How the details of a step type come in deltas; each may be NULL. First `step_opening`, as JSON text, "{}" without
+     * one; then what step_delta() makes of each piece of a field that streams; at the end what step_end() makes of the
+     * body of a call that has ended. SDKs add them up: strings are concatenated, entries of lists are matched by
+     * `index`. New references; NULL: no delta. */
+    const char *step_opening;
+    json_t *(*step_delta)(const char *field, const char *text, size_t length);
+    json_t *(*step_end)(const json_t *body);
+
     /* ---- Client calls ---- */
 
     const struct item_parts *parts; /* or NULL */

@@ -104,7 +104,7 @@ static void call_delta(const struct item *item, json_t *call, struct frames *fra
 }
 
 /* The type of its tool call in a step; NULL means "function". A call of another type is shown when it begins
- * and, with the step, when it has ended. It has no deltas between. */
+ * and, with the step, when it has ended. Its tool says what comes in deltas between (tool_item.h). */
 static const char *step_type(const struct item *item)
 {
     return item->look ? item->look->step_type : NULL;
@@ -115,9 +115,11 @@ static void emit_call_opened(const struct item *item, struct frames *frames)
     const char *type = step_type(item);
 
     if (type) {
+        const char *opening = item->look->step_opening;
+
         call_delta(item,
-                   json_build("{s:i, s:s, s:s, s:{}}", "index", 0, "id", item->row.call_id,
-                              "type", type, type),
+                   json_build("{s:i, s:s, s:s, s:o}", "index", 0, "id", item->row.call_id,
+                              "type", type, type, json_parse_own(opening ? opening : "{}")),
                    frames);
         return;
     }
@@ -126,6 +128,25 @@ static void emit_call_opened(const struct item *item, struct frames *frames)
                           item->row.call_id, "type", "function", "function", "name",
                           item->name ? item->name : "", "arguments", "", "output"),
                frames);
+}
+
+/* A delta of a call of another type. Takes `details`; NULL: none. */
+static void details_delta(const struct item *item, json_t *details, struct frames *frames)
+{
+    const char *type = step_type(item);
+
+    if (details)
+        call_delta(item, json_build("{s:i, s:s, s:o}", "index", 0, "type", type, type, details),
+                   frames);
+}
+
+static void emit_call_delta(const struct run_event *event, struct frames *frames)
+{
+    const struct tool_item *look = event->item->look;
+
+    if (look && look->step_delta)
+        details_delta(event->item, look->step_delta(event->name, event->text, event->length),
+                      frames);
 }
 
 static void emit_call_arguments(const struct run_event *event, struct frames *frames)
@@ -145,6 +166,12 @@ static void emit_call_closed(const struct item *item, struct frames *frames)
 
     if (withheld_is_noted(item->metadata))
         return; /* the approval request shows the result */
+    if (item->look && item->look->step_end) {
+        json_auto_t *body = json_parse_own(item->row.body);
+
+        details_delta(item, item->look->step_end(body), frames);
+        return;
+    }
     if (output && !step_type(item))
         call_delta(item,
                    json_build("{s:i, s:s, s:{s:s}}", "index", 0, "type", "function", "function",
@@ -200,6 +227,20 @@ static void emit_text(const struct run_event *event, struct frames *frames)
     else
         buf_add_text(out, first ? "\",\"annotations\":[]}}]}}" : "\"}}]}}");
     frames_end(frames);
+}
+
+/* A picture is whole from the start. Text comes in deltas. */
+static void emit_part_opened(const struct run_event *event, struct frames *frames)
+{
+    const struct part *part = &event->item->parts[event->part];
+
+    if (part->kind != PART_PICTURE)
+        return;
+    frame(frames, "thread.message.delta",
+          json_build("{s:s, s:s, s:{s:[{s:i, s:s, s:{s:s, s:s}}]}}", "id", event->item->row.id,
+                     "object", "thread.message.delta", "delta", "content", "index",
+                     (int)event->part, "type", "image_file", "image_file", "file_id",
+                     part->text.data, "detail", "auto"));
 }
 
 /* Its index among the annotations that this API shows. The index of the engine counts all types. */
@@ -274,11 +315,11 @@ static void assistants_event(const struct run *run, const struct run_event *even
         return;
     case RUN_EVENT_METADATA: emit_metadata(run, event, frames); return;
     case RUN_EVENT_ANNOTATION: emit_annotation(event, frames); return;
-    case RUN_EVENT_PART_OPENED:
+    case RUN_EVENT_DELTA: emit_call_delta(event, frames); return;
+    case RUN_EVENT_PART_OPENED: emit_part_opened(event, frames); return;
     case RUN_EVENT_PART_CLOSED:
     case RUN_EVENT_ARGUMENTS_DONE:
     case RUN_EVENT_STAGE:
-    case RUN_EVENT_DELTA:
     case RUN_EVENT_HELD:
     case RUN_EVENT_STEERED:
     case RUN_EVENT_KIND_COUNT: return; /* this API has no event for it */
@@ -292,20 +333,42 @@ static json_t *assistants_object(const struct run *run)
 
 /* ---- Reading deltas back, after a crash ---- */
 
-/* A citation in the form in which items have it. */
+/* A citation in the form in which items have it: a mark in the text, or a text that it covers. */
+static json_t *annotation_of(const json_t *shown)
+{
+    const char *type = json_get_string(shown, "type", "");
+    const char *file = json_get_string(json_object_get(shown, type), "file_id", "");
+    json_int_t start = json_get_int(shown, "start_index", 0);
+
+    if (strcmp(type, "file_path") != 0)
+        return json_build("{s:s, s:s, s:s, s:I}", "type", type, "file_id", file, "filename", "",
+                          "index", start);
+    return json_build("{s:s, s:s, s:s, s:I, s:I, s:I}", "type", type, "file_id", file, "text",
+                      json_get_string(shown, "text", ""), "index", start, "start_index", start,
+                      "end_index", json_get_int(shown, "end_index", 0));
+}
+
 static void add_citations(const json_t *annotations, struct item *item)
 {
     size_t i;
     json_t *shown;
 
     json_array_foreach (annotations, i, shown) {
-        const char *type = json_get_string(shown, "type", "");
-        const char *file = json_get_string(json_object_get(shown, type), "file_id", "");
-
-        (void)item_annotate(item, json_build("{s:s, s:s, s:s, s:I}", "type", type, "file_id",
-                                             file, "filename", "", "index",
-                                             json_get_int(shown, "start_index", 0)));
+        (void)item_annotate(item, annotation_of(shown));
     }
+}
+
+static const char *piece_of(const json_t *delta, enum part_kind *ret_kind)
+{
+    const char *refusal = json_get_string(delta, "refusal", NULL);
+    const char *file = json_get_string(json_object_get(delta, "image_file"), "file_id", NULL);
+
+    if (refusal) {
+        *ret_kind = PART_REFUSAL;
+        return refusal;
+    }
+    *ret_kind = file ? PART_PICTURE : PART_TEXT;
+    return file ? file : json_get_string(json_object_get(delta, "text"), "value", "");
 }
 
 /* This API has no event for the end of a part, so the last one counts as open. */
@@ -315,12 +378,12 @@ static void add_message_delta(const json_t *content, struct item *item)
     json_t *delta;
 
     json_array_foreach (content, i, delta) {
-        const char *refusal = json_get_string(delta, "refusal", NULL);
-        const char *text = json_get_string(json_object_get(delta, "text"), "value", "");
+        enum part_kind kind;
+        const char *text = piece_of(delta, &kind);
 
         if (json_get_int(delta, "index", 0) >= (json_int_t)item->part_count)
-            item_add_part(item, refusal ? PART_REFUSAL : PART_TEXT);
-        buf_add_text(&item->parts[item->part_count - 1].text, refusal ? refusal : text);
+            item_add_part(item, kind);
+        buf_add_text(&item->parts[item->part_count - 1].text, text);
         add_citations(json_object_get(json_object_get(delta, "text"), "annotations"), item);
     }
 }
