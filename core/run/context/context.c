@@ -463,6 +463,23 @@ static void give_back_reasoning(struct prompt *prompt, size_t first, size_t end,
                                  prompt->upstream, part);
 }
 
+/* What the model has said. Pictures in its messages are those that its code has drawn, for people: no upstream takes
+ * them in an answer. */
+static json_t *said_content(const struct item_row *item, const json_t *content)
+{
+    json_auto_t *said = json_array();
+    size_t i;
+    json_t *part;
+
+    if (item->input || json_is_string(content))
+        return chat_content(content);
+    json_array_foreach (content, i, part) {
+        if (strcmp(json_get_string(part, "type", ""), "input_image") != 0)
+            json_array_append(said, part);
+    }
+    return chat_content(said);
+}
+
 /* One answer of the model: text, calls, or both. Returns the index after it. */
 static size_t add_answer(struct prompt *prompt, size_t first)
 {
@@ -481,8 +498,8 @@ static size_t add_answer(struct prompt *prompt, size_t first)
             break; /* it begins an answer of its own */
         if (is_text) {
             add_text_of_answer(
-                &answer,
-                sent_content(prompt, end, chat_content(json_object_get(body, "content"))));
+                &answer, sent_content(prompt, end,
+                                      said_content(item, json_object_get(body, "content"))));
         } else if (is_call(item, body)) {
             answer.calls = true;
             answer.waiting = answer.waiting || prompt->outputs[end] != prompt->count;
