@@ -36,6 +36,7 @@
     X(remove_vars)                \
     X(skill)                      \
     X(file_search)                \
+    X(code_interpreter)           \
     X(list_documents)             \
     X(read_document)              \
     X(search_document)            \
