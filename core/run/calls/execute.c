@@ -44,7 +44,6 @@
 #include "core/run/calls/run_servers.h"
 #include "core/run/calls/run_variables.h"
 #include "core/tool/arguments.h"
-#include "core/tool/files_view.h"
 #include "core/tool/registry.h"
 
 /* Outputs of one call that may wait for the loop. Then its worker waits. */
@@ -154,35 +153,6 @@ static void refuse_unapproved(struct run *run, const struct call *call)
 
 /* ---- To its tool ---- */
 
-/* Which type of tool may see which files: those of tool_resources and of the attachments of
- * messages. Made when the first tool runs, because most runs call none, and a history may be
- * long. */
-static const json_t *files_view(struct run *run)
-{
-    if (run->calls.files)
-        return run->calls.files;
-    run->calls.files = files_view_from_resources(run->settings.tool_resources);
-    for (size_t i = 0; i < run->history_count; i++) {
-        const struct item_row *item = &run->history[i];
-
-        if (item->type == ITEM_MESSAGE && item->body && strstr(item->body, "\"attachments\"")) {
-            json_auto_t *body = json_parse_own(item->body);
-
-            files_view_add_attachments(run->calls.files, json_object_get(body, "attachments"));
-        }
-    }
-    return run->calls.files;
-}
-
-/* A group's tools are listed under its label, others under their type. */
-static const json_t *files_of(struct run *run, const struct tool_use *use)
-{
-    const json_t *view = files_view(run);
-    const json_t *own = files_view_of(view, use->label ? use->label : use->type);
-
-    return own || !use->handler->files_of ? own : files_view_of(view, use->handler->files_of);
-}
-
 /* All searches of a run together: one call after another could take the workers for itself. */
 static struct regex_budget *searches_of(struct run *run)
 {
@@ -227,7 +197,7 @@ static void execute(struct run *run, struct call *call, json_t *args)
             .thread = run->row.thread_id,
             .args = args,
             .config = call->use->entry,
-            .files = files_of(run, call->use),
+            .files = run_files_of(run, call->use),
             .context = run->context,
             .skills = run->settings.skills,
             .variables = run_variable_access_of(run, call->use->handler),

@@ -10,6 +10,7 @@
  *   run_calls.c      calls as the model makes them, and how the client's are shown
  *   stages.c         the list of stages that calls pass
  *   execute.c        hands calls that are due to their tools
+ *   call_files.c     which files a call may see
  *   run_output.c     turns the output of tools into items and text
  *   call_end.c       how a call ended, in its row
  *   restore.c        calls of an earlier residency
@@ -56,6 +57,12 @@ enum stage_step run_execute_calls(struct run *run);
 /* Closes the channel and cancels remote calls. Tools that still run can notice that, and
  * their output is dropped. */
 void run_stop_execution(struct run *run);
+
+/* ---- call_files.c ---- */
+
+/* The ids of the files that the request, its thread and its messages give to the tool; NULL: none. Borrowed from the
+ * run. */
+const json_t *run_files_of(struct run *run, const struct tool_use *use);
 
 /* ---- stages.c ---- */
 
