@@ -96,6 +96,20 @@ json_t *files_view_from_resources(const json_t *tool_resources)
     return view;
 }
 
+void files_view_add_content(json_t *view, const char *tool_type, const json_t *content)
+{
+    const json_t *part;
+    size_t i;
+
+    json_array_foreach (content, i, part) {
+        const char *type = json_get_string(part, "type", "");
+        const char *file_id = json_get_string(part, "file_id", NULL);
+
+        if (file_id && (strcmp(type, "input_file") == 0 || strcmp(type, "input_image") == 0))
+            files_view_add(view, tool_type, file_id);
+    }
+}
+
 static json_t *resource_of(const char *tool_type, const json_t *list)
 {
     const char *main_key =

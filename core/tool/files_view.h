@@ -27,6 +27,9 @@ json_t *files_view_to_resources(const json_t *view);
 
 /* Adds what `attachments` (an array, or NULL) gives to each tool type. */
 void files_view_add_attachments(json_t *view, const json_t *attachments);
+/* Adds the files that the parts of a message name: input_file and input_image with a `file_id`. `content` is a list, or
+ * anything else, which names none. */
+void files_view_add_content(json_t *view, const char *tool_type, const json_t *content);
 void files_view_add(json_t *view, const char *tool_type, const char *file_id);
 
 /* The view's own list of one tool type; NULL when it has none. */

@@ -1,7 +1,8 @@
 /*
- * call_files.c -- which files a call may see.
+ * call_files.c -- which files a call may see, and which container it continues in.
  */
 
+#include <stdio.h>
 #include <string.h>
 
 #include "core/base/json.h"
@@ -28,11 +29,64 @@ static const json_t *files_view(struct run *run)
     return run->calls.files;
 }
 
+/* Code of a response sees all files of its input. In a thread, files are given to it by name. */
+static void add_inputs(struct run *run, const char *type)
+{
+    for (size_t i = 0; i < run->history_count; i++) {
+        const struct item_row *item = &run->history[i];
+
+        if (item->type == ITEM_MESSAGE && item->body && strstr(item->body, "\"file_id\"")) {
+            json_auto_t *body = json_parse_own(item->body);
+
+            files_view_add_content(run->calls.files, type, json_object_get(body, "content"));
+        }
+    }
+}
+
+/* The files of a tool that runs code. Made once, as the view is. */
+static const json_t *code_files(struct run *run, const char *type)
+{
+    if (!run->calls.inputs_added && !run_is_assistants(run))
+        add_inputs(run, type);
+    run->calls.inputs_added = true;
+    return files_view_of(run->calls.files, type);
+}
+
 /* A group's tools are listed under its label, others under their type. */
 const json_t *run_files_of(struct run *run, const struct tool_use *use)
 {
     const json_t *view = files_view(run);
     const json_t *own = files_view_of(view, use->label ? use->label : use->type);
 
+    if (use->handler->flags & TOOL_NEEDS_SANDBOX && !use->label)
+        return code_files(run, use->type);
     return own || !use->handler->files_of ? own : files_view_of(view, use->handler->files_of);
+}
+
+/* ---- Containers ---- */
+
+static bool used_container(const struct item_row *row, char ret_id[ID_SIZE])
+{
+    json_auto_t *body = NULL;
+    const char *id;
+
+    if (item_type_kind(row->type) != ITEM_KIND_HOSTED_CALL || !row->body ||
+        !strstr(row->body, "\"container_id\""))
+        return false;
+    body = json_parse_own(row->body);
+    id = json_get_string(body, "container_id", "");
+    if (!*id || strlen(id) >= ID_SIZE)
+        return false;
+    (void)snprintf(ret_id, ID_SIZE, "%s", id);
+    return true;
+}
+
+/* Calls of this run share the container that the first of them takes, so only the history is searched. */
+void run_past_container(const struct run *run, char ret_id[ID_SIZE])
+{
+    *ret_id = '\0';
+    for (size_t i = run->history_count; i-- > 0;) {
+        if (used_container(&run->history[i], ret_id))
+            return;
+    }
 }

@@ -174,9 +174,20 @@ static void put_start(struct run *run, const struct call *call)
         (void)!tool_channel_put(run->calls.channel, call->channel_position, &output);
 }
 
+static struct tool_executor *executor_of(const struct run *run,
+                                         const struct tool_handler *handler)
+{
+    const struct engine_options *options = engine_options(run->engine);
+    bool code = handler->flags & TOOL_NEEDS_SANDBOX && options->code_executor;
+
+    return code ? options->code_executor : options->executor;
+}
+
 /* Hands the call to its remote server, or to a worker. */
 static void execute(struct run *run, struct call *call, json_t *args)
 {
+    char past_container[ID_SIZE] = "";
+
     call_move(call, CALL_EV_EXECUTE);
     if (call->use->handler->flags & TOOL_CITED)
         call->search = run_next_search(run);
@@ -185,8 +196,10 @@ static void execute(struct run *run, struct call *call, json_t *args)
         run_call_server(run, call, args);
         return;
     }
+    if (call->use->handler->flags & TOOL_NEEDS_SANDBOX)
+        run_past_container(run, past_container);
     tool_executor_submit(
-        engine_options(run->engine)->executor,
+        executor_of(run, call->use->handler),
         &(struct tool_call_spec){
             .handler = call->use->handler,
             .channel = run->calls.channel,
@@ -206,6 +219,9 @@ static void execute(struct run *run, struct call *call, json_t *args)
             .finder = engine_options(run->engine)->finder,
             .desk = engine_options(run->engine)->desk,
             .passage_tokens = run_passage_tokens(run),
+            .containers = engine_options(run->engine)->containers,
+            .past_container = past_container,
+            .keeps_files = run_is_assistants(run),
             /* The arguments that were approved had their references resolved. */
             .resolved = call->resolved || *call->approval.id,
         });

@@ -10,7 +10,7 @@
  *   run_calls.c      calls as the model makes them, and how the client's are shown
  *   stages.c         the list of stages that calls pass
  *   execute.c        hands calls that are due to their tools
- *   call_files.c     which files a call may see
+ *   call_files.c     which files a call may see, and which container it continues in
  *   run_output.c     turns the output of tools into items and text
  *   call_end.c       how a call ended, in its row
  *   restore.c        calls of an earlier residency
@@ -63,6 +63,9 @@ void run_stop_execution(struct run *run);
 /* The ids of the files that the request, its thread and its messages give to the tool; NULL: none. Borrowed from the
  * run. */
 const json_t *run_files_of(struct run *run, const struct tool_use *use);
+
+/* The container that the newest call of the history used; "" without one. */
+void run_past_container(const struct run *run, char ret_id[ID_SIZE]);
 
 /* ---- stages.c ---- */
 

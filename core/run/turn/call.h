@@ -109,7 +109,8 @@ struct run_calls {
     size_t answered_count;
     /* The time that regular expressions have left, in this residency; NULL until a tool runs. */
     struct regex_budget *searches;
-    json_t *files; /* the files that each type of tool may see; NULL until a tool runs */
+    json_t *files;     /* the files that each type of tool may see; NULL until a tool runs */
+    bool inputs_added; /* with those of the input, for code */
 };
 
 /* An event that is not possible in the call's status is a mistake of this server, and asserted. */

@@ -22,6 +22,7 @@ struct permission_set;
 struct seal;
 struct store;
 struct tool_executor;
+struct tool_containers;
 struct tool_desk;
 struct tool_finder;
 
@@ -30,6 +31,10 @@ struct engine_options {
     struct store *store;
     struct log_reader *log_reader; /* for followers */
     struct tool_executor *executor;
+    /* For tools that run code (TOOL_NEEDS_SANDBOX): their own workers, because commands take minutes, and their
+     * containers. NULL: nothing is executed */
+    struct tool_executor *code_executor;
+    const struct tool_containers *containers;
     const struct tool_desk *desk;     /* for tools that look through files; NULL: none can */
     const struct tool_finder *finder; /* for tools that search files; NULL: none can */
     const struct face *assistants;    /* the two faces */
