@@ -273,6 +273,26 @@ static void add_passage(struct buf *buf, const struct prompt *prompt)
     buf_add(buf, mark, (size_t)(mark_end - mark) + strlen("】"));
 }
 
+/* What the user has written behind the first "python:", without blank lines around it and without a fence. */
+static void add_code(struct buf *buf, const struct prompt *prompt)
+{
+    static const char head[] = "python:";
+    static const char fence[] = "```";
+    const char *text = strcasestr(prompt->user, head);
+    const char *end;
+
+    text = text ? text + strlen(head) : prompt->user;
+    if (strstr(text, fence)) {
+        text = strstr(text, fence) + strlen(fence);
+        text += strcspn(text, "\n"); /* the name of the language */
+        end = strstr(text, fence);
+    } else {
+        end = NULL;
+    }
+    text += strspn(text, " \n");
+    buf_add(buf, text, end && end > text ? (size_t)(end - text) : strlen(text));
+}
+
 static void add_sample_arguments(struct buf *buf, const struct prompt *prompt)
 {
     add_sample(buf, json_object_get(prompt_tool_definition(prompt->tool), "parameters"));
@@ -296,6 +316,7 @@ static const struct {
     {"{{tool_output}}",      add_tool_output},
     {"{{tool_outputs}}",     add_tool_outputs},
     {"{{passage}}",          add_passage},
+    {"{{code}}",             add_code},
     {"{{sample_arguments}}", add_sample_arguments},
     {"{{sample_json}}",      add_sample_json},
 };

@@ -220,6 +220,10 @@ TEST(the_demo_is_a_script)
         picked(script, "{" WEATHER ",\"messages\":[" USER("Use the tool!") "]}"),
         "tool asked for");
     assert_string_equal(picked(script, CHAT(USER("Use the tool!"))), "no tool to use");
+    assert_string_equal(
+        picked(script, "{\"tools\":[{\"type\":\"function\",\"function\":{"
+                       "\"name\":\"python\"}}],\"messages\":[" USER("use python: 1") "]}"),
+        "code to run");
     assert_string_equal(picked(script, CHAT(USER("use the tool") "," TOOL("42"))),
                         "tool answered");
     script_free(script);
@@ -425,6 +429,25 @@ TEST(templates_are_filled_in)
                         "\\\"days\\\":2,\\\"unit\\\":\\\"C\\\"}/{{other}}\"}\n{}\n|end");
 }
 
+static void expect_code(const char *user, const char *code)
+{
+    AUTO_FREE char *request = mem_printf("{\"stream\":true,\"messages\":[{\"role\":\"user\","
+                                         "\"content\":\"%s\"}]}",
+                                         user);
+    AUTO_FREE char *got = deltas("{split: whole, text: '[{{code}}]'}", request);
+    AUTO_FREE char *expected = mem_printf(ROLE "{\"content\":\"[%s]\"}\n{}\n|end", code);
+
+    assert_string_equal(got, expected);
+}
+
+TEST(code_stands_behind_its_word_with_or_without_a_fence)
+{
+    expect_code("Use python: 1 + 1", "1 + 1");
+    expect_code("Please, use python:\\nx = 1\\nx", "x = 1\\nx");
+    expect_code("use python:\\n```python\\nx = 2\\n```\\nThanks.", "x = 2\\n");
+    expect_code("1 + 1", "1 + 1");
+}
+
 TEST(templates_do_not_break_json_arguments)
 {
     AUTO_FREE char *got = deltas(
@@ -603,6 +626,7 @@ int main(void)
         cmocka_unit_test(a_stream_may_be_written_out_in_the_script),
         cmocka_unit_test(tool_calls_come_in_every_dialect),
         cmocka_unit_test(templates_are_filled_in),
+        cmocka_unit_test(code_stands_behind_its_word_with_or_without_a_fence),
         cmocka_unit_test(templates_do_not_break_json_arguments),
         cmocka_unit_test(usage_is_sent_where_the_script_says),
         cmocka_unit_test(finish_reason_may_be_another_or_missing),
