@@ -1,6 +1,5 @@
 #include "server/params/container_params.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #include "core/base/json.h"
@@ -8,10 +7,31 @@
 #include "server/params/params.h"
 
 static const char *const memory_words[] = {"1g", "4g", "16g", "64g", NULL};
+static const int memory_gib[] = {1, 4, 16, 64};
 
 int container_memory_gib(const json_t *object)
 {
-    return atoi(json_get_string(object, "memory_limit", "0")); /* "16g" */
+    const char *given = json_get_string(object, "memory_limit", "");
+
+    for (size_t i = 0; memory_words[i]; i++) {
+        if (strcmp(memory_words[i], given) == 0)
+            return memory_gib[i];
+    }
+    return 0;
+}
+
+enum err_code container_memory_check(const json_t *object, const char *path, uint64_t most,
+                                     struct err *err)
+{
+    const char *largest = memory_words[0];
+
+    if ((uint64_t)container_memory_gib(object) << 30 <= most)
+        return ERR_OK;
+    for (size_t i = 0; memory_words[i] && (uint64_t)memory_gib[i] << 30 <= most; i++)
+        largest = memory_words[i];
+    return err_invalid(err, "invalid_value", param_key(path, "memory_limit").text,
+                       "Invalid value: '%s'. The largest memory_limit of this server is '%s'.",
+                       json_get_string(object, "memory_limit", ""), largest);
 }
 
 static enum err_code check_files(const json_t *object, const char *path, struct err *err)

@@ -2,6 +2,7 @@
 #define RUNNEL_SERVER_PARAMS_CONTAINER_PARAMS_H
 
 #include <jansson.h>
+#include <stdint.h>
 
 #include "core/base/err.h"
 
@@ -22,6 +23,11 @@ enum err_code container_params_check(const json_t *object, const char *path,
 
 /* The required member `container` of a tool: an id, or {"type": "auto", ...}. */
 enum err_code container_choice_check(const json_t *tool, const char *path,
+                                     struct err *err) MUST_CHECK;
+
+/* A memory_limit that is more than the operator's `most` bytes is refused: "Invalid value: '64g'. The largest
+ * memory_limit of this server is '4g'." `path` is that of the object. */
+enum err_code container_memory_check(const json_t *object, const char *path, uint64_t most,
                                      struct err *err) MUST_CHECK;
 
 /* GiB of a memory_limit that was checked; 0: it is absent. */

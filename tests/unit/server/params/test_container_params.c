@@ -53,10 +53,11 @@ TEST(what_a_container_cannot_have_is_refused)
            "tools[0].container.file_ids[0]",
            "Invalid type for 'tools[0].container.file_ids[0]': expected a string, but got an "
            "integer instead.");
-    refuse("{'container':{'type':'auto','file_ids':['cntr_1']}}", "invalid_value",
-           "tools[0].container.file_ids[0]",
-           "Invalid 'tools[0].container.file_ids[0]': 'cntr_1'. Expected an ID that begins with "
-           "'file'.");
+    refuse(
+        "{'container':{'type':'auto','file_ids':['cntr_1']}}", "invalid_value",
+        "tools[0].container.file_ids[0]",
+        "Invalid 'tools[0].container.file_ids[0]': 'cntr_1'. Expected an ID that begins with "
+        "'file'.");
     refuse("{'container':{'type':'auto','memory_limit':'2g'}}", "invalid_value",
            "tools[0].container.memory_limit",
            "Invalid value: '2g'. Supported values are: '1g', '4g', '16g', and '64g'.");
@@ -77,6 +78,21 @@ TEST(a_tier_is_read)
     assert_int_equal(container_memory_gib(none), 0);
 }
 
+TEST(more_memory_than_the_operator_allows_is_refused)
+{
+    json_auto_t *given = quoted_json("{'memory_limit':'16g'}");
+    json_auto_t *none = quoted_json("{}");
+    struct err err = {0};
+
+    assert_int_equal(container_memory_check(given, "c", (uint64_t)16 << 30, NULL), ERR_OK);
+    assert_int_equal(container_memory_check(none, "c", 1, NULL), ERR_OK);
+    assert_int_equal(container_memory_check(given, "c", (uint64_t)5 << 30, &err), ERR_INVALID);
+    assert_string_equal(err.text,
+                        "Invalid value: '16g'. The largest memory_limit of this server "
+                        "is '4g'.");
+    assert_string_equal(err.place, "c.memory_limit");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -84,6 +100,7 @@ int main(void)
         cmocka_unit_test(what_names_no_container_is_refused),
         cmocka_unit_test(what_a_container_cannot_have_is_refused),
         cmocka_unit_test(a_tier_is_read),
+        cmocka_unit_test(more_memory_than_the_operator_allows_is_refused),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
