@@ -36,8 +36,14 @@ static size_t item_count;
 static const char **on;
 static size_t on_count;
 
-/* Why there is no sandbox. Nothing is executed before one was seen to work. */
-static const char *lacking = "this server has no sandbox";
+/* What tools need, and why it is missing. Nothing is executed before it was seen to work. */
+static struct {
+    enum tool_flags flag;
+    const char *lacking;
+} needs[] = {
+    {TOOL_NEEDS_SANDBOX, "this server has no sandbox"},
+    {TOOL_NEEDS_PYTHON, "this server has no Python"},
+};
 
 static const struct tool_group *const no_groups[] = {NULL};
 static const struct tool_group *const *described = no_groups;
@@ -180,14 +186,21 @@ bool tool_registry_is_on(const char *group)
     return false;
 }
 
-void tool_registry_lack_sandbox(const char *why)
+void tool_registry_lack(enum tool_flags need, const char *why)
 {
-    lacking = why;
+    for (size_t i = 0; i < COUNT_OF(needs); i++) {
+        if (needs[i].flag == need)
+            needs[i].lacking = why;
+    }
 }
 
 const char *tool_registry_lacks(const struct tool_handler *handler)
 {
-    return handler->flags & TOOL_NEEDS_SANDBOX ? lacking : NULL;
+    for (size_t i = 0; i < COUNT_OF(needs); i++) {
+        if (handler->flags & needs[i].flag && needs[i].lacking)
+            return needs[i].lacking;
+    }
+    return NULL;
 }
 
 struct permission tool_registry_permission(const struct tool_handler *handler)

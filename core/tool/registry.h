@@ -49,11 +49,11 @@ const struct tool_handler *tool_registry_member(const char *group, size_t n);
 /* The n-th group that has tools, in the order of their first handlers; NULL past the end. */
 const char *tool_registry_group_name(size_t n);
 
-/* Why no tool with TOOL_NEEDS_SANDBOX can be executed here: the end of a sentence, not copied. NULL: they can. At
- * start. Until then they cannot. */
-void tool_registry_lack_sandbox(const char *why);
+/* Why no tool with the flag `need` (TOOL_NEEDS_...) can be executed here: the end of a sentence, not copied. NULL: they
+ * can. At start. Until then they cannot. */
+void tool_registry_lack(enum tool_flags need, const char *why);
 
-/* Why this server cannot execute the tool: what was set above, or NULL. */
+/* Why this server cannot execute the tool: the first that was set above; or NULL. */
 const char *tool_registry_lacks(const struct tool_handler *handler);
 
 /* The policy of the handler itself, and by default that of its group. A handler that is not registered in

@@ -52,7 +52,7 @@ static const char *picture_name(const json_t *output)
 
 /* The text that the model reads. Outputs that a client did not include are null in the item that it sends back. The
  * caller frees. */
-static char *told(const json_t *outputs)
+static char *read_text(const json_t *outputs)
 {
     AUTO_BUF text = {0};
     unsigned pictures = 0;
@@ -136,7 +136,7 @@ static char *retell(const json_t *body, unsigned search, json_t **ret_arguments,
     (void)search;
     (void)ret_sources;
     *ret_arguments = json_build("{s:s}", "code", json_get_string(body, "code", ""));
-    return told(json_object_get(body, "outputs"));
+    return read_text(json_object_get(body, "outputs"));
 }
 
 /* An output in a run step, without its place. A picture of a response has no file there. */
@@ -223,13 +223,13 @@ static enum err_code show_code(struct tool_call *call, const char *container_id,
 }
 
 /* What is lost, the text of the outputs, and how it ended: each on lines of its own. */
-static void tell(const struct tool_container *container, const struct tool_run *ran,
-                 const json_t *shown, struct tool_result *result)
+static void add_text(const struct tool_container *container, const struct tool_run *ran,
+                     const json_t *shown, struct tool_result *result)
 {
-    AUTO_FREE char *text = told(shown);
-    AUTO_FREE char *all = mem_printf(
-        "%s%s%s%s%s", container->lost ? container->lost : "", container->lost ? "\n" : "", text,
-        ran->ended ? "\n" : "", ran->ended ? ran->ended : "");
+    AUTO_FREE char *text = read_text(shown);
+    AUTO_FREE char *all = mem_printf("%s%s%s%s%s", container->lost ? container->lost : "",
+                                     container->lost ? "\n" : "", text, ran->ended ? "\n" : "",
+                                     ran->ended ? ran->ended : "");
 
     tool_result_add_text(result, all);
 }
@@ -250,19 +250,22 @@ static enum err_code run(struct tool_call *call, struct tool_result *ret_result,
     if (rc)
         return rc;
     shown = shown_outputs(container, ran.outputs);
-    tell(container, &ran, shown, ret_result);
+    add_text(container, &ran, shown, ret_result);
     tool_result_set_data(ret_result, json_build("{s:o}", "outputs", shown));
     tool_result_set_files(ret_result, TAKE(ran.files));
     return ERR_OK;
 }
 
-/* ---- What the model is told ---- */
+/* ---- The words for the model ---- */
 
-static const char about[] =
-    "Runs Python code in a container, and shows what it prints, the value of its last line, and its figures. Variables "
-    "and files stay from call to call. The working directory is /mnt/data, where the user's files are. There is no "
-    "network. Figures of matplotlib are shown to the user when plt.show() is called. A file that the user should get is "
-    "saved in /mnt/data and named in the answer as a link: [report.csv](sandbox:/mnt/data/report.csv).";
+static const char about[] = "Runs Python code in a container, and shows what it prints, the "
+                            "value of its last line, and its figures. Variables "
+                            "and files stay from call to call. The working directory is "
+                            "/mnt/data, where the user's files are. There is no "
+                            "network. Figures of matplotlib are shown to the user when "
+                            "plt.show() is called. A file that the user should get is "
+                            "saved in /mnt/data and named in the answer as a link: "
+                            "[report.csv](sandbox:/mnt/data/report.csv).";
 
 static const char parameters[] =
     "{\"type\": \"object\", \"additionalProperties\": false, \"required\": [\"code\"],"
@@ -276,7 +279,7 @@ const struct tool_handler code_interpreter_handler = {
     .group = "hosted",
     .description = about,
     .parameters = parameters,
-    .flags = TOOL_HOSTED | TOOL_NEEDS_SANDBOX | TOOL_OPENS,
+    .flags = TOOL_HOSTED | TOOL_NEEDS_SANDBOX | TOOL_NEEDS_PYTHON | TOOL_OPENS,
     .item = &code_interpreter_item,
     .run = run,
 };

@@ -98,14 +98,16 @@ TEST(a_hosted_tool_is_found_by_the_type_of_its_entries_and_not_by_its_name)
 
 TEST(what_needs_a_sandbox_is_lacking_until_there_is_one)
 {
-    static const struct tool_handler confined = {.name = "confined",
-                                                 .flags = TOOL_NEEDS_SANDBOX};
+    static const struct tool_handler confined = {
+        .name = "confined", .flags = TOOL_NEEDS_SANDBOX | TOOL_NEEDS_PYTHON};
 
     assert_non_null(tool_registry_lacks(&confined));
-    tool_registry_lack_sandbox("the moon is full");
+    tool_registry_lack(TOOL_NEEDS_SANDBOX, "the moon is full");
     assert_string_equal(tool_registry_lacks(&confined), "the moon is full");
     assert_null(tool_registry_lacks(&one));
-    tool_registry_lack_sandbox(NULL);
+    tool_registry_lack(TOOL_NEEDS_SANDBOX, NULL);
+    assert_string_equal(tool_registry_lacks(&confined), "this server has no Python");
+    tool_registry_lack(TOOL_NEEDS_PYTHON, NULL);
     assert_null(tool_registry_lacks(&confined));
 }
 
@@ -158,8 +160,7 @@ int main(void)
         cmocka_unit_test(registry_separates_definitions_from_tools_of_groups),
         cmocka_unit_test(registry_bella_B22_an_invented_name_is_not_found),
         cmocka_unit_test(the_second_of_two_tools_with_one_name_replaces_the_first),
-        cmocka_unit_test(
-            a_hosted_tool_is_found_by_the_type_of_its_entries_and_not_by_its_name),
+        cmocka_unit_test(a_hosted_tool_is_found_by_the_type_of_its_entries_and_not_by_its_name),
         cmocka_unit_test(what_needs_a_sandbox_is_lacking_until_there_is_one),
         cmocka_unit_test(a_removed_tool_is_not_found),
         cmocka_unit_test(
