@@ -304,6 +304,11 @@ bool tool_call_cancelled(const struct tool_call *call)
     return past_deadline(call) || tool_channel_call_over(call->channel, call->position);
 }
 
+int tool_call_cancel_fd(const struct tool_call *call)
+{
+    return tool_channel_over_fd(call->channel, call->position);
+}
+
 enum err_code tool_call_wait(struct tool_call *call, uint64_t ns)
 {
     uint64_t now = clock_mono_ns();

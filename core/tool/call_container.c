@@ -29,18 +29,19 @@ enum err_code tool_call_box(struct tool_call *call, struct box **ret_box, struct
     struct tool_container *container;
     enum err_code rc = tool_call_container(call, &container, err);
 
-    return rc ? rc : call->containers->box(call->containers->arg, container, ret_box, err);
+    return rc ? rc
+              : call->containers->box(call->containers->arg, call, container, ret_box, err);
 }
 
-enum err_code tool_call_python(struct tool_call *call, const char *code, tool_said_fn *said,
-                               void *said_arg, struct tool_run *ret_ran, struct err *err)
+enum err_code tool_call_python(struct tool_call *call, const char *code,
+                               struct tool_run *ret_ran, struct err *err)
 {
     struct tool_container *container;
     enum err_code rc = tool_call_container(call, &container, err);
 
     return rc ? rc
-              : call->containers->python(call->containers->arg, call, container, code, said,
-                                         said_arg, ret_ran, err);
+              : call->containers->python(call->containers->arg, call, container, code, ret_ran,
+                                         err);
 }
 
 const char *tool_call_past_container(const struct tool_call *call)

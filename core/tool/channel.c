@@ -1,6 +1,8 @@
 #include "core/tool/channel.h"
 
 #include <assert.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
 
 #include "core/base/clock.h"
 #include "core/base/mem.h"
@@ -61,6 +63,15 @@ static void slot_init(struct channel_slot *slot, bool hidden)
     lock_cond_init(&slot->changed);
     slot->last = &slot->first;
     slot->hidden = hidden;
+    slot->over_fd = -1;
+}
+
+/* The call is over: its worker learns it, whatever it waits for. A full counter is readable, too. */
+static void slot_end(struct channel_slot *slot)
+{
+    pthread_cond_broadcast(&slot->changed);
+    if (slot->over_fd >= 0)
+        (void)!eventfd_write(slot->over_fd, 1);
 }
 
 /* Whether it counts for the capacity. Metadata has a place of its own, too. */
@@ -157,6 +168,8 @@ void tool_channel_release(struct tool_channel *channel)
     for (unsigned i = 0; i < channel->calls; i++) {
         entries_free(slot_empty(&channel->slots[i]));
         pthread_cond_destroy(&channel->slots[i].changed);
+        if (channel->slots[i].over_fd >= 0)
+            close(channel->slots[i].over_fd);
     }
     pthread_cond_destroy(&channel->quiet);
     lock_destroy(&channel->lock);
@@ -202,7 +215,7 @@ static void accept_locked(struct tool_channel *channel, unsigned call,
     }
     if (entry->output.kind == TOOL_OUTPUT_END) {
         slot->ended = true;
-        pthread_cond_broadcast(&slot->changed);
+        slot_end(slot);
     }
     /* Rule 1: the first call with output takes the floor. */
     if (!slot->hidden && channel->floor == TOOL_CHANNEL_NOBODY)
@@ -464,7 +477,7 @@ static struct channel_entry *close_locked(struct tool_channel *channel) REQUIRES
         struct channel_slot *slot = &channel->slots[i];
         struct channel_entry *entry = slot_empty(slot);
 
-        pthread_cond_broadcast(&slot->changed);
+        slot_end(slot);
         while (entry) {
             struct channel_entry *next = entry->next;
 
@@ -522,6 +535,20 @@ bool tool_channel_call_over(struct tool_channel *channel, unsigned call)
     over = call_over_locked(channel, call);
     lock_release(&channel->lock);
     return over;
+}
+
+int tool_channel_over_fd(struct tool_channel *channel, unsigned call)
+{
+    struct channel_slot *slot = &channel->slots[call];
+    int fd;
+
+    lock_acquire(&channel->lock);
+    if (slot->over_fd < 0)
+        slot->over_fd =
+            eventfd(call_over_locked(channel, call) ? 1 : 0, EFD_CLOEXEC | EFD_NONBLOCK);
+    fd = slot->over_fd;
+    lock_release(&channel->lock);
+    return fd;
 }
 
 bool tool_channel_wait_over(struct tool_channel *channel, unsigned call, uint64_t until_ns)

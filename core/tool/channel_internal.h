@@ -30,8 +30,9 @@ struct channel_slot {
     bool hidden;                    /* constant */
     bool ended;                     /* its END was put */
     bool kept;                      /* its outputs were taken while it waited for the floor */
-    uint64_t full_since_ns;         /* since when its worker waits for room; 0: it does not */
-    uint64_t waited_ns;             /* and for how long it did before */
+    int over_fd; /* an eventfd that is raised when the call is over; -1: not asked for */
+    uint64_t full_since_ns; /* since when its worker waits for room; 0: it does not */
+    uint64_t waited_ns;     /* and for how long it did before */
 };
 
 /* All but the constants is guarded by lock. */
@@ -63,6 +64,9 @@ uint64_t tool_channel_waited(struct tool_channel *channel, unsigned call, bool *
 
 /* True when no output of this call will be taken: it has ended, or the channel is closed. */
 bool tool_channel_call_over(struct tool_channel *channel, unsigned call);
+
+/* A descriptor that can be read once the call is over; the channel's own. -1: there are no descriptors left. */
+int tool_channel_over_fd(struct tool_channel *channel, unsigned call);
 
 /* Waits until the call is over (true), or the monotonic clock shows `until_ns` (false). */
 bool tool_channel_wait_over(struct tool_channel *channel, unsigned call, uint64_t until_ns);

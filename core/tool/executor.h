@@ -78,12 +78,12 @@ struct tool_desk {
 struct tool_containers {
     enum err_code (*open)(void *arg, const struct tool_call *call,
                           struct tool_container **ret_container, struct err *err);
-    enum err_code (*box)(void *arg, struct tool_container *container, struct box **ret_box,
+    enum err_code (*box)(void *arg, const struct tool_call *call,
+                         struct tool_container *container, struct box **ret_box,
                          struct err *err);
     enum err_code (*python)(void *arg, const struct tool_call *call,
                             struct tool_container *container, const char *code,
-                            tool_said_fn *said, void *said_arg, struct tool_run *ret_ran,
-                            struct err *err);
+                            struct tool_run *ret_ran, struct err *err);
     void (*close)(void *arg, struct tool_container *container);
     void *arg;
 };

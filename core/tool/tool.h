@@ -383,6 +383,10 @@ void tool_call_preview(struct tool_call *call, json_t *preview);
  * or the server stops. */
 bool tool_call_cancelled(const struct tool_call *call);
 
+/* A descriptor that can be read once the call is cancelled, for poll() beside others. Its deadline does not raise it:
+ * check tool_call_cancelled(), too. The call's own; -1: there are no descriptors left. */
+int tool_call_cancel_fd(const struct tool_call *call);
+
 /* Waits up to `ns` or until cancelled; ERR_CANCELLED then. For handlers that must wait for time. */
 enum err_code tool_call_wait(struct tool_call *call, uint64_t ns) MUST_CHECK;
 

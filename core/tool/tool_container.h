@@ -70,14 +70,10 @@ struct tool_run {
 };
 void tool_run_clear(struct tool_run *ran);
 
-/* Takes a piece of what the code writes, as it comes: whole characters. */
-typedef void tool_said_fn(void *arg, const char *text, size_t length);
-
 /* Runs Python code in the container. Variables of earlier calls are there, unless their process is gone: then `ended`
- * or the first of `outputs` says so. Blocks until it has ended, at most as long as the server's limit. `said` may be
- * NULL. Code that raises is a success: its traceback is in the outputs. */
-enum err_code tool_call_python(struct tool_call *call, const char *code, tool_said_fn *said,
-                               void *said_arg, struct tool_run *ret_ran,
-                               struct err *err) MUST_CHECK;
+ * says so. Blocks until it has ended, at most as long as the server's limit. Code that raises is a success: its traceback
+ * is in the outputs. */
+enum err_code tool_call_python(struct tool_call *call, const char *code,
+                               struct tool_run *ret_ran, struct err *err) MUST_CHECK;
 
 #endif

@@ -1,3 +1,4 @@
+#include <poll.h>
 #include <sched.h>
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -604,6 +605,31 @@ TEST(channel_ends_a_timed_wait_at_the_end_and_at_the_close)
     tool_channel_release(channel);
 }
 
+static bool is_raised(int fd)
+{
+    struct pollfd one = {.fd = fd, .events = POLLIN};
+
+    assert_true(fd >= 0);
+    return poll(&one, 1, 0) == 1;
+}
+
+TEST(channel_raises_a_descriptor_at_the_end_and_at_the_close)
+{
+    struct tool_channel *channel = channel_of(3, NULL, 1);
+    int ends = tool_channel_over_fd(channel, 0);
+    int closes = tool_channel_over_fd(channel, 1);
+
+    assert_int_equal(tool_channel_over_fd(channel, 0), ends);
+    assert_false(is_raised(ends));
+    finish(channel, 0);
+    assert_true(is_raised(ends));
+    assert_false(is_raised(closes));
+    tool_channel_close(channel);
+    assert_true(is_raised(closes));
+    assert_true(is_raised(tool_channel_over_fd(channel, 2)));
+    tool_channel_release(channel);
+}
+
 TEST(channel_end_of_a_full_call_lets_its_writer_go)
 {
     struct tool_channel *channel = channel_of(1, NULL, 1);
@@ -727,6 +753,7 @@ int main(void)
         cmocka_unit_test(channel_does_not_wake_after_the_close),
         cmocka_unit_test(channel_close_waits_for_a_wake_under_way),
         cmocka_unit_test(channel_ends_a_timed_wait_at_the_end_and_at_the_close),
+        cmocka_unit_test(channel_raises_a_descriptor_at_the_end_and_at_the_close),
         cmocka_unit_test(channel_end_of_a_full_call_lets_its_writer_go),
         cmocka_unit_test(channel_bella_A7_the_floor_passes_on_after_every_kind_of_output),
         cmocka_unit_test(channel_bella_A5_a_failure_before_a_success_finishes_the_turn),

@@ -63,6 +63,21 @@ TEST(files_view_of_a_tool_is_its_list)
     assert_null(files_view_of(view, "file_search"));
 }
 
+TEST(files_view_takes_the_files_of_a_message)
+{
+    json_auto_t *view = json_build("{}");
+    json_auto_t *content =
+        json_parse_own("[{\"type\":\"input_text\",\"text\":\"Look.\",\"file_id\":\"file-x\"},"
+                       "{\"type\":\"input_file\",\"file_id\":\"file-a\"},"
+                       "{\"type\":\"input_image\",\"file_id\":\"file-b\"},"
+                       "{\"type\":\"input_file\",\"file_data\":\"YQ==\"},null]");
+    json_auto_t *text = json_string("file-c");
+
+    files_view_add_content(view, "code_interpreter", content);
+    files_view_add_content(view, "code_interpreter", text);
+    expect_json(view, "{\"code_interpreter\":[\"file-a\",\"file-b\"]}");
+}
+
 TEST(files_view_has_a_limit)
 {
     json_auto_t *view = json_build("{}");
@@ -210,6 +225,7 @@ int main(void)
         cmocka_unit_test(files_view_of_nothing_is_empty),
         cmocka_unit_test(files_view_merges_attachments_each_file_once),
         cmocka_unit_test(files_view_of_a_tool_is_its_list),
+        cmocka_unit_test(files_view_takes_the_files_of_a_message),
         cmocka_unit_test(files_view_has_a_limit),
         cmocka_unit_test(files_view_comes_back_from_resources_unchanged),
         cmocka_unit_test(files_view_check_accepts_what_openai_accepts),
