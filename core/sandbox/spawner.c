@@ -232,13 +232,16 @@ static void kill_for(struct child *child, enum compute_why why)
 /* bubblewrap and the first process of the box. */
 #define IDLE_PROCESSES 2
 
+/* And the supervisors, which are its children. Commands are theirs. */
+#define TRUSTED_LEVELS 3
+
 static void look_at_memory(struct child *child, uint64_t now)
 {
     struct tree tree;
 
     if (child->look_ns > now || child->killed)
         return;
-    tree_measure(child->pid, &tree);
+    tree_measure(child->pid, TRUSTED_LEVELS, &tree);
     child->look_ns = tree.processes > IDLE_PROCESSES ? now + LOOK_NS : UINT64_MAX;
     if (tree.bytes > child->memory)
         kill_for(child, COMPUTE_OVER_MEMORY);

@@ -8,82 +8,110 @@
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "core/base/mem.h"
 
 #define PROCESSES_MAX ((size_t)65536) /* no box has so many */
 
+struct found {
+    pid_t pid;
+    size_t level; /* 0: the root */
+};
+
 struct walk {
-    pid_t *pids; /* found; those from `next` on are still to be looked at */
+    struct found *found; /* those from `next` on are still to be looked at */
     size_t count, next, room;
 };
 
-static void add(struct walk *walk, pid_t pid)
+static void add(struct walk *walk, pid_t pid, size_t level)
 {
     if (walk->count == PROCESSES_MAX)
         return;
     if (walk->count == walk->room) {
         walk->room = walk->room ? 2 * walk->room : 64;
-        walk->pids = mem_resize(walk->pids, walk->room, sizeof(pid_t));
+        walk->found = mem_resize(walk->found, walk->room, sizeof(*walk->found));
     }
-    walk->pids[walk->count++] = pid;
+    walk->found[walk->count++] = (struct found){pid, level};
 }
 
 /* Each thread has children of its own. */
-static void add_children(struct walk *walk, pid_t pid, const char *thread)
+static void add_children(struct walk *walk, struct found parent, const char *thread)
 {
-    AUTO_FREE char *path = mem_printf("/proc/%d/task/%s/children", pid, thread);
+    AUTO_FREE char *path = mem_printf("/proc/%d/task/%s/children", parent.pid, thread);
     FILE *file = fopen(path, "re");
     int child;
 
     while (file && fscanf(file, "%d", &child) == 1)
-        add(walk, child);
+        add(walk, child, parent.level + 1);
     if (file)
         (void)fclose(file);
 }
 
-static void add_descendants(struct walk *walk, pid_t pid)
+static void add_descendants(struct walk *walk, struct found parent)
 {
-    AUTO_FREE char *path = mem_printf("/proc/%d/task", pid);
+    AUTO_FREE char *path = mem_printf("/proc/%d/task", parent.pid);
     DIR *threads = opendir(path);
     const struct dirent *entry;
 
     while (threads && (entry = readdir(threads))) {
         if (*entry->d_name != '.')
-            add_children(walk, pid, entry->d_name);
+            add_children(walk, parent, entry->d_name);
     }
     if (threads)
         (void)closedir(threads);
 }
 
-static uint64_t memory_of(pid_t pid)
+/* Adds up the lines that begin with one of the names. False: there is no such line. */
+static bool sum_lines(pid_t pid, const char *name, const char *const *lines,
+                      uint64_t *ret_bytes)
 {
-    AUTO_FREE char *path = mem_printf("/proc/%d/smaps_rollup", pid);
+    AUTO_FREE char *path = mem_printf("/proc/%d/%s", pid, name);
     FILE *file = fopen(path, "re");
-    unsigned long long kilobytes = 0;
+    uint64_t bytes = 0;
+    bool any = false;
     char line[256];
 
     while (file && fgets(line, sizeof(line), file)) {
-        if (sscanf(line, "Pss: %llu kB", &kilobytes) == 1)
-            break;
+        for (size_t i = 0; lines[i]; i++) {
+            size_t length = strlen(lines[i]);
+
+            if (strncmp(line, lines[i], length) != 0)
+                continue;
+            bytes += strtoull(line + length, NULL, 10) * 1024;
+            any = true;
+        }
     }
     if (file)
         (void)fclose(file);
-    return kilobytes * 1024;
+    *ret_bytes = bytes;
+    return any;
 }
 
-void tree_measure(pid_t root, struct tree *ret_tree)
+static uint64_t memory_of(struct found process, size_t trusted)
+{
+    static const char *const proportional[] = {"Pss:", NULL};
+    static const char *const hidden[] = {"RssAnon:", "RssShmem:", NULL};
+    uint64_t bytes;
+
+    if (!sum_lines(process.pid, "smaps_rollup", proportional, &bytes) &&
+        process.level >= trusted)
+        (void)sum_lines(process.pid, "status", hidden, &bytes);
+    return bytes;
+}
+
+void tree_measure(pid_t root, size_t trusted, struct tree *ret_tree)
 {
     struct walk walk = {0};
 
     *ret_tree = (struct tree){0};
-    add(&walk, root);
+    add(&walk, root, 0);
     while (walk.next < walk.count) {
-        pid_t pid = walk.pids[walk.next++];
+        struct found process = walk.found[walk.next++];
 
-        ret_tree->bytes += memory_of(pid);
-        add_descendants(&walk, pid);
+        ret_tree->bytes += memory_of(process, trusted);
+        add_descendants(&walk, process);
     }
     ret_tree->processes = walk.count;
-    free(walk.pids);
+    free(walk.found);
 }

@@ -187,7 +187,7 @@ void assert_no_box_is_left(void)
     do {
         while (waitpid(-1, NULL, WNOHANG) > 0)
             ;
-        tree_measure(getpid(), &tree);
+        tree_measure(getpid(), 0, &tree);
     } while (tree.processes > 3 && clock_mono_ns() < deadline);
     assert_true(tree.processes <= 3);
 }
