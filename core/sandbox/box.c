@@ -51,9 +51,13 @@ static void close_pair(const int pair[2])
         close(pair[1]);
 }
 
+/* The first end is the server's. What is sent there waits for a reader no longer than a box may take to answer. */
 static bool make_pair(int ret_pair[2])
 {
-    return socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ret_pair) == 0;
+    struct timeval limit = {.tv_sec = END_MS / 1000};
+
+    return socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ret_pair) == 0 &&
+           setsockopt(ret_pair[0], SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof(limit)) == 0;
 }
 
 static enum err_code no_descriptors(struct err *err)
@@ -227,8 +231,10 @@ static enum err_code send_command(const struct box *box, const struct box_comman
     /* At work: the spawner watches the memory of the box until nothing but PID 1 is in it. */
     (void)send_fds(box->end, "", 1, NULL, 0);
     if (FAULT("sandbox.box.start") ||
-        send_fds(box->control, message, size, fds, count) != (long)size)
+        send_fds(box->control, message, size, fds, count) != (long)size) {
+        give_up(box);
         return err_set(err, ERR_NOT_FOUND, "the box has ended");
+    }
     return ERR_OK;
 }
 
@@ -300,17 +306,15 @@ static void take_end(const struct box_process *process, struct box_result *ret_r
     }
 }
 
-/* Waits for the end of the channel: nothing of the command is left. PID 1 ends if it cannot be ended. */
+/* Waits for the end of the channel: nothing of the command is left. A box that says anything else there is not itself, and
+ * one that says nothing cannot end its command. */
 static void await_none(const struct box_process *process)
 {
     struct pollfd polled = {.fd = process->channel, .events = POLLIN};
     struct box_ended ended;
-    int ready;
 
-    while ((ready = poll(&polled, 1, END_MS)) > 0 &&
-           receive_fds(process->channel, &ended, sizeof(ended), NULL, 0, NULL) > 0)
-        ;
-    if (ready == 0)
+    if (poll(&polled, 1, END_MS) <= 0 ||
+        receive_fds(process->channel, &ended, sizeof(ended), NULL, 0, NULL) != 0)
         give_up(process->box);
 }
 

@@ -33,6 +33,8 @@ int main(int argc, char **argv)
         say(0, noise, sizeof(noise));
     else
         say(0, &up, sizeof(up));
+    if (lie == LIE_DEAF)
+        (void)poll(NULL, 0, -1);
     if (receive_fds(0, message, sizeof(message), fds, MESSAGE_FDS, &count) <= 0 || count < 1)
         return 0;
     switch (lie) {
@@ -51,6 +53,9 @@ int main(int argc, char **argv)
         say(fds[0], &ended, sizeof(ended));
         say(0, noise, sizeof(noise));
         break;
+    case LIE_ENDLESS:
+        for (;;)
+            say(fds[0], &ended, sizeof(ended));
     default: return 0; /* it ends without an answer */
     }
     close_fds(fds, count);

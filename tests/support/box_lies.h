@@ -11,6 +11,8 @@ enum box_lie {
     LIE_SILENCE,       /* it ends */
     LIE_STRANGE,       /* numbers that no end of a command has */
     LIE_TWICE,         /* two ends of one command, and noise */
+    LIE_ENDLESS,       /* ends of one command, for as long as it lives */
+    LIE_DEAF,          /* it reads no command */
 };
 
 #endif

@@ -4,6 +4,7 @@
 
 #include <fcntl.h>
 #include <stdio.h>
+#include <string.h>
 #include <sys/mman.h>
 #include <sys/sendfile.h>
 #include <sys/stat.h>
@@ -88,6 +89,33 @@ TEST(a_box_can_lie_about_its_command_only)
 {
     assert_int_equal(result_of(LIE_STRANGE).why, BOX_SIGNALLED);
     assert_int_equal(result_of(LIE_TWICE).why, BOX_EXITED);
+    assert_int_equal(result_of(LIE_ENDLESS).why, BOX_EXITED);
+}
+
+/* More than its socket holds. */
+TEST(a_box_that_reads_nothing_is_gone)
+{
+    static char large[60000];
+    const char *arguments[] = {large, NULL}, *environment[] = {NULL};
+    struct box_command command = {.arguments = arguments, .environment = environment};
+    struct box_process *processes[16];
+    struct box_result result;
+    size_t count = 0;
+
+    memset(large, 'a', sizeof(large) - 1);
+    assert_int_equal(open_liar(LIE_DEAF, &test_box), ERR_OK);
+    while (count < COUNT_OF(processes) && box_start(test_box, &command, (int[]){0, 1, 2}, 3,
+                                                    &processes[count], NULL) == ERR_OK)
+        count++;
+    assert_in_range(count, 1, COUNT_OF(processes) - 1);
+    while (count) {
+        box_stop(processes[--count], &result);
+        assert_int_equal(result.why, BOX_GONE);
+    }
+    assert_false(box_is_alive(test_box));
+    box_close(test_box);
+    test_box = NULL;
+    assert_no_box_is_left();
 }
 
 int main(void)
@@ -96,6 +124,7 @@ int main(void)
         cmocka_unit_test(a_box_that_is_not_itself_at_its_start_is_no_box),
         cmocka_unit_test(a_box_that_answers_with_noise_is_gone),
         cmocka_unit_test(a_box_can_lie_about_its_command_only),
+        cmocka_unit_test(a_box_that_reads_nothing_is_gone),
     };
 
     return run_in_boxes(tests, COUNT_OF(tests), boxes_start, boxes_stop);
