@@ -788,6 +788,7 @@ int cmd_serve(int argc, char **argv)
     int status;
 
     serving->lock_fd = serving->listen_fd = -1;
+    confine_hide();
     /* First of all: what it forks must have no thread, and see neither keys nor sockets. */
     if (compute_start(document_tasks, DOCUMENT_TASKS, &err)) {
         free(serving);

@@ -78,6 +78,12 @@ static bool drop_capabilities(void)
 
 /* ---- Landlock ---- */
 
+void confine_hide(void)
+{
+    if (!HAS_SHADOW_MEMORY)
+        (void)prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
+}
+
 int confine_landlock_version(void)
 {
     return landlock_version();

@@ -43,6 +43,11 @@ enum confine_for {
  * failed, and the process may be confined in part. */
 enum err_code confine_self(enum confine_for purpose, struct err *err) MUST_CHECK;
 
+/* Closes what /proc has of the calling process, its memory and its descriptors, to others of the same user, and forbids
+ * core files: a command that got out of its box would be such a process, and memory has keys. A build with a sanitizer
+ * does nothing, because LeakSanitizer looks into its own process. Before the first thread. */
+void confine_hide(void);
+
 /* The version of the kernel's Landlock; 0: it has none. Any thread. */
 int confine_landlock_version(void);
 
