@@ -1,4 +1,4 @@
-foreach(file box box_end box_liar cgroup check compute escape message tree)
+foreach(file box box_end box_liar cgroup check compute confine escape message tree)
     unit_test(core/sandbox/${file} core_sandbox)
 endforeach()
 
