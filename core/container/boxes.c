@@ -291,9 +291,15 @@ static enum err_code make(struct boxes *boxes, struct waiter *waiter, struct err
     return rc;
 }
 
-static enum err_code refusal(struct err *err)
+static enum err_code refusal(struct boxes *boxes, struct err *err)
 {
-    return err_set(err, ERR_CANCELLED, "The container has ended.");
+    bool draining;
+
+    lock_acquire(&boxes->lock);
+    draining = boxes->draining;
+    lock_release(&boxes->lock);
+    return err_set(err, ERR_CANCELLED, "%s",
+                   draining ? "The server is stopping." : "The container has ended.");
 }
 
 /* Waits for an answer, which another thread gives. */
@@ -339,7 +345,7 @@ static enum err_code get(struct boxes *boxes, struct waiter *waiter, struct err 
     rc = await(boxes, waiter, err);
     close(waiter->wake);
     if (!rc && waiter->refused)
-        rc = refusal(err);
+        rc = refusal(boxes, err);
     return rc;
 }
 
