@@ -156,6 +156,16 @@ static const struct setting settings[] = {
     {"max_items",        KIND_COUNT, AT(max_items), "20000", 1, 1000000, NULL, NULL, "items of history that one run may read"},
 
     {"sandbox",          KIND_WORD, AT(sandbox), "auto", 0, 0, sandbox_words, NULL, "`auto`: commands are executed if this machine can [confine](sandbox.md) them; `bwrap`: the server does not start if it cannot; `off`"},
+    {"sandbox_containers", KIND_COUNT, AT(sandbox_containers), "64", 1, 240, NULL, NULL, "boxes alive at once on this node; beyond, the one unused longest is stopped, and its files stay"},
+    {"sandbox_calls",    KIND_COUNT, AT(sandbox_calls), "64", 1, 1024, NULL, NULL, "calls that execute code at once on this node, beside those of `tool_workers`; beyond, they wait"},
+    {"sandbox_calls_per_container", KIND_COUNT, AT(sandbox_calls_per_container), "8", 1, 64, NULL, NULL, "of these, calls in one box"},
+    {"sandbox_memory",   KIND_BYTES, AT(sandbox_memory), "0", 0, 1048576 * MIB, NULL, NULL, "bytes that all boxes together may have, each counted with its limit; 0 for half of the machine's memory"},
+    {"sandbox_cpus",     KIND_COUNT, AT(sandbox_cpus), "1", 1, 256, NULL, NULL, "processors that programs in a box see"},
+    {"sandbox_processes", KIND_COUNT, AT(sandbox_processes), "256", 16, 65536, NULL, NULL, "processes and threads of a box"},
+    {"sandbox_tmp",      KIND_BYTES, AT(sandbox_tmp), "268435456", MIB, 65536 * MIB, NULL, NULL, "bytes of `/tmp`, and of `/dev/shm`, of a box"},
+    {"sandbox_exec_timeout", KIND_SECONDS, AT(sandbox_exec_timeout), "120", 0.05, DAY, NULL, NULL, "wall clock of one command or cell that names no time of its own"},
+    {"sandbox_exec_max", KIND_SECONDS, AT(sandbox_exec_max), "600", 0.05, DAY, NULL, NULL, "the most that it may name"},
+    {"sandbox_output",   KIND_BYTES, AT(sandbox_output), "1048576", 1024, 1024 * MIB, NULL, NULL, "bytes kept of the output of a command or cell; beyond, the middle is left out, and it goes on"},
     {"sandbox_uids",     KIND_COUNT, AT(sandbox_uids), "1900000000", 1000, 4294000000, NULL, NULL, "user id of boxes when root runs the server; the 65535 after it are kept for more of them"},
     {"history",          KIND_WORD, AT(history), "native", 0, 0, history_words, NULL, "how the model sees tool calls of earlier turns: `native`, or `compact` as a text; `runnel.history` of a request overrides it"},
 

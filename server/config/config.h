@@ -100,10 +100,14 @@ struct config {
     int unknown_parameters; /* enum unknown_parameters */
     int unavailable_tools;  /* enum unavailable_tools */
     int sandbox;            /* enum sandbox_mode */
-    unsigned sandbox_uids;  /* the first one of boxes, if the server is root */
-    int history;            /* enum run_history */
-    char *cors_origins;     /* NULL: none; "*", or origins separated by commas */
-    int log;                /* enum log_level */
+    unsigned sandbox_containers, sandbox_calls, sandbox_calls_per_container;
+    unsigned sandbox_cpus, sandbox_processes;
+    size_t sandbox_memory, sandbox_tmp, sandbox_output; /* bytes; of memory, 0: half of it */
+    double sandbox_exec_timeout, sandbox_exec_max;      /* seconds */
+    unsigned sandbox_uids; /* the first one of boxes, if the server is root */
+    int history;           /* enum run_history */
+    char *cors_origins;    /* NULL: none; "*", or origins separated by commas */
+    int log;               /* enum log_level */
 
     /* The section `upstreams` in its order, then upstream_url, for all models that none of them serves. If there
      * is no upstream at all, serve adds the demo model. */
