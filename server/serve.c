@@ -84,6 +84,7 @@
 #include "server/masking.h"
 #include "server/params/params.h"
 #include "server/query_rewriter.h"
+#include "server/sandboxes.h"
 #include "server/server.h"
 #include "server/workers.h"
 
@@ -327,6 +328,11 @@ static enum err_code try_sandbox(struct serving *serving, struct err *err)
                    sandbox_check_name(obstacle), report->findings[obstacle].seen);
 }
 
+static enum err_code start_sandboxes(struct serving *serving, struct err *err)
+{
+    return sandboxes_start(&serving->server, err);
+}
+
 /* Without an upstream the scripted model answers, in this process, so that the first request after an installation
  * works. */
 static enum err_code start_demo(struct serving *serving, struct err *err)
@@ -373,6 +379,7 @@ static enum err_code start_engine(struct serving *serving, struct err *err)
         .store = serving->server.store,
         .log_reader = serving->log_reader,
         .executor = serving->server.executor,
+        .code_executor = serving->server.code_executor,
         .finder = &serving->finder,
         .desk = &serving->desk,
         .assistants = &assistants_face,
@@ -586,11 +593,11 @@ static enum err_code start_keeper(struct serving *serving, struct err *err)
 }
 
 static step_fn *const steps[] = {
-    lock_data_dir,   try_sandbox,   find_identity,  find_key,           open_socket,
-    start_database,  start_writers, ensure_key,     open_blobs,         open_embeddings,
-    start_retrieval, start_demo,    start_executor, start_masking,      start_file_loading,
-    start_engine,    start_workers, start_readers,  start_file_workers, start_ingest,
-    start_keeper,    start_http,
+    lock_data_dir,      try_sandbox,     start_sandboxes, find_identity,  find_key,
+    open_socket,        start_database,  start_writers,   ensure_key,     open_blobs,
+    open_embeddings,    start_retrieval, start_demo,      start_executor, start_masking,
+    start_file_loading, start_engine,    start_workers,   start_readers,  start_file_workers,
+    start_ingest,       start_keeper,    start_http,
 };
 
 static enum err_code go_up(struct serving *serving, struct err *err)
@@ -617,10 +624,12 @@ static void drain(struct serving *serving)
     keeper_drain(serving->keeper);
     ingest_drain(server->ingest);
     engine_drain(server->engine);
+    sandboxes_drain(server);
     if (engine_wait_idle(server->engine, deadline) && http_wait_idle(server->http, deadline))
         return;
     log_warn("drain_timeout is over: ending what is left");
     engine_abandon(server->engine);
+    sandboxes_cut(server);
     (void)engine_wait_idle(server->engine, clock_mono_ns() + LAST_EVENTS_NS);
 }
 
@@ -650,6 +659,7 @@ static void go_down(struct serving *serving)
         engine_stop(server->engine);
     if (serving->executor_started)
         tool_executor_stop(server->executor, TOOL_PATIENCE_NS);
+    sandboxes_stop(server, TOOL_PATIENCE_NS);
     masking_stop(server->masking);
     file_loading_stop(server->file_loading);
     if (serving->writers_started)
@@ -659,6 +669,7 @@ static void go_down(struct serving *serving)
     http_free(server->http);
     if (server->executor)
         tool_executor_free(server->executor);
+    sandboxes_free(server);
     upstream_server_stop(serving->demo);
     held_polls_free(server->held_polls);
     retrieval_free(server->retrieval);

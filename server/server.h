@@ -16,6 +16,7 @@
  */
 
 struct blobs;
+struct boxes;
 struct embeddings;
 struct engine;
 struct file_loading;
@@ -40,6 +41,10 @@ struct server {
     struct blobs *blobs; /* bytes of files */
     struct engine *engine;
     struct tool_executor *executor;
+    /* For handlers with TOOL_NEEDS_SANDBOX, and the boxes that they run code in: sandboxes.h. NULL: nothing is
+     * executed here */
+    struct tool_executor *code_executor;
+    struct boxes *boxes;
     struct masking *masking; /* NULL without masks */
     struct file_loading *file_loading;
     struct http *http;

@@ -1,0 +1,91 @@
+#include "server/sandboxes.h"
+
+#include <unistd.h>
+
+#include "core/base/clock.h"
+#include "core/container/boxes.h"
+#include "core/sandbox/sandbox.h"
+#include "core/tool/executor.h"
+#include "server/config/config.h"
+#include "server/server.h"
+
+/* A call may wait for memory, and its box must start: its handler has so much more time than its command. */
+#define AROUND_SECONDS 60.0
+
+#define QUEUE_SECONDS 30.0
+#define IDLE_SECONDS  1200.0
+
+/* Of one file in a box. */
+#define FILE_BYTES ((uint64_t)1 << 30)
+
+static uint64_t half_of_memory(void)
+{
+    return (uint64_t)sysconf(_SC_PHYS_PAGES) * (uint64_t)sysconf(_SC_PAGESIZE) / 2;
+}
+
+static enum err_code start_boxes(struct server *server, struct err *err)
+{
+    const struct config *config = server->config;
+    struct boxes_options options = {
+        .count = config->sandbox_containers,
+        .memory = config->sandbox_memory ? config->sandbox_memory : half_of_memory(),
+        .calls = config->sandbox_calls_per_container,
+        .idle_ns = clock_ns_from_seconds(IDLE_SECONDS),
+        .queue_ns = clock_ns_from_seconds(QUEUE_SECONDS),
+        .limits = {.temporary = config->sandbox_tmp,
+                   .file = FILE_BYTES,
+                   .processes = config->sandbox_processes,
+                   .cpus = config->sandbox_cpus},
+    };
+
+    return boxes_new(&options, &server->boxes, err);
+}
+
+enum err_code sandboxes_start(struct server *server, struct err *err)
+{
+    const struct config *config = server->config;
+    enum err_code rc;
+
+    if (!server->sandbox || sandbox_obstacle(server->sandbox) != SANDBOX_CHECKS)
+        return ERR_OK;
+    rc = start_boxes(server, err);
+    if (rc)
+        return rc;
+    server->code_executor =
+        tool_executor_new(config->sandbox_calls, config->sandbox_exec_max + AROUND_SECONDS);
+    return tool_executor_start(server->code_executor, err);
+}
+
+void sandboxes_drain(struct server *server)
+{
+    if (server->boxes)
+        boxes_drain(server->boxes);
+}
+
+void sandboxes_cut(struct server *server)
+{
+    if (!server->boxes)
+        return;
+    boxes_drain(server->boxes);
+    boxes_kill(server->boxes);
+}
+
+void sandboxes_stop(struct server *server, uint64_t patience_ns)
+{
+    sandboxes_cut(server);
+    if (server->code_executor)
+        tool_executor_stop(server->code_executor, patience_ns);
+}
+
+void sandboxes_free(struct server *server)
+{
+    struct boxes_counts counts = {0};
+
+    if (server->code_executor)
+        tool_executor_free(server->code_executor);
+    if (server->boxes)
+        boxes_count(server->boxes, &counts);
+    /* A handler that does not return has a box that has ended. What it holds ends with the process. */
+    if (!counts.busy)
+        boxes_free(server->boxes);
+}
