@@ -20,6 +20,7 @@
 #include "core/base/buf.h"
 #include "core/base/clock.h"
 #include "core/base/json.h"
+#include "core/container/boxes.h"
 #include "core/ingest/embeddings.h"
 #include "core/ingest/histogram.h"
 #include "core/ingest/ingest.h"
@@ -175,6 +176,30 @@ static void add_sandbox(struct buf *text, const struct sandbox_report *report)
                  sandbox_check_name((enum sandbox_check)i), report->findings[i].passed);
 }
 
+static void add_boxes(struct buf *text, struct boxes *boxes)
+{
+    struct boxes_counts counts;
+
+    boxes_count(boxes, &counts);
+    head(text, "boxes", "gauge", "Boxes of containers, by whether a call has them.");
+    buf_addf(text, "runnel_boxes{state=\"ready\"} %zu\nrunnel_boxes{state=\"busy\"} %zu\n",
+             counts.ready, counts.busy);
+    figure(text, "boxes_waiting", "gauge", "Calls that wait for a box.", counts.waiting);
+    figure(text, "boxes_bytes", "gauge", "Memory that boxes may have, all together.",
+           counts.memory);
+    figure(text, "boxes_started_total", "counter", "Boxes that were made.", counts.started);
+    head(text, "boxes_start_seconds_total", "counter", "How long that took.");
+    buf_addf(text, "runnel_boxes_start_seconds_total %.6f\n", counts.start_seconds);
+    head(text, "boxes_ended_total", "counter",
+         "Boxes that have ended: not used, for the room of another, or with their container.");
+    buf_addf(text,
+             "runnel_boxes_ended_total{why=\"idle\"} %llu\n"
+             "runnel_boxes_ended_total{why=\"room\"} %llu\n"
+             "runnel_boxes_ended_total{why=\"other\"} %llu\n",
+             (unsigned long long)counts.ended_idle, (unsigned long long)counts.ended_for_room,
+             (unsigned long long)counts.ended_otherwise);
+}
+
 static void add_documents(struct buf *text, struct ingest *ingest)
 {
     struct ingest_stats stats;
@@ -269,6 +294,8 @@ enum err_code api_metrics(struct request *request, struct err *err)
         add_embeddings(&text, server->embeddings);
     if (server->sandbox)
         add_sandbox(&text, server->sandbox);
+    if (server->boxes)
+        add_boxes(&text, server->boxes);
     figure(&text, "tokenized_bytes_total", "counter",
            "Text whose tokens were counted or estimated.", tokenizer_bytes());
     figure(&text, "store_up", "gauge", "Whether the database is reachable.",
