@@ -67,8 +67,8 @@ static enum err_code claim_one(struct db *db, struct db_rows **ret_rows, struct 
         "  lease_until = clock_timestamp() + $2::bigint * interval '1 microsecond'"
         " FROM picked k WHERE d.project_id = k.project_id AND d.id = k.id"
         " RETURNING d.project_id, d.id, d.file_id, d.fence, d.attempts, d.tries, d.queued_at,"
-        "  d.model_id, d.replaces, d.cut, d.page_count, d.chunk_count, d.embedded, "
-        "d.usage_bytes"};
+        "  d.model_id, d.replaces, d.cut, d.page_count, d.chunk_count, d.embedded,"
+        "  d.usage_bytes, d.faults"};
     AUTO_DB_ARGS args = {0};
 
     db_arg_text(&args, db->store->node_id);
@@ -120,7 +120,8 @@ static void work_read(const struct db_rows *rows, struct document_work *work)
                                    .pages = (size_t)db_int(rows, 0, 10),
                                    .chunks = (size_t)db_int(rows, 0, 11),
                                    .embedded = (size_t)db_int(rows, 0, 12),
-                                   .usage_bytes = (uint64_t)db_int(rows, 0, 13)};
+                                   .usage_bytes = (uint64_t)db_int(rows, 0, 13),
+                                   .faults = (int)db_int(rows, 0, 14)};
     db_id(rows, 0, 0, work->project, sizeof(work->project));
     db_id(rows, 0, 1, work->id, sizeof(work->id));
     db_id(rows, 0, 2, work->file_id, sizeof(work->file_id));
@@ -204,7 +205,8 @@ enum err_code store_document_retry(struct store *store, const struct document_wo
     static const struct db_statement update = {
         "store_document_retry",
         "UPDATE documents SET state = 'queued', owner = NULL, lease_until = NULL,"
-        " next_try_at = " VECTOR_STORES_NOW " + $5::bigint, tries = tries + $6::integer"
+        " next_try_at = " VECTOR_STORES_NOW " + $5::bigint, tries = tries + $6::integer,"
+        " faults = faults + $7::integer"
         " WHERE project_id = $1 AND id = $2 AND state = 'parsing' AND owner = $3"
         " AND fence = $4"};
     const struct tenant tenant = tenant_of_project(work->project);
@@ -214,7 +216,8 @@ enum err_code store_document_retry(struct store *store, const struct document_wo
     db_arg_text(&args, store->node_id);
     db_arg_int(&args, work->fence);
     db_arg_int(&args, delay_us);
-    db_arg_int(&args, retry == RETRY_COUNTED);
+    db_arg_int(&args, retry != RETRY_UNCOUNTED);
+    db_arg_int(&args, retry == RETRY_FAULT);
     return db_once(store, &update, &args, NULL, err);
 }
 

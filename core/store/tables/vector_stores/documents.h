@@ -54,8 +54,9 @@ struct document_work {
     size_t pages, chunks;   /* then */
     size_t embedded;        /* chunks that have vectors */
     uint64_t usage_bytes;
-    int attempts;      /* owners that died with it */
-    int tries;         /* that were given up by store_document_retry() */
+    int attempts;      /* owners that died with it, since vectors were last stored */
+    int tries;         /* that were given up by store_document_retry(), likewise */
+    int faults;        /* those of them that ended for an unknown reason */
     int64_t queued_at; /* when the first began */
 };
 void document_work_clear(struct document_work *work);
@@ -101,8 +102,12 @@ enum err_code store_document_fail(struct store *store, const struct document_wor
                                   const char *code, const char *message,
                                   struct err *err) MUST_CHECK;
 
-/* Puts it back, to be claimed after `delay_us`. RETRY_COUNTED adds to its tries. */
-enum document_retry { RETRY_COUNTED, RETRY_UNCOUNTED };
+/* Puts it back, to be claimed after `delay_us`. */
+enum document_retry {
+    RETRY_UNCOUNTED, /* nothing has failed */
+    RETRY_COUNTED,   /* adds to its tries: something has to be waited for */
+    RETRY_FAULT,     /* adds to its faults, too */
+};
 enum err_code store_document_retry(struct store *store, const struct document_work *work,
                                    int64_t delay_us, enum document_retry retry,
                                    struct err *err) MUST_CHECK;

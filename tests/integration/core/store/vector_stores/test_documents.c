@@ -119,6 +119,27 @@ TEST(a_document_that_was_put_back_waits_for_its_time)
     document_work_clear(&work);
 }
 
+TEST(waits_and_unknown_failures_are_counted_apart)
+{
+    static const struct {
+        enum document_retry retry;
+        int tries, faults; /* then */
+    } steps[] = {{RETRY_UNCOUNTED, 0, 0}, {RETRY_COUNTED, 1, 0}, {RETRY_FAULT, 2, 1}};
+    struct document_work work;
+
+    queued(MINE);
+    work = claimed();
+    for (size_t i = 0; i < COUNT_OF(steps); i++) {
+        assert_int_equal(store_document_retry(store, &work, 0, steps[i].retry, NULL), ERR_OK);
+        document_work_clear(&work);
+        work = claimed();
+        assert_int_equal(work.tries, steps[i].tries);
+        assert_int_equal(work.faults, steps[i].faults);
+    }
+    assert_int_equal(publish(&work, "text", NULL), ERR_OK);
+    document_work_clear(&work);
+}
+
 TEST(what_dead_owners_had_is_queued_again_and_counts_as_an_attempt)
 {
     struct sample_id id = queued(MINE);
@@ -465,6 +486,7 @@ int main(void)
         cmocka_unit_test(claims_go_to_the_project_with_the_fewest_at_work),
         cmocka_unit_test(a_document_that_is_locked_does_not_keep_the_others_from_being_renewed),
         cmocka_unit_test(a_document_that_was_put_back_waits_for_its_time),
+        cmocka_unit_test(waits_and_unknown_failures_are_counted_apart),
         cmocka_unit_test(documents_are_counted_by_their_state),
         cmocka_unit_test(texts_are_compressed_as_those_of_runs_are),
         cmocka_unit_test(what_dead_owners_had_is_queued_again_and_counts_as_an_attempt),
