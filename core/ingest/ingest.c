@@ -42,8 +42,8 @@
 /* A document with fewer chunks is done sooner than a client could look how far it is. */
 #define PROGRESS_CHUNKS ((size_t)64)
 
-/* Tries that ended for no reason that anyone knows: as many as owners that may die. */
-#define UNKNOWN_TRIES DOCUMENT_ATTEMPTS
+/* Tries that may end for an unknown reason: as many as owners that may die. */
+#define FAULTS_LIMIT DOCUMENT_ATTEMPTS
 
 #define REINDEX_STEP   ((size_t)16) /* documents of older models that are queued at once */
 #define LOOK_FAILED_NS (30 * NS_PER_SECOND) /* until they are looked for again */
@@ -166,14 +166,15 @@ static void give_back(struct ingest *ingest, const struct document_work *work,
                       uint64_t pause_ns, const struct err *why)
 {
     struct ingest_options *options = &ingest->options;
-    bool unknown = why->code == ERR_INTERNAL && work->tries + 1 >= UNKNOWN_TRIES;
+    bool fault = why->code == ERR_INTERNAL;
+    bool given_up = fault && work->faults + 1 >= FAULTS_LIMIT;
     bool late = (double)(clock_wall_us() - work->queued_at) >
                 options->deadline_seconds * (double)US_PER_SECOND;
     int64_t delay;
     struct err err;
 
-    complain(work, unknown || late ? "is given up" : "is tried again later", why);
-    if (unknown || late) {
+    complain(work, given_up || late ? "is given up" : "is tried again later", why);
+    if (given_up || late) {
         fail(ingest, work,
              is_of_model(work, why)
                  ? &(struct unmade_document){"server_error",
@@ -182,7 +183,8 @@ static void give_back(struct ingest *ingest, const struct document_work *work,
         return;
     }
     delay = delay_of(work, pause_ns);
-    if (store_document_retry(options->store, work, delay, RETRY_COUNTED, &err))
+    if (store_document_retry(options->store, work, delay, fault ? RETRY_FAULT : RETRY_COUNTED,
+                             &err))
         complain(work, "was not given back", &err);
     else
         note_due(ingest, delay);
