@@ -8,7 +8,7 @@ import pytest
 
 from harness.database import Database
 from harness.server import eventually
-from test_meaning import with_embeddings
+from test_meaning import EMBEDDINGS, with_embeddings
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
 
@@ -156,6 +156,16 @@ def test_what_fails_once_is_done_the_next_time(server, database, point):
     batch = shelf.attach()
     eventually(server.has_fired)
     shelf.assert_whole(batch, database, server.settings["database_url"])
+
+
+def test_waits_for_a_busy_model_do_not_count_as_failures(start_fault_server, database, upstream, tmp_path):
+    server = start_fault_server(config=with_embeddings(tmp_path, upstream.url))
+    shelf = Shelf(server, 2)
+    upstream.script({"match": EMBEDDINGS, "times": 2, "answer": {"fault": {"kind": "status", "status": 429}}})
+    server.arm("ingest.publish:1")
+    batch = shelf.attach()
+    eventually(server.has_fired)
+    shelf.assert_whole(batch, database, server.settings["database_url"], "hybrid")
 
 
 @pytest.mark.parametrize("point", ["store_files_lock", "store_files_documents", "store_files_use",
