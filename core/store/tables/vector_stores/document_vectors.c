@@ -110,13 +110,15 @@ static enum err_code insert_vectors(struct db *db, const struct tenant *tenant,
     return db_exec(db, &insert, &args, NULL, err);
 }
 
+/* Deaths and waits of before say nothing about what comes. Faults stay: vectors may be stored for ever, and never fit. */
 static enum err_code note_embedded(struct db *db, const struct tenant *tenant,
                                    const struct document_work *work, size_t embedded,
                                    struct err *err)
 {
     static const struct db_statement note = {
         "store_document_embedded",
-        "UPDATE documents SET embedded = $3::bigint WHERE project_id = $1 AND id = $2"};
+        "UPDATE documents SET embedded = $3::bigint, attempts = 0, tries = 0"
+        " WHERE project_id = $1 AND id = $2"};
     AUTO_DB_ARGS args = {0};
 
     document_work_args(&args, tenant, work);
@@ -140,9 +142,11 @@ enum err_code store_document_embedded(struct store *store, struct document_work 
         rc = note_embedded(db, &tenant, work, work->embedded + count, err);
     if (!rc)
         rc = db_commit(db, err);
-    if (!rc)
-        work->embedded += count;
-    return rc;
+    if (rc)
+        return rc;
+    work->embedded += count;
+    work->tries = 0;
+    return ERR_OK;
 }
 
 enum err_code store_document_unembed(struct store *store, struct document_work *work,

@@ -30,7 +30,7 @@ enum err_code store_document_chunks(struct store *store, const struct document_w
                                     struct err *err) MUST_CHECK;
 void document_chunks_free(struct document_chunk *chunks, size_t count);
 
-/* Stores the vectors of the next `count` chunks, and counts them in `work`. */
+/* Stores the vectors of the next `count` chunks, and counts them in `work`. Its attempts and tries begin anew. */
 enum err_code store_document_embedded(struct store *store, struct document_work *work,
                                       const float *vectors, size_t count, uint32_t dimensions,
                                       struct err *err) MUST_CHECK;
