@@ -8,8 +8,9 @@
  * A refusal (400) does not say which text of a batch is too long, in words that all servers share. So a refused batch is
  * asked again in halves, and a refused text in shorter pieces.
  *
- * A server that is too slow for batches is asked for smaller ones, and for one at a time, because its clock runs for those
- * that wait behind another, too. What it can do is remembered, and quick answers make batches larger again.
+ * A server that is too slow for batches is asked for smaller ones by the next request, and for one at a time, because its clock
+ * runs for those that wait behind another, too. What it can do is remembered, and quick answers make batches larger again. The
+ * request itself ends: a server that is silent would hold its caller while it is asked for ever less.
  */
 
 #include "core/ingest/embeddings.h"
@@ -107,8 +108,7 @@ struct making {
     struct embeddings *embeddings;
     const struct embeddings_request *request;
     uint64_t pause_ns;
-    size_t taken; /* texts */
-    bool smaller; /* the last batch was not made in time, and a smaller one may be */
+    uint64_t last_ns; /* no batch is begun later */
 };
 
 static size_t tokens_of(const char *text)
@@ -230,14 +230,24 @@ static void send_batch(const struct making *making, struct batch *batch, json_t 
     atomic_fetch_add(&embeddings->requests, 1);
 }
 
+static bool is_late(const struct making *making)
+{
+    return clock_mono_ns() >= making->last_ns;
+}
+
 static enum err_code begin(const struct making *making, size_t first, size_t limit,
                            size_t piece_tokens, enum form form, struct batch *ret_batch,
                            struct err *err)
 {
     struct batch batch = {.first = first, .piece_tokens = piece_tokens, .form = form};
     json_t *input;
-    enum err_code rc = fill(making, limit, &batch, &input, err);
+    enum err_code rc;
 
+    if (is_late(making))
+        return err_set(err, ERR_TIMEOUT,
+                       "the embeddings model has not made all vectors in %.15g seconds",
+                       making->request->all_seconds);
+    rc = fill(making, limit, &batch, &input, err);
     if (rc)
         return rc;
     send_batch(making, &batch, input);
@@ -284,7 +294,6 @@ static enum err_code take(struct making *making, const struct batch *batch,
     join_pieces(batch, &embedded);
     rc = request->take(request->arg, batch->first, batch->count, embedded.vectors,
                        embedded.dimensions, err);
-    making->taken += rc ? 0 : batch->count;
     free(embedded.vectors);
     return rc;
 }
@@ -312,15 +321,11 @@ static enum err_code refuse(struct making *making, const struct http_answer *ans
 }
 
 /* Batches of documents from now on. */
-static void shrink(struct making *making, const struct batch *batch)
+static void shrink(const struct making *making, const struct batch *batch)
 {
-    size_t fits = fits_of(making);
     size_t half = batch->count > 1 ? batch->count / 2 : 1;
 
-    if (making->request->kind != EMBEDDINGS_DOCUMENT)
-        return;
-    making->smaller = batch->count > 1 || fits == EMBEDDINGS_BATCH;
-    if (half < fits)
+    if (making->request->kind == EMBEDDINGS_DOCUMENT && half < fits_of(making))
         atomic_store(&making->embeddings->fits, half);
 }
 
@@ -438,7 +443,10 @@ enum err_code embeddings_make(struct embeddings *embeddings,
                               const struct embeddings_request *request, uint64_t *ret_pause_ns,
                               struct err *err)
 {
-    struct making making = {.embeddings = embeddings, .request = request};
+    struct making making = {.embeddings = embeddings,
+                            .request = request,
+                            .last_ns =
+                                clock_mono_ns() + clock_ns_from_seconds(request->all_seconds)};
     struct flight flight = {0};
     size_t next = 0;
     struct err why = {0};
@@ -446,22 +454,18 @@ enum err_code embeddings_make(struct embeddings *embeddings,
 
     while (!rc && (next < request->count || flight.done < flight.begun)) {
         size_t at_once = fits_of(&making) < EMBEDDINGS_BATCH ? 1 : EMBEDDINGS_AT_ONCE;
+        size_t under_way = flight.begun - flight.done;
 
-        if (next < request->count && flight.begun - flight.done < at_once) {
+        /* What is under way may still be in time. */
+        if (next < request->count && under_way < at_once && !(under_way && is_late(&making))) {
             struct batch *batch = batch_of(&flight, flight.begun);
 
             rc = begin(&making, next, request->count - next,
                        embeddings->options.max_input_tokens, form_of(embeddings), batch, &why);
             next += rc ? 0 : batch->count;
             flight.begun += !rc;
-            continue;
-        }
-        making.smaller = false;
-        rc = settle(&making, batch_of(&flight, flight.done++), &why);
-        if (rc == ERR_TIMEOUT && making.smaller) {
-            drop(&flight);
-            next = making.taken;
-            rc = ERR_OK;
+        } else {
+            rc = settle(&making, batch_of(&flight, flight.done++), &why);
         }
     }
     drop(&flight);

@@ -16,9 +16,9 @@
  * say beforehand, and again when the model refuses it. Vectors are asked for in base64, and as numbers from a server that
  * does not know that.
  *
- * Texts of documents that are not embedded in time are sent again in smaller batches, one at a time, and so are those that
- * follow, until answers are quick. Otherwise there is no second attempt here. A document is tried again from its row, and a
- * search does without (search.h).
+ * A batch that is not answered in time ends its request. The next requests for documents have smaller batches, one at a time,
+ * until answers are quick. There is no second attempt here: a document is tried again from its row, and a search does without
+ * (search.h).
  *
  * Any thread that may wait. Several at once.
  */
@@ -63,6 +63,8 @@ struct embeddings_request {
     size_t count;
     uint32_t dimensions; /* that the vectors must have; 0: any */
     double seconds;      /* for each batch */
+    double
+        all_seconds; /* no batch is begun later, so a caller waits for at most the sum of both */
     /* Gets vectors as they come, for the texts from `first` on, in their order. An error of it ends the request. */
     enum err_code (*take)(void *arg, size_t first, size_t count, const float *vectors,
                           uint32_t dimensions, struct err *err);
@@ -70,8 +72,8 @@ struct embeddings_request {
 };
 
 /* ERR_LIMIT: the upstream is busy; *ret_pause_ns is how long it wants to be left alone, 0 if it did not say.
- * ERR_UPSTREAM, ERR_TIMEOUT: it failed. ERR_INVALID: it refuses one of the texts. ERR_CANCELLED: closed. What was
- * taken before stays taken. */
+ * ERR_UPSTREAM, ERR_TIMEOUT: it failed, or was too slow for all texts. ERR_INVALID: it refuses one of the texts.
+ * ERR_CANCELLED: closed. What was taken before stays taken. */
 enum err_code embeddings_make(struct embeddings *embeddings,
                               const struct embeddings_request *request, uint64_t *ret_pause_ns,
                               struct err *err) MUST_CHECK;

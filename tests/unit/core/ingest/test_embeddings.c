@@ -89,6 +89,7 @@ static enum err_code make(const char *const *texts, size_t count, struct made *m
                                                .count = count,
                                                .dimensions = DIMENSIONS,
                                                .seconds = SECONDS,
+                                               .all_seconds = SECONDS,
                                                .take = take,
                                                .arg = made};
     uint64_t pause_ns;
@@ -335,7 +336,7 @@ TEST(a_silent_server_has_its_seconds)
 {
     static const char *const texts[] = {"cat"};
     const struct embeddings_request request = {
-        .texts = texts, .count = 1, .seconds = 0.1, .take = take};
+        .texts = texts, .count = 1, .seconds = 0.1, .all_seconds = 100, .take = take};
     uint64_t pause_ns;
 
     (void)state;
@@ -346,41 +347,79 @@ TEST(a_silent_server_has_its_seconds)
     close_all();
 }
 
-TEST(a_slow_server_gets_smaller_batches_until_it_is_quick)
+/* All their vectors are of the same text. */
+static enum err_code make_cats(double seconds, double all_seconds, struct made *made)
 {
     const char *texts[TEXTS];
-    struct made made = {0};
-    struct embeddings_request request = {.texts = texts,
-                                         .count = TEXTS,
-                                         .dimensions = DIMENSIONS,
-                                         .seconds = patience_ms(1) / 2000.0,
-                                         .take = take,
-                                         .arg = &made};
-    json_auto_t *slow = NULL;
-    json_auto_t *bodies = NULL;
-    size_t halves = 0, most = 0, i;
+    const struct embeddings_request request = {.kind = EMBEDDINGS_DOCUMENT,
+                                               .texts = texts,
+                                               .count = TEXTS,
+                                               .dimensions = DIMENSIONS,
+                                               .seconds = seconds,
+                                               .all_seconds = all_seconds,
+                                               .take = take,
+                                               .arg = made};
     uint64_t pause_ns;
+
+    for (size_t i = 0; i < TEXTS; i++)
+        texts[i] = "cat";
+    made->count = 0;
+    return embeddings_make(embeddings, &request, &pause_ns, NULL);
+}
+
+/* How many texts each request had so far. */
+static size_t batches(size_t ret_counts[TEXTS])
+{
+    json_auto_t *bodies = asked();
     json_t *body;
+    size_t i;
+
+    json_array_foreach (bodies, i, body)
+        ret_counts[i] = json_array_size(json_object_get(body, "input"));
+    return json_array_size(bodies);
+}
+
+TEST(a_slow_server_gets_smaller_batches_until_it_is_quick)
+{
+    struct made made;
+    size_t counts[TEXTS], count;
 
     (void)state;
-    for (i = 0; i < TEXTS; i++)
-        texts[i] = "cat";
     open_with("  - {times: 1, match: {path: /v1/embeddings}, answer: {fault: {kind: stall}}}\n",
               NULL);
-    assert_int_equal(embeddings_make(embeddings, &request, &pause_ns, NULL), ERR_OK);
+    assert_int_equal(make_cats(patience_ms(1) / 2000.0, 100, &made), ERR_TIMEOUT);
+    assert_int_equal(made.count, 0);
+    count = batches(counts);
+    assert_int_equal(counts[0],
+                     EMBEDDINGS_BATCH_FLOATS); /* it did not say how it sends vectors */
+    assert_int_equal(make_cats(SECONDS, SECONDS, &made), ERR_OK);
     assert_int_equal(made.count, TEXTS);
-    slow = asked();
-    assert_int_equal(make(texts, TEXTS, &made, NULL, NULL), ERR_OK);
-    bodies = asked();
-    json_array_foreach (bodies, i, body) {
-        size_t count = json_array_size(json_object_get(body, "input"));
+    assert_true(batches(counts) > count);
+    assert_int_equal(counts[count], EMBEDDINGS_BATCH_FLOATS / 2);
+    count = batches(counts);
+    assert_int_equal(make_cats(SECONDS, SECONDS, &made), ERR_OK);
+    assert_true(batches(counts) > count);
+    assert_int_equal(counts[count], EMBEDDINGS_BATCH);
+    close_all();
+}
 
-        halves += count == EMBEDDINGS_BATCH_FLOATS / 2;
-        if (i >= json_array_size(slow) && count > most)
-            most = count;
-    }
-    assert_true(halves > 0);
-    assert_int_equal(most, EMBEDDINGS_BATCH);
+TEST(a_request_that_is_late_begins_no_batch_and_takes_what_is_under_way)
+{
+    AUTO_FREE char *slow =
+        mem_printf("  - {match: {path: /v1/embeddings}, answer: {delay_ms: %d}}\n",
+                   (int)patience_ms(1) / 2);
+    struct made made;
+    size_t counts[TEXTS];
+
+    (void)state;
+    open_with("", NULL);
+    assert_int_equal(make_cats(SECONDS, 0, &made), ERR_TIMEOUT);
+    assert_int_equal(batches(counts), 0);
+    close_all();
+    open_with(slow, NULL);
+    assert_int_equal(make_cats(SECONDS, patience_ms(1) / 4000.0, &made), ERR_TIMEOUT);
+    assert_int_equal(made.count, EMBEDDINGS_AT_ONCE * EMBEDDINGS_BATCH_FLOATS);
+    assert_int_equal(batches(counts), EMBEDDINGS_AT_ONCE);
     close_all();
 }
 
@@ -447,6 +486,7 @@ int main(void)
         cmocka_unit_test(failures_are_told_apart),
         cmocka_unit_test(a_silent_server_has_its_seconds),
         cmocka_unit_test(a_slow_server_gets_smaller_batches_until_it_is_quick),
+        cmocka_unit_test(a_request_that_is_late_begins_no_batch_and_takes_what_is_under_way),
         cmocka_unit_test(masks_and_prefixes_apply),
     };
 
