@@ -56,6 +56,7 @@ static enum err_code embed_window(struct embedding *embedding, const struct vect
     struct embeddings_request request = {.kind = EMBEDDINGS_DOCUMENT,
                                          .dimensions = space->dimensions,
                                          .seconds = embedder->seconds,
+                                         .all_seconds = embedder->all_seconds,
                                          .take = keep,
                                          .arg = embedding};
     char *texts[WINDOW];

@@ -21,7 +21,8 @@ struct document_embedder {
     struct store *store;
     struct embeddings *embeddings;
     struct vector_model *model;
-    double seconds; /* for a batch of texts */
+    double seconds;     /* for a batch of texts */
+    double all_seconds; /* as in embeddings.h, for the batches of a window */
 };
 
 /* Makes a cut document ready. If the model is another one than it was to have, it is ready without vectors: it can

@@ -52,7 +52,8 @@
 #define DUE_LATE_US 1000 /* the database's clock decides, and must have reached it */
 #define DUE_TIMES   64   /* that are known; later ones are left to the keeper */
 
-#define EMBED_SECONDS 60.0 /* for a batch of texts */
+#define EMBED_SECONDS     60.0 /* for a batch of texts */
+#define EMBED_ALL_SECONDS 120.0
 
 #define RETRY_FIRST_US (1 * US_PER_SECOND)
 #define RETRY_LAST_US  (300 * US_PER_SECOND)
@@ -238,7 +239,8 @@ static enum err_code embed_document(struct ingest *ingest, struct document_work 
     const struct document_embedder embedder = {.store = ingest->options.store,
                                                .embeddings = ingest->options.embeddings,
                                                .model = ingest->options.model,
-                                               .seconds = EMBED_SECONDS};
+                                               .seconds = EMBED_SECONDS,
+                                               .all_seconds = EMBED_ALL_SECONDS};
     enum err_code rc;
 
     if (!work->cut)

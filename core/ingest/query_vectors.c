@@ -147,6 +147,7 @@ enum err_code query_vectors_find(struct query_vectors *vectors, const struct ten
                                          .texts = asking.texts,
                                          .dimensions = space->dimensions,
                                          .seconds = seconds,
+                                         .all_seconds = seconds,
                                          .take = take,
                                          .arg = &asking};
     float *found = mem_new_array(float, count * space->dimensions);

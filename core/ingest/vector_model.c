@@ -20,7 +20,8 @@
 #include "core/store/store.h"
 #include "core/store/tables/vector_stores/embedding_models.h"
 
-#define LEARN_SECONDS 60.0 /* for a batch of texts */
+#define LEARN_SECONDS     60.0 /* for a batch of texts */
+#define LEARN_ALL_SECONDS 600.0
 
 struct space {
     struct vector_space shown;
@@ -161,6 +162,7 @@ static enum err_code embed_samples(struct vector_model *model, size_t count,
                                                .texts = sample_texts,
                                                .count = count,
                                                .seconds = LEARN_SECONDS,
+                                               .all_seconds = LEARN_ALL_SECONDS,
                                                .take = take_samples,
                                                .arg = &sampling};
 
