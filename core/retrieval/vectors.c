@@ -135,34 +135,71 @@ static void put_int8(uint8_t *out, const float *vector, uint32_t dimensions)
         out[sizeof(float) + i] = (uint8_t)(int8_t)lrintf(vector[i] / largest * INT8_LIMIT);
 }
 
-void vectors_build(const float *vectors, uint32_t chunks, uint32_t dimensions,
-                   const float *mean, uint32_t model, struct buf *ret_bits,
-                   struct buf *ret_int8)
+static void begin_segments(struct vectors_builder *builder)
 {
-    struct segment head = {
-        .kind = SEGMENT_BITS, .chunks = chunks, .dimensions = dimensions, .model = model};
+    assert(builder->dimensions && builder->dimensions <= SEGMENT_DIMENSIONS_MAX);
+    if (builder->bits.length)
+        return;
+    segment_begin(&builder->bits);
+    segment_begin(&builder->int8);
+}
+
+void vectors_builder_add(struct vectors_builder *builder, const float *vectors, uint32_t count)
+{
+    uint32_t dimensions = builder->dimensions;
     AUTO_FREE float *vector = mem_new_array(float, dimensions);
     size_t bits_stride = segment_stride(SEGMENT_BITS, dimensions);
     size_t int8_stride = segment_stride(SEGMENT_INT8, dimensions);
 
-    assert(chunks <= SEGMENT_CHUNKS_MAX && dimensions && dimensions <= SEGMENT_DIMENSIONS_MAX);
-    segment_begin(ret_bits);
-    segment_begin(ret_int8);
-    for (uint32_t i = 0; i < chunks; i++) {
-        uint8_t *bits = memset(buf_reserve(ret_bits, bits_stride), 0, bits_stride);
-        uint8_t *int8 = memset(buf_reserve(ret_int8, int8_stride), 0, int8_stride);
+    begin_segments(builder);
+    assert(count <= SEGMENT_CHUNKS_MAX - builder->chunks);
+    for (uint32_t i = 0; i < count; i++) {
+        uint8_t *bits = memset(buf_reserve(&builder->bits, bits_stride), 0, bits_stride);
+        uint8_t *int8 = memset(buf_reserve(&builder->int8, int8_stride), 0, int8_stride);
 
         copy_normal(vector, vectors + (size_t)i * dimensions, dimensions);
-        subtract(vector, mean, dimensions);
+        subtract(vector, builder->mean, dimensions);
         put_int8(int8, vector, dimensions);
         turn(vector, dimensions);
         put_signs(bits, vector, dimensions);
-        buf_added(ret_bits, bits_stride);
-        buf_added(ret_int8, int8_stride);
+        buf_added(&builder->bits, bits_stride);
+        buf_added(&builder->int8, int8_stride);
     }
-    segment_seal(ret_bits, &head);
+    builder->chunks += count;
+}
+
+void vectors_builder_finish(struct vectors_builder *builder, struct buf *ret_bits,
+                            struct buf *ret_int8)
+{
+    struct segment head = {.kind = SEGMENT_BITS,
+                           .chunks = builder->chunks,
+                           .dimensions = builder->dimensions,
+                           .model = builder->model};
+
+    begin_segments(builder);
+    segment_seal(&builder->bits, &head);
     head.kind = SEGMENT_INT8;
-    segment_seal(ret_int8, &head);
+    segment_seal(&builder->int8, &head);
+    *ret_bits = builder->bits;
+    *ret_int8 = builder->int8;
+    *builder = (struct vectors_builder){0};
+}
+
+void vectors_builder_clear(struct vectors_builder *builder)
+{
+    buf_clear(&builder->bits);
+    buf_clear(&builder->int8);
+    *builder = (struct vectors_builder){0};
+}
+
+void vectors_build(const float *vectors, uint32_t chunks, uint32_t dimensions,
+                   const float *mean, uint32_t model, struct buf *ret_bits,
+                   struct buf *ret_int8)
+{
+    struct vectors_builder builder = {.dimensions = dimensions, .model = model, .mean = mean};
+
+    vectors_builder_add(&builder, vectors, chunks);
+    vectors_builder_finish(&builder, ret_bits, ret_int8);
 }
 
 /* ---- Searching ---- */

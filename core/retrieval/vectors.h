@@ -34,9 +34,26 @@
 /* Brings a vector to length 1. One of zeros stays so. */
 void vectors_normalize(float *vector, uint32_t dimensions);
 
-/* Adds the segments BITS and INT8 of a document to empty bufs: `chunks` vectors of `dimensions` numbers, one after the other.
- * Vectors are brought to length 1; one of zeros stays so. `mean` has `dimensions` numbers, or is NULL.
- * `model` is a number that the segments have in their heads. */
+/* The segments BITS and INT8 of a document that are being built: about a third of the memory of the vectors. Begins as zeros
+ * with these: */
+struct vectors_builder {
+    uint32_t dimensions; /* 1 to SEGMENT_DIMENSIONS_MAX */
+    uint32_t model;      /* a number that the segments have in their heads */
+    const float *mean;   /* `dimensions` numbers, borrowed; or NULL */
+    uint32_t
+        chunks; /* so far, at most SEGMENT_CHUNKS_MAX; this and the rest are the builder's */
+    struct buf bits, int8;
+};
+
+/* The vectors of the next chunks, one after the other. They are brought to length 1; one of zeros stays so. */
+void vectors_builder_add(struct vectors_builder *builder, const float *vectors, uint32_t count);
+
+/* Moves the segments to empty bufs, and clears the builder. */
+void vectors_builder_finish(struct vectors_builder *builder, struct buf *ret_bits,
+                            struct buf *ret_int8);
+void vectors_builder_clear(struct vectors_builder *builder);
+
+/* All at once. */
 void vectors_build(const float *vectors, uint32_t chunks, uint32_t dimensions,
                    const float *mean, uint32_t model, struct buf *ret_bits,
                    struct buf *ret_int8);

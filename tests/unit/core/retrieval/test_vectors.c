@@ -207,6 +207,27 @@ static void mean_of(const struct set *set, float *ret_mean)
     }
 }
 
+TEST(vectors_that_come_in_parts_give_the_same_segments)
+{
+    struct set set = {.documents = 1, .chunks = 50, .dimensions = 24};
+    struct vectors_builder builder = {.dimensions = 24, .model = 7};
+    struct buf bits = {0}, int8 = {0};
+
+    (void)state;
+    fill_clusters(&set, 0, 0);
+    build(&set, NULL);
+    vectors_builder_add(&builder, set.vectors, 20);
+    vectors_builder_add(&builder, set.vectors + 20 * 24, 30);
+    vectors_builder_finish(&builder, &bits, &int8);
+    assert_int_equal(bits.length, set.bits[0].length);
+    assert_memory_equal(bits.data, set.bits[0].data, bits.length);
+    assert_int_equal(int8.length, set.int8[0].length);
+    assert_memory_equal(int8.data, set.int8[0].data, int8.length);
+    buf_clear(&bits);
+    buf_clear(&int8);
+    set_clear(&set);
+}
+
 TEST(a_small_set_is_searched_almost_exactly)
 {
     struct set set = {.dimensions = 96, .documents = 100, .chunks = 20};
@@ -347,6 +368,7 @@ TEST(a_scan_that_is_stopped_has_found_nothing)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(vectors_that_come_in_parts_give_the_same_segments),
         cmocka_unit_test(every_kernel_gives_the_same_numbers),
         cmocka_unit_test(a_small_set_is_searched_almost_exactly),
         cmocka_unit_test(a_large_set_is_searched_by_bits_first),
