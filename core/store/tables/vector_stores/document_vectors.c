@@ -169,37 +169,53 @@ enum err_code store_document_unembed(struct store *store, struct document_work *
     return rc;
 }
 
+/* The chunks behind those of a row, and no more of them than the document has. */
+static size_t row_end(const struct document_work *work, const struct db_rows *rows, size_t row)
+{
+    size_t end = (size_t)db_int(rows, row, 2);
+
+    return end < work->chunks ? end : work->chunks;
+}
+
 enum err_code store_document_vectors(struct store *store, const struct document_work *work,
-                                     uint32_t dimensions, float **ret_vectors, struct err *err)
+                                     uint32_t dimensions, size_t first, float **ret_vectors,
+                                     size_t *ret_count, struct err *err)
 {
     static const struct db_statement select = {
         "store_document_vectors_read",
-        "SELECT v.n, v.bytes, lead(v.n, 1, $3::integer) OVER (ORDER BY v.n)"
-        " FROM chunk_vectors v WHERE v.project_id = $1 AND v.document_id = $2 ORDER BY v.n"};
+        "SELECT v.n, v.bytes, lead(v.n, 1, $4::integer) OVER (ORDER BY v.n)"
+        " FROM chunk_vectors v WHERE v.project_id = $1 AND v.document_id = $2"
+        " AND v.n >= $3::bigint ORDER BY v.n LIMIT $5"};
     const struct tenant tenant = tenant_of_project(work->project);
-    AUTO_FREE float *vectors = mem_zeroed(work->chunks * dimensions + 1, sizeof(*vectors));
+    AUTO_FREE float *vectors = NULL;
     AUTO_DB_ROWS *rows = NULL;
     AUTO_DB_ARGS args = {0};
-    size_t next = 0;
+    size_t next = first;
     enum err_code rc;
 
     document_work_args(&args, &tenant, work);
+    db_arg_int(&args, (int64_t)first);
     db_arg_int(&args, (int64_t)work->chunks);
+    db_arg_int(&args, (int64_t)DOCUMENT_VECTORS);
     rc = db_once(store, &select, &args, &rows, err);
-    for (size_t i = 0; !rc && i < db_count(rows); i++) {
-        size_t end = (size_t)db_int(rows, i, 2);
+    if (rc)
+        return rc;
+    if (db_count(rows))
+        vectors = mem_new_array(
+            float, (row_end(work, rows, db_count(rows) - 1) - first) * dimensions + 1);
+    for (size_t i = 0; i < db_count(rows) && (size_t)db_int(rows, i, 0) == next; i++) {
+        size_t end = row_end(work, rows, i);
 
-        if ((size_t)db_int(rows, i, 0) != next || end > work->chunks ||
-            !vector_bytes_read(rows, i, 1, vectors + next * dimensions,
+        if (!vector_bytes_read(rows, i, 1, vectors + (next - first) * dimensions,
                                (end - next) * dimensions))
             break;
         next = end;
     }
-    if (!rc && next != work->chunks)
-        rc = err_set(err, ERR_INTERNAL, "the vectors of %s do not fit its chunks", work->id);
-    if (!rc)
-        *ret_vectors = TAKE(vectors);
-    return rc;
+    if (!db_count(rows) || next != row_end(work, rows, db_count(rows) - 1))
+        return err_set(err, ERR_INTERNAL, "the vectors of %s do not fit its chunks", work->id);
+    *ret_vectors = TAKE(vectors);
+    *ret_count = next - first;
+    return ERR_OK;
 }
 
 /* ---- Publishing ---- */

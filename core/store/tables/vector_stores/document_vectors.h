@@ -35,10 +35,12 @@ enum err_code store_document_embedded(struct store *store, struct document_work 
                                       const float *vectors, size_t count, uint32_t dimensions,
                                       struct err *err) MUST_CHECK;
 
-/* All vectors of a document whose chunks all have one. The caller frees. ERR_INTERNAL: they do not fit the dimensions. */
+/* The next vectors of a document whose chunks all have one: those of the chunks from `first` on, as many as were stored in
+ * DOCUMENT_VECTORS calls. The caller frees. ERR_INTERNAL: they do not fit the dimensions, or a chunk has none. */
+#define DOCUMENT_VECTORS ((size_t)4)
 enum err_code store_document_vectors(struct store *store, const struct document_work *work,
-                                     uint32_t dimensions, float **ret_vectors,
-                                     struct err *err) MUST_CHECK;
+                                     uint32_t dimensions, size_t first, float **ret_vectors,
+                                     size_t *ret_count, struct err *err) MUST_CHECK;
 
 /* Begins the vectors of a document anew: what is stored does not fit. */
 enum err_code store_document_unembed(struct store *store, struct document_work *work,

@@ -52,6 +52,32 @@ static enum err_code embed(struct document_work *work, size_t count)
                                    DIMENSIONS, NULL);
 }
 
+static enum err_code read_vectors(const struct document_work *work, size_t first,
+                                  uint32_t dimensions)
+{
+    float *vectors;
+    size_t count;
+    enum err_code rc =
+        store_document_vectors(store, work, dimensions, first, &vectors, &count, NULL);
+
+    if (!rc)
+        free(vectors);
+    return rc;
+}
+
+static void assert_vectors(const struct document_work *work, size_t first, size_t expected)
+{
+    float *vectors;
+    size_t count;
+
+    assert_int_equal(
+        store_document_vectors(store, work, DIMENSIONS, first, &vectors, &count, NULL), ERR_OK);
+    assert_int_equal(count, expected);
+    assert_memory_equal(vectors, numbers + first * DIMENSIONS,
+                        count * DIMENSIONS * sizeof(*numbers));
+    free(vectors);
+}
+
 /* The owner dies, and another claims it. */
 static struct document_work claimed_anew(struct document_work *work)
 {
@@ -80,7 +106,6 @@ TEST(what_was_cut_and_embedded_outlives_its_owner)
     struct document_work work = claimed();
     struct document_chunk *chunks;
     size_t count;
-    float *vectors;
 
     assert_int_equal(work.model_id, 7);
     assert_false(work.cut);
@@ -98,9 +123,7 @@ TEST(what_was_cut_and_embedded_outlives_its_owner)
     assert_string_equal(chunks[1].text, "chunk");
     document_chunks_free(chunks, count);
     assert_int_equal(embed(&work, 3), ERR_OK);
-    assert_int_equal(store_document_vectors(store, &work, DIMENSIONS, &vectors, NULL), ERR_OK);
-    assert_memory_equal(vectors, numbers, sizeof(numbers));
-    free(vectors);
+    assert_vectors(&work, 0, CHUNKS);
     assert_int_equal(store_document_publish_cut(store, &work, " bits", 5, NULL), ERR_OK);
     assert_counters(id, "0 1 0 0 bytes 14");
     assert_string_equal(
@@ -116,22 +139,37 @@ TEST(what_was_cut_and_embedded_outlives_its_owner)
 TEST(vectors_that_do_not_fit_are_made_anew)
 {
     struct document_work work;
-    float *vectors;
 
     queued(7);
     work = claimed();
     assert_int_equal(cut(&work), ERR_OK);
     assert_int_equal(embed(&work, 4), ERR_OK);
-    assert_int_equal(store_document_vectors(store, &work, DIMENSIONS, &vectors, NULL),
-                     ERR_INTERNAL); /* one is missing */
+    assert_int_equal(read_vectors(&work, 0, DIMENSIONS), ERR_INTERNAL); /* one is missing */
     assert_int_equal(embed(&work, 1), ERR_OK);
-    assert_int_equal(store_document_vectors(store, &work, 4, &vectors, NULL), ERR_INTERNAL);
+    assert_int_equal(read_vectors(&work, 0, 4), ERR_INTERNAL);
+    assert_int_equal(read_vectors(&work, 3, DIMENSIONS), ERR_INTERNAL); /* none was stored so */
     assert_int_equal(store_document_unembed(store, &work, NULL), ERR_OK);
     assert_int_equal(work.embedded, 0);
     assert_int_equal(pg_fixture_count("SELECT count(*) FROM chunk_vectors"), 0);
     assert_int_equal(embed(&work, 5), ERR_OK);
     assert_int_equal(store_document_publish_cut(store, &work, "x", 1, NULL), ERR_OK);
     assert_nothing_orphaned();
+    document_work_clear(&work);
+}
+
+TEST(vectors_are_read_in_windows)
+{
+    struct document_work work;
+
+    queued(7);
+    work = claimed();
+    assert_int_equal(cut(&work), ERR_OK);
+    for (size_t i = 0; i < CHUNKS; i++)
+        assert_int_equal(embed(&work, 1), ERR_OK);
+    assert_vectors(&work, 0, DOCUMENT_VECTORS);
+    assert_vectors(&work, DOCUMENT_VECTORS, CHUNKS - DOCUMENT_VECTORS);
+    assert_int_equal(read_vectors(&work, CHUNKS, DIMENSIONS), ERR_INTERNAL);
+    assert_int_equal(store_document_publish_cut(store, &work, "x", 1, NULL), ERR_OK);
     document_work_clear(&work);
 }
 
@@ -445,6 +483,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_was_cut_and_embedded_outlives_its_owner),
         cmocka_unit_test(vectors_that_do_not_fit_are_made_anew),
+        cmocka_unit_test(vectors_are_read_in_windows),
         cmocka_unit_test(a_document_that_fails_leaves_nothing_of_its_first_step),
         cmocka_unit_test(who_lost_the_lease_stores_no_vectors),
         cmocka_unit_test(a_store_that_goes_takes_vectors_along),
