@@ -77,22 +77,51 @@ static enum err_code embed_window(struct embedding *embedding, const struct vect
     return rc;
 }
 
-static enum err_code publish(const struct document_embedder *embedder,
-                             const struct document_work *work, const struct vector_space *space,
-                             const float *vectors, struct err *err)
+/* What is stored, as the index has it. */
+static enum err_code build(const struct document_embedder *embedder,
+                           const struct document_work *work, const struct vector_space *space,
+                           struct buf *ret_index, struct err *err)
 {
-    struct buf bits = {0}, int8 = {0};
-    enum err_code rc;
+    CLEANUP(vectors_builder_clear)
+    struct vectors_builder builder = {
+        .dimensions = space->dimensions, .model = (uint32_t)space->id, .mean = space->mean};
+    struct buf int8 = {0};
 
-    vectors_build(vectors, (uint32_t)work->chunks, space->dimensions, space->mean,
-                  (uint32_t)space->id, &bits, &int8);
-    index_pad(&bits);
-    buf_add(&bits, int8.data, int8.length);
+    while (builder.chunks < work->chunks) {
+        float *vectors;
+        size_t count;
+        enum err_code rc = store_document_vectors(embedder->store, work, space->dimensions,
+                                                  builder.chunks, &vectors, &count, err);
+
+        if (rc)
+            return rc;
+        vectors_builder_add(&builder, vectors, (uint32_t)count);
+        free(vectors);
+    }
+    vectors_builder_finish(&builder, ret_index, &int8);
+    index_pad(ret_index);
+    buf_add(ret_index, int8.data, int8.length);
     buf_clear(&int8);
+    return ERR_OK;
+}
+
+static enum err_code publish(const struct document_embedder *embedder,
+                             struct document_work *work, const struct vector_space *space,
+                             struct err *err)
+{
+    struct buf index = {0};
+    struct err unembedded;
+    enum err_code rc = build(embedder, work, space, &index, err);
+
+    /* Vectors that do not fit are made again. */
+    if (rc == ERR_INTERNAL && store_document_unembed(embedder->store, work, &unembedded))
+        *err = unembedded;
+    if (rc)
+        return rc;
     rc = FAULT("ingest.publish")
              ? err_set(err, ERR_INTERNAL, "a fault before a document was published")
-             : store_document_publish_cut(embedder->store, work, bits.data, bits.length, err);
-    buf_clear(&bits);
+             : store_document_publish_cut(embedder->store, work, index.data, index.length, err);
+    buf_clear(&index);
     return rc;
 }
 
@@ -113,12 +142,11 @@ static enum err_code leave(const struct document_embedder *embedder,
 
 enum err_code document_embed(const struct document_embedder *embedder,
                              struct document_work *work, uint64_t *ret_pause_ns,
-                             struct err *err)
+                             bool *ret_ready, struct err *err)
 {
     struct embedding embedding = {.embedder = embedder, .work = work};
     const struct vector_space *space = NULL;
-    AUTO_FREE float *vectors = NULL;
-    struct err unembedded;
+    size_t before = work->embedded;
     enum err_code rc = vector_model_learn(embedder->model, ret_pause_ns, &space, err);
 
     /* A model that refuses the program's own texts is to be mended, and not the document. */
@@ -128,15 +156,13 @@ enum err_code document_embed(const struct document_embedder *embedder,
         rc = vector_model_known(embedder->model, work->model_id, &space, err);
     if (rc)
         return rc;
+    *ret_ready = true;
     if (!space || space->id != work->model_id)
         return leave(embedder, work, space, err);
-    while (!rc && work->embedded < work->chunks)
+    if (before < work->chunks)
         rc = embed_window(&embedding, space, ret_pause_ns, err);
-    if (rc)
-        return rc;
-    rc = store_document_vectors(embedder->store, work, space->dimensions, &vectors, err);
-    /* Vectors that do not fit are made again. */
-    if (rc == ERR_INTERNAL && store_document_unembed(embedder->store, work, &unembedded))
-        *err = unembedded;
-    return rc ? rc : publish(embedder, work, space, vectors, err);
+    if (rc && !(rc == ERR_TIMEOUT && work->embedded > before))
+        return rc; /* a slow model that has made some of the vectors has not failed */
+    *ret_ready = work->embedded == work->chunks;
+    return *ret_ready ? publish(embedder, work, space, err) : ERR_OK;
 }

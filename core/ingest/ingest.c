@@ -3,7 +3,7 @@
  *
  *   claim ─▶ read the file, cut it ─▶ say how far ─▶ index ─┬────────────────────────────▶ publish
  *              │ the file is bad: fail                        └▶ store, embed ─▶ store vectors ─┘
- *              └ something else: give back, to be tried later
+ *              └ something else: give back, to be tried later                      └ of a window: give back, for its next turn
  *
  * A worker holds nothing but memory while it works. If it cannot even give a document back, because the database is away, the
  * lease runs out and the keeper puts the document into the queue.
@@ -192,6 +192,15 @@ static void give_back(struct ingest *ingest, const struct document_work *work,
     atomic_fetch_add(&ingest->put_back, 1);
 }
 
+/* For its next turn: behind what waits now, and with nothing to be counted. */
+static void end_turn(struct ingest *ingest, const struct document_work *work)
+{
+    struct err err;
+
+    if (store_document_retry(ingest->options.store, work, 0, RETRY_UNCOUNTED, &err))
+        complain(work, "was not given back", &err);
+}
+
 /* Without vectors everything is published at once; with them it is stored, and embedded afterwards. */
 static enum err_code store_made(struct ingest *ingest, struct document_work *work,
                                 const struct made_document *made, struct err *err)
@@ -234,7 +243,7 @@ static enum err_code read_document(struct ingest *ingest, struct document_work *
 /* The second step, for documents that have one. */
 static enum err_code embed_document(struct ingest *ingest, struct document_work *work,
                                     struct unmade_document *why, uint64_t *pause_ns,
-                                    struct err *err)
+                                    bool *ret_ready, struct err *err)
 {
     const struct document_embedder embedder = {.store = ingest->options.store,
                                                .embeddings = ingest->options.embeddings,
@@ -243,11 +252,12 @@ static enum err_code embed_document(struct ingest *ingest, struct document_work 
                                                .all_seconds = EMBED_ALL_SECONDS};
     enum err_code rc;
 
+    *ret_ready = true;
     if (!work->cut)
         return ERR_OK;
     if (!ingest->options.model)
         return store_document_publish_cut(ingest->options.store, work, NULL, 0, err);
-    rc = document_embed(&embedder, work, pause_ns, err);
+    rc = document_embed(&embedder, work, pause_ns, ret_ready, err);
     if (rc == ERR_INVALID) {
         complain(work, "is given up", err);
         *why = (struct unmade_document){"server_error",
@@ -261,6 +271,7 @@ static void do_document(struct ingest *ingest, struct document_work *work)
     uint64_t began_ns = clock_mono_ns();
     struct unmade_document why = {0};
     uint64_t pause_ns = 0;
+    bool ready = false;
     enum err_code rc = ERR_OK;
     struct err err;
 
@@ -274,12 +285,14 @@ static void do_document(struct ingest *ingest, struct document_work *work)
     if (!work->cut)
         rc = read_document(ingest, work, &why, &err);
     if (!rc)
-        rc = embed_document(ingest, work, &why, &pause_ns, &err);
+        rc = embed_document(ingest, work, &why, &pause_ns, &ready, &err);
     if (rc && why.code)
         fail(ingest, work, &why);
     else if (rc && rc != ERR_CANCELLED)
         give_back(ingest, work, pause_ns, &err);
-    if (rc)
+    else if (!rc && !ready)
+        end_turn(ingest, work);
+    if (rc || !ready)
         return;
     atomic_fetch_add(&ingest->ready, 1);
     histogram_add(&ingest->seconds, clock_mono_ns() - began_ns);

@@ -19,7 +19,8 @@
  * the bytes lie on another node, the machine is busy) is tried again, later each time, until its deadline.
  *
  * With an embeddings model, what was read is stored before the model sees it, and vectors are as they come: embed_document.h.
- * While the model is away documents wait, and are tried again.
+ * A long document gives its worker back after each window of vectors, and is claimed again in its turn: the project with the
+ * fewest at work comes first. While the model is away documents wait, and are tried again.
  *
  * A server that ends in the middle of a document has left nothing of it. The keeper gives it to another, and that is counted:
  * a document that has been the end of several servers fails, so it does not end them all.
@@ -43,7 +44,7 @@ struct ingest_options {
     unsigned workers;
     /* From attaching until a file fails that could not be tried to its end */
     double deadline_seconds;
-    /* Called by a worker when it is done with a document, in success and failure; may be NULL. It must not wait. */
+    /* Called by a worker when its turn with a document is over, in success and failure; may be NULL. It must not wait. */
     void (*ended)(void *arg, const char *document_id);
     void *ended_arg;
 };
@@ -72,7 +73,7 @@ void ingest_free(struct ingest *ingest);
 struct ingest_stats {
     uint64_t ready, failed, put_back; /* documents, by how the work on them ended */
     size_t working;                   /* now */
-    /* Of work that ended with a document that is ready; borrowed until ingest_stop() */
+    /* Of turns that ended with a document that is ready; borrowed until ingest_stop() */
     const struct histogram *seconds;
     uint64_t waiting; /* documents of all nodes and projects, as ingest_note_queue() said */
     double oldest_seconds; /* for how long the oldest of them has waited */

@@ -123,6 +123,20 @@ def test_a_busy_model_is_waited_for_and_nothing_is_embedded_twice(meaning, upstr
     assert hits[0] == file and notes == {"mode": "hybrid", "reranked": False}
 
 
+def test_a_long_document_gives_its_worker_back_between_two_windows(start_server, upstream, tmp_path):
+    server = start_server(upstream_url=None, config=with_embeddings(tmp_path, upstream.url), ingest_workers=1)
+    other = server.sdk().with_options(api_key=server.new_key("other"))
+    client = server.sdk()
+    upstream.script({"match": EMBEDDINGS, "answer": {"delay_ms": 150}})
+    book = attached(client, long_text(1200))
+    eventually(lambda: any("Part" in text for text in embedded(upstream)))
+    page = attached(other, RICE)
+    assert has_ended(other, *page).status == has_ended(client, *book).status == "completed"
+    texts = embedded(upstream)
+    rice = next(i for i, text in enumerate(texts) if "rice" in text and "Kitchen" in text)
+    assert any("Part" in text for text in texts[rice:])
+
+
 def test_a_model_that_refuses_a_text_fails_the_file(meaning, upstream):
     client = meaning.sdk()
     upstream.script({"match": {**EMBEDDINGS, "user": "forbidden"},
