@@ -545,6 +545,7 @@ static enum err_code start_retrieval(struct serving *serving, struct err *err)
         .model = serving->server.vector_model,
         .cache_dir = dir,
         .cache_bytes = config->segment_cache,
+        .chunks_limit = SEARCH_CHUNKS_LIMIT,
         .timeout_seconds = config->search_timeout,
     };
     enum err_code rc;

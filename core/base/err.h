@@ -77,6 +77,7 @@ enum err_reason {
     REASON_TOO_MANY_FILES,      /* a vector store has as many as it may */
     REASON_STORE_EXPIRED,       /* of a vector store */
     REASON_SEARCH_TIMEOUT,      /* a search of vector stores took too long */
+    REASON_SEARCH_TOO_LARGE,    /* one would see too many chunks */
     REASON_UPLOAD_ENDED,        /* it was completed or cancelled, or has expired */
     REASON_UPLOAD_TOO_LARGE,    /* its parts would have more bytes than it was made for */
     REASON_CONTAINER_ELSEWHERE, /* the folder of a container is on another node */

@@ -42,6 +42,7 @@ struct retrieval {
     struct vector_model *model;    /* NULL: words alone */
     struct query_vectors *queries; /* NULL, too */
     double timeout_seconds;
+    size_t chunks_limit;
     struct reranker *reranker;
     struct histogram seconds;
     atomic_ullong ended[SEARCH_ENDS];
@@ -96,6 +97,7 @@ enum err_code retrieval_open(const struct retrieval_options *options,
         .model = options->model,
         .queries = options->model ? query_vectors_new(options->embeddings) : NULL,
         .timeout_seconds = options->timeout_seconds,
+        .chunks_limit = options->chunks_limit,
         .reranker = options->reranker};
     return ERR_OK;
 }
@@ -119,6 +121,7 @@ struct search {
     struct searched_file *files; /* by document; each once */
     size_t count;
     struct held_segment **held; /* of each; NULL: not here yet, or gone */
+    size_t chunks;              /* of those that are held */
     size_t missing_at;          /* the file whose segment is read now */
 };
 
@@ -205,11 +208,18 @@ static enum err_code look_at_limits(const struct search *search, struct err *err
                       search->retrieval->timeout_seconds);
 }
 
+static void hold(struct search *search, size_t i, struct held_segment *held)
+{
+    search->held[i] = held;
+    search->chunks += held ? held_index(held)->terms.chunks : 0;
+}
+
 static void take_segment(void *arg, const char *document_id, char *bytes, size_t size)
 {
     struct search *search = arg;
     struct searched_file key;
     struct searched_file *file;
+    struct held_segment *held = NULL;
     struct err err;
 
     memcpy(key.document_id, document_id, strlen(document_id) + 1);
@@ -218,9 +228,9 @@ static void take_segment(void *arg, const char *document_id, char *bytes, size_t
         free(bytes);
         return;
     }
-    if (segment_cache_put(search->retrieval->cache, document_id, bytes, size,
-                          &search->held[file - search->files], &err))
+    if (segment_cache_put(search->retrieval->cache, document_id, bytes, size, &held, &err))
         log_warn("the index of %s is not searched: %s", document_id, err.text);
+    hold(search, (size_t)(file - search->files), held);
 }
 
 /* The next documents whose segments are missing, up to some megabytes. Returns how many. */
@@ -241,6 +251,19 @@ static size_t next_group(struct search *search, const char **ret_ids)
     return count;
 }
 
+static enum err_code look_at_size(const struct search *search, struct err *err)
+{
+    size_t limit = search->retrieval->chunks_limit;
+
+    if (search->chunks <= limit)
+        return ERR_OK;
+    return err_refuse(
+        err, ERR_INVALID, REASON_SEARCH_TOO_LARGE, NULL,
+        "The search covers more than %zu chunks of text. Search fewer vector stores "
+        "at once, or use 'filters'.",
+        limit);
+}
+
 static enum err_code hold_segments(struct search *search, struct err *err)
 {
     const char *ids[GROUP_COUNT];
@@ -248,14 +271,18 @@ static enum err_code hold_segments(struct search *search, struct err *err)
     size_t count;
 
     for (size_t i = 0; i < search->count; i++)
-        search->held[i] =
-            segment_cache_find(search->retrieval->cache, search->files[i].document_id);
+        hold(search, i,
+             segment_cache_find(search->retrieval->cache, search->files[i].document_id));
+    if (!rc)
+        rc = look_at_size(search, err);
     while (!rc && (count = next_group(search, ids))) {
         atomic_fetch_add(&search->retrieval->missed, count);
         rc = store_segments_read(search->retrieval->store, search->tenant, ids, count,
                                  take_segment, search, err);
         if (!rc)
             rc = look_at_limits(search, err);
+        if (!rc)
+            rc = look_at_size(search, err);
     }
     return rc;
 }

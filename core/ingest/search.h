@@ -46,7 +46,8 @@ struct vector_model;
 #define SEARCH_STORES_LIMIT    ((size_t)32)
 #define SEARCH_QUERIES_LIMIT   ((size_t)8)
 #define SEARCH_HITS_LIMIT      ((size_t)50)
-#define SEARCH_RESULTS_DEFAULT 20 /* of the tool */
+#define SEARCH_CHUNKS_LIMIT    ((size_t)1000000) /* that a search may see, past its filter */
+#define SEARCH_RESULTS_DEFAULT 20                /* of the tool */
 
 enum search_ranker {
     SEARCH_RANKER_AUTO, /* a re-ranker, if the server has one; also "default-2024-11-15" */
@@ -106,6 +107,7 @@ struct retrieval_options {
     struct reranker *reranker; /* borrowed; NULL: without */
     const char *cache_dir;     /* made if it is missing */
     uint64_t cache_bytes;      /* of segments kept there */
+    size_t chunks_limit;       /* SEARCH_CHUNKS_LIMIT, and less in tests */
     double timeout_seconds;    /* of a search */
 };
 
@@ -114,7 +116,8 @@ enum err_code retrieval_open(const struct retrieval_options *options,
 void retrieval_free(struct retrieval *retrieval); /* NULL is fine; nothing may be searching */
 
 /* ERR_NOT_FOUND: there is no such store; the first that is missing is named. ERR_INVALID with REASON_STORE_EXPIRED.
- * ERR_TIMEOUT with REASON_SEARCH_TIMEOUT: `search_timeout` is over; no file is skipped silently. ERR_STORE: the
+ * ERR_INVALID with REASON_SEARCH_TOO_LARGE: it would see more chunks than it may; it sees none then. They are counted as
+ * their segments are fetched, and no more of those are. ERR_TIMEOUT with REASON_SEARCH_TIMEOUT: `search_timeout` is over; no file is skipped silently. ERR_STORE: the
  * database is away. ERR_CANCELLED: it was unwanted. Time and being unwanted are looked at between statements
  * of the database, and every few milliseconds of a scan. They are not while a model is waited for: the embeddings model and
  * the re-ranker have 5 seconds each, and no more than is left of the time. *ret_result is untouched after an error. */
@@ -127,7 +130,7 @@ void search_result_clear(struct search_result *result);
 /* How a search ended. */
 enum search_end {
     SEARCH_COMPLETED,
-    SEARCH_REFUSED, /* a store is missing or has expired */
+    SEARCH_REFUSED, /* a store is missing or has expired, or there is too much to search */
     SEARCH_TIMED_OUT,
     SEARCH_UNWANTED, /* its client has left, or its call was cancelled */
     SEARCH_FAILED,   /* the database is away */

@@ -57,6 +57,7 @@ TEST(each_reason_has_openais_name)
         {REASON_TOO_MANY_FILES,      "too_many_files",              NULL},
         {REASON_STORE_EXPIRED,       "vector_store_expired",        NULL},
         {REASON_SEARCH_TIMEOUT,      "vector_store_timeout",        NULL},
+        {REASON_SEARCH_TOO_LARGE,    "vector_store_too_large",      NULL},
         {REASON_UPLOAD_ENDED,        "upload_not_pending",          NULL},
         {REASON_UPLOAD_TOO_LARGE,    "upload_too_large",            "data"},
         {REASON_CONTAINER_ELSEWHERE, "container_elsewhere",         NULL},

@@ -28,12 +28,15 @@ static struct retrieval *retrieval;
 
 static struct loop *loop;
 
+#define CHUNKS_LIMIT ((size_t)5)
+
 static int open_with(struct reranker *reranker)
 {
     AUTO_FREE char *dir = mem_printf("%s/cache", pg_fixture_directory());
     struct retrieval_options options = {.store = store,
                                         .cache_dir = dir,
                                         .cache_bytes = 1 << 20,
+                                        .chunks_limit = CHUNKS_LIMIT,
                                         .timeout_seconds = 10,
                                         .reranker = reranker};
 
@@ -168,6 +171,24 @@ TEST(a_store_that_is_missing_or_expired_ends_the_search)
     pg_fixture_ask("UPDATE vector_stores SET expires_at = 1 WHERE id = '%s'", stores[0].text);
     assert_int_equal(search(MINE, stores, 1, "amber", &result, &err), ERR_INVALID);
     assert_int_equal(err.reason, REASON_STORE_EXPIRED);
+}
+
+TEST(a_search_of_too_many_chunks_is_refused_whether_they_are_cached_or_not)
+{
+    struct sample_id stores[2] = {sample_store(MINE), sample_store(MINE)};
+    struct search_result result;
+    struct err err;
+
+    for (size_t i = 0; i < CHUNKS_LIMIT; i++)
+        file_with(stores[0], "amber birch");
+    file_with(stores[1], "amber cobalt");
+    for (size_t turn = 0; turn < 2; turn++) {
+        assert_int_equal(search(MINE, stores, 2, "amber", &result, &err), ERR_INVALID);
+        assert_int_equal(err.reason, REASON_SEARCH_TOO_LARGE);
+        assert_int_equal(search(MINE, stores, 1, "amber", &result, NULL), ERR_OK);
+        assert_int_equal(result.count, CHUNKS_LIMIT);
+        search_result_clear(&result);
+    }
 }
 
 #ifdef RUNNEL_FAULTS
@@ -306,6 +327,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_file_in_two_stores_is_found_once_as_of_the_first),
         cmocka_unit_test(a_store_that_is_missing_or_expired_ends_the_search),
+        cmocka_unit_test(a_search_of_too_many_chunks_is_refused_whether_they_are_cached_or_not),
 #ifdef RUNNEL_FAULTS
         cmocka_unit_test(searches_are_counted_by_their_end),
 #endif
