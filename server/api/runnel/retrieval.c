@@ -82,6 +82,7 @@ static json_t *limits_object(const struct config *config)
         {"chunks_of_a_file", (double)CHUNKS_MAX},
         {"text_bytes_of_a_file", (double)DOCUMENT_TEXT_MAX},
         {"stores_of_a_search", (double)SEARCH_STORES_LIMIT},
+        {"chunks_of_a_search", (double)SEARCH_CHUNKS_LIMIT},
         {"queries_of_a_search", (double)SEARCH_QUERIES_LIMIT},
         {"results_of_a_search", (double)SEARCH_HITS_LIMIT},
         {"tokens_of_a_query", (double)SEARCH_QUERY_TOKENS_LIMIT},
