@@ -60,7 +60,7 @@ enum err_code store_assistant_create(struct store *store, const struct tenant *t
         return db_once(store, &insert, &args, NULL, err);
     rc = db_begin(store, &db, err);
     if (!rc)
-        rc = store_filling_make(db, tenant, filling, err);
+        rc = store_filling_make(db, tenant, filling, NULL, err);
     if (!rc)
         rc = db_exec(db, &insert, &args, NULL, err);
     return rc ? rc : db_commit(db, err);

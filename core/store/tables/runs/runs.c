@@ -137,7 +137,8 @@ static enum err_code prepare_thread(struct db *db, const struct run_creation *cr
 
     if (creation->thread) {
         *ret_position = 0;
-        rc = store_filling_make(db, creation->tenant, creation->filling, err);
+        rc = store_filling_make(db, creation->tenant, creation->filling, creation->thread->id,
+                                err);
         return rc ? rc : thread_insert(db, creation->tenant, creation->thread, err);
     }
     if (!*run->thread_id) {

@@ -106,8 +106,27 @@ enum err_code thread_store_fill(struct db *db, const struct tenant *tenant,
         into = (struct store_filling){
             .store_id = id, .files = filling->files, .count = filling->count};
     (void)snprintf(ret_id, ID_LIMIT + 1, "%s", living ? id : filling->store->id);
-    rc = store_filling_make(db, tenant, &into, err);
+    rc = store_filling_make(db, tenant, &into, thread_id, err);
     if (rc && living)
         return why_not_filled(db, tenant, id, rc, err);
     return rc || living ? rc : name_store(db, tenant, thread_id, resources, ret_id, err);
+}
+
+enum err_code thread_store_fork(struct db *db, const struct tenant *tenant, const char *from,
+                                const char *to, struct err *err)
+{
+    json_auto_t *resources = NULL;
+    char id[ID_SIZE];
+    struct store_copy copy = {.from_thread = from, .to = id, .to_thread = to};
+    bool copied = false;
+    enum err_code rc = load_resources(db, tenant, to, &resources, err);
+
+    if (rc)
+        return rc;
+    copy.from = search_resources_store(resources);
+    if (!copy.from)
+        return ERR_OK;
+    id_make(id, "vs_");
+    rc = vector_store_copy_in(db, tenant, &copy, &copied, err);
+    return rc || !copied ? rc : name_store(db, tenant, to, resources, id, err);
 }

@@ -126,7 +126,7 @@ static enum err_code fill_and_insert(struct db *db, const struct tenant *tenant,
                                      size_t count, struct err *err)
 {
     AUTO_DB_ARGS args = {0};
-    enum err_code rc = store_filling_make(db, tenant, filling, err);
+    enum err_code rc = store_filling_make(db, tenant, filling, row->id, err);
 
     if (rc)
         return rc;

@@ -72,14 +72,15 @@ void vector_store_rows_free(struct vector_store_row *rows, size_t count)
 /* ---- Making ---- */
 
 static enum err_code insert_store(struct db *db, const struct tenant *tenant,
-                                  const struct vector_store_row *row, struct err *err)
+                                  const struct vector_store_row *row, const char *thread_id,
+                                  struct err *err)
 {
     static const struct db_statement insert = {
         "store_vector_store_create",
         "INSERT INTO vector_stores (project_id, id, name, description, metadata, expires_days,"
-        "  created_at, last_active_at, expires_at)"
+        "  created_at, last_active_at, expires_at, thread_id)"
         " VALUES ($1, $2, $3, $4, $5, nullif($6::integer, 0), $7, $7,"
-        "  $7::bigint + nullif($6::integer, 0) * 86400000000)"};
+        "  $7::bigint + nullif($6::integer, 0) * 86400000000, $8)"};
     AUTO_DB_ARGS args = {0};
 
     db_arg_tenant(&args, tenant);
@@ -89,24 +90,112 @@ static enum err_code insert_store(struct db *db, const struct tenant *tenant,
     db_arg_text(&args, row->metadata);
     db_arg_int(&args, row->expires_days);
     db_arg_int(&args, row->created_at);
+    db_arg_text(&args, thread_id);
     return db_exec(db, &insert, &args, NULL, err);
 }
 
 enum err_code store_filling_make(struct db *db, const struct tenant *tenant,
-                                 const struct store_filling *filling, struct err *err)
+                                 const struct store_filling *filling, const char *thread_id,
+                                 struct err *err)
 {
     enum err_code rc = ERR_OK;
 
     if (!filling)
         return ERR_OK;
     if (filling->store)
-        rc = insert_store(db, tenant, filling->store, err);
+        rc = insert_store(db, tenant, filling->store, thread_id, err);
     if (!rc && filling->count)
         rc = store_files_attach_in(db, tenant,
                                    filling->store ? filling->store->id : filling->store_id,
                                    NULL, filling->files, filling->count, err);
     return rc;
 }
+
+/* ---- Copying ---- */
+
+static enum err_code lock_own(struct db *db, const struct tenant *tenant,
+                              const struct store_copy *copy, bool *ret_own, struct err *err)
+{
+    static const struct db_statement lock = {
+        "vector_store_copy_lock",
+        "SELECT 1 FROM vector_stores v WHERE v.project_id = $1 AND v.id = $2"
+        " AND v.thread_id = $3 AND NOT " VECTOR_STORE_EXPIRED " FOR UPDATE"};
+    AUTO_DB_ROWS *rows = NULL;
+    AUTO_DB_ARGS args = {0};
+    enum err_code rc;
+
+    db_arg_tenant(&args, tenant);
+    db_arg_text(&args, copy->from);
+    db_arg_text(&args, copy->from_thread);
+    rc = db_exec(db, &lock, &args, &rows, err);
+    if (!rc)
+        *ret_own = db_count(rows) > 0;
+    return rc;
+}
+
+static enum err_code copy_store(struct db *db, const struct tenant *tenant,
+                                const struct store_copy *copy, struct err *err)
+{
+    static const struct db_statement insert = {
+        "vector_store_copy",
+        "INSERT INTO vector_stores (project_id, id, name, description, metadata, expires_days,"
+        "  created_at, last_active_at, expires_at, thread_id)"
+        " SELECT $1, $3, v.name, v.description, v.metadata, v.expires_days, " VECTOR_STORES_NOW
+        ", " VECTOR_STORES_NOW ", " VECTOR_STORES_NOW " + v.expires_days * 86400000000, $4"
+        " FROM vector_stores v WHERE v.project_id = $1 AND v.id = $2"};
+    AUTO_DB_ARGS args = {0};
+
+    db_arg_tenant(&args, tenant);
+    db_arg_text(&args, copy->from);
+    db_arg_text(&args, copy->to);
+    db_arg_text(&args, copy->to_thread);
+    return db_exec(db, &insert, &args, NULL, err);
+}
+
+static enum err_code copy_files(struct db *db, const struct tenant *tenant,
+                                const struct store_copy *copy, struct err *err)
+{
+    static const struct db_statement insert = {
+        "vector_store_copy_files",
+        "WITH copied AS (INSERT INTO vector_store_files AS c (project_id, vector_store_id,"
+        "   file_id, document_id, searched_id, status, attributes, chunk_tokens,"
+        "   overlap_tokens, usage_bytes, created_at)"
+        "  SELECT $1, $3, f.file_id, f.document_id, f.searched_id, f.status, f.attributes,"
+        "   f.chunk_tokens, f.overlap_tokens, f.usage_bytes, f.created_at"
+        "  FROM vector_store_files f WHERE f.project_id = $1 AND f.vector_store_id = $2"
+        "   AND f.status IN ('in_progress', 'completed')"
+        "  RETURNING c.vector_store_id AS store_id, c.status, c.usage_bytes),"
+        " diff AS (SELECT c.store_id, NULL::text AS was, c.status AS becomes, 0 AS was_bytes,"
+        "   c.usage_bytes AS becomes_bytes FROM copied c), " STORE_COUNTERS
+        " SELECT count(*) FROM copied"};
+    AUTO_DB_ARGS args = {0};
+
+    db_arg_tenant(&args, tenant);
+    db_arg_text(&args, copy->from);
+    db_arg_text(&args, copy->to);
+    db_allow_time(db);
+    return db_exec(db, &insert, &args, NULL, err);
+}
+
+/* No file and no document is locked. Who ends a document, or deletes a file, locks the stores that have it, this one among
+ * them. So either it has done that before, and is seen here, or its statement comes later, and sees the copy. */
+enum err_code vector_store_copy_in(struct db *db, const struct tenant *tenant,
+                                   const struct store_copy *copy, bool *ret_copied,
+                                   struct err *err)
+{
+    bool own = false;
+    enum err_code rc = lock_own(db, tenant, copy, &own, err);
+
+    if (!rc && own)
+        rc = copy_store(db, tenant, copy, err);
+    if (!rc && own)
+        rc = copy_files(db, tenant, copy, err);
+    if (!rc)
+        *ret_copied = own;
+    return rc;
+}
+
+/* ---- Made once ---- */
 
 /* Shows what is there now. */
 static enum err_code reread(struct store *store, const struct tenant *tenant, const char *id,
@@ -136,7 +225,8 @@ enum err_code store_vector_store_create(struct store *store, const struct tenant
     if (!db)
         return reread(store, tenant, first, row, err);
     rc = store_filling_make(
-        db, tenant, &(struct store_filling){.store = row, .files = files, .count = count}, err);
+        db, tenant, &(struct store_filling){.store = row, .files = files, .count = count}, NULL,
+        err);
     if (!rc)
         rc = db_commit(db, err);
     if (rc)
