@@ -37,6 +37,7 @@
 #include "core/store/tables/columns.h"
 #include "core/store/tables/threads/deleted.h"
 #include "core/store/tables/threads/thread_guard.h"
+#include "core/store/tables/threads/thread_store.h"
 #include "core/store/tables/threads/variable_sql.h"
 
 #define PAGE_ITEMS 1000
@@ -361,22 +362,20 @@ static enum err_code lock_both(const struct copying *copying, struct err *err)
 
 /* ---- Threads ---- */
 
-static enum err_code insert_fork(const struct copying *copying, struct db_rows **ret_rows,
-                                 struct err *err)
+static enum err_code insert_fork(const struct copying *copying, struct err *err)
 {
     static const struct db_statement insert = {
         "fork_thread", "INSERT INTO threads (project_id, id, metadata, tool_resources,"
                        " created_at, settings)"
                        " SELECT project_id, $3, metadata, tool_resources, $4, settings"
-                       " FROM threads WHERE project_id = $1 AND id = $2"
-                       " RETURNING " THREAD_COLUMNS};
+                       " FROM threads WHERE project_id = $1 AND id = $2"};
     AUTO_DB_ARGS args = {0};
 
     db_arg_tenant(&args, copying->tenant);
     db_arg_text(&args, copying->from);
     db_arg_text(&args, copying->to);
     db_arg_int(&args, clock_wall_us());
-    return db_exec(copying->db, &insert, &args, ret_rows, err);
+    return db_exec(copying->db, &insert, &args, NULL, err);
 }
 
 static enum err_code read_target(const struct copying *copying, struct db_rows **ret_rows,
@@ -406,9 +405,13 @@ enum err_code store_thread_fork(struct store *store, const struct tenant *tenant
     if (!rc)
         rc = thread_guard_share(db, tenant, from, err);
     if (!rc)
-        rc = insert_fork(&copying, &rows, err);
+        rc = insert_fork(&copying, err);
     if (!rc)
         rc = copy_items(&copying, err);
+    if (!rc)
+        rc = thread_store_fork(db, tenant, from, id, err);
+    if (!rc)
+        rc = read_target(&copying, &rows, err);
     if (!rc)
         rc = db_commit(db, err);
     if (!rc)

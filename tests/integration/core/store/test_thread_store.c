@@ -14,7 +14,9 @@
 #include "core/base/json.h"
 #include "core/base/mem.h"
 #include "core/domain/search_resources.h"
+#include "core/store/tables/files/files.h"
 #include "core/store/tables/runs/runs.h"
+#include "core/store/tables/threads/thread_copies.h"
 #include "core/store/tables/threads/threads.h"
 #include "tests/integration/core/store/opened_store.h"
 #include "tests/integration/core/store/samples.h"
@@ -141,6 +143,94 @@ TEST(a_store_that_expired_or_was_deleted_is_replaced)
     assert_string_not_equal(named(thread).text, second.text);
 }
 
+/* ---- Forks ---- */
+
+static struct sample_id forked(const char *thread)
+{
+    struct sample_id fork;
+    struct thread_row row;
+
+    assert_int_equal(store_thread_fork(store, TENANT, thread, &row, NULL), ERR_OK);
+    memcpy(fork.text, row.id, sizeof(row.id));
+    thread_row_clear(&row);
+    return fork;
+}
+
+TEST(a_fork_has_a_store_of_its_own_with_the_same_files)
+{
+    char thread[ID_SIZE];
+    struct sample_id fork, original, own, failed = sample_file(TENANT);
+    struct document_work work;
+    long documents;
+
+    sample_thread(thread);
+    publish_all();
+    assert_int_equal(say(thread, sample_file(TENANT), NULL), ERR_OK);
+    publish_all();
+    assert_int_equal(say(thread, failed, NULL), ERR_OK);
+    work = claimed();
+    assert_int_equal(store_document_fail(store, &work, "server_error", "It failed.", NULL),
+                     ERR_OK);
+    document_work_clear(&work);
+    assert_int_equal(say(thread, sample_file(TENANT), NULL), ERR_OK);
+    original = named(thread);
+    assert_counters(original, "1 1 1 0 bytes 10");
+    documents = count("documents");
+    fork = forked(thread);
+    own = named(fork.text);
+    assert_string_not_equal(own.text, original.text);
+    assert_counters(own, "1 1 0 0 bytes 10");
+    publish_all(); /* for both */
+    assert_counters(own, "0 2 0 0 bytes 20");
+    assert_counters(original, "0 2 1 0 bytes 20");
+    assert_int_equal(count("documents"), documents);
+    /* What one attaches is not the other's, and a fork of the fork is alike. */
+    assert_int_equal(say(fork.text, sample_file(TENANT), NULL), ERR_OK);
+    assert_string_equal(named(fork.text).text, own.text);
+    assert_counters(own, "1 2 0 0 bytes 20");
+    assert_counters(original, "0 2 1 0 bytes 20");
+    assert_string_not_equal(named(forked(fork.text).text).text, own.text);
+    publish_all();
+}
+
+TEST(the_end_of_one_thread_and_its_store_leaves_the_store_of_its_fork)
+{
+    char thread[ID_SIZE];
+    struct sample_id fork, original, file = sample_file(TENANT);
+
+    sample_thread(thread);
+    assert_int_equal(say(thread, file, NULL), ERR_OK);
+    publish_all();
+    original = named(thread);
+    fork = forked(thread);
+    assert_int_equal(store_thread_delete(store, TENANT, thread, NULL), ERR_OK);
+    assert_int_equal(store_vector_store_delete(store, TENANT, original.text, NULL), ERR_OK);
+    assert_nothing_orphaned(); /* the document is the fork's now */
+    assert_counters(named(fork.text), "0 1 0 0 bytes 10");
+    assert_int_equal(store_file_delete(store, TENANT, file.text, NULL), ERR_OK);
+    assert_counters(named(fork.text), "0 0 0 0 bytes 0");
+    assert_nothing_orphaned();
+}
+
+TEST(a_store_that_was_made_for_no_thread_or_has_expired_is_shared)
+{
+    char thread[ID_SIZE];
+    struct sample_id made = sample_store(TENANT), old;
+
+    sample_thread(thread);
+    pg_fixture_ask("UPDATE threads SET tool_resources = '{\"file_search\":"
+                   " {\"vector_store_ids\": [\"%s\"]}}' WHERE id = '%s'",
+                   made.text, thread);
+    assert_int_equal(say(thread, sample_file(TENANT), NULL), ERR_OK);
+    assert_string_equal(named(forked(thread).text).text, made.text);
+    sample_thread(thread);
+    assert_string_equal(named(forked(thread).text).text, "");
+    assert_int_equal(say(thread, sample_file(TENANT), NULL), ERR_OK);
+    old = named(thread);
+    pg_fixture_ask("UPDATE vector_stores SET expires_at = 1 WHERE id = '%s'", old.text);
+    assert_string_equal(named(forked(thread).text).text, old.text);
+}
+
 struct speaker {
     const char *thread;
     struct sample_id file;
@@ -213,6 +303,9 @@ TEST(a_statement_that_fails_leaves_the_thread_as_it_was)
     static const char *const points[] = {"thread_store_resources",    "thread_store_name",
                                          "store_vector_store_create", "store_files_put",
                                          "store_message_create",      "store.commit"};
+    static const char *const forking[] = {
+        "vector_store_copy_lock", "vector_store_copy", "vector_store_copy_files",
+        "thread_store_name",      "copy_target",       "store.commit"};
     struct sample_id file = sample_file(TENANT);
     long stores = count("vector_stores"), items = count("items");
     char thread[ID_SIZE];
@@ -228,6 +321,18 @@ TEST(a_statement_that_fails_leaves_the_thread_as_it_was)
         assert_int_equal(count("items"), items);
     }
     assert_int_equal(say(thread, file, NULL), ERR_OK);
+    stores++;
+    for (size_t i = 0; i < COUNT_OF(forking); i++) {
+        struct thread_row row;
+        long threads = count("threads");
+
+        fault_arm(forking[i], 1);
+        assert_int_not_equal(store_thread_fork(store, TENANT, thread, &row, NULL), ERR_OK);
+        assert_true(fault_fired());
+        fault_disarm();
+        assert_int_equal(count("threads"), threads);
+        assert_int_equal(count("vector_stores"), stores);
+    }
     fault_arm("thread_store_lives", 1);
     assert_int_not_equal(say(thread, file, NULL), ERR_OK);
     assert_true(fault_fired());
@@ -241,6 +346,9 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_first_files_make_the_store_and_others_join_them),
         cmocka_unit_test(a_store_that_expired_or_was_deleted_is_replaced),
+        cmocka_unit_test(a_fork_has_a_store_of_its_own_with_the_same_files),
+        cmocka_unit_test(the_end_of_one_thread_and_its_store_leaves_the_store_of_its_fork),
+        cmocka_unit_test(a_store_that_was_made_for_no_thread_or_has_expired_is_shared),
         cmocka_unit_test(a_store_that_ends_while_a_message_takes_its_files_is_replaced),
         cmocka_unit_test(a_run_is_not_made_for_another_store_than_the_threads),
 #ifdef RUNNEL_FAULTS
