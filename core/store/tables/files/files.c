@@ -215,10 +215,9 @@ enum err_code store_file_list(struct store *store, const struct tenant *tenant,
 #define FILE_DELETE(which)                                                               \
     "WITH gone AS (DELETE FROM files f WHERE f.project_id = $1 AND f.id = $2 AND " which \
     "  RETURNING f.blob_id, f.bytes),"                                                   \
-    " less AS (UPDATE storage_use s SET bytes = s.bytes - g.bytes FROM gone g"           \
-    "  WHERE s.project_id = $1)"                                                         \
-    " UPDATE blobs b SET holders = b.holders - 1, changed_at = " FILES_NOW               \
-    " FROM gone g WHERE b.project_id = $1 AND b.id = g.blob_id"
+    " let_go AS (UPDATE blobs b SET holders = b.holders - 1, changed_at = " FILES_NOW    \
+    "  FROM gone g WHERE b.project_id = $1 AND b.id = g.blob_id)"                        \
+    " SELECT g.bytes FROM gone g"
 
 static enum err_code delete_file(struct store *store, const struct db_statement *delete,
                                  const struct tenant *tenant, const char *id, bool *ret_found,
@@ -236,9 +235,11 @@ static enum err_code delete_file(struct store *store, const struct db_statement 
     rc = db_exec(db, delete, &args, &rows, err);
     if (rc)
         return rc;
-    *ret_found = db_changed(rows);
+    *ret_found = db_count(rows) > 0;
     if (*ret_found)
         rc = store_files_forget_in(db, tenant, id, err);
+    if (!rc && *ret_found)
+        rc = storage_count(db, tenant, -db_int(rows, 0, 0), 0, err);
     return rc ? rc : db_commit(db, err);
 }
 
