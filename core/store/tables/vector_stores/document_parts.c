@@ -29,29 +29,44 @@ enum err_code document_lease_lost(const struct document_work *work, struct err *
     return err_set(err, ERR_CANCELLED, "the document %s is no longer this node's", work->id);
 }
 
-enum err_code document_hold(struct db *db, const struct tenant *tenant,
-                            struct document_work *work, struct err *err)
+#define DOCUMENT_OWNED                                                 \
+    "SELECT replaces FROM documents WHERE project_id = $1 AND id = $2" \
+    " AND state = 'parsing' AND owner = $3 AND fence = $4"
+
+static enum err_code find_owned(struct db *db, const struct db_statement *find,
+                                const struct tenant *tenant, const struct document_work *work,
+                                struct db_rows **ret_rows, struct err *err)
 {
-    static const struct db_statement lock = {
-        "store_document_hold",
-        "SELECT replaces FROM documents WHERE project_id = $1 AND id = $2"
-        " AND state = 'parsing' AND owner = $3 AND fence = $4"
-        " FOR UPDATE"};
-    AUTO_DB_ROWS *rows = NULL;
     AUTO_DB_ARGS args = {0};
     enum err_code rc;
 
     document_work_args(&args, tenant, work);
     db_arg_text(&args, db->store->node_id);
     db_arg_int(&args, work->fence);
-    rc = db_exec(db, &lock, &args, &rows, err);
-    if (rc)
-        return rc;
-    if (!db_count(rows))
-        return document_lease_lost(work, err);
-    if (!db_is_null(rows, 0, 0))
+    rc = db_exec(db, find, &args, ret_rows, err);
+    return rc || db_count(*ret_rows) ? rc : document_lease_lost(work, err);
+}
+
+enum err_code document_look(struct db *db, const struct tenant *tenant,
+                            const struct document_work *work, struct err *err)
+{
+    static const struct db_statement look = {"store_document_look", DOCUMENT_OWNED};
+    AUTO_DB_ROWS *rows = NULL;
+
+    return find_owned(db, &look, tenant, work, &rows, err);
+}
+
+enum err_code document_hold(struct db *db, const struct tenant *tenant,
+                            struct document_work *work, struct err *err)
+{
+    static const struct db_statement lock = {"store_document_hold",
+                                             DOCUMENT_OWNED " FOR UPDATE"};
+    AUTO_DB_ROWS *rows = NULL;
+    enum err_code rc = find_owned(db, &lock, tenant, work, &rows, err);
+
+    if (!rc && !db_is_null(rows, 0, 0))
         db_id(rows, 0, 0, work->replaces, sizeof(work->replaces));
-    return ERR_OK;
+    return rc;
 }
 
 /* ---- What it consists of ---- */

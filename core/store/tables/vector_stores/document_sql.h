@@ -15,8 +15,13 @@
 void document_work_args(struct db_args *args, const struct tenant *tenant,
                         const struct document_work *work);
 
-/* Locks the document, and reads again what it `replaces`: re-indexing may have named it since the claim. ERR_CANCELLED: it is
- * no longer this node's. */
+/* ERR_CANCELLED: it is no longer this node's. It is not locked: files may be attached to other stores meanwhile. So what takes long
+ * is written behind this, and then comes document_hold(). */
+enum err_code document_look(struct db *db, const struct tenant *tenant,
+                            const struct document_work *work, struct err *err) MUST_CHECK;
+
+/* Locks the document until the end of the transaction, and reads again what it `replaces`: re-indexing may have named it since the
+ * claim. ERR_CANCELLED likewise. */
 enum err_code document_hold(struct db *db, const struct tenant *tenant,
                             struct document_work *work, struct err *err) MUST_CHECK;
 enum err_code document_lease_lost(const struct document_work *work, struct err *err);

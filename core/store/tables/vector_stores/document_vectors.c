@@ -35,9 +35,11 @@ enum err_code store_document_cut(struct store *store, struct document_work *work
     enum err_code rc = db_begin(store, &db, err);
 
     if (!rc)
-        rc = document_hold(db, &tenant, work, err);
+        rc = document_look(db, &tenant, work, err);
     if (!rc)
         rc = document_insert(db, &tenant, work, made, err);
+    if (!rc)
+        rc = document_hold(db, &tenant, work, err);
     if (!rc)
         rc = note_cut(db, &tenant, work, made, err);
     if (!rc)
@@ -236,8 +238,10 @@ enum err_code store_document_publish_cut(struct store *store, const struct docum
     enum err_code rc = db_begin(store, &db, err);
 
     if (!rc)
-        rc = document_hold(db, &tenant, &held, err);
+        rc = document_look(db, &tenant, work, err);
     if (!rc && segment)
-        rc = document_insert_segment(db, &tenant, &held, segment, size, err);
+        rc = document_insert_segment(db, &tenant, work, segment, size, err);
+    if (!rc)
+        rc = document_hold(db, &tenant, &held, err);
     return rc ? rc : document_end(db, &tenant, &held, &outcome, err);
 }

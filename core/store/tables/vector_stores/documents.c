@@ -389,9 +389,11 @@ enum err_code store_document_publish(struct store *store, const struct document_
     enum err_code rc = db_begin(store, &db, err);
 
     if (!rc)
-        rc = document_hold(db, &tenant, &held, err);
+        rc = document_look(db, &tenant, work, err);
     if (!rc)
-        rc = document_insert(db, &tenant, &held, made, err);
+        rc = document_insert(db, &tenant, work, made, err);
+    if (!rc)
+        rc = document_hold(db, &tenant, &held, err);
     return rc ? rc : document_end(db, &tenant, &held, &outcome, err);
 }
 

@@ -5,6 +5,7 @@
 
 #include "core/store/tables/vector_stores/documents.h"
 
+#include <libpq-fe.h>
 #include <pthread.h>
 #include <string.h>
 
@@ -328,6 +329,46 @@ TEST(who_attaches_while_a_document_becomes_ready_is_not_left_waiting)
     end_all();
 }
 
+struct publisher {
+    struct document_work work;
+    enum err_code rc;
+};
+
+static void *publish_one(void *arg)
+{
+    struct publisher *publisher = arg;
+
+    publisher->rc = publish(&publisher->work, "text", NULL);
+    store_thread_end(store);
+    return NULL;
+}
+
+/* The chunks of a long document take a while: the lock of another session makes it as long as it needs to be. */
+TEST(a_file_is_attached_while_its_document_is_written)
+{
+    struct sample_id first = sample_store(MINE), second = sample_store(MINE);
+    struct sample_id file = sample_file(MINE);
+    PGconn *holder = PQconnectdb(pg_fixture_url());
+    struct publisher publisher;
+    pthread_t thread;
+
+    attach(MINE, first, file);
+    publisher.work = claimed();
+    PQclear(PQexec(holder, "BEGIN"));
+    PQclear(PQexec(holder, "LOCK TABLE chunks IN EXCLUSIVE MODE"));
+    assert_int_equal(pthread_create(&thread, NULL, publish_one, &publisher), 0);
+    while (pg_fixture_count("SELECT count(*) FROM pg_locks WHERE NOT granted") < 1)
+        continue;
+    attach(MINE, second, file);
+    PQclear(PQexec(holder, "COMMIT"));
+    pthread_join(thread, NULL);
+    PQfinish(holder);
+    assert_int_equal(publisher.rc, ERR_OK);
+    assert_counters(first, "0 1 0 0 bytes 10");
+    assert_counters(second, "0 1 0 0 bytes 10");
+    document_work_clear(&publisher.work);
+}
+
 static void *attach_for_ever(void *arg)
 {
     const struct sample_id *ids = arg; /* a store, then ROUNDS files */
@@ -494,6 +535,7 @@ int main(void)
         cmocka_unit_test(a_document_that_nothing_waits_for_is_dropped_by_its_owner),
         cmocka_unit_test(a_long_document_is_written_whole),
         cmocka_unit_test(who_attaches_while_a_document_becomes_ready_is_not_left_waiting),
+        cmocka_unit_test(a_file_is_attached_while_its_document_is_written),
         cmocka_unit_test(a_file_that_is_deleted_while_it_is_attached_is_in_no_store),
         cmocka_unit_test(two_nodes_share_the_work),
 #ifdef RUNNEL_FAULTS
