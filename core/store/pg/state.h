@@ -45,7 +45,8 @@ struct store {
     atomic_uint outages; /* counts them: a connection that was opened before the last one is not
                           * used again */
 
-    atomic_int embedding_model; /* embedding_models.h; 0: words alone */
+    atomic_int embedding_model;     /* embedding_models.h; 0: words alone */
+    _Atomic uint64_t storage_limit; /* files.h: bytes of a project; 0: no limit */
 
     pthread_key_t thread_db; /* the calling thread's struct db */
     struct lock lock;

@@ -13,6 +13,7 @@
 
 #include "core/store/pg/db.h"
 #include "core/store/tables/files/file_sql.h"
+#include "core/store/tables/files/storage_sql.h"
 #include "core/store/tables/vector_stores/vector_store_sql.h"
 
 /* ---- Making ---- */

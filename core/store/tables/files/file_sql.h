@@ -9,8 +9,6 @@
 
 /*
  * file_sql.h -- steps of transactions that make files or keep bytes.
- *
- * The bytes of a project are a row that all its uploads change, so storage_count() comes last in a transaction.
  */
 
 struct db;
@@ -29,10 +27,5 @@ enum err_code blob_hold(struct db *db, const struct tenant *tenant, const char *
 /* The row, and its hold on the blob; not its bytes. */
 enum err_code file_insert(struct db *db, const struct tenant *tenant,
                           const struct file_row *row, struct err *err) MUST_CHECK;
-
-/* The project has so many bytes more, or less. ERR_INVALID with REASON_STORAGE_QUOTA if that were more than `limit`
- * (0: no limit). */
-enum err_code storage_count(struct db *db, const struct tenant *tenant, int64_t bytes,
-                            uint64_t limit, struct err *err) MUST_CHECK;
 
 #endif

@@ -16,6 +16,7 @@
 #include "core/store/pg/db.h"
 #include "core/store/pg/page.h"
 #include "core/store/tables/files/file_sql.h"
+#include "core/store/tables/files/storage_sql.h"
 #include "core/store/tables/vector_stores/vector_store_sql.h"
 
 #define ALIVE FILE_ALIVE("f")
@@ -81,28 +82,6 @@ enum err_code file_insert(struct db *db, const struct tenant *tenant,
     db_arg_int(&args, row->created_at);
     db_arg_time(&args, row->expires_at);
     return db_exec(db, &insert, &args, NULL, err);
-}
-
-enum err_code storage_count(struct db *db, const struct tenant *tenant, int64_t bytes,
-                            uint64_t limit, struct err *err)
-{
-    static const struct db_statement upsert = {
-        "store_file_count",
-        "INSERT INTO storage_use AS s (project_id, bytes) VALUES ($1, $2)"
-        " ON CONFLICT (project_id) DO UPDATE SET bytes = s.bytes + excluded.bytes"
-        " RETURNING s.bytes"};
-    AUTO_DB_ROWS *rows = NULL;
-    AUTO_DB_ARGS args = {0};
-    enum err_code rc;
-
-    db_arg_tenant(&args, tenant);
-    db_arg_int(&args, bytes);
-    rc = db_exec(db, &upsert, &args, &rows, err);
-    if (rc || !limit || (uint64_t)db_int(rows, 0, 0) <= limit)
-        return rc;
-    return err_refuse(err, ERR_INVALID, REASON_STORAGE_QUOTA, NULL,
-                      "The files of this project would have more than %llu bytes.",
-                      (unsigned long long)limit);
 }
 
 /* Shows what the first request under a key has made, as it is now. */

@@ -20,10 +20,15 @@
 
 /* Makes the file and holds its blob, which must be written. A request whose key was used before makes nothing:
  * *row becomes the file that the first one made, with another blob_id. ERR_INVALID with
- * REASON_STORAGE_QUOTA if the project's files would have more than `limit` bytes (0: no limit). */
+ * REASON_STORAGE_QUOTA if the project's files, with what was indexed of them, would have more than `limit` bytes (0: no
+ * limit). */
 enum err_code store_file_create(struct store *store, const struct tenant *tenant,
                                 const struct idempotency *idempotency, uint64_t limit,
                                 struct file_row *row, struct err *err) MUST_CHECK;
+
+/* From now on files are attached to vector stores only while their project has fewer bytes; 0: no limit. An index may bring it
+ * beyond. Any thread. */
+void store_set_storage_limit(struct store *store, uint64_t bytes);
 
 enum err_code store_file_get(struct store *store, const struct tenant *tenant, const char *id,
                              struct file_row *ret_row, struct err *err) MUST_CHECK;

@@ -18,6 +18,7 @@
 #include "core/store/pg/db.h"
 #include "core/store/tables/files/file_sql.h"
 #include "core/store/tables/files/files.h"
+#include "core/store/tables/files/storage_sql.h"
 
 #define NOW "(extract(epoch FROM clock_timestamp()) * 1000000)::bigint"
 
