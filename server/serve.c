@@ -59,6 +59,7 @@
 #include "core/sandbox/sandbox.h"
 #include "core/store/cluster/log_reader.h"
 #include "core/store/embedded/embedded.h"
+#include "core/store/tables/files/files.h"
 #include "core/store/tables/keys.h"
 #include "core/store/tables/secrets.h"
 #include "core/store/writer/writer.h"
@@ -234,6 +235,8 @@ static enum err_code start_database(struct serving *serving, struct err *err)
     enum err_code rc = open_database(serving, err);
 
     serving->server.store = serving->database.store;
+    if (!rc)
+        store_set_storage_limit(serving->server.store, serving->config->max_project_bytes);
     if (!rc && has_signal())
         rc = err_set(err, ERR_CANCELLED, "a signal ended the start");
     return rc ? rc : share_key(serving, err);

@@ -10,6 +10,7 @@
 
 #include "core/base/mem.h"
 #include "core/store/pg/state.h"
+#include "core/store/tables/files/storage_sql.h"
 
 /* Of one statement: bytes of arrays in text form are several in memory. */
 #define ROWS_BYTES ((size_t)4 << 20)
@@ -237,10 +238,16 @@ enum err_code document_drop_in(struct db *db, const struct tenant *tenant, const
         PARTS_DELETE ", vectors AS (" VECTORS_DELETE "),"
                      " left_ones AS (DELETE FROM left_documents l WHERE l.project_id = $1"
                      "  AND l.document_id = $2)"
-                     " DELETE FROM documents WHERE project_id = $1 AND id = $2"};
+                     " DELETE FROM documents d WHERE d.project_id = $1 AND d.id = $2"
+                     " RETURNING CASE d.state WHEN 'ready' THEN d.usage_bytes ELSE 0 END"};
+    AUTO_DB_ROWS *rows = NULL;
     AUTO_DB_ARGS args = {0};
+    enum err_code rc;
 
     db_arg_tenant(&args, tenant);
     db_arg_text(&args, id);
-    return db_exec(db, &drop, &args, NULL, err);
+    rc = db_exec(db, &drop, &args, &rows, err);
+    if (rc || !db_count(rows))
+        return rc;
+    return storage_count_documents(db, tenant, -db_int(rows, 0, 0), err);
 }

@@ -21,6 +21,7 @@
 #include "core/base/mem.h"
 #include "core/store/pg/db.h"
 #include "core/store/pg/state.h"
+#include "core/store/tables/files/storage_sql.h"
 #include "core/store/tables/vector_stores/document_sql.h"
 #include "core/store/tables/vector_stores/vector_store_sql.h"
 
@@ -314,6 +315,7 @@ static enum err_code end_document(struct db *db, const struct tenant *tenant,
         " WHERE project_id = $1 AND id = $2"};
     bool completed = outcome->status == STORE_FILE_COMPLETED;
     AUTO_DB_ARGS args = {0};
+    enum err_code rc;
 
     document_work_args(&args, tenant, work);
     db_arg_text(&args, completed ? "ready" : "failed");
@@ -322,7 +324,8 @@ static enum err_code end_document(struct db *db, const struct tenant *tenant,
     db_arg_int(&args, (int64_t)outcome->usage_bytes);
     db_arg_int(&args, (int64_t)outcome->embedded);
     db_arg_bool(&args, completed && work->model_id && !outcome->embedded);
-    return db_exec(db, &end, &args, NULL, err);
+    rc = db_exec(db, &end, &args, NULL, err);
+    return rc ? rc : storage_count_documents(db, tenant, (int64_t)outcome->usage_bytes, err);
 }
 
 enum err_code document_end(struct db *db, const struct tenant *tenant,

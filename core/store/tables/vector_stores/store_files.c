@@ -22,6 +22,7 @@
 #include "core/store/pg/db.h"
 #include "core/store/pg/page.h"
 #include "core/store/pg/state.h"
+#include "core/store/tables/files/storage_sql.h"
 #include "core/store/tables/vector_stores/documents.h"
 #include "core/store/tables/vector_stores/embedding_models.h"
 #include "core/store/tables/vector_stores/vector_store_sql.h"
@@ -191,6 +192,7 @@ static enum err_code take_documents(struct db *db, const struct tenant *tenant,
         "  ON CONFLICT (project_id, file_id, recipe) DO UPDATE SET"
         "   attempts = CASE d.state WHEN 'failed' THEN 0 ELSE d.attempts END,"
         "   tries = CASE d.state WHEN 'failed' THEN 0 ELSE d.tries END,"
+        "   faults = CASE d.state WHEN 'failed' THEN 0 ELSE d.faults END,"
         "   next_try_at = CASE d.state WHEN 'failed' THEN excluded.next_try_at"
         "    ELSE d.next_try_at END,"
         "   queued_at = CASE d.state WHEN 'failed' THEN excluded.queued_at"
@@ -330,7 +332,9 @@ enum err_code store_files_attach_in(struct db *db, const struct tenant *tenant,
     enum err_code rc;
 
     columns_init(&columns, files, count, store_embedding_model_id(db->store));
-    rc = lock_files(db, tenant, &columns, err);
+    rc = storage_check(db, tenant, err);
+    if (!rc)
+        rc = lock_files(db, tenant, &columns, err);
     if (!rc)
         rc = take_documents(db, tenant, &columns, err);
     if (!rc)

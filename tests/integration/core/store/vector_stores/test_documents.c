@@ -285,6 +285,39 @@ TEST(a_long_document_is_written_whole)
     assert_nothing_orphaned();
 }
 
+/* A document counts once, and no more when it is gone. */
+TEST(texts_and_indexes_count_for_the_limit_of_the_project)
+{
+    const struct tenant *tenant = TENANT_OF("proj_limited");
+    struct sample_id first = sample_store(tenant), second = sample_store(tenant);
+    struct sample_id file = sample_file(tenant), other = sample_file(tenant);
+    uint64_t used;
+    struct err err;
+
+    attach(tenant, first, file);
+    publish_all();
+    attach(tenant, second, file);
+    used = (uint64_t)pg_fixture_count("SELECT bytes + document_bytes FROM storage_use"
+                                      " WHERE project_id = 'proj_limited'");
+    assert_int_equal(pg_fixture_count("SELECT document_bytes FROM storage_use"
+                                      " WHERE project_id = 'proj_limited'"),
+                     10);
+    store_set_storage_limit(store, used);
+    assert_int_equal(try_attach(tenant, first, other, 800, &err), ERR_INVALID);
+    assert_int_equal(err.reason, REASON_STORAGE_QUOTA);
+    attach(THEIRS, sample_store(THEIRS), sample_file(THEIRS));
+    store_set_storage_limit(store, used + 1);
+    attach(tenant, first, other);
+    publish_all(); /* what was attached is read, and may bring it beyond */
+    assert_int_equal(try_attach(tenant, second, other, 800, NULL), ERR_INVALID);
+    assert_int_equal(store_store_file_delete(store, tenant, first.text, other.text, NULL),
+                     ERR_OK);
+    assert_nothing_orphaned();
+    attach(tenant, second, other);
+    store_set_storage_limit(store, 0);
+    publish_all();
+}
+
 /* ---- Two at once ---- */
 
 enum { ROUNDS = 60 };
@@ -534,6 +567,7 @@ int main(void)
         cmocka_unit_test(an_earlier_boot_of_this_node_is_dead_even_under_a_lease),
         cmocka_unit_test(a_document_that_nothing_waits_for_is_dropped_by_its_owner),
         cmocka_unit_test(a_long_document_is_written_whole),
+        cmocka_unit_test(texts_and_indexes_count_for_the_limit_of_the_project),
         cmocka_unit_test(who_attaches_while_a_document_becomes_ready_is_not_left_waiting),
         cmocka_unit_test(a_file_is_attached_while_its_document_is_written),
         cmocka_unit_test(a_file_that_is_deleted_while_it_is_attached_is_in_no_store),

@@ -157,6 +157,12 @@ void assert_nothing_orphaned(void)
             " WHERE d.project_id = x.project_id AND d.id = x.document_id AND d.cut"
             "  AND d.state IN ('queued', 'parsing'))"),
         0);
+    assert_int_equal(
+        pg_fixture_count(
+            "SELECT count(*) FROM storage_use s WHERE document_bytes <> (SELECT"
+            " coalesce(sum(d.usage_bytes), 0) FROM documents d WHERE d.project_id ="
+            "  s.project_id AND d.state = 'ready')"),
+        0);
     /* What is searched is there. */
     assert_int_equal(
         pg_fixture_count(
