@@ -97,7 +97,7 @@ static const struct setting settings[] = {
     {"max_file",         KIND_BYTES, AT(max_file), "536870912", 1024, 1048576 * MIB, NULL, NULL, "bytes of an uploaded file; beyond, 413"},
     {"max_upload",       KIND_BYTES, AT(max_upload), "8589934592", 1024, 1048576 * MIB, NULL, NULL, "bytes of a file that is uploaded in parts"},
     {"max_upload_part",  KIND_BYTES, AT(max_upload_part), "67108864", 1024, 1048576 * MIB, NULL, NULL, "bytes of a part; beyond, 413"},
-    {"max_project_bytes", KIND_BYTES, AT(max_project_bytes), "0", 0, 1073741824 * MIB, NULL, NULL, "bytes of all files of a project; beyond, 400; 0 for no limit"},
+    {"max_project_bytes", KIND_BYTES, AT(max_project_bytes), "0", 0, 1073741824 * MIB, NULL, NULL, "bytes of all files of a project, and of what vector stores index of them; beyond, 400; 0 for no limit"},
 
     {"file_workers",     KIND_COUNT, AT(file_workers), "2", 1, 64, NULL, NULL, "threads that read files of requests; as many write uploaded bytes to their place, read them for downloads, and join the parts of uploads"},
     {"ingest_workers",   KIND_COUNT, AT(ingest_workers), "2", 1, 64, NULL, NULL, "threads that make files of vector stores searchable"},
