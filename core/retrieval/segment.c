@@ -80,9 +80,14 @@ static void add_varint(struct buf *out, uint32_t number)
 }
 
 /* False: there is no whole number before `end`. */
-static bool take_varint(const uint8_t **at, const uint8_t *end, uint32_t *ret_number)
+static inline bool take_varint(const uint8_t **at, const uint8_t *end, uint32_t *ret_number)
 {
     uint32_t number = 0;
+
+    if (*at < end && **at < 0x80) { /* nearly all are that small */
+        *ret_number = *(*at)++;
+        return true;
+    }
 
     for (unsigned shift = 0; shift < 35 && *at < end; shift += 7) {
         uint8_t byte = *(*at)++;
@@ -448,11 +453,17 @@ static bool take_term(const struct segment *segment, const uint8_t **at, const u
     return true;
 }
 
-/* The first of the words that is not less. Words are hashes, so it lies near its share of the table: halving begins with
- * a narrow range there, which grows while it is wrong. */
+/* Words are hashes, so one lies near its share of the table. */
+static uint32_t guess_of(uint32_t count, uint32_t word)
+{
+    return (uint32_t)((uint64_t)word * count >> 32);
+}
+
+/* The first of the words that is not less. Halving begins with a narrow range around the guess, which grows while it is
+ * wrong. */
 static uint32_t first_from(const uint8_t *words, uint32_t count, uint32_t word)
 {
-    uint32_t guess = (uint32_t)((uint64_t)word * count >> 32), reach = NEAR;
+    uint32_t guess = guess_of(count, word), reach = NEAR;
     uint32_t low = guess, high = guess;
 
     while (low && get32(words + 4 * (size_t)(low - 1)) >= word) {
@@ -475,26 +486,58 @@ static uint32_t first_from(const uint8_t *words, uint32_t count, uint32_t word)
     return low;
 }
 
-bool segment_find(const struct segment *segment, uint32_t word,
-                  struct segment_postings *ret_postings)
+void segment_find_ahead(const struct segment *segment, uint32_t word)
 {
-    const uint8_t *words = words_of(segment), *at, *end;
-    uint32_t term;
+    uint32_t guess = guess_of(segment->terms, word);
 
     assert(segment->kind == SEGMENT_TERMS);
-    term = first_from(words, segment->terms, word);
+    if (!segment->terms)
+        return;
+    __builtin_prefetch(words_of(segment) + 4 * (size_t)guess);
+    __builtin_prefetch(table_of(segment) + 4 * (size_t)(guess / BLOCK_TERMS));
+}
+
+void segment_find_term(const struct segment *segment, uint32_t word,
+                       struct segment_term *ret_term)
+{
+    const uint8_t *words = words_of(segment);
+    uint32_t term = first_from(words, segment->terms, word);
+
+    assert(segment->kind == SEGMENT_TERMS);
+    *ret_term = (struct segment_term){0};
     if (term == segment->terms || get32(words + 4 * (size_t)term) != word)
+        return;
+    ret_term->at =
+        terms_of(segment) + get32(table_of(segment) + 4 * (size_t)(term / BLOCK_TERMS));
+    ret_term->skip = term % BLOCK_TERMS;
+    __builtin_prefetch(ret_term->at);
+}
+
+bool segment_find_postings(const struct segment *segment, const struct segment_term *term,
+                           struct segment_postings *ret_postings)
+{
+    const uint8_t *at = term->at, *end = terms_of(segment) + terms_length(segment);
+
+    if (!at)
         return false;
-    at = terms_of(segment) + get32(table_of(segment) + 4 * (size_t)(term / BLOCK_TERMS));
-    end = terms_of(segment) + terms_length(segment);
-    for (uint32_t i = term % BLOCK_TERMS + 1; i > 0; i--) {
+    for (uint32_t i = term->skip + 1; i > 0; i--) {
         if (!take_term(segment, &at, end, ret_postings))
             return false;
     }
     return true;
 }
 
-bool segment_next(struct segment_postings *postings, uint32_t *ret_chunk, uint32_t *ret_times)
+bool segment_find(const struct segment *segment, uint32_t word,
+                  struct segment_postings *ret_postings)
+{
+    struct segment_term term;
+
+    segment_find_term(segment, word, &term);
+    return segment_find_postings(segment, &term, ret_postings);
+}
+
+static inline bool next_posting(struct segment_postings *postings, uint32_t *ret_chunk,
+                                uint32_t *ret_times)
 {
     uint32_t posting, times = 1;
 
@@ -512,10 +555,21 @@ bool segment_next(struct segment_postings *postings, uint32_t *ret_chunk, uint32
     return true;
 }
 
-uint32_t segment_chunk_words(const struct segment *segment, uint32_t chunk)
+bool segment_next(struct segment_postings *postings, uint32_t *ret_chunk, uint32_t *ret_times)
 {
-    const uint8_t *at = segment->body + 2 * (size_t)chunk;
+    return next_posting(postings, ret_chunk, ret_times);
+}
 
-    assert(chunk < segment->chunks);
-    return at[0] | (uint32_t)at[1] << 8;
+/* On a copy, which the compiler keeps in registers. */
+size_t segment_next_some(struct segment_postings *postings,
+                         struct segment_posting *ret_postings, size_t room)
+{
+    struct segment_postings at = *postings;
+    size_t count = 0;
+
+    while (count < room &&
+           next_posting(&at, &ret_postings[count].chunk, &ret_postings[count].times))
+        count++;
+    *postings = at;
+    return count;
 }

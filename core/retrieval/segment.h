@@ -85,8 +85,32 @@ bool segment_find(const struct segment *segment, uint32_t word,
 /* False at the end. `ret_times` is how often the chunk has the word, from 1. */
 bool segment_next(struct segment_postings *postings, uint32_t *ret_chunk, uint32_t *ret_times);
 
-/* How many words a chunk has; at most 65535. */
-uint32_t segment_chunk_words(const struct segment *segment, uint32_t chunk);
+/* segment_find() in steps, each of which asks for the memory that the next reads. Who looks many words up in many segments does each
+ * step for all of them, and so waits for memory once and not three times a word. */
+struct segment_term {
+    const uint8_t *at; /* a block of terms; NULL: no chunk has the word */
+    uint32_t skip;     /* of its terms */
+};
+void segment_find_ahead(const struct segment *segment, uint32_t word);
+void segment_find_term(const struct segment *segment, uint32_t word,
+                       struct segment_term *ret_term);
+bool segment_find_postings(const struct segment *segment, const struct segment_term *term,
+                           struct segment_postings *ret_postings);
+
+/* The next ones, at most `room`. Returns how many; 0 at the end. */
+struct segment_posting {
+    uint32_t chunk, times;
+};
+size_t segment_next_some(struct segment_postings *postings,
+                         struct segment_posting *ret_postings, size_t room);
+
+/* How many words a chunk of segment.chunks has; at most 65535. */
+static inline uint32_t segment_chunk_words(const struct segment *segment, uint32_t chunk)
+{
+    const uint8_t *at = segment->body + 2 * (size_t)chunk;
+
+    return at[0] | (uint32_t)at[1] << 8;
+}
 
 /* ---- For vectors.h and the fuzz target ---- */
 
