@@ -1,6 +1,7 @@
 #ifndef RUNNEL_CORE_RETRIEVAL_BEST_H
 #define RUNNEL_CORE_RETRIEVAL_BEST_H
 
+#include <math.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -21,6 +22,12 @@ struct best {
     size_t count;
     size_t limit;
 };
+
+/* What has a lower score is not kept, however much is offered. */
+static inline float best_least(const struct best *best)
+{
+    return best->count < best->limit ? -INFINITY : best->limit ? best->hits[0].score : INFINITY;
+}
 
 /* Each chunk once. */
 void best_offer(struct best *best, float score, uint32_t document, uint32_t chunk);
