@@ -137,13 +137,15 @@ static const struct old_step {
 #define LATER_TABLES                                                                      \
     "deletion_marks, blobs, blob_pages, files, storage_use, vector_stores, file_batches," \
     " vector_store_files, documents, document_texts, chunks, document_segments,"          \
-    " left_documents, uploads, upload_parts, approval_checks, embedding_models, chunk_vectors"
+    " left_documents, uploads, upload_parts, approval_checks, embedding_models, "         \
+    "chunk_vectors,"                                                                      \
+    " containers, container_files"
 #define LATER_INDEXES "approvals_status"
 #define LATER                                                                               \
     "(approvals_status|approval_checks|deletion_marks|blob|files|storage_use|vector_store|" \
     "file_batches|"                                                                         \
     "document|chunk|embedding_model|"                                                       \
-    "left_documents|upload)"
+    "left_documents|upload|container)"
 
 /* The schema is the same but for later steps; the rows of such a database are those of its first `count`
  * steps. */
