@@ -3,7 +3,7 @@
 # docker/packages.sh GROUP... -- installs what is missing, and is silent when nothing is.
 #
 #   build   compiler, libraries and PostgreSQL: all that ./start needs
-#   sandbox what confines the commands that models write
+#   sandbox what confines the code that models write, and the Python that it runs in
 #   test    what ./check needs on top
 #   bench   what the benchmark needs on top
 #
@@ -29,6 +29,13 @@ python_venv() { have python3 && python3 -c 'import ensurepip, venv' 2>/dev/null;
 fuzzer_runtime() {
     have clang && echo 'int LLVMFuzzerTestOneInput(const char *d, unsigned long n) { return d && n ? 0 : 0; }' |
         clang -x c -fsanitize=fuzzer,address,undefined -o /dev/null - 2>/dev/null
+}
+
+# Boxes see the system's Python, and no other that may be first in PATH.
+box_python() {
+    /usr/bin/python3 -I -c '
+import importlib.util, sys
+sys.exit(not all(importlib.util.find_spec(name) for name in ("numpy", "pandas", "matplotlib", "PIL", "openpyxl")))' 2>/dev/null
 }
 
 # need PACKAGES PROBE...: the probe succeeds when the packages are not needed.
@@ -64,6 +71,7 @@ need_build() {
 
 need_sandbox() {
     need bubblewrap have bwrap
+    need "python3 python3-numpy python3-pandas python3-matplotlib python3-pil python3-openpyxl" box_python
 }
 
 need_test() {
