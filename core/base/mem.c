@@ -6,8 +6,8 @@
  * and another node or the next start continues them. What makes that acceptable is that no client can cause
  * it: everything that a client can enlarge has a limit with a name.
  *
- * New memory is zeroed; what mem_resize() adds is not. An enum that begins with 0 for "none" and a pointer that begins as NULL make most
- * initialisers unnecessary, and a forgotten field is the same in every run.
+ * New memory is zeroed; what mem_resize() adds is not. An enum that begins with 0 for "none" and a pointer that begins
+ * as NULL make most initialisers unnecessary, and a forgotten field is the same in every run.
  */
 
 #include "core/base/mem.h"

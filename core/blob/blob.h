@@ -61,8 +61,9 @@ struct blobs_options {
     const struct s3_options *s3; /* NULL: no bucket, so `place` is not BLOB_S3 */
 };
 
-/* A bucket that cannot be used as it is configured is ERR_INVALID or ERR_INTERNAL. Makes the directory ready, also if new blobs go elsewhere: old ones may lie there. A directory gets an id, in
- * its file `home`: nodes that share it are one home, and a node never takes its own for another's. */
+/* A bucket that cannot be used as it is configured is ERR_INVALID or ERR_INTERNAL. Makes the directory ready, also if
+ * new blobs go elsewhere: old ones may lie there. A directory gets an id, in its file `home`: nodes that share it are
+ * one home, and a node never takes its own for another's. */
 enum err_code blobs_open(const struct blobs_options *options, struct blobs **ret_blobs,
                          struct err *err) MUST_CHECK;
 void blobs_free(struct blobs *blobs);

@@ -27,7 +27,8 @@ static char find_divider(const char *bytes, size_t length)
     return dividers[best];
 }
 
-/* Writes a value that begins with a quote, and returns the place behind it. Text behind the last quote belongs to it. */
+/* Writes a value that begins with a quote, and returns the place behind it. Text behind the last quote belongs to
+ * it. */
 static size_t write_quoted(struct text_writer *writer, const char *bytes, size_t length)
 {
     size_t begin = 1;

@@ -34,8 +34,8 @@
  *                   | --- | --- |
  *                   | tea | 3 |
  *
- *               Its first row is its header, also if the file calls it nothing. A row is one line and begins with "| ". The
- *               second line is made of "| ---", as often as the header has cells, and " |". An empty line ends
+ *               Its first row is its header, also if the file calls it nothing. A row is one line and begins with "| ".
+ *               The second line is made of "| ---", as often as the header has cells, and " |". An empty line ends
  *               the table. A bar inside of a cell is "\|", and a new line is a blank. A row may have fewer
  *               cells than the header, or more. So a table that is cut can repeat its first two lines
  *   a block     otherwise: lines of text, and an empty line behind them

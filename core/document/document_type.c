@@ -2,7 +2,8 @@
  * document_type.c -- signatures first, then what text looks like.
  *
  * Text has no signature. Bytes count as text when hardly any of them are control characters, which no
- * encoding of text uses: at most one in fifty. So UTF-16 needs a byte order mark, because half of its bytes may be NULs.
+ * encoding of text uses: at most one in fifty. So UTF-16 needs a byte order mark, because half of its bytes may be
+ * NULs.
  */
 
 #include "core/document/document_type.h"

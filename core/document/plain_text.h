@@ -9,8 +9,8 @@
  * plain_text.h -- bytes of some encoding as UTF-8 that a model and PostgreSQL can take. Pure.
  *
  * The encoding is found like this: a byte order mark of UTF-8 or UTF-16; else UTF-8, if all of it is
- * valid, or nearly all of a text that was damaged; else GB18030 or Shift-JIS, if most bytes above 127 stand side by side and all of it decodes; else
- * Windows-1252, in which every byte is a character.
+ * valid, or nearly all of a text that was damaged; else GB18030 or Shift-JIS, if most bytes above 127 stand side by
+ * side and all of it decodes; else Windows-1252, in which every byte is a character.
  */
 
 /* Adds the text. Line ends become "\n", and control characters other than tab and newline are left out. */

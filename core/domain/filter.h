@@ -15,8 +15,8 @@
  *
  * Numbers compare as numbers: 1 is 1.0. A key that is missing is false, but for `ne` and `nin`.
  *
- * server/params makes the struct from a request and keeps its limits. The store writes it as SQL; filter_matches() is the
- * same in C, for tests and for attributes that are at hand. Pure; a filter belongs to its maker.
+ * server/params makes the struct from a request and keeps its limits. The store writes it as SQL; filter_matches() is
+ * the same in C, for tests and for attributes that are at hand. Pure; a filter belongs to its maker.
  */
 
 #define FILTER_DEPTH_MAX       8  /* a single comparison is 1 */

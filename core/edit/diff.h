@@ -9,9 +9,9 @@
 /*
  * diff.h -- the difference between two texts, in lines.
  *
- * The least number of lines that go and come (Myers). Where more than DIFF_LINES_LIMIT lines differ, or the search takes
- * more than DIFF_WORK_LIMIT, everything between the equal beginning and the equal end counts as changed: true, but not
- * the least.
+ * The least number of lines that go and come (Myers). Where more than DIFF_LINES_LIMIT lines differ, or the search
+ * takes more than DIFF_WORK_LIMIT, everything between the equal beginning and the equal end counts as changed: true,
+ * but not the least.
  *
  * Pure functions: any thread.
  */
@@ -25,7 +25,8 @@ struct diff_counts {
 };
 
 /* Compares texts of less than 4 GiB, and adds a unified diff to `out` with the indentation removed that all its lines
- * have. Nothing is added for equal texts. `out` may be NULL. A byte order mark at the beginning is no part of a text. */
+ * have. Nothing is added for equal texts. `out` may be NULL. A byte order mark at the beginning is no part of a
+ * text. */
 struct diff_counts diff_texts(struct edit_span before, struct edit_span after, const char *name,
                               struct buf *out);
 

@@ -48,8 +48,8 @@ struct edit_result {
 void edit_result_clear(struct edit_result *result);
 
 /* ERR_INVALID: the texts are equal, or the old one is empty. ERR_NOT_FOUND: nothing like it is in the file.
- * ERR_CONFLICT: several places are. ERR_FORBIDDEN: the place is much larger than the text. ERR_TOO_LARGE: see the limits.
- * ERR_LIMIT: the search took more than EDIT_WORK_LIMIT. The sentences are for the model. */
+ * ERR_CONFLICT: several places are. ERR_FORBIDDEN: the place is much larger than the text. ERR_TOO_LARGE: see the
+ * limits. ERR_LIMIT: the search took more than EDIT_WORK_LIMIT. The sentences are for the model. */
 enum err_code edit_replace(struct edit_span file, const struct edit_order *order,
                            struct edit_result *ret_result, struct err *err) MUST_CHECK;
 

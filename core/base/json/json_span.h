@@ -17,8 +17,8 @@ struct json_span {
     size_t length;
 };
 
-/* The value of a key, which is compared as it is spelled: one that is written with escapes is not found. False: `object`
- * is no object, or lacks the key. */
+/* The value of a key, which is compared as it is spelled: one that is written with escapes is not found. False:
+ * `object` is no object, or lacks the key. */
 bool json_span_member(struct json_span object, const char *key, struct json_span *ret_value);
 
 /* Moves *element, which starts zeroed, to the next one. False behind the last, and for what is no list. */

@@ -6,8 +6,8 @@
  *
  *   pending --> completed | cancelled | expired
  *
- * What has happened may happen again, and changes nothing: a client repeats a request whose answer it has lost. Anything
- * else that happens to an upload that has ended is a contradiction. Parts are only added to a pending one.
+ * What has happened may happen again, and changes nothing: a client repeats a request whose answer it has lost.
+ * Anything else that happens to an upload that has ended is a contradiction. Parts are only added to a pending one.
  *
  * A new status also needs: the CHECK in migrations, openapi.yaml, and a name in upload_status.c.
  *
