@@ -58,7 +58,8 @@ struct mcp_question *mcp_session_list(struct mcp_session *session, mcp_answered 
 /* Progress of a call: {"progress", "total", "message"} as the server sends it, borrowed. */
 typedef void mcp_progressed(void *arg, const json_t *params);
 /* Calls a tool or, with `extra`, reads a resource or prompt (mcp_extra.h). `schema` is the tool's, for the
- * headers that it asks for; NULL: none. `arguments` is an object, copied. The result has the form of tools/call either way. `progressed` may be NULL. */
+ * headers that it asks for; NULL: none. `arguments` is an object, copied. The result has the form of tools/call either
+ * way. `progressed` may be NULL. */
 struct mcp_question *mcp_session_call(struct mcp_session *session, const char *tool,
                                       const struct mcp_extra *extra, const json_t *schema,
                                       const json_t *arguments, mcp_progressed *progressed,

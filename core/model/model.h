@@ -192,8 +192,8 @@ struct model_turn *model_turn_start(struct loop *loop, const struct model_upstre
                                     void *arg);
 void model_turn_cancel(struct model_turn *turn);
 
-/* Right behind the start, and once: sent(arg) is called on the loop when the text of the request is in memory no longer,
- * because its answer has begun or the turn has ended. */
+/* Right behind the start, and once: sent(arg) is called on the loop when the text of the request is in memory no
+ * longer, because its answer has begun or the turn has ended. */
 void model_turn_when_sent(struct model_turn *turn, void (*sent)(void *arg), void *arg);
 
 #endif

@@ -1,7 +1,8 @@
 /*
  * http_ask.c -- an ask has two holders: the thread that waits, and the loop that sends. Either may be the last.
  *
- * Who gives an ask up posts a task behind the one that began it, so the loop always knows the call that it is to cancel.
+ * Who gives an ask up posts a task behind the one that began it, so the loop always knows the call that it is to
+ * cancel.
  */
 
 #include "core/net/http_ask.h"

@@ -10,8 +10,8 @@
 /*
  * http_ask.h -- HTTP requests of threads that may wait for the answer: workers, never a loop.
  *
- * The request itself runs on a loop, as every outgoing one (http_client.h). A thread may start several and then wait for
- * one after the other.
+ * The request itself runs on a loop, as every outgoing one (http_client.h). A thread may start several and then wait
+ * for one after the other.
  *
  *     ask = http_ask_start(asks, &request);
  *     rc = http_ask_wait(ask, &answer, err);       // the ask is gone now
@@ -52,8 +52,8 @@ void http_asks_free(struct http_asks *asks);
 
 struct http_ask *http_ask_start(struct http_asks *asks, const struct http_ask_request *request);
 
-/* ERR_OK: HTTP ended well, with any status. ERR_TIMEOUT, ERR_UPSTREAM: as in http_client.h; the answer was too long, too.
- * ERR_CANCELLED: the asks were closed. *ret_answer is untouched after an error. */
+/* ERR_OK: HTTP ended well, with any status. ERR_TIMEOUT, ERR_UPSTREAM: as in http_client.h; the answer was too long,
+ * too. ERR_CANCELLED: the asks were closed. *ret_answer is untouched after an error. */
 enum err_code http_ask_wait(struct http_ask *ask, struct http_answer *ret_answer,
                             struct err *err) MUST_CHECK;
 

@@ -1,9 +1,9 @@
 /*
  * chunker.c -- a window that moves over the cuts of a text.
  *
- * The window holds the cuts from the beginning of the chunk to the first one that no longer fits. A chunk ends at the best
- * of them, and the next one begins at a cut before that end; the cuts in between stay in the window, so each word is
- * measured once. A window has at most four cuts for a token.
+ * The window holds the cuts from the beginning of the chunk to the first one that no longer fits. A chunk ends at the
+ * best of them, and the next one begins at a cut before that end; the cuts in between stay in the window, so each word
+ * is measured once. A window has at most four cuts for a token.
  */
 
 #include "core/retrieval/chunker.h"

@@ -68,8 +68,8 @@ enum err_code chunks_make(const struct chunking *chunking, const struct token_co
  * `text` is the text that was cut. */
 void chunk_add_text(struct buf *out, const struct chunk *chunk, const char *text);
 
-/* Adds what is indexed, and sent to an embedding model: a line with the filename, a line with the heading path, if it has
- * one, and what is shown. `filename` may be NULL. */
+/* Adds what is indexed, and sent to an embedding model: a line with the filename, a line with the heading path, if it
+ * has one, and what is shown. `filename` may be NULL. */
 void chunk_add_indexed(struct buf *out, const struct chunk *chunk, const char *text,
                        const char *filename);
 

@@ -10,8 +10,8 @@
 /*
  * retrieval/cuts.h -- the places where a text may be cut, one after the other. Pure.
  *
- * A cut lies between two words, before the second: the blanks between them belong to neither chunk. It knows what begins
- * there: a heading, a row, a sentence. Sizes are quarters of a token, counted from the beginning of the text.
+ * A cut lies between two words, before the second: the blanks between them belong to neither chunk. It knows what
+ * begins there: a heading, a row, a sentence. Sizes are quarters of a token, counted from the beginning of the text.
  */
 
 /* How good a place is; the last is the best. */

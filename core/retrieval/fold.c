@@ -2,8 +2,8 @@
  * fold.c -- letters without case and accents, from a table.
  *
  * An entry is the first letter of the compatibility decomposition (NFKD of Unicode 14), in lower case; 0 is the letter
- * itself. Letters with a stroke, which have no decomposition, are their letter without it. Latin, Greek and Cyrillic are
- * here; letters that become several are in fold_several().
+ * itself. Letters with a stroke, which have no decomposition, are their letter without it. Latin, Greek and Cyrillic
+ * are here; letters that become several are in fold_several().
  */
 
 #include "core/retrieval/fold.h"

@@ -9,8 +9,9 @@
  * retrieval/fusion.h -- several lists of chunks become one: reciprocal rank fusion. Pure: any thread.
  *
  * Order:  rrf(chunk) = Σ over lists  weight / (60 + rank),  rank from 1. Equal ones stand by document and chunk.
- * Score:  how good a chunk is by itself, 0 ... 1. For each query it is the mean of the likeness of its vector and of the
- *         share of the query's words, by the weights of the kinds of lists that this query has. The best query counts.
+ * Score:  how good a chunk is by itself, 0 ... 1. For each query it is the mean of the likeness of its vector and of
+ *         the share of the query's words, by the weights of the kinds of lists that this query has. The best query
+ *         counts.
  *
  * A rank alone would call the best of nothing 1.0, so the threshold applies to the score, not to rrf. The scores of the
  * result never rise: each is the least of its own and those above it. That is done after the threshold.
@@ -50,8 +51,8 @@ struct fusion_weights {
 #define FUSION_WEIGHTS_DEFAULT ((struct fusion_weights){.vectors = 1, .words = 1})
 #define FUSION_QUERIES_MAX     8
 
-/* All chunks of the lists in their order; the scores may rise. A list whose kind has the weight 0 is ignored. Returns how
- * many; *ret_hits, never NULL, is the caller's to free. At most FUSION_QUERIES_MAX queries. */
+/* All chunks of the lists in their order; the scores may rise. A list whose kind has the weight 0 is ignored. Returns
+ * how many; *ret_hits, never NULL, is the caller's to free. At most FUSION_QUERIES_MAX queries. */
 size_t fusion_rank(const struct fusion_list *lists, size_t count,
                    const struct fusion_weights *weights, struct fusion_hit **ret_hits);
 
@@ -59,8 +60,8 @@ size_t fusion_rank(const struct fusion_list *lists, size_t count,
  * Equal ones keep their order. */
 void fusion_rerank(struct fusion_hit *hits, size_t count, size_t scored);
 
-/* Drops hits whose score is below the threshold, keeps the first `limit`, and makes the scores fall. Returns how many are
- * left at the beginning of the array. */
+/* Drops hits whose score is below the threshold, keeps the first `limit`, and makes the scores fall. Returns how many
+ * are left at the beginning of the array. */
 size_t fusion_cut(struct fusion_hit *hits, size_t count, double threshold, size_t limit);
 
 #endif

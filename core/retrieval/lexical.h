@@ -10,7 +10,8 @@
  * retrieval/lexical.h -- chunks that share words with a query, the best first: BM25. Pure: any thread.
  *
  * A word counts more the fewer chunks of the searched set have it, and the oftener a chunk has it for its length. How
- * many chunks have a word is summed over the set, so the same set gives the same order, however its documents were added.
+ * many chunks have a word is summed over the set, so the same set gives the same order, however its documents were
+ * added.
  *
  *   score(chunk) = Σ idf(word) · f · (k1 + 1) / (f + k1 · (1 - b + b · words / mean words)),  k1 = 1.2, b = 0.75
  *   idf(word)    = ln(1 + (N - n + 0.5) / (n + 0.5)),  n of N chunks have the word
@@ -30,8 +31,9 @@ struct lexical_hit {
     float share; /* of the query's weight that was found, 0 ... 1: score / Σ idf · (k1 + 1) */
 };
 
-/* Searches segments of the kind SEGMENT_TERMS. Fills at most `limit` hits, falling by score; equal scores stand by document
- * and chunk. Returns how many: 0 when `stop` (NULL: never) ended the search. A segment may be NULL: it has no chunks. */
+/* Searches segments of the kind SEGMENT_TERMS. Fills at most `limit` hits, falling by score; equal scores stand by
+ * document and chunk. Returns how many: 0 when `stop` (NULL: never) ended the search. A segment may be NULL: it has no
+ * chunks. */
 size_t lexical_search(const struct segment *const *segments, size_t count, const char *query,
                       size_t length, struct lexical_hit *ret_hits, size_t limit,
                       struct scan_stop *stop);

@@ -1,15 +1,16 @@
 /*
  * segment.c -- writes and reads the bytes of an index.
  *
- * Words stand in their order, each as it is: most words that are looked for are in a few segments only, and must be missed
- * fast. In a document of average size distances between them would have four bytes, too. The terms behind them stand in
- * blocks of BLOCK_TERMS, each with its offset. In a block everything is a varint: seven bits a byte, the lowest first.
+ * Words stand in their order, each as it is: most words that are looked for are in a few segments only, and must be
+ * missed fast. In a document of average size distances between them would have four bytes, too. The terms behind them
+ * stand in blocks of BLOCK_TERMS, each with its offset. In a block everything is a varint: seven bits a byte, the
+ * lowest first.
  *
  *   term      n, chunks that have the word | n > 1: bytes of its postings | postings
  *   posting   2 · distance from the chunk before, plus 1 if the chunk has the word more than once | then how often
  *
- * A posting of a builder is one number, so that sorting moves eight bytes: word, chunk, times from the top. It is sorted by
- * word alone; chunks were added in their order, and the sort keeps it.
+ * A posting of a builder is one number, so that sorting moves eight bytes: word, chunk, times from the top. It is
+ * sorted by word alone; chunks were added in their order, and the sort keeps it.
  */
 
 #include "core/retrieval/segment.h"

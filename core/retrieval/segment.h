@@ -24,8 +24,8 @@
  * segment_open() checks the head, the sizes and the checksum, and reads all bytes once. Bytes that were changed by
  * accident are refused. Bytes that were made to deceive may give wrong postings, but no read leaves them.
  *
- * A struct segment borrows its bytes, for example of a mapped file, and allocates nothing. It may be copied, and read by
- * any thread.
+ * A struct segment borrows its bytes, for example of a mapped file, and allocates nothing. It may be copied, and read
+ * by any thread.
  */
 
 /* The values are stored. */

@@ -1,9 +1,9 @@
 /*
  * vectors.c -- vectors as bits and int8, and a scan of them.
  *
- * A round of the transform gives each number a sign that looks random, and then a Hadamard transform to a block of 2^n of
- * them, more than half: the first round to the first block, the second to the last one. So every number is mixed with others,
- * for any number of dimensions. It keeps lengths and angles.
+ * A round of the transform gives each number a sign that looks random, and then a Hadamard transform to a block of 2^n
+ * of them, more than half: the first round to the first block, the second to the last one. So every number is mixed
+ * with others, for any number of dimensions. It keeps lengths and angles.
  *
  * The query is not rounded to int8 but to 12 bits: that costs nothing, since the kernels widen to 16 bits.
  */

@@ -12,8 +12,8 @@
  * retrieval/vectors.h -- the chunks whose vectors are nearest to that of a query. Pure: any thread.
  *
  * A vector v of an embedding model is stored as r = v - mean, where the mean is the model's: many models give all
- * texts one common direction, and without it r has more to say in fewer bits. v has length 1. q · v = q · mean + q · r, and
- * the first part is the same for all chunks of a model.
+ * texts one common direction, and without it r has more to say in fewer bits. v has length 1. q · v = q · mean + q · r,
+ * and the first part is the same for all chunks of a model.
  *
  *   INT8   r as int8 with one scale: the order of its products is that of the exact ones, but for some 0.4 %
  *   BITS   the signs of r after two rounds of random signs and a Hadamard transform, which spread what r has in a few
@@ -22,8 +22,8 @@
  * A scan of up to VECTORS_EXACT chunks reads INT8 alone. A larger one reads all BITS, and INT8 of the best
  * max(VECTORS_CANDIDATES, 10 · limit). There is no graph: nothing has to be built, and a filter cannot empty a result.
  *
- * The inner loops exist in plain C, AVX2, AVX-512 and NEON. Which one is used is decided at the first call; all give the
- * same numbers, bit for bit.
+ * The inner loops exist in plain C, AVX2, AVX-512 and NEON. Which one is used is decided at the first call; all give
+ * the same numbers, bit for bit.
  */
 
 #define VECTORS_EXACT      ((size_t)20000)
@@ -34,8 +34,8 @@
 /* Brings a vector to length 1. One of zeros stays so. */
 void vectors_normalize(float *vector, uint32_t dimensions);
 
-/* The segments BITS and INT8 of a document that are being built: about a third of the memory of the vectors. Begins as zeros
- * with these: */
+/* The segments BITS and INT8 of a document that are being built: about a third of the memory of the vectors. Begins as
+ * zeros with these: */
 struct vectors_builder {
     uint32_t dimensions; /* 1 to SEGMENT_DIMENSIONS_MAX */
     uint32_t model;      /* a number that the segments have in their heads */
