@@ -449,7 +449,8 @@ static void follow(struct running *running, char *bytes)
         running->result->why = BOX_TIMED_OUT;
 }
 
-/* A pipe for output. Its read end does not block: a command can open the pipe in /proc, and read what poll() has seen. */
+/* A pipe for output. Its read end does not block: a command can open the pipe in /proc, and read what poll() has
+ * seen. */
 static bool open_output(int *ret_pipe)
 {
     return pipe2(ret_pipe, O_CLOEXEC) == 0 && fcntl(ret_pipe[0], F_SETFL, O_NONBLOCK) == 0;

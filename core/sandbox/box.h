@@ -49,8 +49,8 @@ struct box_plan {
 
 struct box;
 
-/* Makes a box and waits until it takes commands. compute_start() was called before. ERR_INVALID: a folder is missing, or is a
- * link. ERR_INTERNAL: the text says what this machine refused. ERR_TIMEOUT: it took longer than BOX_OPEN_MS. */
+/* Makes a box and waits until it takes commands. compute_start() was called before. ERR_INVALID: a folder is missing,
+ * or is a link. ERR_INTERNAL: the text says what this machine refused. ERR_TIMEOUT: it took longer than BOX_OPEN_MS. */
 #define BOX_OPEN_MS 10000
 enum err_code box_open(const struct box_plan *plan, struct box **ret_box,
                        struct err *err) MUST_CHECK;

@@ -32,7 +32,8 @@ struct policy {
 };
 
 /* Fills in how to start a box's first process. policy_clear() releases it, also after a failure. ERR_INVALID: a
- * folder of the plan is missing, or is a link. ERR_INTERNAL: bubblewrap is missing or must not be used, or the kernel refuses a memory file. */
+ * folder of the plan is missing, or is a link. ERR_INTERNAL: bubblewrap is missing or must not be used, or the kernel
+ * refuses a memory file. */
 enum err_code policy_make(const struct box_plan *plan, struct policy *ret_policy,
                           struct err *err) MUST_CHECK;
 

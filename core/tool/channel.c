@@ -16,10 +16,10 @@
  *                      slot 2: (empty)              the list of the call that has the floor
  *
  * The floor is a property of the channel and changes in two places only: a put when no call has it, and
- * the take of an END. Taking the outputs of a call that waits does not change it: their place is kept. Returning from the handler, the kind of the last output, what the client has read:
- * none of it matters, so no call can keep the floor by mistake. One list for all calls would be simpler,
- * but a call that waits for the floor would then fill it, and the call that has the floor would wait for
- * room behind it.
+ * the take of an END. Taking the outputs of a call that waits does not change it: their place is kept. Returning from
+ * the handler, the kind of the last output, what the client has read: none of it matters, so no call can keep the floor
+ * by mistake. One list for all calls would be simpler, but a call that waits for the floor would then fill it, and the
+ * call that has the floor would wait for room behind it.
  *
  * Every slot has its own condition. Workers that wait for room and handlers that wait for time are both
  * woken when something about their call changes, and test again.

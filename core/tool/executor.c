@@ -32,8 +32,8 @@
  * All threads share the executor's memory, and the last one frees it, because a thread that is stuck in a
  * handler cannot be joined. That is what `holders` counts.
  *
- * Locks: one. Under it a channel is only asked what it knows; an END is put without it. Functions that release it meanwhile say so, and their
- * callers start over, because the list of workers may have changed.
+ * Locks: one. Under it a channel is only asked what it knows; an END is put without it. Functions that release it
+ * meanwhile say so, and their callers start over, because the list of workers may have changed.
  */
 
 struct worker {

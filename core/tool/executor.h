@@ -16,15 +16,16 @@
  * executor.h -- the threads that run tools, several calls of several runs at once.
  *
  * A fixed pool of workers takes calls from one queue, which is shared fairly by project and by run
- * (fair_queue.h): a project with a thousand calls does not delay one with a single call. A worker runs one call to its end and puts its END into the
- * call's channel. A worker may wait for room in a channel; the loop that empties the channel never waits
- * for a worker. So the pool cannot deadlock.
+ * (fair_queue.h): a project with a thousand calls does not delay one with a single call. A worker runs one call to its
+ * end and puts its END into the call's channel. A worker may wait for room in a channel; the loop that empties the
+ * channel never waits for a worker. So the pool cannot deadlock.
  *
  * Time: the deadline of a call counts from the start of its handler, not from its submission. The time that
  * it waits for room in the channel does not count: another call may have the floor. Handlers check the deadline
  * with tool_call_cancelled(). If a handler ignores it, the executor's timekeeper puts the END (ERR_TIMEOUT), and
- * later output of the handler is dropped. If the handler does not return for another EXECUTOR_GRACE_NS, its worker is replaced; at most EXECUTOR_STRAY_LIMIT such threads are kept. A call
- * whose channel is closed counts as late as soon as other calls wait for a worker.
+ * later output of the handler is dropped. If the handler does not return for another EXECUTOR_GRACE_NS, its worker is
+ * replaced; at most EXECUTOR_STRAY_LIMIT such threads are kept. A call whose channel is closed counts as late as soon
+ * as other calls wait for a worker.
  */
 
 #define EXECUTOR_CALLS_LIMIT 4096          /* of a project that may wait */

@@ -11,8 +11,8 @@
  * anyOf, oneOf, not, if and contains try schemas quietly: what fails there is no issue of its own.
  *
  * Schemas come from clients and from remote servers, and a schema is a program: $ref can loop, two branches
- * that refer to the same schema double the work with each level, a pattern backtracks. So there are limits on depth, on steps, and on
- * processor time where the check runs on a loop. A check that reaches a limit has failed, whatever `not`
+ * that refer to the same schema double the work with each level, a pattern backtracks. So there are limits on depth, on
+ * steps, and on processor time where the check runs on a loop. A check that reaches a limit has failed, whatever `not`
  * would make of it. `gave_up` carries that to the end, past every quiet attempt.
  *
  * Nothing is compiled in advance, because a schema here is applied to a few values only.

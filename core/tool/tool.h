@@ -205,7 +205,8 @@ struct tool_handler {
 
     /* Finds out what the call is about to do, before any approval is requested. Called on a tool worker
      * with the arguments that run() will get; must have no effects. It requests an approval with
-     * tool_call_ask(), and shows what would happen with tool_call_preview(). The model reads an error, and run() is not called. NULL: nothing to plan. */
+     * tool_call_ask(), and shows what would happen with tool_call_preview(). The model reads an error, and run() is not
+     * called. NULL: nothing to plan. */
     enum err_code (*plan)(struct tool_call *call, struct err *err);
 
     /* One call, on a tool worker. What plan() asked for has been approved. */
@@ -289,9 +290,9 @@ void tool_file_clear(struct tool_file *file);
 /* Takes a piece of a file; false: no more is wanted. */
 typedef bool tool_take_fn(void *arg, const char *bytes, size_t length);
 
-/* Reads a file of the project, and no further than `take` wants. Of a PDF or an office document the text is read, each page
- * behind a line that names it, from `first_page` on (0: from the beginning); of all other files the bytes. Blocks; errors as
- * above. ERR_NOT_FOUND for a file of another project. ERR_INVALID: it has no such page. */
+/* Reads a file of the project, and no further than `take` wants. Of a PDF or an office document the text is read, each
+ * page behind a line that names it, from `first_page` on (0: from the beginning); of all other files the bytes. Blocks;
+ * errors as above. ERR_NOT_FOUND for a file of another project. ERR_INVALID: it has no such page. */
 enum err_code tool_call_read_file(const struct tool_call *call, const char *id,
                                   size_t first_page, tool_take_fn *take, void *take_arg,
                                   struct tool_file *ret_file, struct err *err) MUST_CHECK;
@@ -305,8 +306,8 @@ struct tool_text {
 };
 void tool_text_clear(struct tool_text *text);
 
-/* Reads all bytes of a file that has no more than `limit`. Blocks; errors as above. ERR_TOO_LARGE; ERR_INVALID for a file
- * whose text is inside of another format, such as PDF. */
+/* Reads all bytes of a file that has no more than `limit`. Blocks; errors as above. ERR_TOO_LARGE; ERR_INVALID for a
+ * file whose text is inside of another format, such as PDF. */
 enum err_code tool_call_load_text(const struct tool_call *call, const char *id, size_t limit,
                                   struct tool_text *ret_text, struct err *err) MUST_CHECK;
 

@@ -26,7 +26,8 @@ json_t *passages_join(const json_t *found);
 /* The vector stores among ids of tool_call_files(). New reference. */
 json_t *passages_stores(const json_t *ids);
 
-/* " manual.pdf, page 12, "Safety > Batteries" (score 0.71)", a line break, and the text. Neither can look like a mark. */
+/* " manual.pdf, page 12, "Safety > Batteries" (score 0.71)", a line break, and the text. Neither can look like a
+ * mark. */
 void passages_add(struct buf *out, const json_t *result, const char *text);
 
 /* The text for the model, and the source of each passage (tool_result_set_sources()), a new reference. Passages that

@@ -69,8 +69,8 @@ static json_t *image_part(const json_t *part)
     return json_build("{s:s, s:o}", "type", "image_url", "image_url", image);
 }
 
-/* A file that was read when it came is sent as its text: server/api/input_files.h. One that was not, because its upstream
- * reads files, keeps its id, as a picture does. */
+/* A file that was read when it came is sent as its text: server/api/input_files.h. One that was not, because its
+ * upstream reads files, keeps its id, as a picture does. */
 static json_t *file_part(const json_t *part)
 {
     const char *text = json_get_string(notes_of(part), "text", NULL);

@@ -478,8 +478,9 @@ void engine_wake_all(struct engine *engine, enum engine_woken why)
 
 /* ---- The end of the server. Waiters are woken: nothing more will come to this node ---- */
 
-/* Only noted here, but for a run that waits for files: it may wait long, and another node may do so. Any other resumable run is released when nothing of it is open: before its next turn (run_model.c),
- * or before the calls of this one are executed (calls/stages.c). Its next owner repeats nothing. */
+/* Only noted here, but for a run that waits for files: it may wait long, and another node may do so. Any other
+ * resumable run is released when nothing of it is open: before its next turn (run_model.c), or before the calls of this
+ * one are executed (calls/stages.c). Its next owner repeats nothing. */
 static void request_drain(struct run *run)
 {
     run->drain_wanted = true;

@@ -26,8 +26,8 @@ struct outgoing {
     enum err_code rc; /* ERR_OK, or why they must not be sent: then the run fails */
     struct err why;   /* with rc: for the log. The client does not see it */
     void (*done)(struct outgoing *outgoing); /* any thread; call it exactly once */
-    /* A hook may set these before it calls done(), for what it holds as long as the messages are in memory. Then sent() is
-     * called once, on any thread: when they have been sent or dropped. */
+    /* A hook may set these before it calls done(), for what it holds as long as the messages are in memory. Then sent()
+     * is called once, on any thread: when they have been sent or dropped. */
     void (*sent)(void *arg);
     void *sent_arg;
 };

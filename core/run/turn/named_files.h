@@ -18,8 +18,8 @@
  * The bytes are put in for each request, by a hook (struct before_send), on a thread that may block.
  */
 
-/* Whether the messages, in the form of Chat Completions, have parts that the upstream must not get as they are: a file by
- * its id, or a picture for models that read text only. A pure function. */
+/* Whether the messages, in the form of Chat Completions, have parts that the upstream must not get as they are: a file
+ * by its id, or a picture for models that read text only. A pure function. */
 bool messages_name_files(const json_t *messages, const struct model_upstream *upstream);
 
 /* The object in a part that may have a `file_id`, and then *ret_picture; NULL for other parts. Borrowed. */

@@ -2,9 +2,10 @@
  * A request on its way to the model, by way of hooks (before_send.h).
  *
  * Without a hook the request leaves at once. With one, its messages go to the hook, which may need
- * another thread. The operator's hook comes first: the bytes of files are none of its business. The run waits as it waits for a model: nothing blocks. A `sending` comes back as a task
- * of the loop. If the run has stopped in the meantime, run_stop_sending() has cut the link between the
- * two, and the task only frees the sending. That is why a sending belongs to its task and not to the run.
+ * another thread. The operator's hook comes first: the bytes of files are none of its business. The run waits as it
+ * waits for a model: nothing blocks. A `sending` comes back as a task of the loop. If the run has stopped in the
+ * meantime, run_stop_sending() has cut the link between the two, and the task only frees the sending. That is why a
+ * sending belongs to its task and not to the run.
  *
  * A hook sees the request as Chat Completions, whatever the upstream speaks, and the translation comes
  * after it. So there is one form to write masks for. A hook that

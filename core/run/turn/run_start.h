@@ -46,8 +46,8 @@ struct run_start {
     const struct thread_row *new_thread;
     struct sink *sink;  /* the first client; NULL: no client waits */
     bool without_model; /* a response that only keeps its input: it completes at once */
-    /* A vector store with files in progress: until engine_files_settled() the run stays queued, but at most FILES_WAIT_SECONDS
-     * from its creation. "": it waits for none. */
+    /* A vector store with files in progress: until engine_files_settled() the run stays queued, but at most
+     * FILES_WAIT_SECONDS from its creation. "": it waits for none. */
     char awaited_store[ID_LIMIT + 1];
 };
 
