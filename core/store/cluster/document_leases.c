@@ -5,9 +5,9 @@
 #include "core/store/pg/state.h"
 #include "core/store/tables/runs/load.h"
 
-/* One that is locked is being published or attached to a store: its turn comes with the next renewal. The keeper does not
- * wait for it, because the leases of runs would wait, too. Nor does it become an orphan meanwhile: recovery skips what is
- * locked. */
+/* One that is locked is being published or attached to a store: its turn comes with the next renewal. The keeper does
+ * not wait for it, because the leases of runs would wait, too. Nor does it become an orphan meanwhile: recovery skips
+ * what is locked. */
 enum err_code store_document_leases_renew(struct store *store, const char *const *ids,
                                           const int64_t *fences, size_t count, struct err *err)
 {

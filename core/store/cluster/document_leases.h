@@ -24,8 +24,8 @@ enum err_code store_document_leases_renew(struct store *store, const char *const
                                           struct err *err) MUST_CHECK;
 
 /* Puts documents of dead owners back into the queue, which counts as an attempt. So are documents of this boot that
- * it does not have at work and whose lease has expired, without that: they could not be given back when the database was
- * away. ERR_STORE also when the database took longer than a third of a lease: then nothing happened. */
+ * it does not have at work and whose lease has expired, without that: they could not be given back when the database
+ * was away. ERR_STORE also when the database took longer than a third of a lease: then nothing happened. */
 enum err_code store_documents_recover(struct store *store, enum claim_scope scope,
                                       const char *const *ids, size_t count, size_t *ret_count,
                                       struct err *err) MUST_CHECK;

@@ -7,8 +7,8 @@
  *
  * Lists go by age and not by id, unlike all others. Ids made here begin with their time, but
  * imported assistants keep ids from elsewhere. So a cursor, which is an id, is looked up for its
- * time first (or, if it was deleted, for its mark), and a page lies between two pairs (created_at, id). The id breaks ties of equal
- * times. Without a cursor the bounds are those of the type: one statement then serves every
+ * time first (or, if it was deleted, for its mark), and a page lies between two pairs (created_at, id). The id breaks
+ * ties of equal times. Without a cursor the bounds are those of the type: one statement then serves every
  * page, and the index assistants_age finds the deepest as fast as the first.
  *
  * Modifying reads the body under a lock, changes members of it, and writes it back: two clients

@@ -500,8 +500,8 @@ enum err_code approvals_cover(struct db *db, const struct tenant *tenant,
 /* ---- Questions that come later ---- */
 
 /* Grants that may cover the questions of this run, and then its checks that are owed, without a definition. Without
- * such grants, which is the rule, the checks are over with this statement. All of it sees the same rows: a question that
- * is stored meanwhile keeps its own check. */
+ * such grants, which is the rule, the checks are over with this statement. All of it sees the same rows: a question
+ * that is stored meanwhile keeps its own check. */
 static enum err_code find_grants(struct store *store, const struct tenant *tenant,
                                  const char *run_id, struct db_rows **ret_rows, struct err *err)
 {

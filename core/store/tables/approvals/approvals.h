@@ -64,8 +64,8 @@ struct approval_grants {
 enum err_code store_approvals_cover_run(struct store *store, const struct tenant *tenant,
                                         const char *run_id, struct err *err) MUST_CHECK;
 
-/* For the keeper: of questions and grants of all projects, up to `limit` whose check against each other was lost, longest
- * first. */
+/* For the keeper: of questions and grants of all projects, up to `limit` whose check against each other was lost,
+ * longest first. */
 enum err_code store_approvals_check_again(struct store *store, size_t limit, size_t *ret_count,
                                           struct err *err) MUST_CHECK;
 

@@ -4,8 +4,8 @@
  * Every transaction that changes an upload begins with a lock of its row, reads the status and follows the table in
  * domain/upload_status.c. So of two requests that end an upload one is second, and sees what the first one did.
  *
- * The bytes of an upload are counted once, when it is made. Parts therefore do not touch the row of the project's bytes,
- * which all its uploads would wait for.
+ * The bytes of an upload are counted once, when it is made. Parts therefore do not touch the row of the project's
+ * bytes, which all its uploads would wait for.
  */
 
 #include "core/store/tables/files/uploads.h"

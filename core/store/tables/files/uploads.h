@@ -13,9 +13,9 @@
 /*
  * uploads.h -- files that come in parts, as rows.
  *
- * An upload is made for a number of bytes. Parts are added to it, by many requests at once, and each holds a blob. In the
- * end a file is made of some of them, in an order that the client says, or the upload is cancelled or expires. However it
- * ends, its parts let go of their blobs.
+ * An upload is made for a number of bytes. Parts are added to it, by many requests at once, and each holds a blob. In
+ * the end a file is made of some of them, in an order that the client says, or the upload is cancelled or expires.
+ * However it ends, its parts let go of their blobs.
  *
  * The bytes of an upload count as used by its project from its beginning, so that a project cannot have more in parts
  * than it may have in files. A file takes them over; otherwise they are given back.
@@ -23,7 +23,8 @@
  * Each change locks the upload's row, so an upload ends once, and no part comes behind its end. An upload whose time
  * has passed counts as expired from that moment, by the database's clock.
  *
- * ERR_NOT_FOUND is "No upload found with id 'X'.". ERR_CONFLICT with REASON_UPLOAD_ENDED: its status does not allow that.
+ * ERR_NOT_FOUND is "No upload found with id 'X'.". ERR_CONFLICT with REASON_UPLOAD_ENDED: its status does not allow
+ * that.
  */
 
 #define UPLOAD_SECONDS 3600 /* the life of a pending upload */
@@ -65,8 +66,8 @@ enum err_code store_upload_parts(struct store *store, const struct tenant *tenan
                                  struct err *err) MUST_CHECK;
 
 /* Makes the file, which has the upload's bytes in a blob of its own, and ends the upload. `part_ids` is JSON. An upload
- * that was completed with the same `part_ids` changes nothing: *file becomes the file of then, with another blob_id, or has
- * the id "" if that was deleted. */
+ * that was completed with the same `part_ids` changes nothing: *file becomes the file of then, with another blob_id, or
+ * has the id "" if that was deleted. */
 enum err_code store_upload_complete(struct store *store, const struct tenant *tenant,
                                     const char *id, const char *part_ids, struct file_row *file,
                                     struct err *err) MUST_CHECK;

@@ -7,7 +7,8 @@
  *
  * Its mark says where it was. Without a mark, the time in its id does, if this server made the id. Then
  * it was in front of the first item with a later id. Ids from elsewhere have no such
- * time: their items stay on the side on which the others put them. The id of an item that is in another list is refused.
+ * time: their items stay on the side on which the others put them. The id of an item that is in another list is
+ * refused.
  */
 
 #include "core/store/tables/threads/item_place.h"

@@ -15,13 +15,13 @@
 void document_work_args(struct db_args *args, const struct tenant *tenant,
                         const struct document_work *work);
 
-/* ERR_CANCELLED: it is no longer this node's. It is not locked: files may be attached to other stores meanwhile. So what takes long
- * is written behind this, and then comes document_hold(). */
+/* ERR_CANCELLED: it is no longer this node's. It is not locked: files may be attached to other stores meanwhile. So
+ * what takes long is written behind this, and then comes document_hold(). */
 enum err_code document_look(struct db *db, const struct tenant *tenant,
                             const struct document_work *work, struct err *err) MUST_CHECK;
 
-/* Locks the document until the end of the transaction, and reads again what it `replaces`: re-indexing may have named it since the
- * claim. ERR_CANCELLED likewise. */
+/* Locks the document until the end of the transaction, and reads again what it `replaces`: re-indexing may have named
+ * it since the claim. ERR_CANCELLED likewise. */
 enum err_code document_hold(struct db *db, const struct tenant *tenant,
                             struct document_work *work, struct err *err) MUST_CHECK;
 enum err_code document_lease_lost(const struct document_work *work, struct err *err);
@@ -52,13 +52,14 @@ struct document_outcome {
     uint64_t usage_bytes;
 };
 
-/* The last statements of a transaction that holds the document, and its COMMIT. Nothing waits: it is dropped, with all that was
- * written of it. */
+/* The last statements of a transaction that holds the document, and its COMMIT. Nothing waits: it is dropped, with all
+ * that was written of it. */
 enum err_code document_end(struct db *db, const struct tenant *tenant,
                            const struct document_work *work,
                            const struct document_outcome *outcome, struct err *err) MUST_CHECK;
 
-/* A document that is ready takes the place of the one that it `replaces`. Inside a transaction that has locked it, and no store. */
+/* A document that is ready takes the place of the one that it `replaces`. Inside a transaction that has locked it, and
+ * no store. */
 enum err_code document_take_over(struct db *db, const struct tenant *tenant,
                                  const struct document_work *work, struct err *err) MUST_CHECK;
 

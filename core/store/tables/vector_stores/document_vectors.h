@@ -22,8 +22,8 @@
 enum err_code store_document_cut(struct store *store, struct document_work *work,
                                  const struct document_made *made, struct err *err) MUST_CHECK;
 
-/* The chunks of a cut document from `first` on, at most `limit`, in their order; the pages are left out. The caller frees with
- * document_chunks_free(). */
+/* The chunks of a cut document from `first` on, at most `limit`, in their order; the pages are left out. The caller
+ * frees with document_chunks_free(). */
 enum err_code store_document_chunks(struct store *store, const struct document_work *work,
                                     size_t first, size_t limit,
                                     struct document_chunk **ret_chunks, size_t *ret_count,
@@ -35,8 +35,8 @@ enum err_code store_document_embedded(struct store *store, struct document_work 
                                       const float *vectors, size_t count, uint32_t dimensions,
                                       struct err *err) MUST_CHECK;
 
-/* The next vectors of a document whose chunks all have one: those of the chunks from `first` on, as many as were stored in
- * DOCUMENT_VECTORS calls. The caller frees. ERR_INTERNAL: they do not fit the dimensions, or a chunk has none. */
+/* The next vectors of a document whose chunks all have one: those of the chunks from `first` on, as many as were stored
+ * in DOCUMENT_VECTORS calls. The caller frees. ERR_INTERNAL: they do not fit the dimensions, or a chunk has none. */
 #define DOCUMENT_VECTORS ((size_t)4)
 enum err_code store_document_vectors(struct store *store, const struct document_work *work,
                                      uint32_t dimensions, size_t first, float **ret_vectors,

@@ -17,18 +17,21 @@
  *     ^                  |------fail-----> failed
  *     +-----retry--------+------dropped, when no file in a store waits for it
  *
- * With an embedding model the work has two steps, and the first is kept: document_vectors.h. A document may also replace another that
- * was made by another model. Then it takes its place in all stores at once when it is ready, and nothing else waits for it.
+ * With an embedding model the work has two steps, and the first is kept: document_vectors.h. A document may also
+ * replace another that was made by another model. Then it takes its place in all stores at once when it is ready, and
+ * nothing else waits for it.
  *
  * A claimed document has this node as its owner, a lease and a fence, as a run has. Everything that is written about it
- * carries the fence: an owner that was too slow changes nothing and gets ERR_CANCELLED. Without vectors, what a document consists
- * of is written in the transaction that makes it ready, so there is nothing half made of a document that is not.
+ * carries the fence: an owner that was too slow changes nothing and gets ERR_CANCELLED. Without vectors, what a
+ * document consists of is written in the transaction that makes it ready, so there is nothing half made of a document
+ * that is not.
  *
- * An owner that dies leaves the document to core/store/cluster/document_leases.h. That counts as an attempt; a document that has
- * been the end of DOCUMENT_ATTEMPTS owners is to be failed by the next.
+ * An owner that dies leaves the document to core/store/cluster/document_leases.h. That counts as an attempt; a document
+ * that has been the end of DOCUMENT_ATTEMPTS owners is to be failed by the next.
  */
 
-/* What chunks depend on besides their file. The version changes with the readers, the chunker, and the form of segments. */
+/* What chunks depend on besides their file. The version changes with the readers, the chunker, and the form of
+ * segments. */
 #define DOCUMENT_RECIPE_VERSION 1
 #define DOCUMENT_RECIPE_SIZE    32
 /* `model_id`: of the embedding model (embedding_models.h); 0 without one. */
@@ -61,8 +64,8 @@ struct document_work {
 };
 void document_work_clear(struct document_work *work);
 
-/* Claims the oldest document of the project with the fewest at work. False: nothing is due. One that is no longer waited
- * for is dropped on the way. */
+/* Claims the oldest document of the project with the fewest at work. False: nothing is due. One that is no longer
+ * waited for is dropped on the way. */
 enum err_code store_document_claim(struct store *store, struct document_work *ret_work,
                                    bool *ret_found, struct err *err) MUST_CHECK;
 
@@ -91,8 +94,8 @@ struct document_made {
     uint64_t usage_bytes;
 };
 
-/* Makes it ready without vectors, and completes the files that wait for it. ERR_CANCELLED: the lease was lost, or no file
- * waits. If it was to have vectors, it is a document of words alone now, to be made anew for the current model. */
+/* Makes it ready without vectors, and completes the files that wait for it. ERR_CANCELLED: the lease was lost, or no
+ * file waits. If it was to have vectors, it is a document of words alone now, to be made anew for the current model. */
 enum err_code store_document_publish(struct store *store, const struct document_work *work,
                                      const struct document_made *made,
                                      struct err *err) MUST_CHECK;

@@ -46,8 +46,8 @@ enum err_code store_embedding_model_find(struct store *store, const char *identi
 enum err_code store_embedding_model_learn(struct store *store, struct embedding_model *model,
                                           struct err *err) MUST_CHECK;
 
-/* Another model answers for `model`: makes a new row of the same identity, unless there is one that is newer. *model is the
- * newest of its identity then. */
+/* Another model answers for `model`: makes a new row of the same identity, unless there is one that is newer. *model is
+ * the newest of its identity then. */
 enum err_code store_embedding_model_renew(struct store *store, const char *identity,
                                           struct embedding_model *model,
                                           struct err *err) MUST_CHECK;

@@ -6,9 +6,9 @@
 /*
  * filter_sql.h -- a filter as a jsonpath with its values, for jsonb_path_match(). Pure.
  *
- * The values are variables of the path, so the path has nothing of a client but keys, which are quoted. Each comparison is
- * exists(key ? (@ == $v)): false, and not unknown, when the key is missing or of another type. So its opposite is true
- * then, as filters want it.
+ * The values are variables of the path, so the path has nothing of a client but keys, which are quoted. Each comparison
+ * is exists(key ? (@ == $v)): false, and not unknown, when the key is missing or of another type. So its opposite is
+ * true then, as filters want it.
  */
 
 struct filter_sql {

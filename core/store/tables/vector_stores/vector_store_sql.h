@@ -30,8 +30,9 @@
     "(count(*) FILTER (WHERE d.becomes = '" status \
     "') - count(*) FILTER (WHERE d.was = '" status "'))::integer AS " status
 
-/* A CTE that moves the counters by what the CTE `diff` says of each row: its store (store_id), its status before and after (`was` and
- * `becomes`; NULL: it was not or is no longer there), its bytes (was_bytes, becomes_bytes). The project is $1. */
+/* A CTE that moves the counters by what the CTE `diff` says of each row: its store (store_id), its status before and
+ * after (`was` and `becomes`; NULL: it was not or is no longer there), its bytes (was_bytes, becomes_bytes). The
+ * project is $1. */
 #define STORE_COUNTERS                                                                         \
     "counted AS (UPDATE vector_stores v SET in_progress = v.in_progress + c.in_progress,"      \
     "  completed = v.completed + c.completed, failed = v.failed + c.failed,"                   \

@@ -18,8 +18,8 @@
  * vector_stores.h -- sets of files that are searched together.
  *
  * A store that was not used for its days expires: its files leave it, and it is shown until it is
- * deleted. By the database's clock that holds from the moment on, whether the keeper was there or not. Uses are: making it,
- * attaching files, searching, and a run that has it.
+ * deleted. By the database's clock that holds from the moment on, whether the keeper was there or not. Uses are: making
+ * it, attaching files, searching, and a run that has it.
  *
  * ERR_NOT_FOUND is "No vector store found with id 'X'.". ERR_INVALID with REASON_STORE_EXPIRED: the store has expired.
  */
@@ -99,8 +99,8 @@ enum err_code store_vector_stores_check(struct store *store, const struct tenant
                                         const char *const *ids, size_t count, size_t *ret_bad,
                                         struct err *err) MUST_CHECK;
 
-/* Which stores have files in progress, of any projects: pairs of a project and an id. One that is gone or has expired has none. A file
- * that ends, or leaves its store, is announced by WAKEUP_FILES. */
+/* Which stores have files in progress, of any projects: pairs of a project and an id. One that is gone or has expired
+ * has none. A file that ends, or leaves its store, is announced by WAKEUP_FILES. */
 enum err_code store_vector_stores_busy(struct store *store, const char *const *projects,
                                        const char *const *ids, size_t count, bool *ret_busy,
                                        struct err *err) MUST_CHECK;
