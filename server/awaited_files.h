@@ -9,8 +9,8 @@ struct server;
 /*
  * awaited_files.h -- runs that wait until the files of their thread's vector store are searchable.
  *
- * A message may attach a file and the next request start a run, so the run would search a store that has nothing yet. It
- * stays queued for FILES_WAIT_SECONDS at most, and then searches what is there. The files of the assistant's store
+ * A message may attach a file and the next request start a run, so the run would search a store that has nothing yet.
+ * It stays queued for FILES_WAIT_SECONDS at most, and then searches what is there. The files of the assistant's store
  * are not waited for, as at OpenAI.
  */
 

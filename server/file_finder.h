@@ -17,8 +17,8 @@ struct server;
 /* For the engine's options. The server must have its store and its retrieval when the first tool runs. */
 struct tool_finder file_finder(struct server *server);
 
-/* The stores of a list of ids, whose path is `path`: "Vector store with id 'vs_...' not found." with `param` the path of
- * the id, or that it has expired. `list` may be NULL. Blocks on the store. */
+/* The stores of a list of ids, whose path is `path`: "Vector store with id 'vs_...' not found." with `param` the path
+ * of the id, or that it has expired. `list` may be NULL. Blocks on the store. */
 enum err_code file_finder_check_stores(const struct server *server, const struct tenant *tenant,
                                        const json_t *list, const char *path,
                                        struct err *err) MUST_CHECK;

@@ -4,16 +4,16 @@
 #include "core/run/turn/before_send.h"
 
 /*
- * file_loading.h -- puts the bytes of files into requests to models, as the hook of before_send.h for messages that name
- * files (named_files.h). It has threads of its own: a loop must not block, and uploads must not delay models.
+ * file_loading.h -- puts the bytes of files into requests to models, as the hook of before_send.h for messages that
+ * name files (named_files.h). It has threads of its own: a loop must not block, and uploads must not delay models.
  *
- * A picture becomes a data URL. Another file becomes `file_data` for an upstream whose `inputs` have `file`, and text for
- * the others. A file that has gone since its item was stored becomes the text "[file file-... is gone]", and a picture for
- * models that read text only a text that says so. So a history stays useful without its files.
+ * A picture becomes a data URL. Another file becomes `file_data` for an upstream whose `inputs` have `file`, and text
+ * for the others. A file that has gone since its item was stored becomes the text "[file file-... is gone]", and a
+ * picture for models that read text only a text that says so. So a history stays useful without its files.
  *
  * The bytes are in memory while a request is made and sent, and never between requests. All requests together have the
- * room of the setting `loaded_files`, and wait for it in turn (file_room.h). The room counts the bytes as they are sent, in
- * base64, until the answer begins: until then the request may have to be sent again.
+ * room of the setting `loaded_files`, and wait for it in turn (file_room.h). The room counts the bytes as they are
+ * sent, in base64, until the answer begins: until then the request may have to be sent again.
  */
 
 struct file_loading;

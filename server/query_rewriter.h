@@ -11,8 +11,8 @@
 /*
  * query_rewriter.h -- a question as words to search for, by a model of the operator: `rewrite_query` of a search.
  *
- * The model has QUERY_REWRITER_SECONDS. What it does not answer in time, or not in one line, is searched as it was asked: a
- * search must not depend on a model that talks.
+ * The model has QUERY_REWRITER_SECONDS. What it does not answer in time, or not in one line, is searched as it was
+ * asked: a search must not depend on a model that talks.
  *
  * Any thread that may wait. Several at once.
  */
@@ -39,8 +39,8 @@ void query_rewriter_close(struct query_rewriter *rewriter);
 void query_rewriter_free(
     struct query_rewriter *rewriter); /* NULL is fine; no thread may be asking */
 
-/* Asks for all queries at once. ret_lines has a place for each: the line, the caller's to free, or NULL: the query stays as
- * it is. The log says why. */
+/* Asks for all queries at once. ret_lines has a place for each: the line, the caller's to free, or NULL: the query
+ * stays as it is. The log says why. */
 void query_rewrite(struct query_rewriter *rewriter, const char *const *queries, size_t count,
                    char **ret_lines);
 

@@ -10,9 +10,9 @@
 #include "server/params/params.h"
 
 /*
- * The helper of a request is one more form of `tool_resources`, and only on the way in: what is stored and shown has the
- * id. The id is made here, before the transaction, so that the assistant or thread can be stored with it in the same
- * transaction as the store.
+ * The helper of a request is one more form of `tool_resources`, and only on the way in: what is stored and shown has
+ * the id. The id is made here, before the transaction, so that the assistant or thread can be stored with it in the
+ * same transaction as the store.
  */
 
 void new_store_clear(struct new_store *store)

@@ -1,8 +1,8 @@
 /*
  * api/pass_files.c -- loads files into a chat, on a reader, between the two halves of its request (aside.h).
  *
- * The tree of the body says whether there is anything to load, and which upstream gets it. The new body is made from the
- * client's text: copied, with other values in a few places.
+ * The tree of the body says whether there is anything to load, and which upstream gets it. The new body is made from
+ * the client's text: copied, with other values in a few places.
  */
 
 #include "server/api/pass_files.h"

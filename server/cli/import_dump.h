@@ -12,8 +12,8 @@
  * import_dump.h -- a dump: an index of the files, vector stores, assistants, threads and messages in some files.
  *
  * A dump is a file, or a folder with everything below it. A file has either one JSON value, or one on each
- * line (NDJSON). A value is an object with its type ("object": "file", "vector_store", "vector_store.file", "assistant", "thread",
- * "thread.message"), a
+ * line (NDJSON). A value is an object with its type ("object": "file", "vector_store", "vector_store.file",
+ * "assistant", "thread", "thread.message"), a
  * list of objects as the API returns it, or a plain array of them.
  *
  * Opening a dump reads all files once and remembers where each object is. An object is parsed again when it

@@ -10,8 +10,8 @@
 #include "core/model/model.h"
 
 /*
- * config/embeddings.h -- the section `embeddings` of the configuration file: the model by which vector stores are searched by
- * meaning.
+ * config/embeddings.h -- the section `embeddings` of the configuration file: the model by which vector stores are
+ * searched by meaning.
  *
  * Used at start, on one thread.
  */
@@ -30,7 +30,8 @@ struct config_embeddings {
     bool reindex; /* documents are made anew by themselves when the model changes */
 };
 
-/* `section` is the section, or NULL. It and the upstreams must outlive *ret_embeddings. ERR_INVALID with one sentence. */
+/* `section` is the section, or NULL. It and the upstreams must outlive *ret_embeddings. ERR_INVALID with one
+ * sentence. */
 enum err_code config_embeddings_read(const json_t *section,
                                      const struct model_upstream *upstreams, size_t count,
                                      struct config_embeddings *ret_embeddings,

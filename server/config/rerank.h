@@ -18,8 +18,8 @@ struct config_rerank {
     enum rerank_dialect dialect;
 };
 
-/* `section` is the section, or NULL, and must outlive *ret_rerank. ERR_INVALID with one sentence. The caller clears, also
- * after an error. */
+/* `section` is the section, or NULL, and must outlive *ret_rerank. ERR_INVALID with one sentence. The caller clears,
+ * also after an error. */
 enum err_code config_rerank_read(const json_t *section, struct config_rerank *ret_rerank,
                                  struct err *err) MUST_CHECK;
 void config_rerank_clear(struct config_rerank *rerank);

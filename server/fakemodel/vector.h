@@ -9,8 +9,9 @@
  *
  * Each word adds one to a place, up or down, that its hash decides. So texts that share words are near
  * each other, as an application that searches by embeddings needs it, and the same text has the same
- * vector on every machine. A Chinese character is a word. Some words mean the same, so that tests can distinguish a search by
- * meaning from one by words: "car", "automobile" and "vehicle", for example (vector.c). Length 1, as OpenAI's.
+ * vector on every machine. A Chinese character is a word. Some words mean the same, so that tests can distinguish a
+ * search by meaning from one by words: "car", "automobile" and "vehicle", for example (vector.c). Length 1, as
+ * OpenAI's.
  */
 
 #define VECTOR_LENGTH       64 /* without `dimensions` */

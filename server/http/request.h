@@ -107,12 +107,12 @@ const char *request_body(const struct request *request, size_t *ret_length);
  *
  * All functions run on the HTTP worker of the connection, one after another. take() is called for each piece, of
  * at most some 16 KiB. It may write to a file and should not wait for anything else. With `workers` it may wait: then
- * take() and drop() run on one of those, with pieces of up to REQUEST_PIECE bytes, while the connection is suspended and
- * belongs to `loop`. `request` is NULL then, because the client may leave meanwhile. If take() fails, its error is the
- * answer, which is sent before the end of the body, and the rest of the body is thrown away. end() is called when the
- * body is complete. It is an endpoint, and answers like one. drop() is called exactly once, in any case last:
- * behind end(), when the answer needs the body no longer, or when the client has left, was too slow or sent what is no HTTP.
- * What end() hands on, it must take out of `arg`. Each function but drop() may use request_fail_status().
+ * take() and drop() run on one of those, with pieces of up to REQUEST_PIECE bytes, while the connection is suspended
+ * and belongs to `loop`. `request` is NULL then, because the client may leave meanwhile. If take() fails, its error is
+ * the answer, which is sent before the end of the body, and the rest of the body is thrown away. end() is called when
+ * the body is complete. It is an endpoint, and answers like one. drop() is called exactly once, in any case last:
+ * behind end(), when the answer needs the body no longer, or when the client has left, was too slow or sent what is no
+ * HTTP. What end() hands on, it must take out of `arg`. Each function but drop() may use request_fail_status().
  *
  * The body may take as long as it keeps coming: REQUEST_STREAM_RATE bytes a second on average, behind the first
  * body_timeout. A client that is slower, or silent for body_timeout, is hung up on.
@@ -151,9 +151,9 @@ void request_answer_bytes(struct request *request, int status, const char *conte
 /*
  * An answer whose bytes are read when the client takes them. read() is called on the HTTP worker of the connection, for
  * `size` bytes from byte `at` of the answer, and gives at least one of them. It may block on the store or a disk for a
- * moment. With `workers` it may block for long: read() and drop() run on one of those, while the connection is suspended
- * and belongs to `loop`. If it fails, which is logged, the connection is cut: the client sees that the end is missing.
- * drop() is called exactly once, in any case last.
+ * moment. With `workers` it may block for long: read() and drop() run on one of those, while the connection is
+ * suspended and belongs to `loop`. If it fails, which is logged, the connection is cut: the client sees that the end is
+ * missing. drop() is called exactly once, in any case last.
  *
  * An answer of BODY_SIZE_UNKNOWN ends where read() gives no bytes. It is read from its beginning to its end.
  */

@@ -62,8 +62,8 @@ static enum MHD_Result keep_body(struct request *request, const char *bytes, siz
 }
 
 /* A new deadline for a client that keeps up the rate. Not for each piece, because all workers share the lock of the
- * deadlines. A client that falls behind keeps the deadline that it has. False if it has been behind for as long, whatever
- * deadlines it got after pauses. */
+ * deadlines. A client that falls behind keeps the deadline that it has. False if it has been behind for as long,
+ * whatever deadlines it got after pauses. */
 static bool set_streamed_deadline(struct request *request)
 {
     struct http *http = request->http;

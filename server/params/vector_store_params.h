@@ -38,8 +38,8 @@ enum err_code expires_after_read(const json_t *object, int *ret_days,
 enum err_code file_ids_read(const json_t *object, const char *path, size_t limit,
                             struct file_list *ret_list, struct err *err) MUST_CHECK;
 
-/* Adds what an array of messages attaches for file_search, with the usual chunking. Their form was checked. The list may
- * be empty, {0}. */
+/* Adds what an array of messages attaches for file_search, with the usual chunking. Their form was checked. The list
+ * may be empty, {0}. */
 void file_list_add_attachments(struct file_list *list, const json_t *messages);
 
 /* The body of POST .../files: one file. */

@@ -233,8 +233,8 @@ static void note_awaited(json_t *snapshot, const char *thread_resources)
         json_set_string(snapshot, "awaited_store", store);
 }
 
-/* What messages attach goes into the store of the thread. If that is gone or has expired, or never was, a new one is made
- * with the run, which is to search it. */
+/* What messages attach goes into the store of the thread. If that is gone or has expired, or never was, a new one is
+ * made with the run, which is to search it. */
 static enum err_code expect_store(const struct request *request, char **resources,
                                   struct new_store *made, struct err *err)
 {

@@ -16,7 +16,8 @@
 enum err_code file_purpose(const json_t *body, const char **ret_purpose,
                            struct err *err) MUST_CHECK;
 
-/* How long a file with this purpose lives: by `expires_after`, or by OpenAI's rule for batches. 0: until it is deleted. */
+/* How long a file with this purpose lives: by `expires_after`, or by OpenAI's rule for batches. 0: until it is
+ * deleted. */
 enum err_code file_life(const json_t *body, const char *purpose, int64_t *ret_seconds,
                         struct err *err) MUST_CHECK;
 

@@ -19,7 +19,8 @@
 struct keep;
 
 struct keep_ops {
-    /* Makes the row. On a worker. `held`: the blob that the row has; another one, if the request was carried out before. */
+    /* Makes the row. On a worker. `held`: the blob that the row has; another one, if the request was carried out
+     * before. */
     enum err_code (*store)(struct keep *keep, const struct blob_row *blob,
                            char ret_held[ID_SIZE], struct err *err);
     /* The row as an object. On an HTTP worker. */

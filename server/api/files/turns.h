@@ -9,8 +9,8 @@
 /*
  * turns.h -- work that is done one at a time for each object of a project.
  *
- * A client that repeats a long request must not have it carried out twice side by side: the second waits here, without a
- * thread, until the first has ended. Then it finds what the first one has done.
+ * A client that repeats a long request must not have it carried out twice side by side: the second waits here, without
+ * a thread, until the first has ended. Then it finds what the first one has done.
  *
  * Any thread.
  */

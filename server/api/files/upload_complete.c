@@ -248,8 +248,8 @@ static void go_on(struct work *work)
         end(join, rc ? rc : finish(join, &join->aside.err));
 }
 
-/* Its turn has come, and those before it may have ended the upload. The parts are read before the status, because they go
- * with it: of a pending upload they are complete. */
+/* Its turn has come, and those before it may have ended the upload. The parts are read before the status, because they
+ * go with it: of a pending upload they are complete. */
 static enum err_code begin(struct join *join, struct err *err)
 {
     AUTO_FREE struct part_row *known = NULL;

@@ -23,8 +23,8 @@
  * A row in a conversation is its lock: no second response can begin there. Answers to approval
  * requests are taken up in the transaction that makes the row, so that a crash leaves both or
  * neither. A key (Idempotency-Key) is claimed in that transaction too: of two equal requests one makes
- * the response, and the other finds it. All other responses save this transaction. Their client learns the id with the first
- * event, or with the answer, and so does not know of a response that a crash has lost, unless it has
+ * the response, and the other finds it. All other responses save this transaction. Their client learns the id with the
+ * first event, or with the answer, and so does not know of a response that a crash has lost, unless it has
  * already seen a part of it.
  *
  * Decided against: to store every response here. That is one transaction more for each request, for

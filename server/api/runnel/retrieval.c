@@ -14,8 +14,8 @@
 /*
  * GET /v1/runnel/retrieval: what searches of this server can do, and what the project has. An extension.
  *
- * A client sees here whether a search matches words alone or meanings, too, and which files can be read. Only the counts
- * are the project's; all else is the same for all projects.
+ * A client sees here whether a search matches words alone or meanings, too, and which files can be read. Only the
+ * counts are the project's; all else is the same for all projects.
  */
 
 static json_t *reranker_object(const struct reranker *reranker)

@@ -1,8 +1,8 @@
 /*
  * Batches: files that were attached together.
  *
- * A batch has no status of its own. It is what its files are, so that `status` and `file_counts` change together: one SDK
- * polls by the first, another by the second.
+ * A batch has no status of its own. It is what its files are, so that `status` and `file_counts` change together: one
+ * SDK polls by the first, another by the second.
  */
 
 #include "core/base/ids.h"

@@ -1,9 +1,9 @@
 /*
  * held_poll.c -- suspended requests, in a list.
  *
- * A poll is its loop's: the timer, the client that leaves and the document that ends all reach it there. Only the last comes
- * from another thread. It takes the poll out of the list, under the lock, and posts its task. Who takes it out of the list
- * releases it, so there is always exactly one.
+ * A poll is its loop's: the timer, the client that leaves and the document that ends all reach it there. Only the last
+ * comes from another thread. It takes the poll out of the list, under the lock, and posts its task. Who takes it out of
+ * the list releases it, so there is always exactly one.
  */
 
 #include "server/api/vector_stores/held_poll.h"

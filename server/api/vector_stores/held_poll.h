@@ -7,12 +7,12 @@
 /*
  * held_poll.h -- pollers of files: when they may ask again, and how they are held for a moment.
  *
- * SDKs poll with the header X-Stainless-Poll-Helper. Node's repeats its request at once, and for ever, when a file was cancelled. So the
- * answer to a poller of a file that has not changed is held for HELD_POLL_SECONDS, or until the file's document has become of
- * something on this node. The connection is suspended meanwhile.
+ * SDKs poll with the header X-Stainless-Poll-Helper. Node's repeats its request at once, and for ever, when a file was
+ * cancelled. So the answer to a poller of a file that has not changed is held for HELD_POLL_SECONDS, or until the
+ * file's document has become of something on this node. The connection is suspended meanwhile.
  *
- * A document that ends on another node is seen when the time is over: no node is notified for the sake of a second. Polls
- * of batches are not held. Their helpers stop at every end, and wait between two requests.
+ * A document that ends on another node is seen when the time is over: no node is notified for the sake of a second.
+ * Polls of batches are not held. Their helpers stop at every end, and wait between two requests.
  */
 
 #define HELD_POLL_SECONDS 1

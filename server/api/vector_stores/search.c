@@ -9,7 +9,8 @@
  *   loop            gives the request back
  *   HTTP worker     answers
  *
- * The client may leave meanwhile. So what the request and the search share has two holders, and the last one releases it.
+ * The client may leave meanwhile. So what the request and the search share has two holders, and the last one releases
+ * it.
  */
 
 #include "core/ingest/search.h"

@@ -189,7 +189,8 @@ static enum err_code not_ready(const struct store_file_row *row, struct err *err
                        row->file_id);
 }
 
-/* The pages of a document on their way: one is in memory, however long the document is and however slowly it is read. */
+/* The pages of a document on their way: one is in memory, however long the document is and however slowly it is
+ * read. */
 struct pages {
     struct store *store;
     struct tenant tenant;

@@ -14,8 +14,9 @@
 /*
  * What an assistant and a run may both say: model, instructions, tools and how the model samples.
  *
- * Assistants and runs share one check, because OpenAI's two types of requests share these keys. The body is only checked. It stays JSON, is stored as it is, and the snapshot of a run
- * is decoded in one place, core/domain/run_settings.c.
+ * Assistants and runs share one check, because OpenAI's two types of requests share these keys. The body is only
+ * checked. It stays JSON, is stored as it is, and the snapshot of a run is decoded in one place,
+ * core/domain/run_settings.c.
  *
  * A tool of any type of either API is accepted, also a type that this server does not execute. An
  * assistant may have been made by another server and imported (server/cli/import.c), and refusing to
