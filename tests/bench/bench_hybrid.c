@@ -3,10 +3,10 @@
  *
  *   bench_hybrid CHUNKS DIMENSIONS QUERIES
  *
- * Words are drawn by Zipf's law, vectors lie in clusters with one common direction, as those of models do. A filter keeps
- * one document of a hundred; of these the exact vectors are kept, so what is found is compared with brute force. Prints one line
- * of JSON. One thread; times are of the processor, because other processes may be at work. Queries are embedded
- * beforehand.
+ * Words are drawn by Zipf's law, vectors lie in clusters with one common direction, as those of models do. A filter
+ * keeps one document of a hundred; of these the exact vectors are kept, so what is found is compared with brute force.
+ * Prints one line of JSON. One thread; times are of the processor, because other processes may be at work. Queries are
+ * embedded beforehand.
  */
 
 #include <jansson.h>

@@ -3,10 +3,10 @@
  *
  *   bench_retrieval CHUNKS QUERIES CONNINFO <documents.jsonl     lines of tests/quality/corpora.py: {"text", "query"}
  *
- * Documents are put together to such of some DOCUMENT_BYTES, and repeated until there are CHUNKS chunks. PostgreSQL gets the same chunks in a table with a GIN index, of its
- * configuration `simple`, and the same queries, whose words are joined by "or" and ordered by ts_rank. Prints one line
- * of JSON. One thread. Times are of the processor, because other processes may be at work; only the percentiles of
- * PostgreSQL's queries are of the wall.
+ * Documents are put together to such of some DOCUMENT_BYTES, and repeated until there are CHUNKS chunks. PostgreSQL
+ * gets the same chunks in a table with a GIN index, of its configuration `simple`, and the same queries, whose words
+ * are joined by "or" and ordered by ts_rank. Prints one line of JSON. One thread. Times are of the processor, because
+ * other processes may be at work; only the percentiles of PostgreSQL's queries are of the wall.
  */
 
 #include <jansson.h>

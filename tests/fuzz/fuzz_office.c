@@ -1,8 +1,9 @@
 /*
- * A document that is a zip file is read, or refused; its text is valid, within its limit, and pages are those of slides.
+ * A document that is a zip file is read, or refused; its text is valid, within its limit, and pages are those of
+ * slides.
  *
- * The first byte says what the rest is. 'z': a zip file. Else it is a letter of `types`, and the rest are the texts of that
- * type's parts, with a NUL between them: random bytes seldom have the checksum that a zip file wants.
+ * The first byte says what the rest is. 'z': a zip file. Else it is a letter of `types`, and the rest are the texts of
+ * that type's parts, with a NUL between them: random bytes seldom have the checksum that a zip file wants.
  */
 
 #include <assert.h>

@@ -1,11 +1,11 @@
 /*
  * known_items.c -- how often a search finds the document that it should.
  *
- *   known_items <documents.jsonl     each line {"text": ..., "query": ...}; without a query it is only there to be found
+ *   known_items <documents.jsonl     each line {"text": ..., "query": ...}; one without a query is only to be found
  *
- * Documents are cut into chunks of 800 tokens with an overlap of 400, and indexed as the server does. Each query is searched in
- * all of them. Prints one line of JSON: recall_10 is the share of the queries whose document is among the first ten
- * documents, mrr the mean of 1 / its place (0 behind the first 200 chunks).
+ * Documents are cut into chunks of 800 tokens with an overlap of 400, and indexed as the server does. Each query is
+ * searched in all of them. Prints one line of JSON: recall_10 is the share of the queries whose document is among the
+ * first ten documents, mrr the mean of 1 / its place (0 behind the first 200 chunks).
  */
 
 #include <jansson.h>

@@ -1,6 +1,6 @@
 /*
- * box_liar.c -- a first process of a box that has been taken over: test_box_liar.c puts it where box/main.c belongs. Its
- * second argument, the number of processes, says which lie it is.
+ * box_liar.c -- a first process of a box that has been taken over: test_box_liar.c puts it where box/main.c belongs.
+ * Its second argument, the number of processes, says which lie it is.
  */
 
 #include <poll.h>

@@ -1,9 +1,9 @@
 /*
- * box_tries.c -- what a command in a box tries in order to get out. A program of its own, which test_escape.c puts into a
- * box: static, so that the box's /usr does not matter, and without sanitizers.
+ * box_tries.c -- what a command in a box tries in order to get out. A program of its own, which test_escape.c puts into
+ * a box: static, so that the box's /usr does not matter, and without sanitizers.
  *
- * A line for each row of the table: its number in the list of tries, what it is, and "refused" or "WORKED". Each is tried
- * in a process of its own, because some tries are answered with a signal.
+ * A line for each row of the table: its number in the list of tries, what it is, and "refused" or "WORKED". Each is
+ * tried in a process of its own, because some tries are answered with a signal.
  *
  * Arguments: a file of the host, a port on the host's loopback, an abstract socket and a socket file of the host.
  */

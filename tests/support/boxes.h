@@ -19,8 +19,8 @@ uint32_t box_user(void);
  * RUNNEL_REQUIRE_SANDBOX=1 in the environment the test fails instead. */
 void skip_without_boxes(void);
 
-/* Runs a group of tests that are all in boxes. Where boxes cannot be, each of them is skipped in the same way. Returns the
- * exit status. */
+/* Runs a group of tests that are all in boxes. Where boxes cannot be, each of them is skipped in the same way. Returns
+ * the exit status. */
 struct CMUnitTest;
 int run_in_boxes(const struct CMUnitTest *tests, size_t count, int (*start)(void **state),
                  int (*stop)(void **state));

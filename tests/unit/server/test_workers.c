@@ -11,7 +11,8 @@
 
 #define MANY 100
 
-/* What one worker has done, in its order: the last letter of each project. The worker waits at a gate of its first work. */
+/* What one worker has done, in its order: the last letter of each project. The worker waits at a gate of its first
+ * work. */
 static sem_t gate;
 static char done[2 * MANY];
 static size_t done_count;

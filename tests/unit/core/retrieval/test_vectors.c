@@ -112,8 +112,8 @@ static void set_clear(struct set *set)
     free(set->vectors);
 }
 
-/* Vectors around some centres, as texts about some subjects are; with a direction that all have. The first dimensions say
- * the most if `slope` is large. */
+/* Vectors around some centres, as texts about some subjects are; with a direction that all have. The first dimensions
+ * say the most if `slope` is large. */
 static void fill_clusters(struct set *set, float common, float slope)
 {
     enum { CENTRES = 50 };

@@ -1,5 +1,5 @@
-/* Boxes: how commands in them end, what is left of them, and who ends a box. Real ones, so skipped where a machine has no
- * user namespaces. What a command tries in vain is in test_escape.c. */
+/* Boxes: how commands in them end, what is left of them, and who ends a box. Real ones, so skipped where a machine has
+ * no user namespaces. What a command tries in vain is in test_escape.c. */
 
 #include "core/sandbox/box.h"
 

@@ -1,6 +1,6 @@
 /*
- * What a command in a box tries in order to get out: tests/support/box_tries.c has the table. Each row is refused, and the
- * host is as it was.
+ * What a command in a box tries in order to get out: tests/support/box_tries.c has the table. Each row is refused, and
+ * the host is as it was.
  *
  * Of the list of tries, those about processes and resources are in test_box.c and test_box_end.c. What needs tools,
  * containers, a proxy or archives comes with them.

@@ -10,10 +10,12 @@
 /*
  * The channel against its seven rules, in every order in which things can happen.
  *
- * A world is a channel, calls that each have a script of outputs, a loop that takes, a thread that may close it and a timekeeper that may end calls. At any moment a few things can happen
- * next. The test tries all of them from every state that can be reached, and compares what the channel does with a simple model of the rules (`struct account`).
+ * A world is a channel, calls that each have a script of outputs, a loop that takes, a thread that may close it and a
+ * timekeeper that may end calls. At any moment a few things can happen next. The test tries all of them from every
+ * state that can be reached, and compares what the channel does with a simple model of the rules (`struct account`).
  *
- * A put that must wait is a put that returns ERR_LIMIT; its call stays blocked until a broadcast on its condition. So a forgotten broadcast shows as a call that could continue and was not notified.
+ * A put that must wait is a put that returns ERR_LIMIT; its call stays blocked until a broadcast on its condition. So a
+ * forgotten broadcast shows as a call that could continue and was not notified.
  */
 
 #define CALLS_MAX  3

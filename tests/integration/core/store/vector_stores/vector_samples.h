@@ -32,8 +32,8 @@ enum err_code publish(const struct document_work *work, const char *text, struct
 /* Claims and publishes all that is queued. Returns how many. */
 size_t publish_all(void);
 
-/* "completed 1 of 3 bytes 40": of a store, its status by what its files say, and the counters. Asserts that all counters
- * of all stores are what count(*) says. */
+/* "completed 1 of 3 bytes 40": of a store, its status by what its files say, and the counters. Asserts that all
+ * counters of all stores are what count(*) says. */
 void assert_counters(struct sample_id store_id, const char *expected);
 
 /* No document, text, chunk or segment is left that no file in a store names, once the sweep has been. */
