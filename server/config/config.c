@@ -18,9 +18,7 @@
  * struct config that come from sections point into the tree of the file, which therefore lives as long
  * as the struct (struct config_whole).
  *
- * After that come the checks of several values together, at the end of this file. They refuse what
- * would only fail later, in front of a client: an upstream without a scheme, a server without keys on
- * a public address, an upstream that is this server itself.
+ * After that come the checks of several values together: checks.c.
  *
  * All of it runs once, at start, on one thread. Nothing is reloaded: a server takes new settings with
  * a restart, which other nodes cover (serve.c). A reload would make every reader ask which version of
@@ -37,17 +35,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/base/clock.h"
 #include "core/base/json.h"
 #include "core/base/mem.h"
 #include "core/memory/variable_memory.h"
 #include "core/model/mask.h"
-#include "core/net/listen.h"
-#include "core/net/own_address.h"
-#include "server/config/tools.h"
+#include "server/config/checks.h"
+#include "server/config/upstreams.h"
+#include "server/config/whole.h"
 #include "server/config/yaml.h"
-
-#define KEY_LIMIT 256 /* characters of an API key */
 
 enum kind {
     KIND_TEXT,
@@ -175,19 +170,6 @@ static const struct setting settings[] = {
     {"log",              KIND_WORD, AT(log), "info", 0, 0, log_words, NULL, "`debug`, `info`, `warn`, `error` or `off`; JSON lines on stderr, text on a terminal"},
 };
 /* clang-format on */
-
-/* A struct config with what its members point into. Callers see only the first member. */
-struct config_whole {
-    struct config config;
-    json_t *file;          /* tree of the YAML file, and what was added to its upstreams */
-    const char **patterns; /* of all upstreams' models */
-    const char **open;     /* of the egress rules */
-};
-
-static struct config_whole *whole_of(struct config *config)
-{
-    return CONTAINER_OF(config, struct config_whole, config);
-}
 
 static void *field_of(struct config *config, const struct setting *setting)
 {
@@ -427,10 +409,10 @@ static enum err_code read_file(struct config *config, struct err *err)
 
     if (!config->config)
         return ERR_OK;
-    rc = config_yaml_read(config->config, &whole_of(config)->file, err);
+    rc = config_yaml_read(config->config, &config_whole_of(config)->file, err);
     if (rc)
         return rc;
-    json_object_foreach (whole_of(config)->file, name, value) {
+    json_object_foreach (config_whole_of(config)->file, name, value) {
         rc = read_file_key(config, name, value, err);
         if (rc)
             return rc;
@@ -463,121 +445,6 @@ static enum err_code read_all_places(struct config *config, int argc, char **arg
     return rc;
 }
 
-/* ---- Upstreams ---- */
-
-static struct http_timeouts upstream_timeouts(const struct config *config)
-{
-    return (struct http_timeouts){
-        .connect = clock_ns_from_seconds(config->upstream_connect_timeout),
-        .first_byte = clock_ns_from_seconds(config->upstream_first_byte_timeout),
-        .idle = clock_ns_from_seconds(config->upstream_idle_timeout),
-        .total = clock_ns_from_seconds(config->upstream_total_timeout),
-    };
-}
-
-/* A URL without trailing slashes: paths are appended to it. */
-static json_t *trimmed_url(const char *url)
-{
-    size_t length = strlen(url);
-
-    while (length && url[length - 1] == '/')
-        length--;
-    return json_stringn(url, length);
-}
-
-/* The list of upstreams in the tree of the file; made if it is missing, also without a file. */
-static json_t *upstream_list(struct config *config)
-{
-    struct config_whole *whole = whole_of(config);
-    json_t *list;
-
-    if (!whole->file)
-        whole->file = json_object();
-    list = json_object_get(whole->file, "upstreams");
-    if (!json_is_array(list)) {
-        list = json_array();
-        json_set(whole->file, "upstreams", list);
-    }
-    return list;
-}
-
-static bool has_input(const json_t *entry, const char *kind)
-{
-    size_t i;
-    json_t *word;
-
-    json_array_foreach (json_object_get(entry, "inputs"), i, word) {
-        if (strcmp(json_string_value(word), kind) == 0)
-            return true;
-    }
-    return false;
-}
-
-static bool reasoning_parse(const char *word, enum model_reasoning *ret_reasoning)
-{
-    static const char *const words[] = {
-        [MODEL_REASONING_AUTO] = "auto",
-        [MODEL_REASONING_ALWAYS] = "always",
-        [MODEL_REASONING_NEVER] = "never",
-    };
-
-    for (size_t i = 0; i < COUNT_OF(words); i++) {
-        if (strcmp(words[i], word) == 0) {
-            *ret_reasoning = (enum model_reasoning)i;
-            return true;
-        }
-    }
-    return false;
-}
-
-/* `upstream` points into the entry. Its patterns are a NULL-terminated run of one array for all upstreams, whose
- * next free place is *pattern. */
-static void fill_upstream(struct config *config, struct model_upstream *upstream, json_t *entry,
-                          const char ***pattern)
-{
-    json_t *models = json_object_get(entry, "models");
-
-    json_set(entry, "url", trimmed_url(json_get_string(entry, "url", "")));
-    upstream->name = json_get_string(entry, "name", "");
-    upstream->url = json_get_string(entry, "url", "");
-    upstream->api_key = json_get_string(entry, "api_key", NULL);
-    if (strcmp(json_get_string(entry, "dialect", "chat"), "responses") == 0)
-        upstream->dialect = MODEL_DIALECT_RESPONSES;
-    upstream->reads_files = has_input(entry, "file");
-    upstream->text_only = json_object_get(entry, "inputs") && !has_input(entry, "image");
-    (void)reasoning_parse(json_get_string(entry, "reasoning", "auto"), &upstream->reasoning);
-    upstream->context_tokens = strtoll(json_get_string(entry, "context_tokens", "0"), NULL, 10);
-    upstream->tokenizer_file = json_get_string(entry, "tokenizer", NULL);
-    upstream->tokenizer_split = json_get_string(entry, "tokenizer_split", NULL);
-    upstream->timeouts = upstream_timeouts(config);
-    upstream->models = *pattern;
-    if (json_absent(models))
-        *(*pattern)++ = "*";
-    for (size_t i = 0; i < json_array_size(models); i++)
-        *(*pattern)++ = json_string_value(json_array_get(models, i));
-    *(*pattern)++ = NULL;
-}
-
-/* Builds the array anew from the list: upstreams are added one by one, and the first that serves a model is
- * used, so upstream_url comes last. */
-static void build_upstreams(struct config *config)
-{
-    json_t *list = upstream_list(config);
-    size_t count = json_array_size(list);
-    size_t room = 0;
-    const char **pattern;
-
-    for (size_t i = 0; i < count; i++)
-        room += json_array_size(json_object_get(json_array_get(list, i), "models")) + 2;
-    free(config->upstreams);
-    free(whole_of(config)->patterns);
-    config->upstreams = mem_new_array(struct model_upstream, count + 1);
-    config->upstream_count = count;
-    pattern = whole_of(config)->patterns = mem_new_array(const char *, room + 1);
-    for (size_t i = 0; i < count; i++)
-        fill_upstream(config, &config->upstreams[i], json_array_get(list, i), &pattern);
-}
-
 struct tenant_limits config_tenant_limits(const struct config *config)
 {
     return (struct tenant_limits){.runs = config->max_runs_per_project,
@@ -585,125 +452,10 @@ struct tenant_limits config_tenant_limits(const struct config *config)
                                   .variable_bytes = VARIABLE_PROJECT_LIMIT};
 }
 
-void config_add_upstream(struct config *config, const char *name, const char *url)
-{
-    json_array_append_new(upstream_list(config),
-                          json_build("{s:s, s:s}", "name", name, "url", url));
-    build_upstreams(config);
-}
-
-static void add_upstream_setting(struct config *config)
-{
-    json_t *entry;
-
-    if (!config->upstream_url)
-        return;
-    entry = json_build("{s:s, s:s}", "name", "upstream_url", "url", config->upstream_url);
-    if (config->upstream_api_key)
-        json_set_string(entry, "api_key", config->upstream_api_key);
-    json_array_append_new(upstream_list(config), entry);
-}
-
-/* ---- Checks of several values ---- */
-
-/* A key goes into an Authorization header: visible ASCII without blanks. */
-static enum err_code check_key(const char *name, const char *key, struct err *err)
-{
-    if (!key)
-        return ERR_OK;
-    if (strlen(key) > KEY_LIMIT)
-        return err_set(err, ERR_INVALID, "%s is longer than %d characters", name, KEY_LIMIT);
-    for (const char *c = key; *c; c++)
-        if (*c <= ' ' || *c > '~')
-            return err_set(err, ERR_INVALID, "%s must be printable ASCII without blanks", name);
-    return ERR_OK;
-}
-
-static enum err_code check_upstream(const struct model_upstream *upstream, const char *host,
-                                    const char *port, struct err *err)
-{
-    if (strncmp(upstream->url, "http://", 7) != 0 && strncmp(upstream->url, "https://", 8) != 0)
-        return err_set(err, ERR_INVALID,
-                       "upstream %.64s: the URL must begin with http:// or "
-                       "https://",
-                       upstream->name);
-    if (check_key("the key of an upstream", upstream->api_key, err))
-        return ERR_INVALID;
-    /* Otherwise each request would cause another one to itself. */
-    if (own_address(host, port, upstream->url))
-        return err_set(err, ERR_INVALID, "upstream %.64s: %.128s is this server's own address",
-                       upstream->name, upstream->url);
-    return ERR_OK;
-}
-
-static enum err_code check_dialects(struct config *config, struct err *err)
-{
-    size_t i;
-    json_t *entry;
-
-    json_array_foreach (upstream_list(config), i, entry) {
-        const char *dialect = json_get_string(entry, "dialect", "chat");
-
-        if (strcmp(dialect, "chat") != 0 && strcmp(dialect, "responses") != 0)
-            return err_set(err, ERR_INVALID,
-                           "upstreams[%zu].dialect: expected chat or responses", i);
-    }
-    return ERR_OK;
-}
-
-static enum err_code check_inputs(struct config *config, struct err *err)
-{
-    size_t i, j;
-    json_t *entry, *word;
-
-    json_array_foreach (upstream_list(config), i, entry) {
-        json_array_foreach (json_object_get(entry, "inputs"), j, word) {
-            const char *text = json_string_value(word);
-
-            if (strcmp(text, "text") != 0 && strcmp(text, "image") != 0 &&
-                strcmp(text, "file") != 0)
-                return err_set(err, ERR_INVALID,
-                               "upstreams[%zu].inputs[%zu]: expected text, image or file", i,
-                               j);
-        }
-    }
-    return ERR_OK;
-}
-
-static enum err_code check_reasoning(struct config *config, struct err *err)
-{
-    size_t i;
-    json_t *entry;
-    enum model_reasoning ignored;
-
-    json_array_foreach (upstream_list(config), i, entry) {
-        if (!reasoning_parse(json_get_string(entry, "reasoning", "auto"), &ignored))
-            return err_set(err, ERR_INVALID,
-                           "upstreams[%zu].reasoning: expected auto, always or never", i);
-    }
-    return ERR_OK;
-}
-
-static enum err_code check_context_tokens(struct config *config, struct err *err)
-{
-    size_t i;
-    json_t *entry;
-
-    json_array_foreach (upstream_list(config), i, entry) {
-        const char *count = json_get_string(entry, "context_tokens", "1");
-
-        if (strlen(count) > 9 || strspn(count, "0123456789") != strlen(count) ||
-            strtol(count, NULL, 10) < 1)
-            return err_set(err, ERR_INVALID,
-                           "upstreams[%zu].context_tokens: expected a number of tokens", i);
-    }
-    return ERR_OK;
-}
-
 /* The rules point into the tree of the file. */
 static enum err_code build_egress(struct config *config, struct err *err)
 {
-    struct config_whole *whole = whole_of(config);
+    struct config_whole *whole = config_whole_of(config);
     const json_t *network = json_object_get(whole->file, "network");
     const json_t *list = json_object_get(network, "allow_internal_hosts");
     size_t i;
@@ -723,136 +475,9 @@ static enum err_code build_egress(struct config *config, struct err *err)
     return ERR_OK;
 }
 
-/* libpq accepts a URL or key=value pairs. Anything else is a mistake of the operator, and would look like a
- * database that is away. */
-static enum err_code check_database(const char *name, const char *url, struct err *err)
-{
-    if (!url || strncmp(url, "postgresql://", 13) == 0 ||
-        strncmp(url, "postgres://", 11) == 0 || strchr(url, '='))
-        return ERR_OK;
-    return err_set(err, ERR_INVALID,
-                   "%s: expected postgresql://... or key=value pairs, not '%.64s'", name, url);
-}
-
-static enum err_code check_databases(const struct config *config, struct err *err)
-{
-    enum err_code rc = ERR_OK;
-
-    if (strcmp(config->database_url, "embedded") != 0)
-        rc = check_database("database_url", config->database_url, err);
-    if (!rc)
-        rc = check_database("database_direct_url", config->database_direct_url, err);
-    return rc;
-}
-
-/* Only for this setting, where a missing /v1 is the usual mistake. The section `upstreams` may name servers
- * with other paths. */
-static enum err_code check_upstream_url(const struct config *config, struct err *err)
-{
-    AUTO_FREE char *url = config->upstream_url ? mem_strdup(config->upstream_url) : NULL;
-    size_t length = url ? strlen(url) : 0;
-
-    while (length && url[length - 1] == '/')
-        url[--length] = '\0';
-    if (!url || (length > 3 && strcmp(url + length - 3, "/v1") == 0))
-        return ERR_OK;
-    return err_set(err, ERR_INVALID,
-                   "upstream_url: expected a URL that ends in /v1, not '%.128s'",
-                   config->upstream_url);
-}
-
-static enum err_code check_texts(const struct config *config, struct err *err)
-{
-    if (!config->listen || !config->database_url || !config->data_dir)
-        return err_set(err, ERR_INVALID, "%s must not be empty",
-                       !config->listen         ? "listen"
-                       : !config->database_url ? "database_url"
-                                               : "data_dir");
-    return ERR_OK;
-}
-
-/* ---- tools ---- */
-
-static enum err_code check_tools(struct config *config, struct err *err)
-{
-    enum err_code rc;
-
-    config->tools = json_object_get(whole_of(config)->file, "tools");
-    rc = config_tools_check(config->tools, err);
-    if (!rc)
-        permission_set_read(&config->permissions,
-                            json_object_get(config->tools, "permissions"));
-    return rc;
-}
-
-/* ---- hooks ---- */
-
-static enum err_code build_masks(struct config *config, struct err *err)
-{
-    const json_t *hooks = json_object_get(whole_of(config)->file, "hooks");
-    const json_t *list = json_object_get(hooks, "before_send");
-    struct err why = {0};
-
-    if (!json_array_size(list))
-        return ERR_OK;
-    if (masks_new(list, &config->masks, &why))
-        return err_set(err, ERR_INVALID, "hooks.before_send%s", why.text);
-    return ERR_OK;
-}
-
-/* The first mistake is reported, from the simple checks to those that read several values. */
-static enum err_code check(struct config *config, struct err *err)
-{
-    char host[256];
-    char port[8];
-    enum err_code rc = check_texts(config, err);
-
-    if (!rc)
-        rc = listen_split(config->listen, host, sizeof(host), port, sizeof(port), err);
-    if (!rc)
-        rc = check_databases(config, err);
-    if (!rc && config->file_storage == FILE_STORAGE_S3 && !config->files.has_s3)
-        rc = err_set(
-            err, ERR_INVALID,
-            "file_storage is s3, and the configuration file has no section 'files' with "
-            "the bucket");
-    if (!rc)
-        rc = check_upstream_url(config, err);
-    if (!rc)
-        rc = check_key("api_key", config->api_key, err);
-    if (!rc)
-        rc = check_key("upstream_api_key", config->upstream_api_key, err);
-    if (!rc)
-        rc = check_key("the key of rerank.api_key_env", config->rerank.api_key, err);
-    if (!rc)
-        rc = check_dialects(config, err);
-    if (!rc)
-        rc = check_inputs(config, err);
-    if (!rc)
-        rc = check_reasoning(config, err);
-    if (!rc)
-        rc = check_context_tokens(config, err);
-    if (!rc)
-        rc = check_tools(config, err);
-    if (!rc)
-        rc = build_masks(config, err);
-    if (rc)
-        return rc;
-    if (config->no_auth && !own_address_is_loopback(host))
-        return err_set(err, ERR_INVALID,
-                       "no_auth is only allowed on a loopback address, not on %s",
-                       config->listen);
-    for (size_t i = 0; i < config->upstream_count; i++) {
-        rc = check_upstream(&config->upstreams[i], host, port, err);
-        if (rc)
-            return rc;
-    }
-    return ERR_OK;
-}
-
 static enum err_code find_rewrite_model(struct config *config, struct err *err)
 {
-    const json_t *section = json_object_get(whole_of(config)->file, "rewrite");
+    const json_t *section = json_object_get(config_whole_of(config)->file, "rewrite");
 
     config->rewrite_model = json_get_string(section, "model", NULL);
     if (!config->rewrite_model)
@@ -874,30 +499,31 @@ enum err_code config_read_some(int argc, char **argv, int *ret_argc, struct conf
     enum err_code rc = read_all_places(config, argc, argv, ret_argc, err);
 
     if (!rc) {
-        add_upstream_setting(config);
-        build_upstreams(config);
+        config_upstreams_add_setting(config);
+        config_upstreams_build(config);
         rc = build_egress(config, err);
     }
     if (!rc)
-        rc = config_mcp_read(json_object_get(whole_of(config)->file, "mcp_servers"),
+        rc = config_mcp_read(json_object_get(config_whole_of(config)->file, "mcp_servers"),
                              &config->egress, &config->mcp, err);
     if (!rc)
-        rc = config_webhooks_read(json_object_get(whole_of(config)->file, "approval_webhooks"),
-                                  &config->egress, &config->webhooks, err);
+        rc = config_webhooks_read(
+            json_object_get(config_whole_of(config)->file, "approval_webhooks"),
+            &config->egress, &config->webhooks, err);
     if (!rc)
-        rc = config_files_read(json_object_get(whole_of(config)->file, "files"), &config->files,
-                               err);
+        rc = config_files_read(json_object_get(config_whole_of(config)->file, "files"),
+                               &config->files, err);
     if (!rc)
-        rc = config_rerank_read(json_object_get(whole_of(config)->file, "rerank"),
+        rc = config_rerank_read(json_object_get(config_whole_of(config)->file, "rerank"),
                                 &config->rerank, err);
     if (!rc)
-        rc = config_embeddings_read(json_object_get(whole_of(config)->file, "embeddings"),
-                                    config->upstreams, config->upstream_count,
-                                    &config->embeddings, err);
+        rc = config_embeddings_read(
+            json_object_get(config_whole_of(config)->file, "embeddings"), config->upstreams,
+            config->upstream_count, &config->embeddings, err);
     if (!rc)
         rc = find_rewrite_model(config, err);
     if (!rc)
-        rc = check(config, err);
+        rc = config_check(config, err);
     if (rc) {
         config_free(config);
         return rc;
@@ -930,15 +556,15 @@ void config_free(struct config *config)
         if (settings[i].kind == KIND_TEXT)
             free(*(char **)field_of(config, &settings[i]));
     free(config->upstreams);
-    free(whole_of(config)->patterns);
-    free(whole_of(config)->open);
+    free(config_whole_of(config)->patterns);
+    free(config_whole_of(config)->open);
     masks_free(config->masks);
     config_mcp_clear(&config->mcp);
     config_webhooks_clear(&config->webhooks);
     config_rerank_clear(&config->rerank);
     permission_set_clear(&config->permissions);
-    json_decref(whole_of(config)->file);
-    free(whole_of(config));
+    json_decref(config_whole_of(config)->file);
+    free(config_whole_of(config));
 }
 
 void config_print_settings(FILE *file)
