@@ -44,6 +44,7 @@
 #include "core/domain/withheld.h"
 #include "core/run/context/call_outputs.h"
 #include "core/run/context/context.h"
+#include "core/run/context/context_content.h"
 #include "core/run/context/past_calls.h"
 #include "core/tool/registry.h"
 

@@ -40,6 +40,7 @@
 #include "core/run/context/call_outputs.h"
 #include "core/run/context/chain_log.h"
 #include "core/run/context/compaction.h"
+#include "core/run/context/context_content.h"
 #include "core/run/context/long_messages.h"
 #include "core/run/context/past_calls.h"
 #include "core/run/context/past_reasoning.h"
@@ -47,93 +48,6 @@
 static bool is_output(const struct item_row *item)
 {
     return item_type_is_output(item->type);
-}
-
-/* ---- Content: parts of the Responses API as parts of the Chat API ---- */
-
-static json_t *text_part(const char *text)
-{
-    return json_build("{s:s, s:s}", "type", "text", "text", text);
-}
-
-/* A picture of the server's own files keeps its id: its bytes are loaded when the request leaves (named_files.h). */
-static json_t *image_part(const json_t *part)
-{
-    const char *url = json_get_string(part, "image_url", NULL);
-    const char *detail = json_get_string(part, "detail", NULL);
-    json_t *image = url ? json_build("{s:s}", "url", url)
-                        : json_build("{s:s}", "file_id", json_get_string(part, "file_id", ""));
-
-    if (detail)
-        json_set_string(image, "detail", strcmp(detail, "original") == 0 ? "high" : detail);
-    return json_build("{s:s, s:o}", "type", "image_url", "image_url", image);
-}
-
-/* A file that was read when it came is sent as its text: server/api/input_files.h. One that was not, because its
- * upstream reads files, keeps its id, as a picture does. */
-static json_t *file_part(const json_t *part)
-{
-    const char *text = json_get_string(notes_of(part), "text", NULL);
-    json_t *file;
-    static const char *const keys[] = {"file_id", "filename", "file_data", "file_url"};
-
-    if (text)
-        return text_part(text);
-    file = json_object();
-    for (size_t i = 0; i < COUNT_OF(keys); i++) {
-        json_t *value = json_object_get(part, keys[i]);
-
-        if (!json_absent(value))
-            json_object_set(file, keys[i], value);
-    }
-    return json_build("{s:s, s:o}", "type", "file", "file", file);
-}
-
-static json_t *chat_part(const json_t *part)
-{
-    const char *type = json_get_string(part, "type", "");
-
-    if (strcmp(type, "input_image") == 0)
-        return image_part(part);
-    if (strcmp(type, "input_file") == 0)
-        return file_part(part);
-    if (strcmp(type, "refusal") == 0)
-        return text_part(json_get_string(part, "refusal", ""));
-    return text_part(json_get_string(part, "text", ""));
-}
-
-/* All text of a content list as one string, parts separated by an empty line. */
-static json_t *joined_text(const json_t *parts)
-{
-    AUTO_BUF text = {0};
-    size_t i;
-    json_t *part;
-
-    json_array_foreach (parts, i, part) {
-        if (text.length)
-            buf_add_text(&text, "\n\n");
-        buf_add_text(&text, json_get_string(part, "text", ""));
-    }
-    return json_stringn_nocheck(text.data ? text.data : "", text.length);
-}
-
-/* A string when all parts are text, because not every server reads a list; otherwise a list of parts. */
-static json_t *chat_content(const json_t *content)
-{
-    json_auto_t *parts = json_array();
-    bool text_only = true;
-    size_t i;
-    json_t *part;
-
-    if (json_is_string(content))
-        return json_deep_copy(content);
-    json_array_foreach (content, i, part) {
-        json_t *made = chat_part(part);
-
-        text_only = text_only && json_object_get(made, "text");
-        json_array_append_new(parts, made);
-    }
-    return text_only ? joined_text(parts) : json_incref(parts);
 }
 
 /* ---- Calls ---- */
@@ -255,7 +169,7 @@ static json_t *output_of(const struct prompt *prompt, size_t at)
     if (own)
         return json_string_nocheck(own);
     if (given)
-        return chat_content(given);
+        return context_content(given);
     return json_string(json_get_bool(body, "async", false) ? later : never);
 }
 
@@ -268,13 +182,13 @@ static json_t *keep_text(const char *id, json_t *parts, json_t *shown)
     size_t i;
     json_t *part;
 
-    json_array_append_new(shown, text_part(line));
+    json_array_append_new(shown, context_text_part(line));
     json_array_foreach (parts, i, part)
         json_array_append(json_object_get(part, "text") ? texts : shown, part);
     if (!json_array_size(texts))
-        json_array_append_new(texts, text_part("[shown in the next message]"));
+        json_array_append_new(texts, context_text_part("[shown in the next message]"));
     json_decref(parts);
-    return joined_text(texts);
+    return context_joined_text(texts);
 }
 
 static void add_output(struct prompt *prompt, size_t at, json_t *shown)
@@ -367,7 +281,7 @@ static bool is_blank(const json_t *content)
 
 static json_t *as_parts(json_t *content)
 {
-    return json_is_string(content) ? json_build("[o]", text_part(json_string_value(content)))
+    return json_is_string(content) ? json_build("[o]", context_text_part(json_string_value(content)))
                                    : json_incref(content);
 }
 
@@ -472,12 +386,12 @@ static json_t *said_content(const struct item_row *item, const json_t *content)
     json_t *part;
 
     if (item->input || json_is_string(content))
-        return chat_content(content);
+        return context_content(content);
     json_array_foreach (content, i, part) {
         if (strcmp(json_get_string(part, "type", ""), "input_image") != 0)
             json_array_append(said, part);
     }
-    return chat_content(said);
+    return context_content(said);
 }
 
 /* One answer of the model: text, calls, or both. Returns the index after it. */
@@ -523,7 +437,7 @@ static size_t add_answer(struct prompt *prompt, size_t first)
 static void add_input(struct prompt *prompt, size_t at, const json_t *content)
 {
     const struct item_row *item = prompt->items[at];
-    json_t *text = chat_content(content);
+    json_t *text = context_content(content);
 
     if (strcmp(item->role, "user") == 0)
         text = sent_content(prompt, at, text);
@@ -763,29 +677,6 @@ json_t *context_messages(const char *instructions, const struct item_row *const 
     return make_messages(instructions, items, count, 0, NULL, (struct long_message_rule){0});
 }
 
-json_t *context_content(const json_t *content)
-{
-    return chat_content(content);
-}
-
-json_t *context_texts(const json_t *content)
-{
-    json_auto_t *sent = chat_content(content);
-    json_t *texts = json_array();
-    size_t i;
-    json_t *part;
-
-    if (json_is_string(sent))
-        json_array_append(texts, sent);
-    json_array_foreach (sent, i, part) {
-        json_t *text = json_object_get(part, "text");
-
-        if (text)
-            json_array_append(texts, text);
-    }
-    return texts;
-}
-
 bool context_is_output(const struct item_row *item)
 {
     return is_output(item);
@@ -907,7 +798,7 @@ static void put_first(json_t *messages, const json_t *instructions)
                               json_build("{s:s, s:o}", "role",
                                          chat_role(json_get_string(item, "role", "developer")),
                                          "content",
-                                         chat_content(json_object_get(item, "content"))));
+                                         context_content(json_object_get(item, "content"))));
 }
 
 /* The application's instructions, and behind them the server's rules about its tools. The caller frees. */

@@ -70,10 +70,6 @@ json_t *context_past_messages(const struct item_row *const *items, size_t count,
                               const struct long_message_rule *rule, unsigned flags,
                               const char *upstream);
 
-/* An item's content as that of a message: a string, or a list of parts. New reference. */
-json_t *context_content(const json_t *content);
-/* The texts in an item's content as they are sent, an array of strings. New reference. */
-json_t *context_texts(const json_t *content);
 /* True for an item that is the output of a call. */
 bool context_is_output(const struct item_row *item);
 

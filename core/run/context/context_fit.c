@@ -37,6 +37,7 @@
 #include "core/model/tokens/tokenizer.h"
 #include "core/run/context/compaction.h"
 #include "core/run/context/context.h"
+#include "core/run/context/context_content.h"
 #include "core/run/context/context_responses.h"
 #include "core/run/context/past_calls.h"
 #include "core/run/context/past_reasoning.h"

@@ -32,6 +32,7 @@
 #include "core/run/catalog/tool_choice.h"
 #include "core/run/context/chain_log.h"
 #include "core/run/context/context.h"
+#include "core/run/context/context_content.h"
 
 /* ---- The rule ---- */
 

@@ -6,7 +6,7 @@
 #include "core/base/ids.h"
 #include "core/base/json.h"
 #include "core/base/mem.h"
-#include "core/run/context/context.h"
+#include "core/run/context/context_content.h"
 #include "core/run/context/past_calls.h"
 #include "server/complaint.h"
 #include "server/params/responses/input_items.h"
