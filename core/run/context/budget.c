@@ -33,6 +33,7 @@
 #include "core/base/mem.h"
 #include "core/domain/notes.h"
 #include "core/run/context/context.h"
+#include "core/run/context/context_items.h"
 
 /* ---- Stored with the run's usage ---- */
 

@@ -41,14 +41,10 @@
 #include "core/run/context/chain_log.h"
 #include "core/run/context/compaction.h"
 #include "core/run/context/context_content.h"
+#include "core/run/context/context_items.h"
 #include "core/run/context/long_messages.h"
 #include "core/run/context/past_calls.h"
 #include "core/run/context/past_reasoning.h"
-
-static bool is_output(const struct item_row *item)
-{
-    return item_type_is_output(item->type);
-}
 
 /* ---- Calls ---- */
 
@@ -340,11 +336,6 @@ static bool takes_text(const struct answer *answer)
            (!answer->calls && json_is_null(json_object_get(answer->message, "content")));
 }
 
-static bool is_users(const struct item_row *item)
-{
-    return item->type == ITEM_MESSAGE && strcmp(item->role, "user") == 0;
-}
-
 /* The model made calls among the items from `first` to the user's next message. Each item is looked at once,
  * because answers are built in their order. */
 static bool has_calls_between(struct prompt *prompt, size_t first)
@@ -353,7 +344,7 @@ static bool has_calls_between(struct prompt *prompt, size_t first)
         return prompt->calls_between;
     prompt->calls_between = false;
     for (prompt->looked = first;
-         prompt->looked < prompt->count && !is_users(prompt->items[prompt->looked]);
+         prompt->looked < prompt->count && !context_is_users(prompt->items[prompt->looked]);
          prompt->looked++) {
         if (is_call(prompt->items[prompt->looked],
                     json_array_get(prompt->bodies, prompt->looked)))
@@ -418,7 +409,7 @@ static size_t add_answer(struct prompt *prompt, size_t first)
             answer.calls = true;
             answer.waiting = answer.waiting || prompt->outputs[end] != prompt->count;
         } else if (item->type != ITEM_REASONING && item->type != ITEM_MCP_LIST_TOOLS &&
-                   !(answer.calls && !item->input && is_output(item))) {
+                   !(answer.calls && !item->input && context_is_output(item))) {
             break;
         }
         if (item->type == ITEM_REASONING && prompt->flags & CONTEXT_REASONING)
@@ -453,7 +444,7 @@ static size_t add_item(struct prompt *prompt, size_t i)
         add_input(prompt, i, json_object_get(body, "content"));
         return i + 1;
     }
-    if (is_output(item))
+    if (context_is_output(item))
         return i + 1; /* add_calls() has sent it with its call, or it has no call */
     if (item->type == ITEM_COMPACTION) {
         compaction_add_messages(body, prompt->messages);
@@ -464,62 +455,6 @@ static size_t add_item(struct prompt *prompt, size_t i)
 
 /* ---- Finished turns, in compact form ---- */
 
-/* Ends the stretch before it, and is sent as it is. */
-static bool is_divide(const struct item_row *item)
-{
-    return item->type == ITEM_COMPACTION ||
-           (item->type == ITEM_MESSAGE && strcmp(item->role, "assistant") != 0);
-}
-
-/* A client may have sent it in one request with the user's message. */
-static bool is_new_input(const struct item_row *item)
-{
-    return is_divide(item) || (item->input && is_output(item));
-}
-
-static bool has_output(const struct item_row *const *items, size_t begin, size_t end)
-{
-    while (begin < end && !is_output(items[begin]))
-        begin++;
-    return begin < end;
-}
-
-/* The request will not have it. Only notes have the key without a backslash before its quote. */
-static bool is_cut(const struct item_row *item)
-{
-    json_auto_t *body =
-        item->body && strstr(item->body, "\"cut\":") ? json_parse_own(item->body) : NULL;
-
-    return notes_say_cut(body);
-}
-
-size_t context_past(const struct item_row *const *items, size_t count)
-{
-    size_t users = count, begin, end;
-
-    while (users && !is_users(items[users - 1]))
-        users--;
-    /* Outputs around the user's last message are new: the model must read them whole, and with their
-     * calls. Then the turn that made these calls is not finished. */
-    for (begin = users; begin && (is_new_input(items[begin - 1]) || is_cut(items[begin - 1]));
-         begin--)
-        ;
-    for (end = users; end < count && (is_new_input(items[end]) || is_cut(items[end])); end++)
-        ;
-    if (!has_output(items, begin, end))
-        return users;
-    while (begin && !is_divide(items[begin - 1]))
-        begin--;
-    return begin;
-}
-
-size_t context_stretch(const struct item_row *const *items, size_t first, size_t past)
-{
-    while (first < past && !is_divide(items[first]))
-        first++;
-    return first;
-}
-
 /* Sends the stretch that begins at `first` as one message, and returns its end. Without calls there is
  * nothing to shorten: then it sends nothing and returns `first`. */
 static size_t add_past(struct prompt *prompt, size_t first)
@@ -527,7 +462,7 @@ static size_t add_past(struct prompt *prompt, size_t first)
     struct chain_text text;
     size_t end = first;
 
-    while (end < prompt->count && !is_divide(prompt->items[end]))
+    while (end < prompt->count && !context_is_divide(prompt->items[end]))
         end++;
     if (end == first)
         return first;
@@ -563,36 +498,6 @@ static bool is_empty_answer(const struct item_row *item, const json_t *body)
             return false;
     }
     return true;
-}
-
-/* `later` was sent in one request with `message`, after it, and is the output of a call before both. */
-static bool answers_before(const struct item_row *later, const struct item_row *message)
-{
-    return later->input && is_output(later) && message->input && is_divide(message) &&
-           message->type == ITEM_MESSAGE && strcmp(message->run_id, later->run_id) == 0;
-}
-
-/* `later` belongs to an earlier turn than `shown`: the message that a final tool's output becomes counts as
- * the next turn, but is shown before the item of its call. */
-static bool is_of_earlier_turn(const struct item_row *later, const struct item_row *shown)
-{
-    return !later->input && !shown->input && shown->turn > later->turn &&
-           strcmp(shown->run_id, later->run_id) == 0;
-}
-
-/* An insertion sort: nearly all items are in order already, and the others move a few places. */
-void context_order(const struct item_row **items, size_t count)
-{
-    for (size_t i = 1; i < count; i++) {
-        const struct item_row *item = items[i];
-        size_t at = i;
-
-        while (at &&
-               (is_of_earlier_turn(item, items[at - 1]) || answers_before(item, items[at - 1])))
-            at--;
-        memmove(items + at + 1, items + at, (i - at) * sizeof(items[0]));
-        items[at] = item;
-    }
 }
 
 /* Fills `items`, `bodies` and `outputs` of the prompt. `kept` has room for all. */
@@ -675,26 +580,6 @@ json_t *context_messages(const char *instructions, const struct item_row *const 
                          size_t count)
 {
     return make_messages(instructions, items, count, 0, NULL, (struct long_message_rule){0});
-}
-
-bool context_is_output(const struct item_row *item)
-{
-    return is_output(item);
-}
-
-size_t context_start(const struct item_row *const *items, size_t count, int last_messages,
-                     const char *run_id)
-{
-    int seen = 0;
-
-    for (size_t i = count; last_messages && i-- > 0;) {
-        bool made_here = !items[i]->input && strcmp(items[i]->run_id, run_id) == 0;
-
-        if (items[i]->type == ITEM_MESSAGE && !items[i]->hidden && !made_here &&
-            ++seen == last_messages)
-            return i;
-    }
-    return 0;
 }
 
 /* ---- The request ---- */

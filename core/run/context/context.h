@@ -53,30 +53,11 @@ json_t *context_request(const char *run_id, const struct run_settings *settings,
 json_t *context_messages(const char *instructions, const struct item_row *const *items,
                          size_t count);
 
-/* Puts items into the order in which they are sent. Outputs that a client sent after a message in one
- * request come before that message. Items of a turn come before the answer of a later turn that was shown
- * first. A caller that counts items or leaves some out orders them first. */
-void context_order(const struct item_row **items, size_t count);
-
-/* For compact form, of ordered items. The first: how many items belong to finished turns. These end with
- * the user's last message, or before calls whose outputs the client has sent together with it. The
- * second: the end of the stretch that begins at `first` and is sent as one message; `first`, if no
- * stretch begins there. */
-size_t context_past(const struct item_row *const *items, size_t count);
-size_t context_stretch(const struct item_row *const *items, size_t first, size_t past);
 /* The messages that such a stretch, or an answered message, is sent as. `flags` say which reasoning goes back
  * to `upstream`: a stretch without calls has it. New reference. */
 json_t *context_past_messages(const struct item_row *const *items, size_t count,
                               const struct long_message_rule *rule, unsigned flags,
                               const char *upstream);
-
-/* True for an item that is the output of a call. */
-bool context_is_output(const struct item_row *item);
-
-/* The index of the first item to send, when only the newest `last_messages` messages are, and what the run
- * itself has made. With last_messages 0 it is 0. */
-size_t context_start(const struct item_row *const *items, size_t count, int last_messages,
-                     const char *run_id);
 
 /* True if the request wants compact form; `fallback` is the server's setting, for requests that say
  * nothing about it. */

@@ -38,6 +38,7 @@
 #include "core/run/context/compaction.h"
 #include "core/run/context/context.h"
 #include "core/run/context/context_content.h"
+#include "core/run/context/context_items.h"
 #include "core/run/context/context_responses.h"
 #include "core/run/context/past_calls.h"
 #include "core/run/context/past_reasoning.h"
