@@ -6,11 +6,10 @@
 #include <stddef.h>
 
 #include "core/domain/rows.h"
-#include "core/run/catalog/tool_set.h"
 #include "core/run/context/long_messages.h"
 
 /*
- * context.h -- what a model is sent: items in, a Chat Completions request out.
+ * context.h -- what a model is sent: items in, messages of Chat Completions out.
  *
  * Its time is proportional to what is sent. A tool call is never sent without an output: a call without
  * one (its run was cancelled while it waited) gets a placeholder. Items that a crash cut off are left
@@ -42,25 +41,22 @@ enum context_flags {
     CONTEXT_FILL_REASONING = 1 << 6,
 };
 
-/* The request body: model, messages, tools, and the sampling parameters of the settings. `flags` are of enum
- * context_flags. `upstream` is the name of the upstream that will get the request: it gets back what
- * it attached to calls; NULL: nothing is given back. New reference. */
-json_t *context_request(const char *run_id, const struct run_settings *settings,
-                        const struct tool_set *tools, const struct item_row *const *items,
-                        size_t count, unsigned flags, const char *upstream);
-
-/* The `messages` alone, in full form. `instructions` may be NULL. New reference. */
+/* The `messages` of a request, whose `flags`, `upstream` and rule for long messages these are. `instructions` may be
+ * NULL. New reference. */
+json_t *context_make_messages(const char *instructions, const struct item_row *const *items,
+                              size_t count, unsigned flags, const char *upstream,
+                              struct long_message_rule rule);
+/* The same, in full form. `instructions` may be NULL. New reference. */
 json_t *context_messages(const char *instructions, const struct item_row *const *items,
                          size_t count);
 
-/* The messages that such a stretch, or an answered message, is sent as. `flags` say which reasoning goes back
- * to `upstream`: a stretch without calls has it. New reference. */
+/* The messages that a stretch (context_items.h), or an answered message, is sent as. `flags` say which reasoning goes
+ * back to `upstream`: a stretch without calls has it. New reference. */
 json_t *context_past_messages(const struct item_row *const *items, size_t count,
                               const struct long_message_rule *rule, unsigned flags,
                               const char *upstream);
 
-/* True if the request wants compact form; `fallback` is the server's setting, for requests that say
- * nothing about it. */
-bool context_is_compact(const struct run_settings *settings, enum run_history fallback);
+/* The role of a message for the Chat API. */
+const char *context_role(const char *role);
 
 #endif

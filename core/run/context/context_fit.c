@@ -39,6 +39,7 @@
 #include "core/run/context/context.h"
 #include "core/run/context/context_content.h"
 #include "core/run/context/context_items.h"
+#include "core/run/context/context_request.h"
 #include "core/run/context/context_responses.h"
 #include "core/run/context/past_calls.h"
 #include "core/run/context/past_reasoning.h"

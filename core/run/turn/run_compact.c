@@ -32,6 +32,7 @@
 #include "core/run/context/context.h"
 #include "core/run/context/context_fit.h"
 #include "core/run/context/context_items.h"
+#include "core/run/context/context_request.h"
 
 /* Clients see progress once for so many bytes of a summary. An event for each piece would fill the log. */
 #define PROGRESS_BYTES ((size_t)1024)

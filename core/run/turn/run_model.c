@@ -37,6 +37,7 @@
 #include "core/run/context/configuration_updates.h"
 #include "core/run/context/context.h"
 #include "core/run/context/context_fit.h"
+#include "core/run/context/context_request.h"
 #include "core/run/context/past_reasoning.h"
 
 #define BLANKS " \t\r\n"

@@ -18,6 +18,7 @@
 #include "core/run/catalog/unavailable.h"
 #include "core/run/context/context.h"
 #include "core/run/context/context_fit.h"
+#include "core/run/context/context_request.h"
 #include "server/api/api.h"
 #include "server/api/input_files.h"
 #include "server/api/responses/response_create.h"

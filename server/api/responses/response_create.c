@@ -48,6 +48,7 @@
 #include "core/run/context/compaction.h"
 #include "core/run/context/context.h"
 #include "core/run/context/context_fit.h"
+#include "core/run/context/context_request.h"
 #include "core/run/context/past_reasoning.h"
 #include "core/store/tables/approvals/approvals.h"
 #include "core/store/tables/prompts.h"

@@ -5,6 +5,7 @@
 #include "core/base/mem.h"
 #include "core/run/context/context.h"
 #include "core/run/context/context_items.h"
+#include "core/run/context/context_request.h"
 #include "handlers/handlers.h"
 #include "tests/support/test.h"
 #include "tests/unit/core/run/context/history.h"

@@ -8,6 +8,7 @@
 #include "core/run/context/budget.h"
 #include "core/run/context/context.h"
 #include "core/run/context/context_fit.h"
+#include "core/run/context/context_request.h"
 #include "core/run/context/long_messages.h"
 #include "tests/support/test.h"
 #include "tests/unit/core/run/context/history.h"

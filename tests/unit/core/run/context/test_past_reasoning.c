@@ -6,6 +6,7 @@
 #include "core/base/mem.h"
 #include "core/domain/notes.h"
 #include "core/run/context/context.h"
+#include "core/run/context/context_request.h"
 #include "tests/support/test.h"
 #include "tests/unit/core/run/context/history.h"
 
