@@ -3,11 +3,7 @@
 #include "core/base/mem.h"
 #include "core/edit/diff.h"
 #include "tests/support/test.h"
-
-static struct edit_span span_of(const char *text)
-{
-    return (struct edit_span){text, strlen(text)};
-}
+#include "tests/unit/core/edit/spans.h"
 
 static void expect_diff(const char *before, const char *after, size_t additions,
                         size_t deletions, const char *wanted)

@@ -4,11 +4,7 @@
 #include "core/base/mem.h"
 #include "core/edit/edit.h"
 #include "tests/support/test.h"
-
-static struct edit_span span_of(const char *text)
-{
-    return (struct edit_span){text, strlen(text)};
-}
+#include "tests/unit/core/edit/spans.h"
 
 static enum err_code code_of(const char *word)
 {

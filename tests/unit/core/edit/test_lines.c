@@ -2,11 +2,7 @@
 
 #include "core/edit/lines.h"
 #include "tests/support/test.h"
-
-static struct edit_span span_of(const char *text)
-{
-    return (struct edit_span){text, strlen(text)};
-}
+#include "tests/unit/core/edit/spans.h"
 
 static void expect_span(struct edit_span span, const char *wanted)
 {

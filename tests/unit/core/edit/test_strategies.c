@@ -3,11 +3,7 @@
 #include "core/base/json.h"
 #include "core/edit/strategies.h"
 #include "tests/support/test.h"
-
-static struct edit_span span_of(const char *text)
-{
-    return (struct edit_span){text, strlen(text)};
-}
+#include "tests/unit/core/edit/spans.h"
 
 static json_t *vectors(const char *key, size_t count)
 {

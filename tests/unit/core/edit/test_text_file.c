@@ -3,11 +3,7 @@
 #include "core/base/json.h"
 #include "core/edit/text_file.h"
 #include "tests/support/test.h"
-
-static struct edit_span span_of(const char *text)
-{
-    return (struct edit_span){text, text ? strlen(text) : 0};
-}
+#include "tests/unit/core/edit/spans.h"
 
 static enum err_code code_of(const char *word)
 {
