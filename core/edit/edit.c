@@ -26,15 +26,6 @@ void edit_result_clear(struct edit_result *result)
 
 /* ---- Guards ---- */
 
-static size_t count_lines(struct edit_span text)
-{
-    size_t count = 1;
-
-    for (size_t n = 0; n < text.length; n++)
-        count += text.at[n] == '\n';
-    return count;
-}
-
 static size_t count_letters(struct edit_span text)
 {
     struct edit_span trimmed = edit_trim(text);
@@ -49,9 +40,9 @@ static size_t greater(size_t a, size_t b)
 
 static bool is_too_large(struct edit_span place, struct edit_span text)
 {
-    size_t lines = count_lines(text), letters;
+    size_t lines = edit_count_lines(text), letters;
 
-    if (count_lines(place) >= greater(lines + EDIT_SPARE_LINES, 2 * lines))
+    if (edit_count_lines(place) >= greater(lines + EDIT_SPARE_LINES, 2 * lines))
         return true;
     letters = count_letters(text);
     return lines > 1 &&
@@ -152,8 +143,9 @@ static enum err_code put(struct edit_span file, struct edit_span place,
         return err_set(err, ERR_TOO_LARGE, "The file would have more than %zu MiB.",
                        EDIT_FILE_LIMIT >> 20);
     buf_reserve(&out, length + count * order->new_text.length + 1);
-    ret->first_line = count_lines((struct edit_span){file.at, (size_t)(place.at - file.at)});
-    ret->last_line = ret->first_line + count_lines(place) - 1 - ends_line(place);
+    ret->first_line =
+        edit_count_lines((struct edit_span){file.at, (size_t)(place.at - file.at)});
+    ret->last_line = ret->first_line + edit_count_lines(place) - 1 - ends_line(place);
     for (size_t n = 0; n < count; n++) {
         if (order->all)
             at = edit_find_text(rest, place);

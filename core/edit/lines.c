@@ -8,7 +8,7 @@
 
 #define BYTE_ORDER_MARK "\xEF\xBB\xBF"
 
-static size_t count_lines(struct edit_span text)
+size_t edit_count_lines(struct edit_span text)
 {
     size_t count = 1;
     const char *end = text.at + text.length;
@@ -25,7 +25,7 @@ void edit_lines_init(struct edit_lines *lines, struct edit_span text)
 
     assert(text.length < UINT32_MAX);
     lines->text = text;
-    lines->count = count_lines(text);
+    lines->count = edit_count_lines(text);
     lines->begins = mem_new_array(uint32_t, lines->count);
     for (size_t at = 0; n + 1 < lines->count;) {
         const char *end = memchr(text.at + at, '\n', text.length - at);

@@ -35,6 +35,9 @@ void edit_lines_clear(struct edit_lines *lines);
 struct edit_span edit_line(const struct edit_lines *lines, size_t n);
 struct edit_span edit_lines_span(const struct edit_lines *lines, size_t first, size_t count);
 
+/* How many lines a text has, at least one, without looking where they are. */
+size_t edit_count_lines(struct edit_span text);
+
 /* The number of the lines without an empty last one. */
 size_t edit_lines_trimmed(const struct edit_lines *lines);
 
