@@ -28,6 +28,7 @@
 #include "core/base/json.h"
 #include "core/base/mem.h"
 #include "core/domain/notes.h"
+#include "core/run/context/past_reasoning.h"
 
 /* ---- Content ---- */
 
@@ -119,9 +120,7 @@ const char *context_sealed_reasoning(const json_t *body)
 
 bool context_reasoning_is_sent(const json_t *body, const char *upstream)
 {
-    const char *maker = json_get_string(notes_of(body), "upstream", NULL);
-
-    return (!maker || strcmp(maker, upstream) == 0) &&
+    return past_reasoning_maker(body, upstream) != PAST_REASONING_ANOTHERS &&
            (context_sealed_reasoning(body) ||
             json_array_size(json_object_get(body, "content")));
 }

@@ -32,6 +32,15 @@ static json_t *reasoning_of(const json_t *body)
     return json_object_get(notes_of(body), "reasoning");
 }
 
+enum past_reasoning_maker past_reasoning_maker(const json_t *body, const char *upstream)
+{
+    const char *maker = json_get_string(notes_of(body), "upstream", NULL);
+
+    if (!maker)
+        return PAST_REASONING_CLIENTS;
+    return strcmp(maker, upstream) == 0 ? PAST_REASONING_OWN : PAST_REASONING_ANOTHERS;
+}
+
 /* The note in an item that is being made. */
 static json_t *note_in(struct item *item, const char *upstream)
 {
@@ -169,9 +178,8 @@ static size_t count_reasoning(const struct item_row *items, size_t count)
 static bool is_of_another(const struct item_row *item, const char *upstream)
 {
     json_auto_t *body = json_parse_own(item->body);
-    const char *maker = json_get_string(notes_of(body), "upstream", NULL);
 
-    return maker && strcmp(maker, upstream) != 0;
+    return past_reasoning_maker(body, upstream) == PAST_REASONING_ANOTHERS;
 }
 
 /* With references the two lists differ: then an item has the id under which it is stored. */
@@ -204,13 +212,13 @@ json_t *past_reasoning_withheld(const struct item_row *items, size_t count, cons
 static const char *member_for(const struct item_row *item, const json_t *body,
                               const char *upstream)
 {
-    const char *maker = json_get_string(notes_of(body), "upstream", NULL);
-
-    if (maker)
-        return strcmp(maker, upstream) == 0
-                   ? json_get_string(reasoning_of(body), "member", NULL)
-                   : NULL;
-    return item->input && item->type == ITEM_REASONING ? CONTENT : NULL;
+    switch (past_reasoning_maker(body, upstream)) {
+    case PAST_REASONING_OWN: return json_get_string(reasoning_of(body), "member", NULL);
+    case PAST_REASONING_CLIENTS:
+        return item->input && item->type == ITEM_REASONING ? CONTENT : NULL;
+    case PAST_REASONING_ANOTHERS: break;
+    }
+    return NULL;
 }
 
 static void add_text(json_t *message, const char *member, const json_t *body)
@@ -224,11 +232,10 @@ static void add_text(json_t *message, const char *member, const json_t *body)
 
 static void add_details(json_t *message, const json_t *body, const char *upstream)
 {
-    const char *maker = json_get_string(notes_of(body), "upstream", NULL);
     size_t i;
     json_t *detail;
 
-    if (!maker || strcmp(maker, upstream) != 0)
+    if (past_reasoning_maker(body, upstream) != PAST_REASONING_OWN)
         return;
     json_array_foreach (json_object_get(reasoning_of(body), "details"), i, detail)
         append(message, "reasoning_details", detail);

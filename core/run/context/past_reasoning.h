@@ -30,6 +30,14 @@
  * Pure functions: any thread that owns the trees.
  */
 
+/* Who made the reasoning in an item, as the upstream that is asked sees it. */
+enum past_reasoning_maker {
+    PAST_REASONING_CLIENTS, /* it has no note: a client sent it */
+    PAST_REASONING_OWN,
+    PAST_REASONING_ANOTHERS,
+};
+enum past_reasoning_maker past_reasoning_maker(const json_t *body, const char *upstream);
+
 /* Notes who made the item, and the member that its text came in; `member` may be NULL. */
 void past_reasoning_note(struct item *item, const char *upstream, const char *member);
 /* Notes who made it, and one more entry of details. Borrowed. */
