@@ -1,6 +1,20 @@
 #include "core/domain/search_resources.h"
 
+#include <string.h>
+
 #include "core/base/json.h"
+
+bool search_resources_used(const json_t *tools)
+{
+    size_t i;
+    json_t *tool;
+
+    json_array_foreach (tools, i, tool) {
+        if (strcmp(json_get_string(tool, "type", ""), "file_search") == 0)
+            return true;
+    }
+    return false;
+}
 
 const char *search_resources_store(const json_t *resources)
 {

@@ -11,6 +11,7 @@
 
 #include "core/base/json.h"
 #include "core/base/mem.h"
+#include "core/domain/search_resources.h"
 #include "core/retrieval/chunker.h"
 #include "core/retrieval/words.h"
 #include "server/complaint.h"
@@ -183,18 +184,6 @@ enum err_code file_ids_read(const json_t *object, const char *path, size_t limit
     return ERR_OK;
 }
 
-static bool is_for_search(const json_t *attachment)
-{
-    size_t i;
-    json_t *tool;
-
-    json_array_foreach (json_object_get(attachment, "tools"), i, tool) {
-        if (strcmp(json_get_string(tool, "type", ""), "file_search") == 0)
-            return true;
-    }
-    return false;
-}
-
 static size_t count_attachments(const json_t *messages)
 {
     size_t count = 0;
@@ -218,7 +207,7 @@ static void add_attachments(struct file_list *list, json_t *seen, const json_t *
             .overlap_tokens = (int)CHUNKING_AUTO.overlap_tokens,
         };
 
-        if (is_for_search(attachment))
+        if (search_resources_used(json_object_get(attachment, "tools")))
             list_add(list, seen, &file, NULL);
     }
 }

@@ -193,18 +193,6 @@ static void answer_again(struct request *request, const struct run_load *load)
                           });
 }
 
-static bool has_file_search(const json_t *tools)
-{
-    size_t i;
-    json_t *tool;
-
-    json_array_foreach (tools, i, tool) {
-        if (strcmp(json_get_string(tool, "type", ""), "file_search") == 0)
-            return true;
-    }
-    return false;
-}
-
 /* A store of the assistant or the thread that has expired is no error of the request: the run fails and names it. */
 static enum err_code note_expired(const struct request *request, json_t *snapshot,
                                   struct err *err)
@@ -214,7 +202,7 @@ static enum err_code note_expired(const struct request *request, json_t *snapsho
     const char *expired = NULL;
     enum err_code rc;
 
-    if (!has_file_search(json_object_get(snapshot, "tools")))
+    if (!search_resources_used(json_object_get(snapshot, "tools")))
         return ERR_OK;
     rc = file_finder_expired(request_server(request), request_tenant(request),
                              json_object_get(search, "vector_store_ids"), &expired, err);
@@ -229,7 +217,7 @@ static void note_awaited(json_t *snapshot, const char *thread_resources)
     json_auto_t *resources = thread_resources ? json_parse_own(thread_resources) : NULL;
     const char *store = search_resources_store(resources);
 
-    if (store && has_file_search(json_object_get(snapshot, "tools")))
+    if (store && search_resources_used(json_object_get(snapshot, "tools")))
         json_set_string(snapshot, "awaited_store", store);
 }
 

@@ -46,6 +46,16 @@ TEST(a_store_takes_the_place_of_the_helper_and_of_another_store)
     assert_true(json_equal(other, expected));
 }
 
+TEST(a_search_is_one_of_the_tools)
+{
+    json_auto_t *with = json("[{\"type\": \"function\"}, {\"type\": \"file_search\"}]");
+    json_auto_t *without = json("[{\"type\": \"function\"}, \"file_search\", {}]");
+
+    assert_true(search_resources_used(with));
+    assert_false(search_resources_used(without));
+    assert_false(search_resources_used(NULL));
+}
+
 TEST(what_else_is_in_the_resources_stays)
 {
     json_auto_t *resources = json("{\"code_interpreter\": {\"file_ids\": [\"file-a\"]}}");
@@ -62,6 +72,7 @@ int main(void)
         cmocka_unit_test(the_first_store_is_the_store),
         cmocka_unit_test(resources_of_any_form_may_name_no_store),
         cmocka_unit_test(a_store_takes_the_place_of_the_helper_and_of_another_store),
+        cmocka_unit_test(a_search_is_one_of_the_tools),
         cmocka_unit_test(what_else_is_in_the_resources_stays),
     };
 
