@@ -1,6 +1,5 @@
 #include "server/params/params.h"
 
-#include <assert.h>
 #include <errno.h>
 #include <math.h>
 #include <stdint.h>
@@ -12,6 +11,7 @@
 #include "core/base/json.h"
 #include "core/base/mem.h"
 #include "core/base/utf8.h"
+#include "core/edit/strategies.h"
 #include "server/complaint.h"
 
 #define PAGE_LIMIT_DEFAULT 20
@@ -510,42 +510,19 @@ enum err_code param_metadata_change(const json_t *object, char **ret_text, struc
 
 /* ---- Unknown keys ---- */
 
-/* The Levenshtein distance: how many bytes are inserted, deleted or replaced to turn `a` into `b`.
- * One row of the matrix is kept. `b` has at most WORD_LIMIT bytes. */
-static size_t edit_distance(const char *a, const char *b)
-{
-    size_t row[WORD_LIMIT + 1];
-    size_t length = strlen(b);
-
-    assert(length <= WORD_LIMIT);
-    for (size_t j = 0; j <= length; j++)
-        row[j] = j;
-    for (size_t i = 1; *a; i++, a++) {
-        size_t diagonal = row[0];
-
-        row[0] = i;
-        for (size_t j = 1; j <= length; j++) {
-            size_t best = diagonal + (*a != b[j - 1]);
-
-            diagonal = row[j];
-            best = best < row[j] + 1 ? best : row[j] + 1;
-            row[j] = best < row[j - 1] + 1 ? best : row[j - 1] + 1;
-        }
-    }
-    return row[length];
-}
-
 /* The known key that was probably meant: at most two edits away. Three would find a "neighbour" for
  * almost every short key. */
 static const char *near_miss(const char *key, const char *const *known)
 {
     const char *nearest = NULL;
     size_t least = 3;
+    int64_t work = 0; /* which is little: */
 
     if (strlen(key) > WORD_LIMIT)
         return NULL;
     for (; *known; known++) {
-        size_t distance = edit_distance(key, *known);
+        size_t distance = edit_distance((struct edit_span){key, strlen(key)},
+                                        (struct edit_span){*known, strlen(*known)}, &work);
 
         if (distance < least) {
             least = distance;
