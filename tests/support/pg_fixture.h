@@ -6,8 +6,8 @@
 /*
  * pg_fixture.h -- a PostgreSQL of the test program's own.
  *
- * The first call makes a private cluster in a directory under /tmp; pg_fixture_end() stops it and
- * removes the directory. When the program dies before, a small guard process does.
+ * The first call makes a private cluster in a directory under /dev/shm or /tmp; pg_fixture_end() stops it and removes
+ * the directory. When the program dies before, a small guard process does.
  */
 
 /* A store on it, its schema in place. More than one may be open at a time: they are nodes. */

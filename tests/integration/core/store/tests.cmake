@@ -6,10 +6,13 @@ function(store_test name)
     add_test(NAME integration.core/store/${name} COMMAND test_store_${name})
     set_tests_properties(integration.core/store/${name} PROPERTIES LABELS integration)
     time_limit(integration.core/store/${name} 120)
+    begins_with_cluster(integration.core/store/${name})
 endfunction()
 
 # For the integration tests of other layers too.
-add_library(pg_fixture STATIC ${CMAKE_CURRENT_LIST_DIR}/../../../support/pg_fixture.c)
+add_library(pg_fixture STATIC
+    ${CMAKE_SOURCE_DIR}/tests/support/copy_cluster.c
+    ${CMAKE_SOURCE_DIR}/tests/support/pg_fixture.c)
 target_link_libraries(pg_fixture PUBLIC build_flags core_store)
 add_library(store_samples STATIC
     ${CMAKE_CURRENT_LIST_DIR}/opened_store.c
