@@ -40,12 +40,14 @@ add_library(engine_world STATIC
     ${CMAKE_CURRENT_LIST_DIR}/engine/world_client.c
     ${CMAKE_CURRENT_LIST_DIR}/engine/world_database.c
     ${CMAKE_CURRENT_LIST_DIR}/engine/world_grants.c
+    ${CMAKE_CURRENT_LIST_DIR}/engine/world_log.c
     ${CMAKE_CURRENT_LIST_DIR}/engine/world_loop.c
     ${CMAKE_CURRENT_LIST_DIR}/engine/world_model.c
     ${CMAKE_CURRENT_LIST_DIR}/engine/world_rules.c
     ${CMAKE_CURRENT_LIST_DIR}/engine/world_store.c
     ${CMAKE_CURRENT_LIST_DIR}/engine/world_stream.c
-    ${CMAKE_CURRENT_LIST_DIR}/engine/world_tools.c)
+    ${CMAKE_CURRENT_LIST_DIR}/engine/world_tools.c
+    ${CMAKE_CURRENT_LIST_DIR}/engine/world_wakeups.c)
 target_link_libraries(engine_world PUBLIC build_flags server PkgConfig::CMOCKA)
 # ThreadSanitizer would learn nothing: all of it happens on one thread.
 if(NOT RUNNEL_SANITIZE STREQUAL "thread")
