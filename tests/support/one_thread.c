@@ -2,7 +2,7 @@
  * one_thread.c -- in each unit test that tests/unit/CMakeLists.txt does not name as one with threads.
  *
  * A test with one thread is not run under ThreadSanitizer, which would learn nothing. So it must not get a second
- * thread unnoticed: the linker puts this function in the place of pthread_create().
+ * thread unnoticed: the linker makes each call of pthread_create() a call of this function.
  */
 
 #include <pthread.h>
@@ -19,7 +19,8 @@ int __wrap_pthread_create(pthread_t *ret_thread, const pthread_attr_t *attribute
     (void)attributes;
     (void)start;
     (void)arg;
-    (void)fputs("A second thread: name this test in with_threads of tests/unit/CMakeLists.txt.\n",
-                stderr);
+    (void)fputs(
+        "A second thread: name this test in with_threads of tests/unit/CMakeLists.txt.\n",
+        stderr);
     abort();
 }
