@@ -36,16 +36,24 @@ static void expect_no_bodies(void)
     assert_int_equal(stats.body_bytes, 0);
 }
 
-TEST(a_body_that_waits_for_its_place_holds_up_no_other_request)
+/* A client whose request waits at the gate, on a server with one HTTP worker. */
+static struct client at_gate(const char *request)
 {
-    AUTO_FREE char *large = upload_of(3 * REQUEST_PIECE, 'x');
     struct client client;
 
     start(MODE_DIRECT, "--http-workers", "1", NULL);
     close_gate();
     client = dial();
-    put(&client, large);
+    put(&client, request);
     await_at_gate(1);
+    return client;
+}
+
+TEST(a_body_that_waits_for_its_place_holds_up_no_other_request)
+{
+    AUTO_FREE char *large = upload_of(3 * REQUEST_PIECE, 'x');
+    struct client client = at_gate(large);
+
     ask(PLAIN, "HTTP/1.1 200", "proj_1");
     open_gate();
     expect_answer(&client, "HTTP/1.1 200", "{\"bytes\":393216}");
@@ -108,13 +116,8 @@ TEST(pieces_count_for_the_limit_of_all_bodies)
 TEST(a_client_that_leaves_meanwhile_leaves_nothing)
 {
     AUTO_FREE char *large = upload_of(3 * REQUEST_PIECE, 'x');
-    struct client client;
+    struct client client = at_gate(large);
 
-    start(MODE_DIRECT, "--http-workers", "1", NULL);
-    close_gate();
-    client = dial();
-    put(&client, large);
-    await_at_gate(1);
     hang_up(&client);
     ask(PLAIN, "HTTP/1.1 200", "proj_1");
     open_gate();
@@ -126,13 +129,8 @@ TEST(a_client_that_leaves_meanwhile_leaves_nothing)
 TEST(a_server_stops_while_a_piece_waits)
 {
     AUTO_FREE char *large = upload_of(3 * REQUEST_PIECE, 'x');
-    struct client client;
+    struct client client = at_gate(large);
 
-    start(MODE_DIRECT, "--http-workers", "1", NULL);
-    close_gate();
-    client = dial();
-    put(&client, large);
-    await_at_gate(1);
     stop();
     hang_up(&client);
 }
@@ -185,13 +183,8 @@ static void expect_slow_bytes(struct client *client)
 
 TEST(an_answer_that_waits_for_its_place_holds_up_no_other_request)
 {
-    struct client client;
+    struct client client = at_gate(SLOW_ANSWER("GET", ""));
 
-    start(MODE_DIRECT, "--http-workers", "1", NULL);
-    close_gate();
-    client = dial();
-    put(&client, SLOW_ANSWER("GET", ""));
-    await_at_gate(1);
     ask(PLAIN, "HTTP/1.1 200", "proj_1");
     open_gate();
     expect_slow_bytes(&client);
@@ -235,13 +228,8 @@ TEST(an_answer_whose_place_fails_is_cut_off)
 
 TEST(a_client_that_leaves_an_answer_leaves_nothing)
 {
-    struct client client;
+    struct client client = at_gate(SLOW_ANSWER("GET", ""));
 
-    start(MODE_DIRECT, "--http-workers", "1", NULL);
-    close_gate();
-    client = dial();
-    put(&client, SLOW_ANSWER("GET", ""));
-    await_at_gate(1);
     hang_up(&client);
     ask(PLAIN, "HTTP/1.1 200", "proj_1");
     open_gate();
