@@ -25,7 +25,7 @@ def run_node(server, sdk, **environment):
 @pytest.mark.timeout(180)
 @pytest.mark.parametrize("sdk", ["openai7", "openai4", "golden", "state", "websocket", "approvals",
                                  "harmless", "variables", "skills", "files", "vector_stores", "citations", "frameworks",
-                                 "starter", "quickstart"])
+                                 "starter", "quickstart", "file_search"])
 def test_the_tests_of_node_pass(server, sdk):
     run_node(server, sdk)
 
