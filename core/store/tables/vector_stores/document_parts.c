@@ -39,12 +39,10 @@ static enum err_code find_owned(struct db *db, const struct db_statement *find,
                                 struct db_rows **ret_rows, struct err *err)
 {
     AUTO_DB_ARGS args = {0};
-    enum err_code rc = db_begin(store, ret_db, err);
+    enum err_code rc;
 
-    if (rc)
-        return rc;
     document_work_args(&args, tenant, work);
-    db_arg_text(&args, store->node_id);
+    db_arg_text(&args, db->store->node_id);
     db_arg_int(&args, work->fence);
     rc = db_exec(db, find, &args, ret_rows, err);
     return rc || db_count(*ret_rows) ? rc : document_lease_lost(work, err);

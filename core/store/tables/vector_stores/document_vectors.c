@@ -32,7 +32,7 @@ enum err_code store_document_cut(struct store *store, struct document_work *work
 {
     const struct tenant tenant = tenant_of_project(work->project);
     AUTO_DB *db = NULL;
-    enum err_code rc = document_begin(store, &tenant, work, &db, err);
+    enum err_code rc = db_begin(store, &db, err);
 
     if (!rc)
         rc = document_look(db, &tenant, work, err);
@@ -112,8 +112,7 @@ static enum err_code insert_vectors(struct db *db, const struct tenant *tenant,
     return db_exec(db, &insert, &args, NULL, err);
 }
 
-/* Deaths and waits of before say nothing about what comes. Faults stay: vectors may be stored for ever, and never
- * fit. */
+/* Deaths and waits of before say nothing about what comes. Faults stay: vectors may be stored for ever, and never fit. */
 static enum err_code note_embedded(struct db *db, const struct tenant *tenant,
                                    const struct document_work *work, size_t embedded,
                                    struct err *err)
@@ -135,8 +134,10 @@ enum err_code store_document_embedded(struct store *store, struct document_work 
 {
     const struct tenant tenant = tenant_of_project(work->project);
     AUTO_DB *db = NULL;
-    enum err_code rc = document_begin(store, &tenant, work, &db, err);
+    enum err_code rc = db_begin(store, &db, err);
 
+    if (!rc)
+        rc = document_hold(db, &tenant, work, err);
     if (!rc)
         rc = insert_vectors(db, &tenant, work, vectors, count * dimensions, err);
     if (!rc)
@@ -155,8 +156,10 @@ enum err_code store_document_unembed(struct store *store, struct document_work *
 {
     const struct tenant tenant = tenant_of_project(work->project);
     AUTO_DB *db = NULL;
-    enum err_code rc = document_begin(store, &tenant, work, &db, err);
+    enum err_code rc = db_begin(store, &db, err);
 
+    if (!rc)
+        rc = document_hold(db, &tenant, work, err);
     if (!rc)
         rc = document_forget_vectors(db, &tenant, work, err);
     if (!rc)
@@ -232,7 +235,7 @@ enum err_code store_document_publish_cut(struct store *store, const struct docum
     };
     struct document_work held = *work;
     AUTO_DB *db = NULL;
-    enum err_code rc = document_begin(store, &tenant, &held, &db, err);
+    enum err_code rc = db_begin(store, &db, err);
 
     if (!rc)
         rc = document_look(db, &tenant, work, err);

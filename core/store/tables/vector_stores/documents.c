@@ -370,8 +370,10 @@ enum err_code store_document_fail(struct store *store, const struct document_wor
         .status = STORE_FILE_FAILED, .code = code, .message = message};
     struct document_work held = *work;
     AUTO_DB *db = NULL;
-    enum err_code rc = document_begin(store, &tenant, &held, &db, err);
+    enum err_code rc = db_begin(store, &db, err);
 
+    if (!rc)
+        rc = document_hold(db, &tenant, &held, err);
     return rc ? rc : document_end(db, &tenant, &held, &outcome, err);
 }
 
@@ -387,7 +389,7 @@ enum err_code store_document_publish(struct store *store, const struct document_
     };
     struct document_work held = *work;
     AUTO_DB *db = NULL;
-    enum err_code rc = document_begin(store, &tenant, &held, &db, err);
+    enum err_code rc = db_begin(store, &db, err);
 
     if (!rc)
         rc = document_look(db, &tenant, work, err);
