@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/base/fault.h"
 #include "core/base/hash.h"
 #include "core/base/log.h"
 #include "core/base/mem.h"
@@ -63,8 +64,11 @@ enum err_code container_folder_open(struct containers *containers, const struct 
                                     struct err *err)
 {
     struct workspaces *workspaces = containers->options.workspaces;
-    enum err_code rc = workspace_open(workspaces, tenant->project, id, ret_workspace, err);
+    enum err_code rc;
 
+    if (FAULT("container.folder"))
+        return err_set(err, ERR_INTERNAL, "injected failure");
+    rc = workspace_open(workspaces, tenant->project, id, ret_workspace, err);
     if (rc != ERR_NOT_FOUND)
         return rc;
     return workspace_make(workspaces, tenant->project, id, take_user(containers, id),
@@ -84,6 +88,8 @@ enum err_code container_folder_discard(struct containers *containers,
         user = workspace_user(workspace);
         workspace_close(workspace);
     }
+    if (FAULT("container.trash"))
+        return err_set(err, ERR_INTERNAL, "injected failure");
     rc = workspace_discard(workspaces, tenant->project, id, err);
     if (!rc)
         note_user(containers, user, USER_FREE);

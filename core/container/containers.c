@@ -23,8 +23,6 @@
 #define TEND_LIMIT ((size_t)100)  /* containers of one statement */
 #define TRASH_STEP ((size_t)1000) /* files and folders of one step, some 20 ms */
 
-const int container_tiers[4] = {1, 4, 16, 64};
-
 /* ---- Uses ---- */
 
 static struct use *find_locked(struct containers *containers, const char *id)

@@ -44,9 +44,7 @@ struct store;
 struct workspace;
 struct workspaces;
 
-/* The memory of a container that no request has asked for more, and the tiers that there are. */
-#define CONTAINER_GIB 1
-extern const int container_tiers[4];
+#define CONTAINER_GIB 1 /* memory of a container, if no request names more */
 
 struct containers_options {
     struct store *store; /* these three are borrowed until containers_free() */
