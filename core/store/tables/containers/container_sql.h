@@ -16,4 +16,8 @@ struct db;
 enum err_code container_files_forget(struct db *db, const struct tenant *tenant,
                                      const char *container_id, struct err *err) MUST_CHECK;
 
+/* The container of a thread that goes ends, too; its node removes the folder. */
+enum err_code container_end_owned(struct db *db, const struct tenant *tenant,
+                                  const char *owner_id, struct err *err) MUST_CHECK;
+
 #endif

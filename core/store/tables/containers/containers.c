@@ -342,6 +342,26 @@ enum err_code store_container_delete(struct store *store, const struct tenant *t
     return rc ? rc : db_commit(db, err);
 }
 
+enum err_code container_end_owned(struct db *db, const struct tenant *tenant,
+                                  const char *owner_id, struct err *err)
+{
+    static const struct db_statement update = {
+        "store_container_end_owned",
+        "UPDATE containers c SET status = $3, expires_at = " NOW " WHERE c.project_id = $1"
+        " AND c.owner_id = $2 AND c.status = 'running' RETURNING c.id"};
+    AUTO_DB_ROWS *rows = NULL;
+    AUTO_DB_ARGS args = {0};
+    enum err_code rc;
+
+    db_arg_tenant(&args, tenant);
+    db_arg_text(&args, owner_id);
+    db_arg_text(&args, after(CONTAINER_EV_DELETE));
+    rc = db_exec(db, &update, &args, &rows, err);
+    if (rc || !db_count(rows))
+        return rc;
+    return container_files_forget(db, tenant, db_text(rows, 0, 0), err);
+}
+
 /* A use may have come first, so the statement looks at the time again. */
 static enum err_code expire(struct store *store, const struct tenant *tenant, const char *id,
                             struct err *err)

@@ -34,6 +34,7 @@
 #include "core/store/pg/page.h"
 #include "core/store/tables/approvals/grant_sql.h"
 #include "core/store/tables/columns.h"
+#include "core/store/tables/containers/container_sql.h"
 #include "core/store/tables/threads/deleted.h"
 #include "core/store/tables/threads/item_place.h"
 #include "core/store/tables/threads/thread_guard.h"
@@ -256,6 +257,8 @@ enum err_code store_thread_delete(struct store *store, const struct tenant *tena
     }
     if (!rc)
         rc = variables_forget(db, tenant, id, err);
+    if (!rc)
+        rc = container_end_owned(db, tenant, id, err);
     return rc ? rc : db_commit(db, err);
 }
 

@@ -9,7 +9,7 @@
 #include "core/base/compiler.h"
 #include "core/base/mem.h"
 #include "core/store/tables/containers/container_files.h"
-#include "core/store/tables/files/blobs.h"
+#include "core/store/tables/threads/threads.h"
 #include "tests/integration/core/store/opened_store.h"
 #include "tests/support/pg_fixture.h"
 #include "tests/support/tenants.h"
@@ -239,6 +239,21 @@ TEST(a_deleted_container_is_unknown_at_once_and_its_row_goes_with_its_folder)
         pg_fixture_ask("SELECT count(*) FROM containers WHERE id = '%s'", row.id), "0");
 }
 
+TEST(a_container_goes_with_the_thread_that_it_was_made_for)
+{
+    struct thread_row thread = {.metadata = mem_strdup("{}"), .created_at = 1};
+    CLEANUP(container_row_clear) struct container_row row = {0};
+    bool made_it;
+
+    id_make(thread.id, "thread_");
+    assert_int_equal(store_thread_create(store, MINE, &thread, NULL, 0, NULL), ERR_OK);
+    row = owned(thread.id, 0, &made_it);
+    assert_int_equal(store_thread_delete(store, MINE, thread.id, NULL), ERR_OK);
+    assert_int_equal(status_of(row.id), CONTAINER_STATUS_NONE);
+    assert_true(is_left("node_a", row.id));
+    thread_row_clear(&thread);
+}
+
 TEST(a_list_has_the_names_that_were_asked_for)
 {
     const struct tenant *lists = TENANT_OF("proj_lists");
@@ -280,6 +295,7 @@ int main(void)
         cmocka_unit_test(an_expired_container_is_shown_for_a_day),
         cmocka_unit_test(
             a_deleted_container_is_unknown_at_once_and_its_row_goes_with_its_folder),
+        cmocka_unit_test(a_container_goes_with_the_thread_that_it_was_made_for),
         cmocka_unit_test(a_list_has_the_names_that_were_asked_for),
     };
 
