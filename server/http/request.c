@@ -223,7 +223,7 @@ static bool may_be_form(const struct request *request)
     return request->address->match.route->flags & ROUTE_FORM;
 }
 
-static bool has_form_type(const struct request *request)
+bool request_has_form(const struct request *request)
 {
     static const char form[] = "multipart/form-data";
     const char *type = request_header(request, "content-type");
@@ -292,7 +292,7 @@ enum err_code request_parse_body(struct request *request, struct err *err)
         request->json = json_object();
         return ERR_OK;
     }
-    if (may_be_form(request) && has_form_type(request))
+    if (may_be_form(request) && request_has_form(request))
         return parse_form(request, err);
     rc = request->body.length ? check_type(request, err) : ERR_OK;
     if (rc) {
@@ -317,7 +317,7 @@ enum err_code request_boundary(struct request *request, char **ret_boundary, str
     const char *type = request_header(request, "content-type");
     char *boundary;
 
-    if (!has_form_type(request)) {
+    if (!request_has_form(request)) {
         request_fail_status(request, 415);
         return err_set(err, ERR_INVALID,
                        "Invalid Content-Type header (%.100s), expected multipart/form-data.",

@@ -92,6 +92,9 @@ void request_put_json(struct request *request, json_t *json);
 /* Whether that has happened: the endpoint is called again. */
 bool request_came_back(const struct request *request);
 
+/* Its Content-Type is that of a form. */
+bool request_has_form(const struct request *request);
+
 /* The body of a route with ROUTE_FORM, if it is a form; NULL if it is JSON. */
 struct form;
 const struct form *request_form(const struct request *request);

@@ -223,8 +223,10 @@ bool request_wants_body(const struct request *request)
 
 static bool is_streamed(const struct request *request)
 {
-    return request_wants_body(request) &&
-           (request->address->match.route->flags & ROUTE_STREAMED);
+    unsigned flags = request->address->match.route->flags;
+
+    return request_wants_body(request) && (flags & ROUTE_STREAMED) &&
+           (!(flags & ROUTE_FORM) || request_has_form(request));
 }
 
 static bool fits(struct request *request, uint64_t limit)

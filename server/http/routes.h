@@ -16,7 +16,8 @@ enum route_flags {
     ROUTE_RAW_BODY = 1 << 2,      /* the body is not parsed */
     ROUTE_KEEP_BODY = 1 << 3,     /* it is parsed, and also kept as it came */
     ROUTE_FORM = 1 << 4,          /* it may be a form: request_form() */
-    ROUTE_STREAMED = 1 << 5,      /* it is taken as it arrives: struct body_taker */
+    /* It is taken as it arrives: struct body_taker. With ROUTE_FORM: only a form is */
+    ROUTE_STREAMED = 1 << 5,
 };
 
 struct route {
