@@ -68,6 +68,7 @@ static const char *const unknown_words[] = {"ignore", "reject", NULL};
 static const char *const unavailable_words[] = {"skip", "reject", NULL};
 static const char *const storage_words[] = {"auto", "dir", "database", "s3", NULL};
 static const char *const sandbox_words[] = {"auto", "off", "bwrap", NULL};
+static const char *const copies_words[] = {"cited", "all", NULL};
 static const char *const history_words[] = {"native", "compact", NULL};
 static const char *const log_words[] = {"debug", "info", "warn", "error", "off", NULL};
 
@@ -162,6 +163,13 @@ static const struct setting settings[] = {
     {"sandbox_exec_max", KIND_SECONDS, AT(sandbox_exec_max), "600", 0.05, DAY, NULL, NULL, "the most that it may name"},
     {"sandbox_output",   KIND_BYTES, AT(sandbox_output), "1048576", 1024, 1024 * MIB, NULL, NULL, "bytes kept of the output of a command or cell; beyond, the middle is left out, and it goes on"},
     {"sandbox_uids",     KIND_COUNT, AT(sandbox_uids), "1900000000", 1000, 4294000000, NULL, NULL, "user id of boxes when root runs the server; the 65535 after it are kept for more of them"},
+    {"sandbox_containers_per_project", KIND_COUNT, AT(sandbox_containers_per_project), "256", 0, 1000000, NULL, NULL, "[containers](containers.md) of a project that have not expired; beyond, 429; 0 for no limit"},
+    {"sandbox_memory_max", KIND_BYTES, AT(sandbox_memory_max), "4294967296", 1024 * MIB, 65536 * MIB, NULL, NULL, "bytes of the largest `memory_limit` that a request may name for a container"},
+    {"sandbox_idle",     KIND_SECONDS, AT(sandbox_idle), "1200", 1, 30 * DAY, NULL, NULL, "until a container expires that is not used; no request may ask for longer"},
+    {"sandbox_disk",     KIND_BYTES, AT(sandbox_disk), "1073741824", MIB, 1048576 * MIB, NULL, NULL, "bytes of the files of a container"},
+    {"sandbox_files",    KIND_COUNT, AT(sandbox_files), "20000", 10, 10000000, NULL, NULL, "files, folders and links of a container"},
+    {"sandbox_disk_reserve", KIND_BYTES, AT(sandbox_disk_reserve), "1073741824", 0, 1048576 * MIB, NULL, NULL, "bytes of the disk of `data_dir` that files of containers leave free"},
+    {"sandbox_copies",   KIND_WORD, AT(sandbox_copies), "cited", 0, 0, copies_words, NULL, "files of containers that are also kept in `file_storage`, where other servers find them: `cited`, those that an answer names; `all`, also those of at most 32 MiB that a call makes or changes, 256 MiB of a container"},
     {"history",          KIND_WORD, AT(history), "native", 0, 0, history_words, NULL, "how the model sees tool calls of earlier turns: `native`, or `compact` as a text; `runnel.history` of a request overrides it"},
 
     {"unknown_parameters", KIND_WORD, AT(unknown_parameters), "ignore", 0, 0, unknown_words, NULL, "or `reject`; inside a `runnel` object, in tools of type `mcp`, in forms, and where variables, settings of tools or answers to approvals are sent, they are always rejected"},

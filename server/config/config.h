@@ -47,6 +47,11 @@ enum sandbox_mode {
     SANDBOX_BWRAP, /* required */
 };
 
+enum sandbox_copies {
+    SANDBOX_COPIES_CITED,
+    SANDBOX_COPIES_ALL,
+};
+
 enum file_storage {
     FILE_STORAGE_AUTO, /* by the database */
     FILE_STORAGE_DIR,
@@ -105,9 +110,13 @@ struct config {
     size_t sandbox_memory, sandbox_tmp, sandbox_output; /* bytes; of memory, 0: half of it */
     double sandbox_exec_timeout, sandbox_exec_max;      /* seconds */
     unsigned sandbox_uids; /* the first one of boxes, if the server is root */
-    int history;           /* enum run_history */
-    char *cors_origins;    /* NULL: none; "*", or origins separated by commas */
-    int log;               /* enum log_level */
+    unsigned sandbox_containers_per_project, sandbox_files;
+    size_t sandbox_memory_max, sandbox_disk, sandbox_disk_reserve; /* bytes */
+    double sandbox_idle;                                           /* seconds */
+    int sandbox_copies;                                            /* enum sandbox_copies */
+    int history;                                                   /* enum run_history */
+    char *cors_origins; /* NULL: none; "*", or origins separated by commas */
+    int log;            /* enum log_level */
 
     /* The section `upstreams` in its order, then upstream_url, for all models that none of them serves. If there
      * is no upstream at all, serve adds the demo model. */
