@@ -14,6 +14,7 @@
 #include "core/base/log.h"
 #include "core/base/mem.h"
 #include "core/blob/blob.h"
+#include "core/container/containers.h"
 #include "core/ingest/ingest.h"
 #include "core/run/engine/engine.h"
 #include "core/run/engine/recover.h"
@@ -23,6 +24,7 @@
 #include "core/store/store.h"
 #include "core/store/tables/approvals/approval_holds.h"
 #include "core/store/tables/approvals/approvals.h"
+#include "core/store/tables/containers/containers.h"
 #include "core/store/tables/files/files.h"
 #include "core/store/tables/files/uploads.h"
 #include "core/store/tables/runs/runs.h"
@@ -79,7 +81,7 @@ struct duty {
 };
 
 /* Wake-ups make the first three due at once; the others have no names. */
-enum { DUTY_RENEW, DUTY_CLAIM, DUTY_FILES, DUTY_COUNT = 10 };
+enum { DUTY_RENEW, DUTY_CLAIM, DUTY_FILES, DUTY_COUNT = 11 };
 
 struct keeper {
     struct server *server;
@@ -531,6 +533,24 @@ static void sweep_files(struct keeper *keeper)
     }
 }
 
+/* Containers that have expired, and folders of this node that have ended. Trash may be large, so leases come between. */
+static void tend_containers(struct keeper *keeper)
+{
+    const struct server *server = keeper->server;
+    struct err err;
+
+    if (!server->containers)
+        return;
+    renew_if_due(keeper);
+    if (containers_tend(server->containers, &err)) {
+        complain("containers were not looked after", &err);
+        return;
+    }
+    do
+        renew_if_due(keeper);
+    while (containers_empty_trash(server->containers));
+}
+
 /* ---- The thread ---- */
 
 static void revive_database(struct keeper *keeper)
@@ -674,6 +694,14 @@ static void on_wakeup(void *arg, const struct wakeup *wakeup)
     }
 }
 
+/* Often enough that what is in use does not expire. */
+static double container_seconds(const struct config *config)
+{
+    double quarter = config->sandbox_idle / 4;
+
+    return quarter < CONTAINER_TOUCH_SECONDS ? quarter : CONTAINER_TOUCH_SECONDS;
+}
+
 enum err_code keeper_start(struct server *server, struct database *database,
                            struct keeper **ret_keeper, struct err *err)
 {
@@ -687,6 +715,7 @@ enum err_code keeper_start(struct server *server, struct database *database,
         {.perform = fail_foreground, .every_seconds = lease},
         {.perform = maintain_events, .every_seconds = 3600},
         {.perform = sweep_files, .every_seconds = 60},
+        {.perform = tend_containers, .every_seconds = container_seconds(server->config)},
         {.perform = look_for_granted, .every_seconds = LOOK_SECONDS},
         {.perform = look_for_documents, .every_seconds = LOOK_SECONDS},
         {.perform = purge_responses, .every_seconds = server->config->response_timeout / 4},

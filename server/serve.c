@@ -43,6 +43,7 @@
 #include "core/base/log.h"
 #include "core/base/mem.h"
 #include "core/blob/blob.h"
+#include "core/container/containers.h"
 #include "core/document/document.h"
 #include "core/ingest/embeddings.h"
 #include "core/ingest/ingest.h"
@@ -57,6 +58,7 @@
 #include "core/sandbox/compute.h"
 #include "core/sandbox/confine.h"
 #include "core/sandbox/sandbox.h"
+#include "core/sandbox/workspace/workspace.h"
 #include "core/store/cluster/log_reader.h"
 #include "core/store/embedded/embedded.h"
 #include "core/store/tables/files/files.h"
@@ -102,11 +104,13 @@ struct serving {
     struct ws_budget past_responses;
     int lock_fd;                   /* of data_dir; -1 */
     struct data_dir_traces before; /* what data_dir had before this start */
+    char node[DATA_DIR_LINE_SIZE]; /* without the boot */
     char node_id[2 * DATA_DIR_LINE_SIZE];
     char key[DATA_DIR_LINE_SIZE];
     int listen_fd; /* -1 once http owns it */
     char url[LISTEN_URL_SIZE];
     struct database database;
+    struct workspaces *workspaces;
     struct upstream_server *demo;
     struct keeper *keeper;
     struct log_reader *log_reader;
@@ -183,6 +187,7 @@ static enum err_code find_identity(struct serving *serving, struct err *err)
         return rc;
     id_make(boot, "boot_");
     (void)snprintf(serving->node_id, sizeof(serving->node_id), "%s/%s", node, boot);
+    memcpy(serving->node, node, sizeof(node));
     return ERR_OK;
 }
 
@@ -299,6 +304,33 @@ static enum err_code open_blobs(struct serving *serving, struct err *err)
 {
     return file_places_open(serving->config, FILE_PLACES_ALL, serving->server.store,
                             &serving->server.blobs, err);
+}
+
+/* Containers are files; whether code runs in them is another question. Without openat2() the server has no containers. */
+static enum err_code open_containers(struct serving *serving, struct err *err)
+{
+    const struct config *config = serving->config;
+    const struct workspaces_options folders = {
+        .data_dir = config->data_dir,
+        .bytes = config->sandbox_disk,
+        .files = config->sandbox_files,
+        .reserve = config->sandbox_disk_reserve,
+    };
+    struct containers_options options = {
+        .store = serving->server.store,
+        .blobs = serving->server.blobs,
+        .node_id = serving->node,
+        .per_project = config->sandbox_containers_per_project,
+        .idle_seconds = (int64_t)config->sandbox_idle,
+        .first_user = geteuid() == 0 ? config->sandbox_uids : 0,
+    };
+
+    if (workspaces_open(&folders, &serving->workspaces, err)) {
+        log_warn("there are no containers: %s", err->text);
+        return ERR_OK;
+    }
+    options.workspaces = serving->workspaces;
+    return containers_open(&options, &serving->server.containers, err);
 }
 
 /* One line for the log. What to do about it is too long for that. */
@@ -597,10 +629,11 @@ static enum err_code start_keeper(struct serving *serving, struct err *err)
 }
 
 static step_fn *const steps[] = {
-    lock_data_dir,      try_sandbox,     start_sandboxes, find_identity,  find_key,
-    open_socket,        start_database,  start_writers,   ensure_key,     open_blobs,
-    open_embeddings,    start_retrieval, start_demo,      start_executor, start_masking,
-    start_file_loading, start_engine,    start_workers,   start_readers,  start_file_workers,
+    lock_data_dir,   try_sandbox,     start_sandboxes, find_identity,      find_key,
+    open_socket,     start_database,  start_writers,   ensure_key,         open_blobs,
+    open_containers, open_embeddings, start_retrieval, start_demo,         start_executor,
+    start_masking,   start_file_loading, start_engine, start_workers,      start_readers,
+    start_file_workers,
     start_ingest,       start_keeper,    start_http,
 };
 
@@ -681,6 +714,8 @@ static void go_down(struct serving *serving)
     vector_model_free(server->vector_model);
     embeddings_free(server->embeddings);
     query_rewriter_free(server->rewriter);
+    containers_free(server->containers);
+    workspaces_close(serving->workspaces);
     blobs_free(server->blobs);
     if (server->store)
         store_thread_end(server->store);

@@ -17,6 +17,7 @@
 
 struct blobs;
 struct boxes;
+struct containers;
 struct embeddings;
 struct engine;
 struct file_loading;
@@ -38,7 +39,8 @@ struct ws_budget;
 struct server {
     const struct config *config;
     struct store *store;
-    struct blobs *blobs; /* bytes of files */
+    struct blobs *blobs;           /* bytes of files */
+    struct containers *containers; /* NULL: this machine cannot have them */
     struct engine *engine;
     struct tool_executor *executor;
     /* For handlers with TOOL_NEEDS_SANDBOX, and the boxes that they run code in: sandboxes.h. NULL: nothing is
