@@ -62,6 +62,8 @@ json_t *encode_file(const struct file_row *row);
 /* `file`: what it was completed to; NULL: it was not, or the file is gone. */
 json_t *encode_upload(const struct upload_row *row, const struct file_row *file);
 json_t *encode_upload_part(const struct part_row *part);
+json_t *encode_container(const struct container_row *row);
+json_t *encode_container_file(const struct container_file_row *row);
 json_t *encode_deleted(const char *id, const char *object);
 /* {"object":"list","data":...,"first_id","last_id","has_more"}; takes the array. */
 json_t *encode_list(json_t *data, bool has_more);
