@@ -19,7 +19,6 @@ const struct absent_route absent_routes[] = {
     {NULL,     "/v1/batches"},
     {NULL,     "/v1/chatkit"},
     {NULL,     "/v1/completions"},
-    {NULL,     "/v1/containers"},
     {NULL,     "/v1/content_provenance_checks"},
     {NULL,     "/v1/decisions"},
     {NULL,     "/v1/embeddings"},

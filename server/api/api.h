@@ -49,11 +49,17 @@ endpoint_fn api_store_file_get, api_store_file_modify, api_store_file_delete;
 endpoint_fn api_store_file_content, api_file_batch_file_list;
 endpoint_fn api_file_batch_create, api_file_batch_get; /* vector_stores/file_batches.c */
 endpoint_fn api_file_batch_cancel;
-endpoint_fn api_upload_create, api_upload_cancel;            /* files/uploads.c */
-endpoint_fn api_upload_part;                                 /* files/upload_part.c */
-endpoint_fn api_upload_complete;                             /* files/upload_complete.c */
-endpoint_fn api_retrieval_get;                               /* runnel/retrieval.c */
-endpoint_fn api_tool_list;                                   /* runnel/tools.c */
+endpoint_fn api_container_create, api_container_list; /* containers/containers.c */
+endpoint_fn api_container_get, api_container_delete;
+endpoint_fn api_container_file_create;                       /* containers/container_upload.c */
+endpoint_fn api_container_file_list, api_container_file_get; /* containers/container_files.c */
+endpoint_fn api_container_file_delete;
+endpoint_fn api_container_file_content;           /* containers/container_content.c */
+endpoint_fn api_upload_create, api_upload_cancel; /* files/uploads.c */
+endpoint_fn api_upload_part;                      /* files/upload_part.c */
+endpoint_fn api_upload_complete;                  /* files/upload_complete.c */
+endpoint_fn api_retrieval_get;                    /* runnel/retrieval.c */
+endpoint_fn api_tool_list;                        /* runnel/tools.c */
 endpoint_fn api_skill_create, api_skill_list, api_skill_get; /* responses/skills.c */
 endpoint_fn api_skill_content, api_skill_delete;
 endpoint_fn api_tool_settings_get, api_tool_settings_modify; /* runnel/tool_settings.c */

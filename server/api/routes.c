@@ -95,6 +95,16 @@ const struct route routes[] = {
     {"POST",   "/v1/uploads/{upload}/complete",                       api_upload_complete,    "completeUpload",         0},
     {"POST",   "/v1/uploads/{upload}/cancel",                         api_upload_cancel,      "cancelUpload",           ROUTE_BODY_OPTIONAL},
 
+    {"GET",    "/v1/containers",                                      api_container_list,     "ListContainers",         0},
+    {"POST",   "/v1/containers",                                      api_container_create,   "CreateContainer",        0},
+    {"GET",    "/v1/containers/{container}",                          api_container_get,      "RetrieveContainer",      0},
+    {"DELETE", "/v1/containers/{container}",                          api_container_delete,   "DeleteContainer",        0},
+    {"GET",    "/v1/containers/{container}/files",                    api_container_file_list, "ListContainerFiles",    0},
+    {"POST",   "/v1/containers/{container}/files",                    api_container_file_create, "CreateContainerFile", ROUTE_STREAMED | ROUTE_FORM},
+    {"GET",    "/v1/containers/{container}/files/{file}",             api_container_file_get, "RetrieveContainerFile",  0},
+    {"DELETE", "/v1/containers/{container}/files/{file}",             api_container_file_delete, "DeleteContainerFile", 0},
+    {"GET",    "/v1/containers/{container}/files/{file}/content",     api_container_file_content, "RetrieveContainerFileContent", 0},
+
     {"GET",    "/v1/vector_stores",                                               api_vector_store_list,   "listVectorStores",       0},
     {"POST",   "/v1/vector_stores",                                               api_vector_store_create, "createVectorStore",      ROUTE_BODY_OPTIONAL},
     {"GET",    "/v1/vector_stores/{store}",                                       api_vector_store_get,    "getVectorStore",         0},

@@ -60,6 +60,10 @@ def statuses():
                        lambda schemas: schemas["RunStatus"]["enum"]),
         "step status": (words_of_c("core/domain/rows.c", "STEP_(?!MESSAGE|TOOL)"), words_of_sql("run_steps_status"),
                         lambda schemas: schemas["RunStep"]["properties"]["status"]["enum"]),
+        # A deleted container is not shown.
+        "container status": (words_of_c("core/domain/status/container_status.c", "CONTAINER_(?!STATUS)"),
+                             words_of_sql("containers_status"),
+                             lambda schemas: schemas["Container"]["properties"]["status"]["enum"] + ["deleted"]),
         "upload status": (words_of_c("core/domain/status/upload_status.c", "UPLOAD_(?!STATUS)"), words_of_sql("uploads_status"),
                           lambda schemas: schemas["Upload"]["properties"]["status"]["enum"]),
     }

@@ -50,14 +50,14 @@ def test_every_operation_of_openai_is_served_or_refused_as_such(http, recorder):
 
 
 @pytest.mark.parametrize("method, path", [("POST", "/v1/batches"), ("DELETE", "/v1/models/a"),
-                                          ("GET", "/v1/containers/a/not/yet/known")])
+                                          ("GET", "/v1/videos/a/not/yet/known")])
 def test_the_query_is_no_part_of_the_sentence(http, method, path):
     absent(http.request(method, f"{path}?limit=5"), method, path)
 
 
 def test_a_file_for_an_absent_endpoint_is_answered_at_once(http):
-    answer = http.post("/v1/containers/a/files", files={"file": ("a.bin", b"x" * 1_000_000)})
-    absent(answer, "POST", "/v1/containers/a/files")
+    answer = http.post("/v1/videos/a/files", files={"file": ("a.bin", b"x" * 1_000_000)})
+    absent(answer, "POST", "/v1/videos/a/files")
 
 
 @pytest.mark.parametrize("method, path", [("POST", "/v1/filesystem"), ("GET", "/v2/files"), ("GET", "/files"),
