@@ -43,6 +43,7 @@
 #include "core/base/log.h"
 #include "core/base/mem.h"
 #include "core/blob/blob.h"
+#include "core/container/boxes.h"
 #include "core/container/containers.h"
 #include "core/document/document.h"
 #include "core/ingest/embeddings.h"
@@ -306,6 +307,13 @@ static enum err_code open_blobs(struct serving *serving, struct err *err)
                             &serving->server.blobs, err);
 }
 
+static void end_box(void *argument, const char *container_id)
+{
+    const struct server *server = argument;
+
+    boxes_end(server->boxes, container_id);
+}
+
 /* Containers are files; whether code runs in them is another question. Without openat2() the server has no containers. */
 static enum err_code open_containers(struct serving *serving, struct err *err)
 {
@@ -323,6 +331,8 @@ static enum err_code open_containers(struct serving *serving, struct err *err)
         .per_project = config->sandbox_containers_per_project,
         .idle_seconds = (int64_t)config->sandbox_idle,
         .first_user = geteuid() == 0 ? config->sandbox_uids : 0,
+        .end = serving->server.boxes ? end_box : NULL,
+        .argument = &serving->server,
     };
 
     if (workspaces_open(&folders, &serving->workspaces, err)) {
@@ -629,12 +639,11 @@ static enum err_code start_keeper(struct serving *serving, struct err *err)
 }
 
 static step_fn *const steps[] = {
-    lock_data_dir,   try_sandbox,     start_sandboxes, find_identity,      find_key,
-    open_socket,     start_database,  start_writers,   ensure_key,         open_blobs,
-    open_containers, open_embeddings, start_retrieval, start_demo,         start_executor,
-    start_masking,   start_file_loading, start_engine, start_workers,      start_readers,
-    start_file_workers,
-    start_ingest,       start_keeper,    start_http,
+    lock_data_dir,      try_sandbox,        start_sandboxes, find_identity, find_key,
+    open_socket,        start_database,     start_writers,   ensure_key,    open_blobs,
+    open_containers,    open_embeddings,    start_retrieval, start_demo,    start_executor,
+    start_masking,      start_file_loading, start_engine,    start_workers, start_readers,
+    start_file_workers, start_ingest,       start_keeper,    start_http,
 };
 
 static enum err_code go_up(struct serving *serving, struct err *err)
