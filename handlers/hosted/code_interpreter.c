@@ -246,7 +246,7 @@ static enum err_code run(struct tool_call *call, struct tool_result *ret_result,
 
     if (found || rc)
         return found ? found : rc;
-    rc = tool_call_python(call, code, NULL, NULL, &ran, err);
+    rc = tool_call_python(call, code, &ran, err);
     if (rc)
         return rc;
     shown = shown_outputs(container, ran.outputs);
