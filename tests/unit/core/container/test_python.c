@@ -329,6 +329,23 @@ TEST(a_reader_that_does_not_read_makes_the_cell_wait)
     assert_string_equal(text(), "True\n");
 }
 
+TEST(all_that_a_cell_has_printed_belongs_to_it)
+{
+    struct python_cell cell =
+        live_cell("a",
+                  "import fcntl, os\nfcntl.fcntl(1, fcntl.F_SETPIPE_SZ, 1 << 20)\n"
+                  "os.write(1, b'x' * 300000);",
+                  NULL);
+    size_t taken = 0;
+
+    /* While the reader sleeps, the cell ends, and leaves more in the pipe than is read at once. */
+    cell.take_output = sleep_once;
+    cell.argument = &taken;
+    live_run("a", &cell, &shown);
+    assert_int_equal(shown.result.end, PYTHON_DONE);
+    assert_int_equal(taken, 300000);
+}
+
 /* ---- Hostile code ---- */
 
 /* Its own way to the server: the driver's channel. */
@@ -451,6 +468,7 @@ int main(void)
         CELLS(a_box_over_its_memory_ends_and_the_model_can_know),
         CELLS(endless_output_ends_when_the_caller_wants_no_more),
         CELLS(a_reader_that_does_not_read_makes_the_cell_wait),
+        CELLS(all_that_a_cell_has_printed_belongs_to_it),
         CELLS(garbage_on_the_channel_is_left_out),
         CELLS(names_that_the_driver_does_not_make_are_no_figures),
         CELLS(figures_that_are_not_plain_pictures_are_left_out),
