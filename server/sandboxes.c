@@ -13,10 +13,6 @@
 #define AROUND_SECONDS 60.0
 
 #define QUEUE_SECONDS 30.0
-#define IDLE_SECONDS  1200.0
-
-/* Of one file in a box. */
-#define FILE_BYTES ((uint64_t)1 << 30)
 
 static uint64_t half_of_memory(void)
 {
@@ -30,10 +26,10 @@ static enum err_code start_boxes(struct server *server, struct err *err)
         .count = config->sandbox_containers,
         .memory = config->sandbox_memory ? config->sandbox_memory : half_of_memory(),
         .calls = config->sandbox_calls_per_container,
-        .idle_ns = clock_ns_from_seconds(IDLE_SECONDS),
+        .idle_ns = clock_ns_from_seconds(config->sandbox_idle),
         .queue_ns = clock_ns_from_seconds(QUEUE_SECONDS),
         .limits = {.temporary = config->sandbox_tmp,
-                   .file = FILE_BYTES,
+                   .file = config->sandbox_disk,
                    .processes = config->sandbox_processes,
                    .cpus = config->sandbox_cpus},
     };
