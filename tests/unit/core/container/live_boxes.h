@@ -20,7 +20,7 @@ int live_stop(void **state);
 int live_set_up(void **state);
 int live_tear_down(void **state);
 
-#define LIVE_MEMORY ((uint64_t)1 << 30)
+#define LIVE_MEMORY ((uint64_t)256 << 20)
 
 /* The workspace of a container, which is made if needed, and open until the end of the test. */
 struct workspace *live_workspace(const char *container);

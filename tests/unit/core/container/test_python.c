@@ -266,10 +266,10 @@ TEST(a_box_over_its_memory_ends_and_the_model_can_know)
     assert_true(shown.result.alive);
     run_code(
         "import os, time\nfor i in range(3):\n    if os.fork() == 0:\n"
-        "        x = bytearray(b'x' * (500 << 20))\n        time.sleep(60)\ntime.sleep(60)");
+        "        x = bytearray(b'x' * (120 << 20))\n        time.sleep(60)\ntime.sleep(60)");
     assert_int_equal(shown.result.end, PYTHON_ENDED);
     assert_string_equal(shown.result.notice,
-                        "The Python process was ended (more than 1 GiB of memory). Variables "
+                        "The Python process was ended (more than 256 MiB of memory). Variables "
                         "are gone, files are there.");
     assert_shows("'new'", "'new'\n");
 }
