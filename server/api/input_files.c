@@ -18,6 +18,7 @@
 #include "core/run/engine/engine.h"
 #include "server/api/aside.h"
 #include "server/api/file_urls.h"
+#include "server/api/named_pictures.h"
 #include "server/complaint.h"
 #include "server/params/params.h"
 #include "server/server.h"
@@ -202,21 +203,18 @@ static enum err_code read_fetched(const struct reader *reader, json_t *part, con
     return rc ? refused(place.text, rc, err) : note_text(part, text);
 }
 
-static enum err_code read_picture(const struct stored_file *file, json_t *part,
-                                  const char *place, struct err *err)
+static enum err_code read_picture(const struct reader *reader, json_t *part, const char *path,
+                                  struct err *err)
 {
+    struct param_path place = param_key(path, "file_id");
     const char *type = NULL;
-    struct err why = {0};
-    enum err_code rc = stored_file_picture(file, &type, &why);
+    enum err_code rc =
+        named_picture_check(reader->server, reader->tenant, json_get_string(part, "file_id", ""),
+                            place.text, &type, err);
 
-    if (rc == ERR_INVALID)
-        return err_invalid(err, "invalid_image_format", place, "%s", why.text);
-    if (rc) {
-        *err = why;
-        return rc;
-    }
-    json_set_string(notes_make(part), "type", type);
-    return ERR_OK;
+    if (!rc)
+        json_set_string(notes_make(part), "type", type);
+    return rc;
 }
 
 /* An upstream that reads files gets this one with each request: here it must only be small enough. */
@@ -238,8 +236,8 @@ static enum err_code read_stored(const struct reader *reader, const struct store
     return ERR_OK;
 }
 
-static enum err_code read_named(const struct reader *reader, json_t *part, bool picture,
-                                const char *path, struct err *err)
+static enum err_code read_named(const struct reader *reader, json_t *part, const char *path,
+                                struct err *err)
 {
     struct param_path place = param_key(path, "file_id");
     const char *id = json_get_string(part, "file_id", "");
@@ -248,10 +246,7 @@ static enum err_code read_named(const struct reader *reader, json_t *part, bool 
 
     if (rc == ERR_NOT_FOUND)
         return err_refuse(err, rc, REASON_UNSET, place.text, "No such File object: %.64s", id);
-    if (rc)
-        return rc;
-    return picture ? read_picture(&file, part, place.text, err)
-                   : read_stored(reader, &file, part, place.text, err);
+    return rc ? rc : read_stored(reader, &file, part, place.text, err);
 }
 
 static enum err_code read_part(const struct reader *reader, json_t *part, const char *path,
@@ -260,9 +255,9 @@ static enum err_code read_part(const struct reader *reader, json_t *part, const 
     switch (unread(reader, part)) {
     case UNREAD_NOTHING: return ERR_OK;
     case UNREAD_DATA: return read_data(part, path, err);
-    case UNREAD_FILE: return read_named(reader, part, false, path, err);
+    case UNREAD_FILE: return read_named(reader, part, path, err);
     case UNREAD_URL: return read_fetched(reader, part, path, err);
-    case UNREAD_PICTURE: return read_named(reader, part, true, path, err);
+    case UNREAD_PICTURE: return read_picture(reader, part, path, err);
     case UNREAD_IMPOSSIBLE: break;
     }
     return err_invalid(err, "unsupported_value", path,
