@@ -12,9 +12,8 @@
 #include "server/file_finder.h"
 #include "server/params/params.h"
 #include "server/server.h"
-#include "server/stored_file.h"
 
-/* What a request names. Each one is a step to the store, and a picture another one to its bytes. */
+/* What a request names. Each file is a step to the store. */
 struct refs {
     size_t files, pictures;
 };
@@ -69,62 +68,18 @@ static enum err_code check_file(const struct request *request, const json_t *obj
     return ERR_OK;
 }
 
-static enum err_code check_picture(const struct request *request, const json_t *image,
-                                   const char *path, struct err *err)
-{
-    struct param_path place = param_key(path, "file_id");
-    const char *id = json_get_string(image, "file_id", "");
-    CLEANUP(stored_file_close) struct stored_file file = {0};
-    struct err why = {0};
-    const char *type;
-    enum err_code rc =
-        stored_file_open(request_server(request), request_tenant(request), id, &file, err);
-
-    if (rc)
-        return rc == ERR_NOT_FOUND ? absent(id, place.text, err) : rc;
-    rc = stored_file_picture(&file, &type, &why);
-    if (rc == ERR_INVALID)
-        return err_invalid(err, "invalid_image_format", place.text, "%s", why.text);
-    if (rc)
-        *err = why;
-    return rc;
-}
-
-static enum err_code check_pictures(const struct request *request, const json_t *message,
-                                    const char *path, struct err *err)
-{
-    struct param_path list = param_key(path, "content");
-    size_t i;
-    json_t *part;
-
-    json_array_foreach (json_object_get(message, "content"), i, part) {
-        struct param_path at = param_index(list.text, i);
-        struct param_path image = param_key(at.text, "image_file");
-        enum err_code rc = ERR_OK;
-
-        if (is_picture(part))
-            rc = check_picture(request, json_object_get(part, "image_file"), image.text, err);
-        if (rc)
-            return rc;
-    }
-    return ERR_OK;
-}
-
 enum err_code file_refs_check_message(const struct request *request, const json_t *message,
                                       const char *path, struct err *err)
 {
     struct param_path list = param_key(path, "attachments");
-    enum err_code rc = check_pictures(request, message, path, err);
     size_t i;
     json_t *attachment;
 
-    if (rc)
-        return rc;
     json_array_foreach (json_object_get(message, "attachments"), i, attachment) {
         struct param_path at = param_index(list.text, i);
         struct param_path place = param_key(at.text, "file_id");
+        enum err_code rc = check_file(request, attachment, place.text, err);
 
-        rc = check_file(request, attachment, place.text, err);
         if (rc)
             return rc;
     }

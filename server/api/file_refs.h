@@ -7,21 +7,20 @@
 #include "server/http/request.h"
 
 /*
- * file_refs.h -- files and vector stores that requests of the Assistants API name: they must exist, and
- * pictures must be pictures.
+ * file_refs.h -- files and vector stores that requests of the Assistants API name: they must exist.
  *
- * For bodies whose form was checked before. `path` is that of the object, "" for the body. What is absent is fine. Each
- * file is read from the store, shortly: for HTTP workers. So their number has a limit, that of pictures is that of
- * input_files.h. ERR_INVALID with the code invalid_value: there are more.
+ * For bodies whose form was checked before. `path` is that of the object, "" for the body. What is absent is fine. The
+ * row of each file is read from the store, shortly: for HTTP workers. So their number has a limit. Pictures are only
+ * counted, by the limit of input_files.h: named_pictures.h looks at them. ERR_INVALID with the code invalid_value: there
+ * are more.
  *
  * ERR_NOT_FOUND is "No such File object: X", with the path of the id: unknown, foreign, deleted or expired.
- * ERR_INVALID with the code invalid_image_format: `image_file` is no picture that models read.
  */
 
 /* Files that the messages of a request name, or its resources. */
 #define FILE_REFS_LIMIT ((size_t)2000)
 
-/* Pictures and attachments of a message. */
+/* The attachments of a message. */
 enum err_code file_refs_check_message(const struct request *request, const json_t *message,
                                       const char *path, struct err *err) MUST_CHECK;
 

@@ -16,6 +16,7 @@
 #include "core/store/tables/threads/threads.h"
 #include "server/api/api.h"
 #include "server/api/file_refs.h"
+#include "server/api/named_pictures.h"
 #include "server/api/new_store.h"
 #include "server/api/request_key.h"
 #include "server/encode/encode.h"
@@ -69,6 +70,9 @@ enum err_code api_message_create(struct request *request, struct err *err)
 
     if (!rc)
         rc = request_key(request, &idempotency, err);
+    if (!rc &&
+        named_pictures_wait(request, request_json(request), "", NULL, api_message_create))
+        return ERR_OK;
     if (!rc)
         rc = message_decode(request_json(request), "", place.thread, &row, err);
     if (rc)

@@ -48,6 +48,7 @@
 #include "core/tool/files_view.h"
 #include "server/api/api.h"
 #include "server/api/file_refs.h"
+#include "server/api/named_pictures.h"
 #include "server/api/new_store.h"
 #include "server/api/request_key.h"
 #include "server/api/run_end.h"
@@ -425,6 +426,8 @@ enum err_code api_run_create(struct request *request, struct err *err)
     rc = check_body(body, run_keys, err);
     if (rc)
         return rc;
+    if (named_pictures_wait(request, body, "", "additional_messages", api_run_create))
+        return ERR_OK;
     rc = messages_decode(body, "", "additional_messages", thread_id, &messages, &count, err);
     if (rc)
         return rc;
@@ -454,6 +457,8 @@ enum err_code api_thread_run_create(struct request *request, struct err *err)
     rc = param_object(body, "", "thread", PARAM_OPTIONAL, &given, err);
     if (rc)
         return rc;
+    if (named_pictures_wait(request, given, "thread", "messages", api_thread_run_create))
+        return ERR_OK;
     rc = thread_decode(given ? given : empty, "thread", &thread, &messages, &count, err);
     if (rc)
         return rc;

@@ -12,6 +12,7 @@
 #include "core/tool/files_view.h"
 #include "server/api/api.h"
 #include "server/api/file_refs.h"
+#include "server/api/named_pictures.h"
 #include "server/api/new_store.h"
 #include "server/api/request_key.h"
 #include "server/encode/encode.h"
@@ -42,6 +43,9 @@ enum err_code api_thread_create(struct request *request, struct err *err)
     size_t count = 0;
     enum err_code rc = request_key(request, &idempotency, err);
 
+    if (!rc &&
+        named_pictures_wait(request, request_json(request), "", "messages", api_thread_create))
+        return ERR_OK;
     if (!rc)
         rc = thread_decode(request_json(request), "", &row, &messages, &count, err);
     if (rc)
