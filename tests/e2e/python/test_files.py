@@ -360,13 +360,28 @@ def test_a_client_that_leaves_an_upload_leaves_nothing_in_the_bucket(start_with_
     eventually(lambda: (s3.log, s3.uploads, s3.objects), lambda left: not left[1] and not left[2])
 
 
-@pytest.mark.parametrize("operation, what", [("get", "stall within"), ("part", "stall")])
-def test_a_bucket_that_stops_in_the_middle_holds_up_nothing_else(start_with_s3, s3, operation, what):
+def name_picture(server, file):
+    """A thread whose message has the file as a picture."""
+    body = json.dumps({"messages": [{"role": "user", "content": [
+        {"type": "image_file", "image_file": {"file_id": file}}]}]}).encode()
+    client = socket.create_connection(("127.0.0.1", server.port), timeout=30)
+    client.sendall(b"POST /v1/threads HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer "
+                   + server.settings["api_key"].encode() +
+                   b"\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n" % len(body) + body)
+    return client
+
+
+@pytest.mark.parametrize("ask, operation, what", [
+    (download, "get", "stall within"),
+    (name_picture, "get", "stall"),
+    (lambda server, _file: upload(server), "part", "stall"),
+], ids=["download", "picture", "upload"])
+def test_a_bucket_that_stops_in_the_middle_holds_up_nothing_else(start_with_s3, s3, ask, operation, what):
     """More requests wait for the bucket than there are HTTP workers. What needs no bytes of files is answered."""
     server = start_with_s3(http_workers=1, file_workers=2)
     file = server.sdk().files.create(file=("a.txt", TEXT), purpose="assistants").id
     s3.fail(operation, what, times=100)
-    waiting = [download(server, file) for _ in range(4)] if operation == "get" else [upload(server), upload(server)]
+    waiting = [ask(server, file) for _ in range(4 if operation == "get" else 2)]
     eventually(lambda: s3.count(operation) == 2)
     with server.http() as http:
         http.timeout = patience(5)
