@@ -31,12 +31,6 @@ static void run(struct work *work)
     aside_done(&keep->aside, rc);
 }
 
-static void keep_free(struct keep *keep)
-{
-    blob_write_free(keep->write);
-    keep->ops->free(keep);
-}
-
 static enum err_code resume(struct request *request, struct aside *aside, struct err *err)
 {
     struct keep *keep = CONTAINER_OF(aside, struct keep, aside);
@@ -48,19 +42,22 @@ static enum err_code resume(struct request *request, struct aside *aside, struct
 
 static void aside_free(struct aside *aside)
 {
-    keep_free(CONTAINER_OF(aside, struct keep, aside));
+    struct keep *keep = CONTAINER_OF(aside, struct keep, aside);
+
+    blob_write_free(keep->write);
+    keep->ops->free(keep);
 }
 
 static const struct aside_ops aside_ops = {.resume = resume, .free = aside_free};
 
-static enum err_code find_key(struct request *request, const char *fields, struct keep *keep,
-                              struct err *err)
+static enum err_code find_key(struct request *request, const struct blob_write *write,
+                              const char *fields, struct keep *keep, struct err *err)
 {
     AUTO_BUF digest = {0};
     uint8_t hash[BLOB_HASH_SIZE];
     enum err_code rc;
 
-    blob_write_hash(keep->write, hash);
+    blob_write_hash(write, hash);
     buf_addf(&digest, "%s\n", fields);
     for (size_t i = 0; i < sizeof(hash); i++)
         buf_addf(&digest, "%02x", hash[i]);
@@ -76,18 +73,16 @@ static enum err_code find_key(struct request *request, const char *fields, struc
 enum err_code keep_begin(struct request *request, struct file_form *form, const char *fields,
                          struct keep *keep, const struct keep_ops *ops, struct err *err)
 {
-    enum err_code rc;
+    enum err_code rc = find_key(request, form->write, fields, keep, err);
 
+    if (rc) {
+        ops->free(keep); /* the bytes are dropped with the form, on a worker */
+        return rc;
+    }
     keep->ops = ops;
     keep->server = request_server(request);
     keep->tenant = tenant_kept(request_tenant(request));
     keep->write = TAKE(form->write);
-    rc = find_key(request, fields, keep, err);
-    if (rc) {
-        form->write = TAKE(keep->write); /* dropped with the form, on a worker */
-        keep_free(keep);
-        return rc;
-    }
     keep->aside.work.run = run;
     aside_begin(request, &keep->aside, &aside_ops);
     workers_put(keep->server->file_workers, &keep->aside.work);

@@ -38,7 +38,7 @@ struct keep {
     struct idempotency idempotency;
 };
 
-/* For the end() of a form. Takes the form's bytes, and `keep`, also if it fails. `fields` is a text that is equal for
+/* For the end() of a form. Takes the form's bytes; and `keep`, also if it fails. `fields` is a text that is equal for
  * equal forms, beside the bytes: for the header Idempotency-Key. */
 enum err_code keep_begin(struct request *request, struct file_form *form, const char *fields,
                          struct keep *keep, const struct keep_ops *ops,
