@@ -4,7 +4,8 @@
  * Two limits protect the memory: max_body for one request, and max_bodies for all together, so that
  * many clients at once cannot do what one may not. The second is a refusal with 503 and Retry-After,
  * because the next moment may have room. A body that an endpoint takes as it arrives needs no memory and has the
- * limit of its endpoint. If it is taken on a worker, a piece is collected first, and counts as long as it is there.
+ * limit of its endpoint. If it is taken on a worker, a piece is collected first, and counts as long as it is there, also
+ * when its client has left meanwhile.
  *
  * A body that is not needed (the request is refused already, or is a GET) is read and thrown away up
  * to REQUEST_DISCARD_LIMIT, because most clients send all of it before they look for an answer. A
@@ -23,21 +24,22 @@
 struct taking {
     struct body_work work;
     struct body_taker taker;
+    struct http *http;
     struct buf piece;
+    size_t counted; /* of the piece, in http->body_bytes */
 };
 
-static bool count_bytes(struct request *request, size_t size)
+/* The bytes also stand in *counted. */
+static bool count_bytes(struct http *http, size_t *counted, size_t size)
 {
-    struct http *http = request->http;
-
-    request->counted += size;
+    *counted += size;
     return atomic_fetch_add(&http->body_bytes, size) + size <= http->options.config->max_bodies;
 }
 
-static void uncount_bytes(struct request *request)
+static void uncount_piece(struct taking *taking)
 {
-    atomic_fetch_sub(&request->http->body_bytes, request->counted);
-    request->counted = 0;
+    atomic_fetch_sub(&taking->http->body_bytes, taking->counted);
+    taking->counted = 0;
 }
 
 static enum MHD_Result refuse_for_others(struct request *request)
@@ -55,7 +57,7 @@ static enum MHD_Result keep_body(struct request *request, const char *bytes, siz
         request_body_too_large(request, request->http->options.config->max_body);
         return request_answer_failure_early(request);
     }
-    if (!count_bytes(request, size))
+    if (!count_bytes(request->http, &request->counted, size))
         return refuse_for_others(request);
     buf_add(&request->body, bytes, size);
     return MHD_YES;
@@ -107,19 +109,21 @@ static void free_taking(struct body_work *work)
 {
     struct taking *taking = taking_of(work);
 
-    taking->taker.drop(taking->taker.arg);
     buf_clear(&taking->piece);
+    uncount_piece(taking);
+    taking->taker.drop(taking->taker.arg);
     free(taking);
 }
 
 static const struct body_work_ops take_ops = {.run = run_take, .free = free_taking};
 
-static struct taking *make_taking(const struct body_taker *taker)
+static struct taking *make_taking(struct http *http, const struct body_taker *taker)
 {
     struct taking *taking = mem_new(struct taking);
 
     body_work_init(&taking->work, &take_ops, taker->workers, taker->loop);
     taking->taker = *taker;
+    taking->http = http;
     return taking;
 }
 
@@ -128,8 +132,8 @@ static enum MHD_Result collect(struct request *request, const char *bytes, size_
     struct taking *taking = request->taking;
 
     if (!taking)
-        taking = request->taking = make_taking(&request->taker);
-    if (!count_bytes(request, size))
+        taking = request->taking = make_taking(request->http, &request->taker);
+    if (!count_bytes(request->http, &taking->counted, size))
         return refuse_for_others(request);
     buf_add(&taking->piece, bytes, size);
     return taking->piece.length < REQUEST_PIECE ? MHD_YES : request_take_rest(request);
@@ -166,7 +170,7 @@ enum MHD_Result request_go_on(struct request *request, const char *bytes, size_t
 
     if (!body_work_end(request, &paused_ns))
         return MHD_NO;
-    uncount_bytes(request);
+    uncount_piece(request->taking);
     request->phase = REQUEST_BODY;
     request->streamed_from_ns += paused_ns;
     request->behind_ns += request->behind_ns ? paused_ns : 0;

@@ -116,9 +116,17 @@ TEST(pieces_count_for_the_limit_of_all_bodies)
 TEST(a_client_that_leaves_meanwhile_leaves_nothing)
 {
     AUTO_FREE char *large = upload_of(3 * REQUEST_PIECE, 'x');
-    struct client client = at_gate(large);
+    struct client client;
+    struct http_stats stats;
 
+    large[strlen(large) - 2 * REQUEST_PIECE + 20000] =
+        '\0'; /* its end is seen behind the rest */
+    client = at_gate(large);
     hang_up(&client);
+    do /* the piece is in memory, although its connection is gone */
+        http_stats(under.http, &stats);
+    while (stats.connections);
+    assert_true(stats.body_bytes >= REQUEST_PIECE);
     ask(PLAIN, "HTTP/1.1 200", "proj_1");
     open_gate();
     await_uploads_dropped(1);
