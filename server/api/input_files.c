@@ -330,6 +330,7 @@ struct input_files {
     const struct server *server;
     struct tenant tenant;
     const char *member;
+    size_t bytes;           /* of the data in the request itself */
     struct file_urls *urls; /* or NULL */
 };
 
@@ -347,6 +348,7 @@ struct input_files *input_files_find(const struct server *server, const struct t
     *files = (struct input_files){.server = server,
                                   .tenant = tenant_kept(tenant),
                                   .member = member,
+                                  .bytes = count.bytes,
                                   .urls = urls_of(&reader, items, &count, loop)};
     return files;
 }
@@ -386,7 +388,7 @@ struct reading {
     struct input_files *files;
     endpoint_fn *endpoint;
     json_t *body;
-    size_t bytes; /* of its files, in waiting_bytes until the reading is freed */
+    size_t counted; /* bytes of its files, in waiting_bytes until the reading is freed */
 };
 
 /* Of the files of all requests that wait or are read. A client that leaves does not take its files along. */
@@ -396,7 +398,7 @@ static void reading_free(struct aside *aside)
 {
     struct reading *reading = CONTAINER_OF(aside, struct reading, aside);
 
-    atomic_fetch_sub(&waiting_bytes, reading->bytes);
+    atomic_fetch_sub(&waiting_bytes, reading->counted);
     json_decref(reading->body);
     input_files_free(reading->files);
     free(reading);
@@ -423,9 +425,10 @@ static void read_files(struct work *work)
 
 static void begin_reading(struct request *request, struct reading *reading)
 {
+    size_t bytes = reading->counted = reading->files->bytes;
+
     aside_begin(request, &reading->aside, &reading_ops);
-    if (atomic_fetch_add(&waiting_bytes, reading->bytes) + reading->bytes >
-            INPUT_FILES_WAITING_LIMIT ||
+    if (atomic_fetch_add(&waiting_bytes, bytes) + bytes > INPUT_FILES_WAITING_LIMIT ||
         FAULT("input_files.waiting"))
         aside_done(&reading->aside,
                    err_refuse(&reading->aside.err, ERR_LIMIT, REASON_BUSY, NULL,
@@ -445,10 +448,8 @@ static void fetching_free(struct aside *aside)
 {
     struct fetching *fetching = CONTAINER_OF(aside, struct fetching, aside);
 
-    if (fetching->reading) {
-        fetching->reading->bytes = 0;
+    if (fetching->reading)
         reading_free(&fetching->reading->aside);
-    }
     free(fetching);
 }
 
@@ -480,21 +481,11 @@ static void begin_fetching(struct request *request, struct reading *reading)
     (void)input_files_fetch(reading->files, fetched, fetching);
 }
 
-/* Of the data in the request itself. */
-static size_t bytes_in(const struct request *request, const char *member)
-{
-    const json_t *body = request_json(request);
-    struct reader reader = reader_of(request_server(request), request_tenant(request), body);
-
-    return count_unread(&reader, json_object_get(body, member), NULL).bytes;
-}
-
 bool input_files_wait(struct request *request, const char *member, endpoint_fn *endpoint)
 {
     struct server *server = request_server(request);
     struct input_files *files;
     struct reading *reading;
-    size_t bytes;
 
     if (request_came_back(request))
         return false;
@@ -503,13 +494,11 @@ bool input_files_wait(struct request *request, const char *member, endpoint_fn *
                              engine_any_loop(server->engine));
     if (!files)
         return false;
-    bytes = bytes_in(request, member);
     reading = mem_new(struct reading);
     *reading = (struct reading){
         .aside.work.run = read_files,
         .files = files,
         .endpoint = endpoint,
-        .bytes = bytes,
         .body = request_take_json(request),
     };
     if (files->urls)
