@@ -91,6 +91,7 @@ struct config {
     unsigned http_workers, run_loops, tool_workers, store_writers;
     unsigned max_connections, max_connections_per_ip, max_connection_requests;
     unsigned max_runs, max_runs_per_project, max_held_per_project, max_waiting_runs;
+    unsigned max_waiting_files;
     unsigned max_rounds, max_calls, max_items;
     size_t max_file, max_upload, max_upload_part;
     size_t max_project_bytes; /* 0: no limit */
