@@ -27,15 +27,9 @@ struct file_loading {
 struct job {
     struct work work;
     struct file_loading *loading;
-    struct server *server;
     struct outgoing *outgoing;
-    size_t room; /* bytes that may still be loaded */
-};
-
-/* The memory for its files. The messages have it until they are sent, so it outlives the job. */
-struct job_room {
-    struct room_claim claim;
-    struct job *job;
+    size_t left;   /* bytes of files that may still be loaded */
+    size_t needed; /* bytes of memory, as measured */
 };
 
 /* ---- One part ---- */
@@ -98,7 +92,7 @@ static enum err_code load_named(struct job *job, json_t *part, json_t *named, bo
 {
     AUTO_FREE char *id = mem_strdup(json_get_string(named, "file_id", ""));
     CLEANUP(stored_file_close) struct stored_file file = {0};
-    enum err_code rc = stored_file_open(job->server, &job->outgoing->tenant, id, &file, err);
+    enum err_code rc = stored_file_open(job->loading->server, &job->outgoing->tenant, id, &file, err);
 
     if (rc == ERR_NOT_FOUND) {
         become_note(part, id, "is gone");
@@ -106,11 +100,11 @@ static enum err_code load_named(struct job *job, json_t *part, json_t *named, bo
     }
     if (rc)
         return rc;
-    if (file.row.bytes > job->room) {
+    if (file.row.bytes > job->left) {
         become_note(part, id, "was left out: the files of this request are too large");
         return ERR_OK;
     }
-    job->room -= (size_t)file.row.bytes;
+    job->left -= (size_t)file.row.bytes;
     rc = picture ? load_picture(&file, named, err) : load_file(job, &file, part, named, err);
     if (rc == ERR_INVALID || rc == ERR_TOO_LARGE) {
         become_note(part, id, "cannot be read");
@@ -119,12 +113,11 @@ static enum err_code load_named(struct job *job, json_t *part, json_t *named, bo
     return rc;
 }
 
-static enum err_code load_part(struct job *job, json_t *part, size_t *needed, struct err *err)
+static enum err_code load_part(struct job *job, json_t *part, struct err *err)
 {
     bool picture;
     json_t *named = named_file_of(part, &picture);
 
-    (void)needed;
     if (!named)
         return ERR_OK;
     if (picture && job->outgoing->upstream->text_only) {
@@ -136,8 +129,7 @@ static enum err_code load_part(struct job *job, json_t *part, size_t *needed, st
 }
 
 /* Adds what a part will need: the file in base64, or its text. */
-static enum err_code measure_part(struct job *job, json_t *part, size_t *needed,
-                                  struct err *err)
+static enum err_code measure_part(struct job *job, json_t *part, struct err *err)
 {
     CLEANUP(file_row_clear) struct file_row row = {0};
     const struct model_upstream *upstream = job->outgoing->upstream;
@@ -148,13 +140,13 @@ static enum err_code measure_part(struct job *job, json_t *part, size_t *needed,
 
     if (!id || (picture && upstream->text_only))
         return ERR_OK;
-    rc = store_file_get(job->server->store, &job->outgoing->tenant, id, &row, err);
+    rc = store_file_get(job->loading->server->store, &job->outgoing->tenant, id, &row, err);
     if (rc == ERR_NOT_FOUND)
         return ERR_OK;
-    if (rc || row.bytes > job->room)
+    if (rc || row.bytes > job->left)
         return rc;
-    job->room -= (size_t)row.bytes;
-    *needed += picture || upstream->reads_files ? (size_t)row.bytes / 3 * 4 + 4
+    job->left -= (size_t)row.bytes;
+    job->needed += picture || upstream->reads_files ? (size_t)row.bytes / 3 * 4 + 4
                                                 : MODEL_FILE_TEXT_LIMIT;
     return ERR_OK;
 }
@@ -177,21 +169,20 @@ static void join_texts(json_t *message)
     json_set(message, "content", json_stringn_nocheck(text.data ? text.data : "", text.length));
 }
 
-typedef enum err_code part_fn(struct job *job, json_t *part, size_t *needed, struct err *err);
+typedef enum err_code part_fn(struct job *job, json_t *part, struct err *err);
 
 /* From the newest message to the oldest, and within one from the last part to the first. */
-static enum err_code each_part(struct job *job, part_fn *look_at, size_t *needed,
-                               struct err *err)
+static enum err_code each_part(struct job *job, part_fn *look_at, struct err *err)
 {
     json_t *messages = job->outgoing->messages;
 
-    job->room = FILE_LOADING_LIMIT;
+    job->left = FILE_LOADING_LIMIT;
     for (size_t i = json_array_size(messages); i--;) {
         json_t *message = json_array_get(messages, i);
         json_t *content = json_object_get(message, "content");
 
         for (size_t j = json_is_array(content) ? json_array_size(content) : 0; j--;) {
-            enum err_code rc = look_at(job, json_array_get(content, j), needed, err);
+            enum err_code rc = look_at(job, json_array_get(content, j), err);
 
             if (rc)
                 return rc;
@@ -215,7 +206,7 @@ static void load(struct work *work)
     const json_t *messages = job->outgoing->messages;
     enum err_code rc = atomic_load(&job->loading->stopping)
                            ? ERR_CANCELLED
-                           : each_part(job, load_part, NULL, &job->outgoing->why);
+                           : each_part(job, load_part, &job->outgoing->why);
 
     for (size_t i = 0; !rc && i < json_array_size(messages); i++) {
         json_t *message = json_array_get(messages, i);
@@ -228,21 +219,13 @@ static void load(struct work *work)
 
 /* ---- The room for them ---- */
 
-static void give_back(void *arg)
+/* The messages have it until they are sent, so it outlives the job. */
+static void granted(struct room_claim *claim, void *arg)
 {
-    struct job_room *room = arg;
+    struct job *job = arg;
 
-    file_room_give_back(&room->claim);
-    free(room);
-}
-
-static void granted(struct room_claim *claim)
-{
-    struct job_room *room = CONTAINER_OF(claim, struct job_room, claim);
-    struct job *job = TAKE(room->job);
-
-    job->outgoing->sent = give_back;
-    job->outgoing->sent_arg = room;
+    job->outgoing->sent = file_room_give_back;
+    job->outgoing->sent_arg = claim;
     job->work.run = load;
     workers_put(job->loading->workers, &job->work);
 }
@@ -252,20 +235,14 @@ static void granted(struct room_claim *claim)
 static void measure(struct work *work)
 {
     struct job *job = CONTAINER_OF(work, struct job, work);
-    struct job_room *room;
-    size_t needed = 0;
-    enum err_code rc = each_part(job, measure_part, &needed, &job->outgoing->why);
+    struct outgoing *outgoing = job->outgoing;
+    enum err_code rc = each_part(job, measure_part, &outgoing->why);
 
-    if (rc) {
+    if (!rc)
+        rc = file_room_claim(job->loading->room, &outgoing->tenant, job->needed, granted, job,
+                             &outgoing->why);
+    if (rc)
         end(job, rc);
-        return;
-    }
-    room = mem_new(struct job_room);
-    room->job = job;
-    room->claim.tenant = tenant_kept(&job->outgoing->tenant);
-    room->claim.bytes = needed;
-    room->claim.granted = granted;
-    file_room_claim(job->loading->room, &room->claim);
 }
 
 static void look(struct before_send *hook, struct outgoing *outgoing)
@@ -274,7 +251,6 @@ static void look(struct before_send *hook, struct outgoing *outgoing)
     struct job *job = mem_new(struct job);
 
     job->loading = loading;
-    job->server = loading->server;
     job->outgoing = outgoing;
     job->work.run = measure;
     job->work.tenant = tenant_kept(&outgoing->tenant);
@@ -291,17 +267,29 @@ enum err_code file_loading_start(struct server *server, struct file_loading **re
         return rc;
     loading->hook.look = look;
     loading->server = server;
-    loading->room = file_room_new(server->config->loaded_files);
+    loading->room = file_room_new(server->config->loaded_files, server->config->max_waiting_files);
     *ret_loading = TAKE(loading);
     return ERR_OK;
+}
+
+struct file_room *file_loading_room(struct file_loading *loading)
+{
+    return loading->room;
+}
+
+void file_loading_hurry(struct file_loading *loading)
+{
+    if (!loading)
+        return;
+    atomic_store(&loading->stopping, true);
+    file_room_open(loading->room);
 }
 
 void file_loading_stop(struct file_loading *loading)
 {
     if (!loading)
         return;
-    atomic_store(&loading->stopping, true);
-    file_room_open(loading->room);
+    file_loading_hurry(loading);
     workers_stop(loading->workers);
     file_room_close(loading->room);
     free(loading);
