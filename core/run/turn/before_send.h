@@ -24,7 +24,8 @@ struct outgoing {
     struct tenant tenant; /* whose request it is; without a user */
     const struct model_upstream *upstream; /* that will get it */
     enum err_code rc; /* ERR_OK, or why they must not be sent: then the run fails */
-    struct err why;   /* with rc: for the log. The client does not see it */
+    /* With rc: for the log. The client sees it only with REASON_BUSY: then it may try again later. */
+    struct err why;
     void (*done)(struct outgoing *outgoing); /* any thread; call it exactly once */
     /* A hook may set these before it calls done(), for what it holds as long as the messages are in memory. Then sent()
      * is called once, on any thread: when they have been sent or dropped. */

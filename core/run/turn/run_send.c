@@ -91,12 +91,18 @@ static void go_on(struct sending *sending)
 
 static void refuse(struct sending *sending)
 {
+    const struct err *why = &sending->outgoing.why;
     struct run *run = TAKE(sending->run);
 
     run->turn.sending = NULL;
     run->chain.failed = run->turn.last_answer ? CHAIN_FINAL_RESPONSE : CHAIN_LLM_RESPONSE;
-    log_warn("run %s: not sent: %s", run->row.id, sending->outgoing.why.text);
-    run_fail(run, "server_error", "The request could not be prepared for the model.");
+    log_warn("run %s: not sent: %s", run->row.id, why->text);
+    if (why->reason == REASON_BUSY)
+        run_fail_as(run, &(struct run_failure){.kind = ERR_LIMIT,
+                                               .code = "rate_limit_exceeded",
+                                               .message = why->text});
+    else
+        run_fail(run, "server_error", "The request could not be prepared for the model.");
 }
 
 static void sending_free(struct sending *sending)
