@@ -690,6 +690,7 @@ static void go_down(struct serving *serving)
     ingest_cut(server->ingest);
     /* Before http_stop(), which waits for turns that read files. */
     blobs_stop(server->blobs);
+    file_loading_hurry(server->file_loading);
     if (server->http)
         http_stop(server->http);
     workers_stop(server->workers);

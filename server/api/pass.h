@@ -17,10 +17,17 @@ enum err_code pass_find_upstream(const struct request *request, const json_t *bo
                                  const struct model_upstream **ret_upstream,
                                  struct err *err) MUST_CHECK;
 
-/* Suspends the request and sends `bytes`, which it takes, instead of the body that the client has sent; NULL: the body
- * itself. The last thing that an endpoint does. */
+/* What is sent instead of the body that the client has sent. */
+struct pass_body {
+    char *bytes; /* NULL: the client's */
+    size_t length;
+    void (*sent)(void *arg); /* called once it is no longer in memory; or NULL */
+    void *sent_arg;
+};
+
+/* Suspends the request and sends the body, which it takes, also if it fails. The last thing that an endpoint does. */
 enum err_code pass_bytes(struct request *request, const struct model_upstream *upstream,
-                         char *bytes, size_t length, struct err *err) MUST_CHECK;
+                         const struct pass_body *body, struct err *err) MUST_CHECK;
 
 /* Suspends the request and sends the form, which it takes, with the Content-Type of the request. The last
  * thing that an endpoint does. */

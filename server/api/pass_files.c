@@ -1,6 +1,9 @@
 /*
  * api/pass_files.c -- loads files into a chat, on a reader, between the two halves of its request (aside.h).
  *
+ *   reader   measure(): may the files be loaded, and how much room do they need? (file_room.h)
+ *   reader   load(), when there is room: the new body, which has the room until it is sent
+ *
  * The tree of the body says whether there is anything to load, and which upstream gets it. The new body is made from
  * the client's text: copied, with other values in a few places.
  */
@@ -18,6 +21,8 @@
 #include "server/api/input_files.h"
 #include "server/api/pass.h"
 #include "server/complaint.h"
+#include "server/file_loading.h"
+#include "server/file_room.h"
 #include "server/params/params.h"
 #include "server/server.h"
 #include "server/stored_file.h"
@@ -26,7 +31,8 @@
 
 struct loading {
     struct aside aside;
-    const struct server *server;
+    struct server *server;
+    struct room_claim *room; /* for the files; NULL: not yet, and they are only measured */
     struct tenant tenant;
     const struct model_upstream *upstream;
     char *text; /* the body as the client sent it */
@@ -67,8 +73,11 @@ static enum err_code put_file(struct loading *loading, const struct stored_file 
                               struct json_span span, json_t *object, struct err *err)
 {
     json_t *url = NULL;
-    enum err_code rc = stored_file_url(file, stored_file_media_type(file), &url, err);
+    enum err_code rc;
 
+    if (!loading->room)
+        return ERR_OK;
+    rc = stored_file_url(file, stored_file_media_type(file), &url, err);
     if (rc)
         return rc;
     json_object_del(object, "file_id");
@@ -144,6 +153,7 @@ static enum err_code load_all(struct loading *loading, struct err *err)
     struct json_span messages = {0}, message = {0};
 
     loading->copied = loading->text;
+    loading->count = loading->bytes = 0;
     if (json_span_member(body, "messages", &messages)) {
         for (size_t i = 0; json_span_next(messages, &message); i++) {
             struct param_path place = param_index("messages", i);
@@ -153,7 +163,8 @@ static enum err_code load_all(struct loading *loading, struct err *err)
                 return rc;
         }
     }
-    buf_add(&loading->loaded, loading->copied, (size_t)(end - loading->copied));
+    if (loading->room)
+        buf_add(&loading->loaded, loading->copied, (size_t)(end - loading->copied));
     return ERR_OK;
 }
 
@@ -164,6 +175,7 @@ static void loading_free(struct aside *aside)
     struct loading *loading = CONTAINER_OF(aside, struct loading, aside);
 
     buf_clear(&loading->loaded);
+    file_room_give_back(loading->room);
     free(loading->text);
     free(loading);
 }
@@ -171,9 +183,12 @@ static void loading_free(struct aside *aside)
 static enum err_code resume(struct request *request, struct aside *aside, struct err *err)
 {
     struct loading *loading = CONTAINER_OF(aside, struct loading, aside);
-    size_t length = loading->loaded.length;
+    struct pass_body body = {.length = loading->loaded.length,
+                             .sent = file_room_give_back,
+                             .sent_arg = TAKE(loading->room)};
 
-    return pass_bytes(request, loading->upstream, buf_take(&loading->loaded), length, err);
+    body.bytes = buf_take(&loading->loaded);
+    return pass_bytes(request, loading->upstream, &body, err);
 }
 
 static const struct aside_ops loading_ops = {.resume = resume, .free = loading_free};
@@ -184,6 +199,31 @@ static void load(struct work *work)
     struct loading *loading = CONTAINER_OF(work, struct loading, aside.work);
 
     aside_done(&loading->aside, load_all(loading, &loading->aside.err));
+}
+
+static void granted(struct room_claim *claim, void *arg)
+{
+    struct loading *loading = arg;
+
+    loading->room = claim;
+    loading->aside.work.run = load;
+    workers_put(loading->server->readers, &loading->aside.work);
+}
+
+/* On a reader, before that: what the files need, and whether they may be loaded. */
+static void measure(struct work *work)
+{
+    struct loading *loading = CONTAINER_OF(work, struct loading, aside.work);
+    struct file_room *room = file_loading_room(loading->server->file_loading);
+    struct err *err = &loading->aside.err;
+    enum err_code rc = load_all(loading, err);
+
+    if (!rc)
+        rc =
+            file_room_claim(room, &loading->tenant, loading->bytes / 3 * 4 + 4 * loading->count,
+                            granted, loading, err);
+    if (rc)
+        aside_done(&loading->aside, rc);
 }
 
 static bool names_file(const json_t *part)
@@ -217,7 +257,7 @@ bool pass_files_wait(struct request *request, const struct model_upstream *upstr
         return false;
     loading = mem_new(struct loading);
     text = request_body(request, &loading->length);
-    loading->aside.work.run = load;
+    loading->aside.work.run = measure;
     loading->server = server;
     loading->tenant = tenant_kept(request_tenant(request));
     loading->upstream = upstream;

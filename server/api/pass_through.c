@@ -69,8 +69,8 @@ struct pass {
     const struct model_upstream *upstream;
     const char *path; /* after /v1, or rather after the upstream's URL */
     struct loop_task start, stream_ready, request_done, hook_done;
-    char *request; /* the body as the client sent it, or with files; the hook's replaces it */
-    size_t request_length;
+    struct pass_body
+        request; /* as the client sent it, or with files; the hook's replaces its bytes */
     struct spool *spooled; /* instead of `request`: a form, with its Content-Type */
     char *spooled_type;
 
@@ -96,11 +96,18 @@ struct pass {
     bool request_is_done;
 };
 
+static void free_body(struct pass_body *body)
+{
+    free(body->bytes);
+    if (body->sent)
+        body->sent(body->sent_arg);
+}
+
 static void free_if_over(struct pass *pass)
 {
     if (pass->call || pass->sink || pass->in_hook || !pass->request_is_done)
         return;
-    free(pass->request);
+    free_body(&pass->request);
     spool_close(pass->spooled);
     free(pass->spooled_type);
     json_decref(pass->parsed);
@@ -366,8 +373,10 @@ static void call_upstream(struct pass *pass)
         .upstream = pass->upstream,
         .method = "POST",
         .path = pass->path,
-        .body = TAKE(pass->request),
-        .body_length = pass->request_length,
+        .body = TAKE(pass->request.bytes),
+        .body_length = pass->request.length,
+        .sent = TAKE(pass->request.sent),
+        .sent_arg = pass->request.sent_arg,
         .spool = TAKE(pass->spooled),
         .type = pass->spooled_type,
         .timeouts = pass->upstream->timeouts,
@@ -404,9 +413,9 @@ static void hook_done(struct loop_task *task)
         err_set(&pass->why, ERR_INTERNAL, "The request could not be prepared for the model.");
         continue_request(pass);
     } else if (pass->sink) {
-        free(pass->request);
-        pass->request = json_text(pass->parsed);
-        pass->request_length = strlen(pass->request);
+        free(pass->request.bytes);
+        pass->request.bytes = json_text(pass->parsed);
+        pass->request.length = strlen(pass->request.bytes);
         call_upstream(pass);
     }
     free_if_over(pass);
@@ -476,8 +485,8 @@ static enum err_code take_texts(struct pass *pass, const struct request *request
     pass->hook = masking_hook(request_server(request)->masking);
     if (!pass->hook)
         return ERR_OK;
-    if (pass->request)
-        rc = json_parse(pass->request, pass->request_length, &parsed, err);
+    if (pass->request.bytes)
+        rc = json_parse(pass->request.bytes, pass->request.length, &parsed, err);
     else
         parsed = json_deep_copy(request_json(request));
     if (!rc)
@@ -525,23 +534,22 @@ void pass_form(struct request *request, const struct model_upstream *upstream,
 /* The upstream gets the client's bytes. Only if a hook must see its texts is the body built again from
  * its JSON. */
 enum err_code pass_bytes(struct request *request, const struct model_upstream *upstream,
-                         char *bytes, size_t length, struct err *err)
+                         const struct pass_body *body, struct err *err)
 {
     struct pass *pass = pass_new(request, upstream);
     enum err_code rc;
 
-    pass->request = bytes;
-    pass->request_length = length;
+    pass->request = *body;
     rc = take_texts(pass, request, err);
     if (rc) {
-        free(pass->request);
+        free_body(&pass->request);
         free(pass);
         return rc;
     }
-    if (!pass->request && !pass->parsed) {
-        const char *body = request_body(request, &pass->request_length);
+    if (!pass->request.bytes && !pass->parsed) {
+        const char *text = request_body(request, &pass->request.length);
 
-        pass->request = mem_strndup(body, pass->request_length);
+        pass->request.bytes = mem_strndup(text, pass->request.length);
     }
     suspend(request, pass);
     return ERR_OK;
@@ -559,5 +567,5 @@ enum err_code api_pass_through(struct request *request, struct err *err)
         return rc;
     if (pass_files_wait(request, upstream))
         return ERR_OK;
-    return pass_bytes(request, upstream, NULL, 0, err);
+    return pass_bytes(request, upstream, &(struct pass_body){0}, err);
 }

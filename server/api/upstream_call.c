@@ -27,6 +27,8 @@ struct http_call *upstream_call_start(struct loop *loop, const struct upstream_c
 
     struct http_call *started;
 
+    if (call->sent)
+        http_body_when_freed(request.body, call->sent, call->sent_arg);
     if (key)
         headers[count++] = key;
     if (type || call->body)

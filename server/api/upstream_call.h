@@ -20,6 +20,8 @@ struct upstream_call {
     const char *path; /* appended to the upstream's URL: "/models" */
     char *body;       /* JSON; taken; NULL for no body */
     size_t body_length;
+    void (*sent)(void *arg); /* called once the body is no longer in memory; or NULL */
+    void *sent_arg;
     struct spool *spool;           /* instead of `body`; taken */
     const char *type;              /* its Content-Type */
     struct http_timeouts timeouts; /* nanoseconds */
