@@ -115,7 +115,8 @@ def test_the_newest_pictures_are_sent_when_all_are_too_large(start_server):
 
 
 def test_files_of_all_requests_have_one_room_and_wait_in_turn(start_server):
-    """What is held is given back when the answer begins, and nothing is held by what waits."""
+    """What is held is given back when the answer begins, and nothing is held by what waits. One project leaves a third of the
+    room to the next one, and has a limited number of requests in line."""
     model, asked, go_on = RawModel(), threading.Semaphore(0), threading.Semaphore(0)
 
     def answer(_request):
@@ -125,7 +126,7 @@ def test_files_of_all_requests_have_one_room_and_wait_in_turn(start_server):
 
     model.answers = [answer] * 4
     size = len(base64.b64encode(png(2**20)))
-    server = start_server(upstream_url=model.url, loaded_files=2 * size + 1000)
+    server = start_server(upstream_url=model.url, loaded_files=3 * size + 1000, max_waiting_files=2)
     client = server.sdk()
     file = upload(client, png(2**20), purpose="vision")
     made = [client.responses.create(model="m", input=[message(picture(file))], background=True) for _ in range(4)]
@@ -139,6 +140,10 @@ def test_files_of_all_requests_have_one_room_and_wait_in_turn(start_server):
         asked.acquire(timeout=patience(30))
         eventually(lambda: figure("waiting_bytes") // size, lambda left: left == waiting)
         assert 2 * size <= figure("bytes") <= 2 * size + 100 and len(model.chats) == 4 - waiting
+        if waiting:
+            assert refused(lambda: ask(client.with_options(max_retries=0), picture(file))) == \
+                (429, "rate_limit_exceeded", None,
+                 "Too many requests with files wait already. Please retry your request.")
         go_on.release(2)
     for response in made:
         eventually(lambda: client.responses.retrieve(response.id).status, lambda status: status == "completed")

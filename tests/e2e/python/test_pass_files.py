@@ -2,9 +2,17 @@
 
 import base64
 import json
+import re
+import threading
+from concurrent.futures import ThreadPoolExecutor
 
+import httpx2
 import openai
 import pytest
+
+from harness.patience import patience
+from harness.raw_model import RawModel
+from harness.server import eventually
 
 PDF = b"%PDF-1.7\nnothing"
 UNKNOWN = "file-" + "0" * 24
@@ -107,3 +115,41 @@ def test_masks_see_the_texts_beside_a_file(start_server, upstream, tmp_path):
     client.chat.completions.create(**chat({"type": "text", "text": "a secret"}, part(upload(client))))
     assert sent(upstream) == [{"type": "text", "text": "a [masked]"}, {"type": "file", "file": {
         "filename": "manual.pdf", "file_data": url(PDF, "application/pdf")}}]
+
+
+def test_files_of_chats_wait_for_the_room_of_all_files(start_server):
+    """It is held until the answer begins, and given back whatever becomes of the chat. The line before it has an end."""
+    model, asked, go_on = RawModel(), threading.Semaphore(0), threading.Semaphore(0)
+
+    def answer(_request):
+        asked.release()
+        assert go_on.acquire(timeout=patience(30))
+        return [{"content": "A manual."}]
+
+    data = PDF + b"x" * 2**20
+    size = len(base64.b64encode(data))
+    model.answers = [answer] * 3
+    server = start_server(upstream_url=model.url, loaded_files=size + 1000, max_waiting_files=2)
+    file = upload(server.sdk(), data)
+
+    def figure(name):
+        with server.http() as http:
+            return int(re.search(rf"^runnel_loaded_files_{name} (\d+)$", http.get("/metrics").text, re.M)[1])
+
+    def ask():
+        return httpx2.post(f"{server.url}/v1/chat/completions", json=chat(part(file)), timeout=patience(60),
+                          headers={"authorization": f"Bearer {server.settings['api_key']}"})
+
+    with ThreadPoolExecutor(3) as pool:
+        made = [pool.submit(ask) for _ in range(3)]
+        for left in (2, 1, 0):
+            assert asked.acquire(timeout=patience(30))
+            eventually(lambda: figure("waiting_bytes") // size, lambda waiting: waiting == left)
+            assert size <= figure("bytes") <= size + 10 and len(model.chats) == 3 - left
+            if left == 2:
+                refusal = ask()
+                assert (refusal.status_code, refusal.json()["error"]["code"]) == (429, "rate_limit_exceeded")
+            go_on.release()
+        assert [one.result().status_code for one in made] == [200] * 3
+    eventually(lambda: figure("bytes"), lambda held: held == 0)
+    model.close()
