@@ -5,7 +5,8 @@
  * of the project. The last is a row that all uploads of a project change, so it comes last: it is
  * locked for the length of a COMMIT.
  *
- * A file that is deleted leaves all vector stores in the same transaction, also when the keeper deletes it.
+ * A file that is deleted leaves all vector stores in the same transaction, and its text goes, also when the keeper
+ * deletes it.
  */
 
 #include "core/store/tables/files/files.h"
@@ -16,6 +17,7 @@
 #include "core/store/pg/db.h"
 #include "core/store/pg/page.h"
 #include "core/store/tables/files/file_sql.h"
+#include "core/store/tables/files/file_texts.h"
 #include "core/store/tables/files/storage_sql.h"
 #include "core/store/tables/vector_stores/vector_store_sql.h"
 
@@ -217,6 +219,8 @@ static enum err_code delete_file(struct store *store, const struct db_statement 
     *ret_found = db_count(rows) > 0;
     if (*ret_found)
         rc = store_files_forget_in(db, tenant, id, err);
+    if (!rc && *ret_found)
+        rc = file_text_forget_in(db, tenant, id, err);
     if (!rc && *ret_found)
         rc = storage_count(db, tenant, -db_int(rows, 0, 0), 0, err);
     return rc ? rc : db_commit(db, err);

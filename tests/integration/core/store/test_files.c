@@ -11,6 +11,7 @@
 #include "core/base/fault.h"
 #include "core/base/mem.h"
 #include "core/store/tables/files/blobs.h"
+#include "core/store/tables/files/file_texts.h"
 #include "tests/integration/core/store/opened_store.h"
 #include "tests/support/pg_fixture.h"
 #include "tests/support/tenants.h"
@@ -74,6 +75,36 @@ TEST(a_file_is_read_as_it_was_made_and_holds_its_blob)
     file_row_clear(&read);
     assert_int_equal(store_file_delete(store, MINE, row.id, NULL), ERR_OK);
     assert_state(row.blob_id, "0 0 0");
+    file_row_clear(&row);
+}
+
+TEST(the_text_of_a_file_is_kept_by_version_and_goes_with_it)
+{
+    struct file_row row = made(7);
+    struct file_row other;
+    const char *text = "说明 [page 1]";
+    struct file_text_row read;
+
+    assert_int_equal(store_file_text_get(store, MINE, &row, 1, &read, NULL), ERR_NOT_FOUND);
+    assert_int_equal(store_file_text_put(store, MINE, &row, 1, text, 3, NULL), ERR_OK);
+    assert_int_equal(store_file_text_get(store, MINE, &row, 1, &read, NULL), ERR_OK);
+    assert_string_equal(read.text, text);
+    assert_int_equal(read.pages, 3);
+    file_text_row_clear(&read);
+    assert_int_equal(store_file_text_get(store, THEIRS, &row, 1, &read, NULL), ERR_NOT_FOUND);
+    assert_int_equal(store_file_text_get(store, MINE, &row, 2, &read, NULL), ERR_NOT_FOUND);
+    other = row;
+    memcpy(other.blob_id, "blob_other", sizeof("blob_other"));
+    assert_int_equal(store_file_text_get(store, MINE, &other, 1, &read, NULL), ERR_NOT_FOUND);
+    assert_int_equal(store_file_text_put(store, MINE, &other, 1, "later", 0, NULL), ERR_OK);
+    assert_int_equal(store_file_text_put(store, MINE, &row, 2, text, 0, NULL), ERR_OK);
+    assert_int_equal(store_file_text_get(store, MINE, &row, 2, &read, NULL), ERR_OK);
+    assert_int_equal(read.pages, 0);
+    file_text_row_clear(&read);
+    assert_int_equal(store_file_delete(store, MINE, row.id, NULL), ERR_OK);
+    assert_int_equal(pg_fixture_count("SELECT count(*) FROM file_texts"), 0);
+    assert_int_equal(store_file_text_put(store, MINE, &row, 2, text, 0, NULL), ERR_OK);
+    assert_int_equal(pg_fixture_count("SELECT count(*) FROM file_texts"), 0);
     file_row_clear(&row);
 }
 
@@ -255,6 +286,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_file_is_read_as_it_was_made_and_holds_its_blob),
+        cmocka_unit_test(the_text_of_a_file_is_kept_by_version_and_goes_with_it),
         cmocka_unit_test(a_file_of_another_project_is_unknown),
         cmocka_unit_test(a_project_has_no_more_bytes_than_it_may),
         cmocka_unit_test(a_request_that_is_repeated_under_its_key_makes_one_file),
