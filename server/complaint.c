@@ -73,6 +73,7 @@ static const struct {
     [REASON_UPLOAD_TOO_LARGE]    = {"upload_too_large",            "data"},
     [REASON_CONTAINER_ELSEWHERE] = {"container_elsewhere",         NULL},
     [REASON_CONTAINER_FULL]      = {"file_too_large",              "file"},
+    [REASON_SCANNED]             = {"invalid_value",               NULL},
     [REASON_ADDRESS]             = {NULL,                          NULL},
 };
 /* clang-format on */

@@ -82,6 +82,7 @@ enum err_reason {
     REASON_UPLOAD_TOO_LARGE,    /* its parts would have more bytes than it was made for */
     REASON_CONTAINER_ELSEWHERE, /* the folder of a container is on another node */
     REASON_CONTAINER_FULL, /* the folder of a container would have more bytes than it may */
+    REASON_SCANNED,        /* a PDF whose pages have no text */
     REASON_ADDRESS,        /* it is not one of the public internet: core/net/egress.h */
     REASON_COUNT
 };

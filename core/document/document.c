@@ -246,8 +246,10 @@ static enum err_code check_text(const struct document *document, enum document_t
 {
     if (document->text.length || type == DOCUMENT_TEXT || readers[type].is_text_too)
         return ERR_OK;
-    return broken(err, type == DOCUMENT_PDF ? "No text was found; it looks scanned."
-                                            : "No text was found.");
+    if (type == DOCUMENT_PDF)
+        return err_refuse(err, ERR_INVALID, REASON_SCANNED, NULL,
+                          "No text was found; it looks scanned.");
+    return broken(err, "No text was found.");
 }
 
 static enum err_code read_bytes(int fd, const char *bytes, size_t length, const char *filename,

@@ -77,7 +77,7 @@ void document_clear(struct document *document);
  * ERR_INVALID with REASON_UNSUPPORTED: no type that is read here, or its reader is not installed. Each API has a first
  * sentence of its own for that, so the text is the second one: "It is a PNG picture."
  * ERR_INVALID with REASON_BAD_VALUE: the type is known, and the bytes are broken, encrypted, or have no text. Plain
- * text, XML and CSV may be empty.
+ * text, XML and CSV may be empty. With REASON_SCANNED: a PDF without text.
  * ERR_TOO_LARGE: more text, pages or parts than a limit allows, or more memory than a child has.
  * ERR_LIMIT: too many files at once. ERR_INTERNAL: no child could be started. Each has one sentence. */
 enum err_code document_read(int fd, const char *filename, struct document *ret_document,

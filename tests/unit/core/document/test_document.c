@@ -126,7 +126,7 @@ TEST(a_pdf_without_text_is_refused)
     static const char *const pages[] = {""};
     AUTO_FREE char *pdf = pdf_of(pages, 1, "");
 
-    assert_refused(pdf, strlen(pdf), "scan.pdf", REASON_BAD_VALUE,
+    assert_refused(pdf, strlen(pdf), "scan.pdf", REASON_SCANNED,
                    "No text was found; it looks scanned.");
 }
 
