@@ -16,6 +16,8 @@
 /* Pages behind these are not drawn. */
 #define DOCUMENT_PICTURES_MAX       ((size_t)20)
 #define DOCUMENT_PICTURES_BYTES_MAX ((size_t)64 << 20) /* of all pictures of a document */
+#define DOCUMENT_PICTURE_BYTES_MAX \
+    ((size_t)4200000) /* of one: 1169 times 1169 pixels, if nothing can be compressed */
 
 /* PNG files, one behind the other. */
 struct document_pictures {
