@@ -251,15 +251,22 @@ static int64_t count_file(const json_t *file)
     return TOKENS_OF_FILE;
 }
 
+/* The pages of a file are as many pictures. */
+static int64_t count_image(const json_t *image)
+{
+    int64_t pages = json_get_int(image, "pages", 1);
+
+    return pages * (strcmp(json_get_string(image, "detail", "auto"), "low") == 0
+                        ? TOKENS_OF_LOW_IMAGE
+                        : TOKENS_OF_IMAGE);
+}
+
 static int64_t count_part(const struct tokenizer *tokenizer, const json_t *part)
 {
     const char *type = json_get_string(part, "type", "");
-    const json_t *image = json_object_get(part, "image_url");
 
     if (strcmp(type, "image_url") == 0)
-        return strcmp(json_get_string(image, "detail", "auto"), "low") == 0
-                   ? TOKENS_OF_LOW_IMAGE
-                   : TOKENS_OF_IMAGE;
+        return count_image(json_object_get(part, "image_url"));
     if (strcmp(type, "file") == 0)
         return count_file(json_object_get(part, "file"));
     return count_string(tokenizer, json_object_get(part, "text"));

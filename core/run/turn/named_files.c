@@ -14,12 +14,18 @@ json_t *named_file_of(const json_t *part, bool *ret_picture)
     return strcmp(type, "file") == 0 ? json_object_get(part, "file") : NULL;
 }
 
+size_t named_pages(const json_t *named)
+{
+    return (size_t)json_get_int(named, "pages", 0);
+}
+
 static bool names_file(const json_t *part, const struct model_upstream *upstream)
 {
     bool picture;
     const json_t *file = named_file_of(part, &picture);
 
-    return file && (json_object_get(file, "file_id") || (picture && upstream->text_only));
+    return file && (json_object_get(file, "file_id") || named_pages(file) ||
+                    (picture && upstream->text_only));
 }
 
 bool messages_name_files(const json_t *messages, const struct model_upstream *upstream)

@@ -3,6 +3,7 @@
 
 #include <jansson.h>
 #include <stdbool.h>
+#include <stddef.h>
 
 #include "core/model/model.h"
 
@@ -15,6 +16,10 @@
  *   {"type": "image_url", "image_url": {"file_id": "file-...", "detail": "auto"}}
  *   {"type": "file", "file": {"file_id": "file-..."}}
  *
+ * The pages of a PDF are named likewise. They become as many pictures; `file_data` may stand there instead of an id:
+ *
+ *   {"type": "image_url", "image_url": {"file_id": "file-...", "pages": 3, "detail": "high"}}
+ *
  * The bytes are put in for each request, by a hook (struct before_send), on a thread that may block.
  */
 
@@ -24,5 +29,8 @@ bool messages_name_files(const json_t *messages, const struct model_upstream *up
 
 /* The object in a part that may have a `file_id`, and then *ret_picture; NULL for other parts. Borrowed. */
 json_t *named_file_of(const json_t *part, bool *ret_picture);
+
+/* How many pages of a PDF such an object stands for; 0: it is a picture or a file. */
+size_t named_pages(const json_t *named);
 
 #endif
