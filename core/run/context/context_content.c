@@ -50,6 +50,26 @@ static json_t *file_part(const json_t *part)
     return json_build("{s:s, s:o}", "type", "file", "file", file);
 }
 
+/* Pages of a file that the model sees beside their text, by the notes of server/api/input_files.h. They are drawn when
+ * the request leaves. NULL: none. */
+static json_t *pages_part(const json_t *part)
+{
+    const json_t *notes = notes_of(part);
+    json_int_t pages = json_get_int(notes, "pages", 0);
+    const json_t *holder = json_object_get(notes, "file_data") ? notes : part;
+    json_t *data = json_object_get(holder, "file_data");
+    json_t *image;
+
+    if (!pages)
+        return NULL;
+    image = json_build("{s:s, s:I}", "detail", "high", "pages", pages);
+    if (json_absent(data))
+        json_object_set(image, "file_id", json_object_get(part, "file_id"));
+    else
+        json_object_set(image, "file_data", data);
+    return json_build("{s:s, s:o}", "type", "image_url", "image_url", image);
+}
+
 static json_t *chat_part(const json_t *part)
 {
     const char *type = json_get_string(part, "type", "");
@@ -88,9 +108,12 @@ json_t *context_content(const json_t *content)
         return json_deep_copy(content);
     json_array_foreach (content, i, part) {
         json_t *made = chat_part(part);
+        json_t *pages = pages_part(part);
 
-        text_only = text_only && json_object_get(made, "text");
+        text_only = text_only && !pages && json_object_get(made, "text");
         json_array_append_new(parts, made);
+        if (pages)
+            json_array_append_new(parts, pages);
     }
     return text_only ? context_joined_text(parts) : json_incref(parts);
 }
