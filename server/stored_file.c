@@ -1,15 +1,19 @@
 #include "server/stored_file.h"
 
 #include <errno.h>
+#include <stdbool.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
 #include "core/base/base64.h"
+#include "core/base/log.h"
 #include "core/base/mem.h"
 #include "core/base/utf8.h"
 #include "core/document/document.h"
 #include "core/document/document_type.h"
+#include "core/document/pictures.h"
+#include "core/store/tables/files/file_texts.h"
 #include "core/store/tables/files/files.h"
 #include "server/server.h"
 
@@ -18,8 +22,8 @@
 enum err_code stored_file_open(const struct server *server, const struct tenant *tenant,
                                const char *id, struct stored_file *ret_file, struct err *err)
 {
-    struct stored_file file = {0};
-    enum err_code rc = store_file_get(server->store, tenant, id, &file.row, err);
+    struct stored_file file = {.store = server->store, .tenant = tenant_kept(tenant)};
+    enum err_code rc = store_file_get(file.store, tenant, id, &file.row, err);
 
     if (rc)
         return rc;
@@ -194,20 +198,32 @@ static enum err_code write_all(int fd, const char *bytes, size_t size, struct er
     return ERR_OK;
 }
 
-static enum err_code read_text(int fd, const char *name, json_t **ret_text, struct err *err)
+static bool is_pdf(int fd)
+{
+    char head[1024];
+    ssize_t got = pread(fd, head, sizeof(head), 0);
+
+    return got > 0 && document_type_of(head, (size_t)got, NULL) == DOCUMENT_PDF;
+}
+
+static enum err_code read_shown(int fd, const char *name, struct shown_file *ret_shown,
+                                struct err *err)
 {
     struct document document = {0};
     enum err_code rc = document_read(fd, name, &document, err);
 
     if (rc)
         return rc;
-    *ret_text = shown_text(&document, name ? name : "without a name");
+    ret_shown->text = shown_text(&document, name ? name : "without a name");
+    ret_shown->pages = 0;
+    if (is_pdf(fd))
+        ret_shown->pages =
+            document.pages < DOCUMENT_PICTURES_MAX ? document.pages : DOCUMENT_PICTURES_MAX;
     document_clear(&document);
     return ERR_OK;
 }
 
-enum err_code file_text(const void *bytes, size_t size, const char *name, json_t **ret_text,
-                        struct err *err)
+enum err_code file_copy(const void *bytes, size_t size, int *ret_fd, struct err *err)
 {
     int fd = -1;
     enum err_code rc = memory_file(&fd, err);
@@ -215,8 +231,22 @@ enum err_code file_text(const void *bytes, size_t size, const char *name, json_t
     if (rc)
         return rc;
     rc = write_all(fd, bytes, size, err);
-    if (!rc)
-        rc = read_text(fd, name, ret_text, err);
+    if (rc)
+        close(fd);
+    else
+        *ret_fd = fd;
+    return rc;
+}
+
+enum err_code file_shown(const void *bytes, size_t size, const char *name,
+                         struct shown_file *ret_shown, struct err *err)
+{
+    int fd = -1;
+    enum err_code rc = file_copy(bytes, size, &fd, err);
+
+    if (rc)
+        return rc;
+    rc = read_shown(fd, name, ret_shown, err);
     close(fd);
     return rc;
 }
@@ -237,8 +267,7 @@ static enum err_code copy_to(const struct stored_file *file, int fd, struct err 
     return ERR_OK;
 }
 
-enum err_code stored_file_document(const struct stored_file *file,
-                                   struct document *ret_document, struct err *err)
+enum err_code stored_file_copy(const struct stored_file *file, int *ret_fd, struct err *err)
 {
     int fd = -1;
     enum err_code rc;
@@ -249,21 +278,78 @@ enum err_code stored_file_document(const struct stored_file *file,
     if (rc)
         return rc;
     rc = copy_to(file, fd, err);
-    if (!rc)
-        rc = document_read(fd, file->row.filename, ret_document, err);
+    if (rc)
+        close(fd);
+    else
+        *ret_fd = fd;
+    return rc;
+}
+
+enum err_code stored_file_document(const struct stored_file *file,
+                                   struct document *ret_document, struct err *err)
+{
+    int fd = -1;
+    enum err_code rc = stored_file_copy(file, &fd, err);
+
+    if (rc)
+        return rc;
+    rc = document_read(fd, file->row.filename, ret_document, err);
     close(fd);
+    return rc;
+}
+
+/* ---- Text that was read before ---- */
+
+/* Another text for the same file, also by another reader, needs another number. */
+#define TEXT_VERSION 1
+
+static enum err_code find_shown(const struct stored_file *file, struct shown_file *ret_shown,
+                                struct err *err)
+{
+    CLEANUP(file_text_row_clear) struct file_text_row row = {0};
+    enum err_code rc =
+        store_file_text_get(file->store, &file->tenant, &file->row, TEXT_VERSION, &row, err);
+
+    if (!rc)
+        *ret_shown = (struct shown_file){json_string(row.text), row.pages};
+    return rc;
+}
+
+/* A failure costs the next request some time, and nothing else. */
+static void keep_shown(const struct stored_file *file, const struct shown_file *shown)
+{
+    struct err err;
+
+    if (store_file_text_put(file->store, &file->tenant, &file->row, TEXT_VERSION,
+                            json_string_value(shown->text), shown->pages, &err))
+        log_warn("the text of %s is not kept: %s", file->row.id, err.text);
+}
+
+enum err_code stored_file_shown(const struct stored_file *file, struct shown_file *ret_shown,
+                                struct err *err)
+{
+    int fd = -1;
+    enum err_code rc = find_shown(file, ret_shown, err);
+
+    if (rc != ERR_NOT_FOUND)
+        return rc;
+    rc = stored_file_copy(file, &fd, err);
+    if (rc)
+        return rc;
+    rc = read_shown(fd, file->row.filename, ret_shown, err);
+    close(fd);
+    if (!rc)
+        keep_shown(file, ret_shown);
     return rc;
 }
 
 enum err_code stored_file_text(const struct stored_file *file, json_t **ret_text,
                                struct err *err)
 {
-    struct document document = {0};
-    enum err_code rc = stored_file_document(file, &document, err);
+    struct shown_file shown;
+    enum err_code rc = stored_file_shown(file, &shown, err);
 
-    if (rc)
-        return rc;
-    *ret_text = shown_text(&document, file->row.filename);
-    document_clear(&document);
-    return ERR_OK;
+    if (!rc)
+        *ret_text = shown.text;
+    return rc;
 }

@@ -11,7 +11,8 @@
 #include "core/domain/tenant.h"
 
 /*
- * stored_file.h -- a file of a project as a model gets it: a picture or other bytes in base64, or its text.
+ * stored_file.h -- a file of a project as a model gets it: a picture or other bytes in base64, or its text, which is read
+ * once (file_texts.h).
  *
  * All functions but file_picture_type() block on the store, a disk or a child: for workers.
  */
@@ -26,8 +27,16 @@ struct server;
 #define MODEL_FILE_TEXT_LIMIT ((size_t)240000)
 
 struct stored_file {
+    struct store *store;
+    struct tenant tenant;
     struct file_row row;
     struct blob_read *read;
+};
+
+/* What a model is shown of a file. */
+struct shown_file {
+    json_t *text; /* each page behind a line that names it, cut at MODEL_FILE_TEXT_LIMIT */
+    size_t pages; /* of a PDF that can be drawn (document/pictures.h); 0 for all else */
 };
 
 /* ERR_NOT_FOUND, without a place: unknown, of another project, deleted or expired. Errors of blob.h. */
@@ -56,13 +65,21 @@ enum err_code stored_file_url(const struct stored_file *file, const char *type,
 enum err_code stored_file_document(const struct stored_file *file,
                                    struct document *ret_document, struct err *err) MUST_CHECK;
 
-/* The text, as a JSON string: each page behind a line that names it, cut at MODEL_FILE_TEXT_LIMIT. Errors of
- * document_read(), and ERR_TOO_LARGE. */
+/* Errors of document_read(), and ERR_TOO_LARGE. The caller owns the text. */
+enum err_code stored_file_shown(const struct stored_file *file, struct shown_file *ret_shown,
+                                struct err *err) MUST_CHECK;
+/* Its text alone. */
 enum err_code stored_file_text(const struct stored_file *file, json_t **ret_text,
                                struct err *err) MUST_CHECK;
 
 /* The same of bytes that came with a request. `name` may be NULL. */
-enum err_code file_text(const void *bytes, size_t size, const char *name, json_t **ret_text,
+enum err_code file_shown(const void *bytes, size_t size, const char *name,
+                         struct shown_file *ret_shown, struct err *err) MUST_CHECK;
+
+/* The bytes as a file without a name, which the caller closes. */
+enum err_code stored_file_copy(const struct stored_file *file, int *ret_fd,
+                               struct err *err) MUST_CHECK;
+enum err_code file_copy(const void *bytes, size_t size, int *ret_fd,
                         struct err *err) MUST_CHECK;
 
 #endif

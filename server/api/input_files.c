@@ -14,12 +14,14 @@
 #include "core/base/fault.h"
 #include "core/base/json.h"
 #include "core/base/mem.h"
+#include "core/document/pictures.h"
 #include "core/domain/notes.h"
 #include "core/run/engine/engine.h"
 #include "server/api/aside.h"
 #include "server/api/file_urls.h"
 #include "server/api/named_pictures.h"
 #include "server/complaint.h"
+#include "server/masking.h"
 #include "server/params/params.h"
 #include "server/server.h"
 #include "server/stored_file.h"
@@ -30,6 +32,7 @@ struct reader {
     const struct tenant *tenant;
     const struct model_upstream *upstream; /* of its model; NULL: it names none */
     const char *model;
+    bool draws;             /* pages of a PDF, for a model that sees */
     struct file_urls *urls; /* what was fetched, in the order of its parts; or NULL */
 };
 
@@ -38,10 +41,16 @@ static struct reader reader_of(const struct server *server, const struct tenant 
 {
     const struct config *config = server->config;
     const char *model = json_get_string(body, "model", "");
+    const struct model_upstream *upstream =
+        model_upstream_find(config->upstreams, config->upstream_count, model);
 
-    return (struct reader){
-        server, tenant, model_upstream_find(config->upstreams, config->upstream_count, model),
-        model, NULL};
+    /* Masks cannot see what a picture shows. So where there are masks, a file is text and nothing else. */
+    return (struct reader){.server = server,
+                           .tenant = tenant,
+                           .upstream = upstream,
+                           .model = model,
+                           .draws = !(upstream && upstream->text_only) &&
+                                    !masking_hook(server->masking)};
 }
 
 /* ---- Which parts ---- */
@@ -150,13 +159,35 @@ static enum err_code refused(const char *place, enum err_code rc, struct err *er
     return err_invalid(err, "invalid_file", place, "%s", why.text);
 }
 
-static enum err_code note_text(json_t *part, json_t *text)
+/* What stands for the text of a file whose pages have none. */
+static struct shown_file scan_shown(const char *name)
 {
-    json_set(notes_make(part), "text", text);
+    AUTO_FREE char *text = mem_printf("[file %s has no text: its pages follow as pictures]",
+                                      name ? name : "without a name");
+
+    return (struct shown_file){json_string(text), DOCUMENT_PICTURES_MAX};
+}
+
+/* The notes of a file that was read. `rc` is how that went, with `err` if it failed. */
+static enum err_code note_shown(const struct reader *reader, json_t *part, const char *name,
+                                const char *place, enum err_code rc,
+                                const struct shown_file *shown, struct err *err)
+{
+    bool scan = rc == ERR_INVALID && err->reason == REASON_SCANNED && reader->draws;
+    struct shown_file seen;
+
+    if (rc && !scan)
+        return refused(place, rc, err);
+    seen = scan ? scan_shown(name) : *shown;
+    json_set(notes_make(part), "text", seen.text);
+    if (scan || (reader->draws && seen.pages &&
+                 strcmp(json_get_string(part, "detail", ""), "high") == 0))
+        json_set_int(notes_of(part), "pages", (json_int_t)seen.pages);
     return ERR_OK;
 }
 
-static enum err_code read_data(json_t *part, const char *path, struct err *err)
+static enum err_code read_data(const struct reader *reader, json_t *part, const char *path,
+                               struct err *err)
 {
     static const char mark[] = ";base64,";
     struct param_path at = param_key(path, "file_data");
@@ -166,7 +197,8 @@ static enum err_code read_data(json_t *part, const char *path, struct err *err)
     const char *digits = comma ? comma + strlen(mark) : data;
     size_t length = 0;
     AUTO_FREE char *bytes = base64_decode(digits, strlen(digits), &length);
-    json_t *text = NULL;
+    const char *name = json_get_string(part, "filename", NULL);
+    struct shown_file shown = {0};
     enum err_code rc;
 
     if (!bytes)
@@ -175,8 +207,19 @@ static enum err_code read_data(json_t *part, const char *path, struct err *err)
         return err_invalid(err, "invalid_value", place,
                            "Invalid '%s': the file has %zu bytes, and the limit is %zu.", place,
                            length, INPUT_FILE_BYTES_LIMIT);
-    rc = file_text(bytes, length, json_get_string(part, "filename", NULL), &text, err);
-    return rc ? refused(place, rc, err) : note_text(part, text);
+    rc = file_shown(bytes, length, name, &shown, err);
+    return note_shown(reader, part, name, place, rc, &shown, err);
+}
+
+/* The bytes of a fetched file that the model sees stay with its part. */
+static void keep_fetched(json_t *part, const struct file_fetch *file)
+{
+    AUTO_BUF text = {0};
+
+    if (!json_object_get(notes_of(part), "pages"))
+        return;
+    base64_add(&text, file->bytes.data, file->bytes.length);
+    json_set(notes_of(part), "file_data", json_stringn_nocheck(text.data, text.length));
 }
 
 /* The fetched bytes are let go with their text: a request may have many. */
@@ -186,7 +229,8 @@ static enum err_code read_fetched(const struct reader *reader, json_t *part, con
     struct param_path place = param_key(path, "file_url");
     struct file_fetch *file = file_urls_take(reader->urls);
     const char *name = json_get_string(part, "filename", file->name);
-    json_t *text = NULL;
+    struct reader here = *reader;
+    struct shown_file shown = {0};
     enum err_code rc = file->rc;
 
     if (rc == ERR_INVALID)
@@ -197,10 +241,14 @@ static enum err_code read_fetched(const struct reader *reader, json_t *part, con
         *err = file->err;
         return rc;
     }
-    rc = file_text(file->bytes.data ? file->bytes.data : "", file->bytes.length, name, &text,
-                   err);
+    rc = file_shown(file->bytes.data ? file->bytes.data : "", file->bytes.length, name, &shown,
+                    err);
+    here.draws = reader->draws && file->bytes.length <= INPUT_FILE_KEPT_LIMIT;
+    rc = note_shown(&here, part, name, place.text, rc, &shown, err);
+    if (!rc)
+        keep_fetched(part, file);
     file_urls_drop(file);
-    return rc ? refused(place.text, rc, err) : note_text(part, text);
+    return rc;
 }
 
 static enum err_code read_picture(const struct reader *reader, json_t *part, const char *path,
@@ -209,8 +257,8 @@ static enum err_code read_picture(const struct reader *reader, json_t *part, con
     struct param_path place = param_key(path, "file_id");
     const char *type = NULL;
     enum err_code rc =
-        named_picture_check(reader->server, reader->tenant, json_get_string(part, "file_id", ""),
-                            place.text, &type, err);
+        named_picture_check(reader->server, reader->tenant,
+                            json_get_string(part, "file_id", ""), place.text, &type, err);
 
     if (!rc)
         json_set_string(notes_make(part), "type", type);
@@ -221,12 +269,12 @@ static enum err_code read_picture(const struct reader *reader, json_t *part, con
 static enum err_code read_stored(const struct reader *reader, const struct stored_file *file,
                                  json_t *part, const char *place, struct err *err)
 {
-    json_t *text = NULL;
+    struct shown_file shown = {0};
     enum err_code rc;
 
     if (!reader->upstream || !reader->upstream->reads_files) {
-        rc = stored_file_text(file, &text, err);
-        return rc ? refused(place, rc, err) : note_text(part, text);
+        rc = stored_file_shown(file, &shown, err);
+        return note_shown(reader, part, file->row.filename, place, rc, &shown, err);
     }
     if (file->row.bytes > MODEL_FILE_LIMIT)
         return err_invalid(err, "invalid_file", place,
@@ -254,7 +302,7 @@ static enum err_code read_part(const struct reader *reader, json_t *part, const 
 {
     switch (unread(reader, part)) {
     case UNREAD_NOTHING: return ERR_OK;
-    case UNREAD_DATA: return read_data(part, path, err);
+    case UNREAD_DATA: return read_data(reader, part, path, err);
     case UNREAD_FILE: return read_named(reader, part, path, err);
     case UNREAD_URL: return read_fetched(reader, part, path, err);
     case UNREAD_PICTURE: return read_picture(reader, part, path, err);

@@ -15,7 +15,10 @@
  * taken for a check that was made. The part itself stays as the client has sent it.
  *
  *   input_file   its text: `runnel.text`, which core/run/context sends instead of the file. Not for an upstream
- *                whose `inputs` in the configuration have `file`: it gets the file
+ *                whose `inputs` in the configuration have `file`: it gets the file. For a model that sees, a PDF
+ *                with `detail: high`, or without any text, also has `runnel.pages`: so many of its pages go into
+ *                each request as pictures (server/file_loading.h), unless there are masks. Of a fetched one
+ *                `runnel.file_data` has the bytes
  *   input_image  of a file: that it is a picture. Its bytes are put into each request to a model
  *                (server/file_loading.h)
  *
@@ -28,6 +31,9 @@
 #define INPUT_FILES_LIMIT      ((size_t)32)
 #define INPUT_PICTURES_LIMIT   ((size_t)500)
 #define INPUT_FILE_BYTES_LIMIT ((size_t)50 << 20)
+
+/* Bytes of a fetched file that its item keeps, because pages of it are shown. A larger one is text alone. */
+#define INPUT_FILE_KEPT_LIMIT ((size_t)10 << 20)
 
 /* Bytes of all files that wait for a reader, in base64. A request beyond is answered with 429. */
 #define INPUT_FILES_WAITING_LIMIT ((size_t)512 << 20)
