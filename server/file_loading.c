@@ -3,12 +3,16 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
+#include "core/base/base64.h"
 #include "core/base/json.h"
 #include "core/base/mem.h"
+#include "core/document/pictures.h"
 #include "core/run/turn/named_files.h"
 #include "core/store/tables/files/files.h"
 #include "server/file_room.h"
+#include "server/masking.h"
 #include "server/server.h"
 #include "server/stored_file.h"
 #include "server/workers.h"
@@ -92,7 +96,8 @@ static enum err_code load_named(struct job *job, json_t *part, json_t *named, bo
 {
     AUTO_FREE char *id = mem_strdup(json_get_string(named, "file_id", ""));
     CLEANUP(stored_file_close) struct stored_file file = {0};
-    enum err_code rc = stored_file_open(job->loading->server, &job->outgoing->tenant, id, &file, err);
+    enum err_code rc =
+        stored_file_open(job->loading->server, &job->outgoing->tenant, id, &file, err);
 
     if (rc == ERR_NOT_FOUND) {
         become_note(part, id, "is gone");
@@ -113,13 +118,109 @@ static enum err_code load_named(struct job *job, json_t *part, json_t *named, bo
     return rc;
 }
 
-static enum err_code load_part(struct job *job, json_t *part, struct err *err)
+/* ---- Pages ---- */
+
+/* Bytes of memory that the pictures of so many pages need at most, as they are sent. */
+static size_t pages_need(size_t pages)
 {
+    size_t bytes = pages < DOCUMENT_PICTURES_MAX ? pages * DOCUMENT_PICTURE_BYTES_MAX
+                                                 : DOCUMENT_PICTURES_BYTES_MAX;
+
+    if (bytes > DOCUMENT_PICTURES_BYTES_MAX)
+        bytes = DOCUMENT_PICTURES_BYTES_MAX;
+    return bytes / 3 * 4 + 4 * pages;
+}
+
+static json_t *picture_part(const char *bytes, size_t length)
+{
+    AUTO_BUF url = {0};
+
+    buf_add_text(&url, "data:image/png;base64,");
+    base64_add(&url, bytes, length);
+    return json_build("{s:s, s:{s:s, s:o}}", "type", "image_url", "image_url", "detail", "high",
+                      "url", json_stringn_nocheck(url.data, url.length));
+}
+
+/* Draws the pages, and puts their pictures into `content` instead of the part at `at`. ERR_TOO_LARGE: more than `limit`
+ * bytes. */
+static enum err_code put_pages(int fd, size_t limit, json_t *content, size_t at,
+                               size_t *ret_bytes, struct err *err)
+{
+    CLEANUP(document_pictures_clear) struct document_pictures pictures = {0};
+    enum err_code rc = document_pictures(fd, &pictures, err);
+
+    if (rc)
+        return rc;
+    if (pictures.bytes.length > limit)
+        return err_set(err, ERR_TOO_LARGE,
+                       "The pictures of the pages have more than %zu bytes.", limit);
+    json_array_remove(content, at);
+    for (size_t i = 0, begin = 0; i < pictures.count; begin = pictures.ends[i++])
+        json_array_insert_new(
+            content, at + i,
+            picture_part(pictures.bytes.data + begin, pictures.ends[i] - begin));
+    *ret_bytes = pictures.bytes.length;
+    return ERR_OK;
+}
+
+/* A copy of the PDF. It is a file of the project, or stands in the part. */
+static enum err_code open_pages(const struct job *job, const json_t *named, int *ret_fd,
+                                struct err *err)
+{
+    static const char mark[] = ";base64,";
+    const char *data = json_get_string(named, "file_data", NULL);
+    const char *comma = data && strncmp(data, "data:", 5) == 0 ? strstr(data, mark) : NULL;
+    const char *digits = comma ? comma + strlen(mark) : data;
+    CLEANUP(stored_file_close) struct stored_file file = {0};
+    AUTO_FREE char *bytes = NULL;
+    size_t length = 0;
+    enum err_code rc;
+
+    if (!data) {
+        rc = stored_file_open(job->loading->server, &job->outgoing->tenant,
+                              json_get_string(named, "file_id", ""), &file, err);
+        return rc ? rc : stored_file_copy(&file, ret_fd, err);
+    }
+    bytes = base64_decode(digits, strlen(digits), &length);
+    return bytes ? file_copy(bytes, length, ret_fd, err)
+                 : err_set(err, ERR_INVALID, "the file is no base64");
+}
+
+/* Pictures that cannot be had are left out: the text of the pages stands before them. */
+static enum err_code load_pages(struct job *job, json_t *content, size_t at,
+                                const json_t *named, struct err *err)
+{
+    int fd = -1;
+    size_t bytes = 0;
+    enum err_code rc;
+
+    if (job->outgoing->upstream->text_only || masking_hook(job->loading->server->masking)) {
+        json_array_remove(content, at);
+        return ERR_OK;
+    }
+    rc = open_pages(job, named, &fd, err);
+    if (!rc) {
+        rc = put_pages(fd, job->left, content, at, &bytes, err);
+        close(fd);
+    }
+    job->left -= bytes;
+    if (rc != ERR_NOT_FOUND && rc != ERR_INVALID && rc != ERR_TOO_LARGE)
+        return rc;
+    become_text(json_array_get(content, at),
+                json_string("[the pictures of the pages were left out]"));
+    return ERR_OK;
+}
+
+static enum err_code load_part(struct job *job, json_t *content, size_t at, struct err *err)
+{
+    json_t *part = json_array_get(content, at);
     bool picture;
     json_t *named = named_file_of(part, &picture);
 
     if (!named)
         return ERR_OK;
+    if (named_pages(named))
+        return load_pages(job, content, at, named, err);
     if (picture && job->outgoing->upstream->text_only) {
         become_text(part, json_string("[a picture was left out: this model reads text only]"));
         return ERR_OK;
@@ -129,8 +230,9 @@ static enum err_code load_part(struct job *job, json_t *part, struct err *err)
 }
 
 /* Adds what a part will need: the file in base64, or its text. */
-static enum err_code measure_part(struct job *job, json_t *part, struct err *err)
+static enum err_code measure_part(struct job *job, json_t *content, size_t at, struct err *err)
 {
+    const json_t *part = json_array_get(content, at);
     CLEANUP(file_row_clear) struct file_row row = {0};
     const struct model_upstream *upstream = job->outgoing->upstream;
     bool picture;
@@ -138,6 +240,10 @@ static enum err_code measure_part(struct job *job, json_t *part, struct err *err
     const char *id = named ? json_get_string(named, "file_id", NULL) : NULL;
     enum err_code rc;
 
+    if (named && named_pages(named)) {
+        job->needed += pages_need(named_pages(named));
+        return ERR_OK;
+    }
     if (!id || (picture && upstream->text_only))
         return ERR_OK;
     rc = store_file_get(job->loading->server->store, &job->outgoing->tenant, id, &row, err);
@@ -147,7 +253,7 @@ static enum err_code measure_part(struct job *job, json_t *part, struct err *err
         return rc;
     job->left -= (size_t)row.bytes;
     job->needed += picture || upstream->reads_files ? (size_t)row.bytes / 3 * 4 + 4
-                                                : MODEL_FILE_TEXT_LIMIT;
+                                                    : MODEL_FILE_TEXT_LIMIT;
     return ERR_OK;
 }
 
@@ -169,7 +275,8 @@ static void join_texts(json_t *message)
     json_set(message, "content", json_stringn_nocheck(text.data ? text.data : "", text.length));
 }
 
-typedef enum err_code part_fn(struct job *job, json_t *part, struct err *err);
+/* Looks at a part, and may put others in its place. */
+typedef enum err_code part_fn(struct job *job, json_t *content, size_t at, struct err *err);
 
 /* From the newest message to the oldest, and within one from the last part to the first. */
 static enum err_code each_part(struct job *job, part_fn *look_at, struct err *err)
@@ -182,7 +289,7 @@ static enum err_code each_part(struct job *job, part_fn *look_at, struct err *er
         json_t *content = json_object_get(message, "content");
 
         for (size_t j = json_is_array(content) ? json_array_size(content) : 0; j--;) {
-            enum err_code rc = look_at(job, json_array_get(content, j), err);
+            enum err_code rc = look_at(job, content, j, err);
 
             if (rc)
                 return rc;
@@ -267,7 +374,8 @@ enum err_code file_loading_start(struct server *server, struct file_loading **re
         return rc;
     loading->hook.look = look;
     loading->server = server;
-    loading->room = file_room_new(server->config->loaded_files, server->config->max_waiting_files);
+    loading->room =
+        file_room_new(server->config->loaded_files, server->config->max_waiting_files);
     *ret_loading = TAKE(loading);
     return ERR_OK;
 }

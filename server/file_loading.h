@@ -9,7 +9,8 @@
  *
  * A picture becomes a data URL. Another file becomes `file_data` for an upstream whose `inputs` have `file`, and text
  * for the others. A file that has gone since its item was stored becomes the text "[file file-... is gone]", and a
- * picture for models that read text only a text that says so. So a history stays useful without its files.
+ * picture for models that read text only a text that says so. So a history stays useful without its files. Pages of a
+ * PDF become as many pictures.
  *
  * The bytes are in memory while a request is made and sent, and never between requests. All requests together have the
  * room of the setting `loaded_files`, and wait for it in turn (file_room.h). The room counts the bytes as they are
