@@ -118,6 +118,15 @@ def test_a_file_is_fetched_and_read(client, site, upstream):
     assert upstream.chats()[-1]["messages"][0]["content"] == READ + "\n\nWhat is it?" and len(site.asked) == fetched
 
 
+def test_pages_of_a_fetched_file_are_shown_in_later_turns_too(client, site, upstream):
+    made = ask(client, file(site.put("/pages/manual.pdf", MANUAL), detail="high"))
+    fetched = len(site.asked)
+    text, *pages = sent(upstream)
+    assert text["text"] == READ and [page["type"] for page in pages] == ["image_url"] * 2
+    client.responses.create(model="m", input="And then?", previous_response_id=made.id)
+    assert upstream.chats()[-1]["messages"][0]["content"] == [text, *pages] and len(site.asked) == fetched
+
+
 @pytest.mark.parametrize("path, headers, more, name", [
     ("/a/tea.txt", {}, {}, "tea.txt"),
     ("/get?id=7", {"content_disposition": 'attachment; filename="tea.txt"'}, {}, "tea.txt"),

@@ -179,7 +179,6 @@ REFUSED = {
              "The file could not be parsed because it is too large: it has more than 10,000 parts, or too much "
              "when it is unpacked."),
     "damaged": (b"%PDF-1.7\nnothing", "invalid_file", "The file is damaged."),
-    "scanned": (pdf(""), "invalid_file", "No text was found; it looks scanned."),
     "encrypted": (pdf("x", trailer="/ID[<00><00>]/Encrypt<</Filter/Standard/V 1/R 2/P -4/O(" + "o" * 32
                       + ")/U(" + "u" * 32 + ")>>"), "invalid_file", "The file is encrypted."),
 }
@@ -194,6 +193,82 @@ def test_what_cannot_be_read_is_refused(client, upstream, name):
     assert caught.value.body == {"message": sentence, "type": "invalid_request_error",
                                  "param": "input[0].content[1].file_data", "code": code}
     assert upstream.requests() == []
+
+
+# ---- Pages as pictures ----
+
+def page_pictures(parts):
+    """All are pictures of pages as models get them."""
+    return [part["type"] for part in parts] == ["image_url"] * len(parts) and \
+        all(part["image_url"]["detail"] == "high" and
+            part["image_url"]["url"].startswith("data:image/png;base64,iVBORw0KGgo") for part in parts)
+
+
+def by_id(client, data, **more):
+    return {"type": "input_file", "file_id": client.files.create(file=("manual.pdf", data), purpose="user_data").id, **more}
+
+
+@pytest.mark.parametrize("source", ["data", "id"])
+def test_a_model_that_sees_gets_the_pages_of_a_pdf_too(client, upstream, source):
+    part = by_id(client, MANUAL) if source == "id" else file_part(MANUAL, "manual.pdf")
+    for detail in ("low", "auto"):
+        client.responses.create(model="m", input=[message({**part, "detail": detail}, QUESTION)])
+        assert sent(upstream) == READ + "\n\nWhat is it about?"
+    part["detail"] = "high"
+    made = client.responses.create(model="m", input=[message(part, QUESTION)])
+    text, *pages, question = sent(upstream)
+    assert text == {"type": "text", "text": READ} and question["text"] == "What is it about?"
+    assert len(pages) == 3 and page_pictures(pages)
+    assert len({page["image_url"]["url"] for page in pages}) == 3
+    [item] = client.responses.input_items.list(made.id)
+    assert item.content[0].to_dict() == part
+    client.responses.create(model="m", input="And then?", previous_response_id=made.id)
+    assert upstream.chats()[-1]["messages"][0]["content"] == [text, *pages, question]
+    counted = client.responses.input_tokens.count(model="m", input=[message(part, QUESTION)]).input_tokens
+    plain = client.responses.input_tokens.count(model="m", input=[message({**part, "detail": "low"}, QUESTION)]).input_tokens
+    assert counted > plain + 3 * 100
+
+
+@pytest.mark.parametrize("source", ["data", "id"])
+def test_a_scan_is_shown_by_its_pages(client, upstream, source):
+    part = by_id(client, pdf("", "")) if source == "id" else file_part(pdf("", ""), "manual.pdf")
+    client.responses.create(model="m", input=[message(part)])
+    text, *pages = sent(upstream)
+    assert text["text"] == "[file manual.pdf has no text: its pages follow as pictures]"
+    assert len(pages) == 2 and page_pictures(pages)
+
+
+def test_only_the_first_pages_are_drawn(client, upstream):
+    part = file_part(pdf(*[f"Page {n}" for n in range(1, 23)]), "manual.pdf")
+    client.responses.create(model="m", input=[message({**part, "detail": "high"})])
+    text, *pages = sent(upstream)
+    assert text["text"].endswith("page 22 of 22]\nPage 22") and len(pages) == 20 and page_pictures(pages)
+
+
+@pytest.mark.parametrize("config", [
+    'upstreams: [{name: blind, url: "%s", inputs: [text]}]',
+    'upstreams: [{name: main, url: "%s"}]\nhooks: {before_send: [{pattern: "begin", replacement: "[masked]"}]}',
+], ids=["text only", "masks"])
+def test_a_page_is_no_picture_for_a_model_that_reads_text_or_behind_masks(start_server, upstream, tmp_path, config):
+    path = tmp_path / "runnel.yaml"
+    path.write_text(config % upstream.url)
+    client = start_server(upstream_url=None, config=path).sdk()
+    client.responses.create(model="m", input=[message({**file_part(MANUAL, "manual.pdf"), "detail": "high"})])
+    assert sent(upstream) == (READ.replace("begin", "[masked]") if "hooks" in config else READ)
+    with pytest.raises(openai.BadRequestError, match="No text was found; it looks scanned.") as caught:
+        client.responses.create(model="m", input=[message(file_part(pdf(""), "a.pdf"))])
+    assert caught.value.code == "invalid_file"
+
+
+def test_the_text_of_a_stored_file_is_read_once(start_server, database, upstream):
+    server = start_server()
+    client = server.sdk()
+    part = by_id(client, MANUAL)
+    client.responses.create(model="m", input=[message(part)])
+    assert sent(upstream) == READ
+    database.ask("UPDATE file_texts SET text = 'What was read before.'", url=server.settings["database_url"])
+    client.responses.create(model="m", input=[message(part)])
+    assert sent(upstream) == "What was read before."
 
 
 def test_too_many_files_are_refused(client):
