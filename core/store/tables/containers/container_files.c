@@ -543,3 +543,19 @@ enum err_code store_container_file_copied(struct store *store, const struct tena
         rc = note_copy(db, tenant, row, err);
     return rc ? rc : db_commit(db, err);
 }
+
+enum err_code store_container_copied_bytes(struct store *store, const struct tenant *tenant,
+                                           const char *container_id, uint64_t *ret_bytes,
+                                           struct err *err)
+{
+    static const struct db_statement select = {
+        "store_container_copied_bytes",
+        "SELECT coalesce(sum(f.bytes), 0)::bigint FROM container_files f"
+        " WHERE f.project_id = $1 AND f.container_id = $2 AND f.blob_id IS NOT NULL"};
+    AUTO_DB_ROWS *rows = NULL;
+    enum err_code rc = db_once_by_id(store, &select, tenant, container_id, &rows, err);
+
+    if (!rc)
+        *ret_bytes = (uint64_t)db_int(rows, 0, 0);
+    return rc;
+}
