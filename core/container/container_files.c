@@ -75,33 +75,6 @@ static struct seen_file *listed_files(const struct workspace_scan *scan, size_t 
     return seen;
 }
 
-enum err_code container_note(struct container *container, enum container_source source,
-                             const char *call_id, struct changed_file **ret_changed,
-                             size_t *ret_count, struct err *err)
-{
-    CLEANUP(workspace_scan_clear) struct workspace_scan scan = {0};
-    AUTO_FREE struct seen_file *seen = NULL;
-    struct changed_file *changed;
-    size_t seen_count, count;
-    enum err_code rc = workspace_scan(container->workspace, &scan, err);
-
-    if (rc)
-        return rc;
-    seen = listed_files(&scan, &seen_count);
-    rc = store_container_files_seen(
-        container->all->options.store, &container->tenant, container->row.id, seen, seen_count,
-        scan.cut ? SEEN_PART : SEEN_ALL, source, call_id, &changed, &count, err);
-    if (rc)
-        return rc;
-    if (ret_changed) {
-        *ret_changed = changed;
-        *ret_count = count;
-    } else {
-        changed_files_free(changed, count);
-    }
-    return ERR_OK;
-}
-
 /* ---- In ---- */
 
 /* The n-th name: report.csv, report-2.csv. */
@@ -370,4 +343,74 @@ enum err_code container_copy_out(struct container *container, struct container_f
             log_info("%s is removed later: %s", blob.id, left.text);
     }
     return rc;
+}
+
+/* ---- After a call ---- */
+
+static enum err_code copy_by_id(struct container *container, const char *id, struct err *err)
+{
+    CLEANUP(container_file_row_clear) struct container_file_row row = {0};
+    enum err_code rc = store_container_file_get(
+        container->all->options.store, &container->tenant, container->row.id, id, &row, err);
+
+    return rc ? rc : container_copy_out(container, &row, err);
+}
+
+/* *room: bytes that the container's copies may still have. */
+static bool wants_copy(const struct container *container, const struct changed_file *file,
+                       uint64_t *room)
+{
+    if (file->change == CONTAINER_FILE_DELETED || file->bytes > *room)
+        return false;
+    if (!is_figure(file->path) && (container->all->options.copies != CONTAINER_COPIES_ALL ||
+                                   file->bytes > CONTAINER_COPY_BYTES))
+        return false;
+    *room -= file->bytes;
+    return true;
+}
+
+/* The call has had its effect, and its files are there: a copy that fails is for the log. */
+static void copy_changed(struct container *container, const struct changed_file *changed,
+                         size_t count)
+{
+    uint64_t used = 0, room;
+    struct err err = {0};
+    enum err_code rc = store_container_copied_bytes(
+        container->all->options.store, &container->tenant, container->row.id, &used, &err);
+
+    room = used < CONTAINER_COPIES_BYTES ? CONTAINER_COPIES_BYTES - used : 0;
+    for (size_t i = 0; !rc && i < count; i++)
+        if (wants_copy(container, &changed[i], &room))
+            rc = copy_by_id(container, changed[i].id, &err);
+    if (rc)
+        log_warn("container %s: not all files are copied: %s", container->row.id, err.text);
+}
+
+enum err_code container_note(struct container *container, enum container_source source,
+                             const char *call_id, struct changed_file **ret_changed,
+                             size_t *ret_count, struct err *err)
+{
+    CLEANUP(workspace_scan_clear) struct workspace_scan scan = {0};
+    AUTO_FREE struct seen_file *seen = NULL;
+    struct changed_file *changed;
+    size_t seen_count, count;
+    enum err_code rc = workspace_scan(container->workspace, &scan, err);
+
+    if (rc)
+        return rc;
+    seen = listed_files(&scan, &seen_count);
+    rc = store_container_files_seen(
+        container->all->options.store, &container->tenant, container->row.id, seen, seen_count,
+        scan.cut ? SEEN_PART : SEEN_ALL, source, call_id, &changed, &count, err);
+    if (rc)
+        return rc;
+    if (*call_id && count && !container->copies_nothing)
+        copy_changed(container, changed, count);
+    if (ret_changed) {
+        *ret_changed = changed;
+        *ret_count = count;
+    } else {
+        changed_files_free(changed, count);
+    }
+    return ERR_OK;
 }

@@ -287,16 +287,17 @@ enum err_code containers_take(struct containers *containers, const struct tenant
                               struct container **ret_container, struct err *err)
 {
     struct container *container = NULL;
-    enum err_code rc;
+    enum err_code rc = choice->named
+                           ? take(containers, tenant, choice->named, &container, err)
+                           : take_context(containers, tenant, choice, &container, err);
 
-    if (choice->named)
-        return take(containers, tenant, choice->named, ret_container, err);
-    rc = take_context(containers, tenant, choice, &container, err);
     if (!rc && !container)
         rc = take_owned(containers, tenant, choice, &container, err);
-    if (!rc)
-        *ret_container = container;
-    return rc;
+    if (rc)
+        return rc;
+    container->copies_nothing = choice->not_stored;
+    *ret_container = container;
+    return ERR_OK;
 }
 
 enum err_code containers_create(struct containers *containers, const struct tenant *tenant,

@@ -46,6 +46,14 @@ struct workspaces;
 
 #define CONTAINER_GIB 1 /* memory of a container, if no request names more */
 
+/* Which files a call's end copies into the store of bytes, where other nodes find them. */
+enum container_copies {
+    CONTAINER_COPIES_CITED, /* figures: every answer cites them */
+    CONTAINER_COPIES_ALL, /* also files of at most CONTAINER_COPY_BYTES, CONTAINER_COPIES_BYTES of a container */
+};
+#define CONTAINER_COPY_BYTES   ((uint64_t)32 << 20)
+#define CONTAINER_COPIES_BYTES ((uint64_t)256 << 20)
+
 struct containers_options {
     struct store *store; /* these three are borrowed until containers_free() */
     struct blobs *blobs;
@@ -55,6 +63,7 @@ struct containers_options {
     int64_t idle_seconds; /* of containers that runs make */
     uint32_t
         first_user; /* of the users that workspaces belong to; 0: the server's own, who is not root */
+    enum container_copies copies;
     /* The container has expired or was deleted: ends its processes, and returns when they have ended. May be called for one
      * without processes, and again. On any thread. NULL: there are no processes. */
     void (*end)(void *argument, const char *container_id);
@@ -78,7 +87,8 @@ struct container_choice {
     /* the thread, conversation or, outside of these, the response of the run: the container that was made for it, or a new
      * one. */
     const char *owner_id;
-    int memory_gib; /* 0: that of the container that there is, 1 of a new one */
+    bool not_stored; /* nor is the run: its calls copy nothing */
+    int memory_gib;  /* 0: that of the container that there is, 1 of a new one */
 };
 
 /* Calls of one run that ask at once get the same. */
@@ -106,7 +116,7 @@ void container_in_items(const struct item_row *items, size_t count, char ret_id[
 /* ---- Its files ---- */
 
 /* Looks at the folder, and brings the rows of its files up to date. What is new or changed since the last look is from
- * `source`, by `call_id` (""). The caller frees with changed_files_free(); both may be NULL. */
+ * `source`, by `call_id` (""). A call's end also makes copies; one that fails is logged. The caller frees with changed_files_free(); both may be NULL. */
 enum err_code container_note(struct container *container, enum container_source source,
                              const char *call_id, struct changed_file **ret_changed,
                              size_t *ret_count, struct err *err) MUST_CHECK;

@@ -38,6 +38,7 @@ struct container {
     struct use *use;
     struct workspace *workspace;
     bool is_new;
+    bool copies_nothing; /* its run is not stored */
 };
 
 /* Opens the folder, or makes it for a user that no other folder belongs to, as long as there are such. */
