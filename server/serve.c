@@ -331,6 +331,8 @@ static enum err_code open_containers(struct serving *serving, struct err *err)
         .per_project = config->sandbox_containers_per_project,
         .idle_seconds = (int64_t)config->sandbox_idle,
         .first_user = geteuid() == 0 ? config->sandbox_uids : 0,
+        .copies = config->sandbox_copies == SANDBOX_COPIES_ALL ? CONTAINER_COPIES_ALL
+                                                               : CONTAINER_COPIES_CITED,
         .end = serving->server.boxes ? end_box : NULL,
         .argument = &serving->server,
     };
