@@ -18,7 +18,7 @@ static const char *public_text(const char *request_id, const struct err *err)
 {
     switch (err->code) {
     case ERR_STORE:
-        if (err->reason == REASON_ELSEWHERE)
+        if (err->reason == REASON_ELSEWHERE || err->reason == REASON_CONTAINER_ELSEWHERE)
             return err->text;
         log_warn("%s: %s", request_id, err->text);
         return "The server cannot reach its database right now. Please retry your request.";

@@ -204,6 +204,32 @@ def test_limits_and_expiry(start_server):
     assert list(client.containers.list()) == []
 
 
+def test_another_server_shows_a_container_and_serves_what_has_a_copy(start_server, database):
+    first = start_server()
+    url = first.settings["database_url"]
+    second = start_server(database_url=url, api_key=first.settings["api_key"])
+    here, there = first.http(), second.http()
+    box = here.post("/v1/containers", json={"name": "box"}).json()
+    at = f"/v1/containers/{box['id']}/files"
+    made, plain = (here.post(at, files={"file": (name, TABLE)}).json()["id"] for name in ("copied.csv", "plain.csv"))
+    copy = upload(first.sdk())
+    database.ask(f"UPDATE container_files SET blob_id = f.blob_id FROM files f WHERE f.id = '{copy.id}'"
+                 f" AND container_files.id = '{made}'", url=url)
+    assert there.get(f"/v1/containers/{box['id']}").json() == here.get(f"/v1/containers/{box['id']}").json()
+    assert sorted(file["id"] for file in there.get(at).json()["data"]) == sorted((made, plain))
+    answer = there.get(f"{at}/{made}/content")
+    assert answer.content == TABLE and "copied.csv" in answer.headers["content-disposition"]
+    for answer in (there.get(f"{at}/{plain}/content"), there.delete(f"{at}/{plain}"),
+                   there.post(at, json={"file_id": copy.id}), there.post(at, files={"file": ("new.csv", TABLE)})):
+        assert problem(answer) == (503, "container_elsewhere", None, "The container's server does not answer.")
+    assert there.delete(f"/v1/containers/{box['id']}").status_code == 200
+    assert here.get(f"/v1/containers/{box['id']}").status_code == 404
+    assert folders(first) == [box["id"]] and folders(second) == []
+    first.stop()
+    first.start()
+    assert folders(first) == []
+
+
 def test_a_killed_server_leaves_nothing_but_trash(start_fault_server):
     server = start_fault_server(sandbox_disk_reserve=0)
     server.arm("container.folder:1:kill")
