@@ -81,3 +81,26 @@ describe("files that come in parts", () => {
       problem instanceof OpenAI.BadRequestError && problem.code === "upload_not_pending");
   });
 });
+
+describe("containers", () => {
+  it("are made, filled, listed, read and deleted", async () => {
+    const upload = await client.files.create({ file: await toFile(Buffer.from("a,b\n"), "ab.csv"), purpose: "user_data" });
+    const box = await client.containers.create({
+      name: "node", file_ids: [upload.id], expires_after: { anchor: "last_active_at", minutes: 5 } });
+    assert.deepEqual([box.status, box.memory_limit, box.network_policy], ["running", "1g", { type: "disabled" }]);
+    const made = await client.containers.files.create(box.id, { file: await toFile(Buffer.from("x"), "x.txt") });
+    assert.equal(made.path, "/mnt/data/x.txt");
+    const again = await client.containers.files.create(box.id, { file_id: upload.id });
+    assert.deepEqual([again.path, again.source], ["/mnt/data/ab.csv", "user"]);
+    const listed = [];
+    for await (const file of client.containers.files.list(box.id, { limit: 1, order: "asc" }))
+      listed.push(file.id);
+    assert.deepEqual(listed, [again.id, made.id]);
+    const content = await client.containers.files.content.retrieve(made.id, { container_id: box.id });
+    assert.equal(await content.text(), "x");
+    await client.containers.files.delete(made.id, { container_id: box.id });
+    await assert.rejects(client.containers.files.retrieve(made.id, { container_id: box.id }), { status: 404 });
+    await client.containers.delete(box.id);
+    await assert.rejects(client.containers.retrieve(box.id), { status: 404 });
+  });
+});
