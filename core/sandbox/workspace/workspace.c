@@ -1,8 +1,9 @@
 /*
  * workspace.c -- the folders of workspaces, down to the one that boxes see.
  *
- * Only the last one, data, belongs to a box. Those above it are the server's, so plain system calls will do for them. If
- * root runs the server, other users may pass through them, but not list them: a box's user mounts its folder by its path.
+ * Only the last one, data, belongs to a box. Those above it are the server's, so plain system calls will do for
+ * them. If root runs the server, other users may pass through them, but not list them: a box's user mounts its
+ * folder by its path.
  */
 
 #include "core/sandbox/workspace/workspace.h"

@@ -18,17 +18,17 @@
  *
  * Everything in a workspace is hostile. A box may replace any file by a link, a FIFO or a folder while the server
  * looks at it. So the folder is opened once, and each path is resolved by the kernel from there: openat2() with
- * RESOLVE_BENEATH, NO_MAGICLINKS and NO_XDEV never leaves it, however the links under it change. What is opened is looked
- * at afterwards, and counts only if it is a regular file. A check of the path before would be a race.
+ * RESOLVE_BENEATH, NO_MAGICLINKS and NO_XDEV never leaves it, however the links under it change. What is opened is
+ * looked at afterwards, and counts only if it is a regular file. A check of the path before would be a race.
  *
  * Links within the workspace are followed when a file is read. A link is replaced, not followed, when a file of
  * its name is written or removed.
  *
- * A file is written under .incoming, where boxes do not see it, and renamed to its place: others find the old file or the
- * whole new one.
+ * A file is written under .incoming, where boxes do not see it, and renamed to its place: others find the old file
+ * or the whole new one.
  *
- * Paths are those of workspace_path.h, as models write them. The text of an error is for the model, and names no path of
- * the host:
+ * Paths are those of workspace_path.h, as models write them. The text of an error is for the model, and names no
+ * path of the host:
  *
  *   ERR_FORBIDDEN  the path, or a link in it, leads out of the workspace
  *   ERR_NOT_FOUND  there is no such file
@@ -60,11 +60,12 @@ void workspaces_close(struct workspaces *workspaces); /* NULL is fine; no worksp
 
 const struct workspaces_options *workspaces_options(const struct workspaces *workspaces);
 
-/* Bytes of the name of an owner, which is a project, or of a container: letters, digits, `_` and `-`. Other names are ERR_INVALID. */
+/* Bytes of the name of an owner, which is a project, or of a container: letters, digits, `_` and `-`. Other names
+ * are ERR_INVALID. */
 #define WORKSPACE_NAME_LIMIT ((size_t)64)
 
-/* Opens a container's workspace, and makes it if it is missing. Its files belong to `user`, the one of its boxes; 0: the
- * server's own. Only root can name another. A workspace that exists keeps its user. */
+/* Opens a container's workspace, and makes it if it is missing. Its files belong to `user`, the one of its boxes;
+ * 0: the server's own. Only root can name another. A workspace that exists keeps its user. */
 enum err_code workspace_make(struct workspaces *workspaces, const char *owner,
                              const char *container, uint32_t user,
                              struct workspace **ret_workspace, struct err *err) MUST_CHECK;
@@ -155,8 +156,8 @@ struct workspace_written {
 
 struct workspace_writer;
 
-/* A file that comes in pieces. Looks first whether the workspace has room. finish() puts the file into its place, when its
- * bytes are safe on disk; free() without it leaves nothing. After an error the writer can only be freed.
+/* A file that comes in pieces. Looks first whether the workspace has room. finish() puts the file into its place,
+ * when its bytes are safe on disk; free() without it leaves nothing. After an error the writer can only be freed.
  * `ret_written` may be NULL. */
 enum err_code workspace_writer_new(const struct workspace *workspace,
                                    const struct workspace_target *target,

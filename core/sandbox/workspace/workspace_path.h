@@ -15,8 +15,8 @@
  * A path that begins with a folder that boxes have beside /mnt, such as /etc or /usr, means that folder, and no tool of
  * the server reads it.
  *
- * This is for reading, not for safety: `..` is taken away from the text, and links are unknown here. What keeps a tool in
- * its workspace is the kernel (workspace.h).
+ * This is for reading, not for safety: `..` is taken away from the text, and links are unknown here. What keeps a
+ * tool in its workspace is the kernel (workspace.h).
  *
  * Pure functions: any thread.
  */

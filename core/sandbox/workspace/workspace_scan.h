@@ -54,8 +54,9 @@ struct workspace_changes {
     size_t count;
 };
 
-/* The scans stay as they are while the changes are used. A file is changed if its size, its time or its inode is another.
- * Of a cut scan it is unknown what it does not have: nothing is created after one, and nothing deleted before one. */
+/* The scans stay as they are while the changes are used. A file is changed if its size, its time or its inode is
+ * another. Of a cut scan it is unknown what it does not have: nothing is created after one, and nothing deleted
+ * before one. */
 void workspace_compare(const struct workspace_scan *before, const struct workspace_scan *after,
                        struct workspace_changes *ret_changes);
 void workspace_changes_clear(struct workspace_changes *changes);

@@ -1,9 +1,9 @@
 /*
  * workspace_trash.c -- removal, however deep and however odd.
  *
- * A removal holds a descriptor for each level that it is in, LEVELS at most. A folder below that is renamed to the top of
- * the trash, where a later round begins anew. So the work is the same for a tree of any depth, and each step leaves trash
- * that the next start can take up.
+ * A removal holds a descriptor for each level that it is in, LEVELS at most. A folder below that is renamed to the
+ * top of the trash, where a later round begins anew. So the work is the same for a tree of any depth, and each step
+ * leaves trash that the next start can take up.
  *
  * What a box left behind may be without rights for its owner. Those are given back through a descriptor, because a name
  * could have become a link.

@@ -10,9 +10,9 @@
 /*
  * workspace_trash.h -- how workspaces go.
  *
- * A workspace is renamed into .trash, which is quick and final: its name is free at once. What is in the trash is removed
- * in steps, by a thread that may block. A crash at any point leaves a workspace or trash, and the next start finds the
- * trash.
+ * A workspace is renamed into .trash, which is quick and final: its name is free at once. What is in the trash is
+ * removed in steps, by a thread that may block. A crash at any point leaves a workspace or trash, and the next
+ * start finds the trash.
  *
  * Folders of any depth and names of any bytes are removed, with a constant number of descriptors: what is deeper than
  * some levels is first renamed to the top.

@@ -184,8 +184,8 @@ enum err_code workspace_writer_add(struct workspace_writer *writer, const void *
 
 /* ---- Into its place ---- */
 
-/* Opens the folder `path`, and makes it if it is missing. A folder that was replaced by another one of the box meanwhile
- * may get an owner that it has already. -1 and errno. */
+/* Opens the folder `path`, and makes it if it is missing. A folder that was replaced by another one of the box
+ * meanwhile may get an owner that it has already. -1 and errno. */
 static int open_or_make(const struct workspace *workspace, const char *path)
 {
     int fd = beneath_open(workspace->fd, path, O_PATH | O_DIRECTORY, BENEATH_FOLLOW);
