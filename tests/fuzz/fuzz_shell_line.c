@@ -7,8 +7,8 @@
 
 #include "core/base/buf.h"
 #include "core/base/mem.h"
-#include "handlers/code/bash_class.h"
-#include "handlers/code/shell_line.h"
+#include "handlers/support/bash_class.h"
+#include "handlers/support/shell_line.h"
 
 static void check_commands(const char *text)
 {

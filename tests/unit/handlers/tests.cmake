@@ -10,5 +10,5 @@ foreach(file ${files})
 endforeach()
 target_compile_definitions(test_handlers_memory_variables PRIVATE
     VECTORS="${CMAKE_SOURCE_DIR}/tests/unit/vectors")
-target_compile_definitions(test_handlers_code_bash_class PRIVATE
+target_compile_definitions(test_handlers_support_bash_class PRIVATE
     VECTORS="${CMAKE_SOURCE_DIR}/tests/unit/vectors")

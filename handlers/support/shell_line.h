@@ -1,5 +1,5 @@
-#ifndef RUNNEL_HANDLERS_CODE_SHELL_LINE_H
-#define RUNNEL_HANDLERS_CODE_SHELL_LINE_H
+#ifndef RUNNEL_HANDLERS_SUPPORT_SHELL_LINE_H
+#define RUNNEL_HANDLERS_SUPPORT_SHELL_LINE_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -12,8 +12,9 @@
  * has the commands `ls`, `sort`, `for`, `id`, `echo`. Lists, pipes, subshells, groups, loops, command and process
  * substitutions, here-documents and their substitutions are taken apart; what remains are words and redirections.
  *
- * It is for people and for policies: what a line may do. It does not confine anything, a box does. What is not understood
- * is read as good as it can be and noted: a line with functions, arithmetic, arrays, `case` or `[[` is one of these.
+ * It is for people and for policies: what a line may do. It does not confine anything, a box does. What is not
+ * understood is read as good as it can be and noted: a line with functions, arithmetic, arrays, `case` or `[[` is
+ * one of these.
  *
  * Pure functions: any thread.
  */

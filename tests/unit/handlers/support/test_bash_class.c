@@ -1,6 +1,6 @@
 /* Classes of lines for bash: the vectors of the seed, and what its first-word rule let through. */
 
-#include "handlers/code/bash_class.h"
+#include "handlers/support/bash_class.h"
 
 #include <stdlib.h>
 #include <string.h>

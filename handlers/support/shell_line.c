@@ -5,7 +5,7 @@
  * reading, because a forbidden command may follow it.
  */
 
-#include "handlers/code/shell_line.h"
+#include "handlers/support/shell_line.h"
 
 #include <ctype.h>
 #include <stdlib.h>

@@ -2,7 +2,7 @@
  * bash_class.c -- classes of commands, as tables.
  */
 
-#include "handlers/code/bash_class.h"
+#include "handlers/support/bash_class.h"
 
 #include <stdbool.h>
 #include <stdlib.h>
@@ -11,7 +11,7 @@
 #include "core/base/buf.h"
 #include "core/base/mem.h"
 #include "core/base/sha256.h"
-#include "handlers/code/shell_line.h"
+#include "handlers/support/shell_line.h"
 
 /* Lines within a line: bash -c, eval. */
 #define NESTED_LIMIT 8
@@ -434,7 +434,8 @@ static void classify_command(struct judge *judge, const struct shell_command *co
                           command->count - command->assignments, command->piped};
     AUTO_FREE char *pattern = NULL;
 
-    /* `for` only names values; its body is looked at like all else. The names of other programs' variables are capitals. */
+    /* `for` only names values; its body is looked at like all else. The names of other programs' variables are
+     * capitals. */
     if (words.count && strcmp(words.at->text, "for") == 0) {
         if (words.count > 1 && strpbrk(words.at[1].text, "ABCDEFGHIJKLMNOPQRSTUVWXYZ"))
             ask_whole(judge);
