@@ -43,6 +43,7 @@ static struct {
 } needs[] = {
     {TOOL_NEEDS_SANDBOX, "this server has no sandbox"},
     {TOOL_NEEDS_PYTHON, "this server has no Python"},
+    {TOOL_NEEDS_RIPGREP, "this server has no ripgrep"},
 };
 
 static const struct tool_group *const no_groups[] = {NULL};

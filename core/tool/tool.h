@@ -131,7 +131,8 @@ enum tool_flags {
     TOOL_OPENS = 1 << 13, /* its item opens with tool_call_open() */
     /* It runs code in a container (tool_container.h). Where nothing can be confined, it is not offered */
     TOOL_NEEDS_SANDBOX = 1 << 14,
-    TOOL_NEEDS_PYTHON = 1 << 15, /* a Python in that container */
+    TOOL_NEEDS_PYTHON = 1 << 15,  /* a Python in that container */
+    TOOL_NEEDS_RIPGREP = 1 << 16, /* ripgrep in it */
 
     /* Definition-only: */
     TOOL_NAMED = 1 << 6,      /* each entry has a name; other tools are named by their type */
