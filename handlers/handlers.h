@@ -44,13 +44,15 @@
     X(read_files)                 \
     X(create_document)            \
     X(append_document)            \
-    X(edit_document)
+    X(edit_document)              \
+    X(read)
 
 #define SERVER_GROUPS(X)         \
     X(basic)                     \
     X(vars)                      \
     X(skills)                    \
-    X(documents)
+    X(documents)             \
+    X(code)
 
 /* Groups "test" and "careful", only in builds with RUNNEL_TEST_HANDLERS. */
 #ifdef RUNNEL_TEST_HANDLERS

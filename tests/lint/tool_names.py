@@ -23,6 +23,7 @@ SOURCES = ("handlers", "tests/support/handlers")
 
 # Words that are also something else there, each with what it is.
 ALLOWED = {
+    "code": "a member of errors, and the streamed field of code",
     "text": "the type of a content part, and a response format",
     "custom_tool_call": "a kind of call in both APIs' words: its input streams, and upstreams write it",
     "custom_tool_call_output": "the same",
