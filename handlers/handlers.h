@@ -45,7 +45,9 @@
     X(create_document)            \
     X(append_document)            \
     X(edit_document)              \
-    X(read)
+    X(read)                       \
+    X(write)                      \
+    X(edit)
 
 #define SERVER_GROUPS(X)         \
     X(basic)                     \
