@@ -18,6 +18,7 @@ struct workspaces *ground;
 struct workspace *ground_workspace;
 const char *ground_folder;
 char ground_dir[64];
+uint32_t ground_user;
 
 static size_t open_before;
 
@@ -41,8 +42,9 @@ static void open_ground(uint64_t bytes, uint64_t files, uint64_t reserve)
     struct err err;
 
     assert_int_equal(workspaces_open(&options, &ground, &err), ERR_OK);
-    assert_int_equal(workspace_make(ground, "proj_a", "cntr_a", 0, &ground_workspace, &err),
-                     ERR_OK);
+    assert_int_equal(
+        workspace_make(ground, "proj_a", "cntr_a", ground_user, &ground_workspace, &err),
+        ERR_OK);
     ground_folder = workspace_folder(ground_workspace);
 }
 
@@ -66,6 +68,7 @@ int ground_set_up(void **state)
     snprintf(ground_dir, sizeof(ground_dir), "%s/runnel-workspaces-XXXXXX",
              access("/dev/shm", W_OK) == 0 ? "/dev/shm" : "/tmp");
     assert_non_null(mkdtemp(ground_dir));
+    assert_int_equal(chmod(ground_dir, 0711), 0);
     open_ground(GROUND_BYTES, GROUND_FILES, 0);
     return 0;
 }

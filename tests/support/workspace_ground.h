@@ -17,6 +17,9 @@ extern struct workspace *ground_workspace; /* of project "proj_a" and container 
 extern const char *ground_folder;          /* its folder on the host */
 extern char ground_dir[64];                /* data_dir */
 
+/* Whom the workspace belongs to; set it before. A box's user can reach it by its path. */
+extern uint32_t ground_user;
+
 /* For cmocka. The end of a test fails if a descriptor or a file outside of the workspaces is left. */
 int ground_set_up(void **state);
 int ground_tear_down(void **state);
@@ -24,7 +27,8 @@ int ground_tear_down(void **state);
 /* Other limits, for this test. */
 void ground_reopen(uint64_t bytes, uint64_t files, uint64_t reserve);
 
-/* Without workspace.h: a file with this text, a folder with its parents, a link; paths are below the workspace's folder. */
+/* Without workspace.h: a file with this text, a folder with its parents, a link; paths are below the workspace's
+ * folder. */
 void ground_file(const char *path, const char *text);
 void ground_make_folder(const char *path);
 void ground_link(const char *target, const char *path);

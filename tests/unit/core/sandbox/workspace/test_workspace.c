@@ -1,4 +1,4 @@
-/* Workspaces: what a tool reads and writes there, and that nothing a box makes leads it out. */
+/* F82. Workspaces: what a tool reads and writes there, and that nothing a box makes leads it out. */
 
 #include "core/sandbox/workspace/workspace.h"
 

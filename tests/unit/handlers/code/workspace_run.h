@@ -1,0 +1,60 @@
+#ifndef RUNNEL_TESTS_UNIT_HANDLERS_CODE_WORKSPACE_RUN_H
+#define RUNNEL_TESTS_UNIT_HANDLERS_CODE_WORKSPACE_RUN_H
+
+#include "tests/support/quoted.h"
+#include "tests/support/workspace_ground.h"
+#include "tests/unit/handlers/tool_run.h"
+
+/*
+ * workspace_run.h -- runs a handler in the workspace of a test, and in a box of it.
+ */
+
+static struct tool_container run_container;
+
+static inline enum err_code open_run_container(void *arg, const struct tool_call *call,
+                                               struct tool_container **ret_container,
+                                               struct err *err)
+{
+    (void)arg;
+    (void)call;
+    (void)err;
+    run_container.workspace = ground_workspace;
+    *ret_container = &run_container;
+    return ERR_OK;
+}
+
+static inline enum err_code lend_run_box(void *arg, const struct tool_call *call,
+                                         struct tool_container *container, struct box **ret_box,
+                                         struct err *err)
+{
+    (void)call;
+    (void)container;
+    (void)err;
+    *ret_box = arg;
+    return ERR_OK;
+}
+
+static inline void close_run_container(void *arg, struct tool_container *container)
+{
+    (void)arg;
+    (void)container;
+}
+
+/* Arguments with ' for ". */
+static inline struct outcome call_in_workspace(const struct tool_handler *handler,
+                                               const char *args, bool planning, struct box *box)
+{
+    const struct tool_containers containers = {.open = open_run_container,
+                                               .box = lend_run_box,
+                                               .close = close_run_container,
+                                               .arg = box};
+    json_auto_t *object = quoted_json(args);
+    AUTO_FREE char *text = json_text(object);
+
+    return tool_run_spec(handler, text,
+                         &(struct tool_call_spec){.call_id = "call_1",
+                                                  .containers = &containers,
+                                                  .planning = planning});
+}
+
+#endif
