@@ -47,7 +47,8 @@
     X(edit_document)              \
     X(read)                       \
     X(write)                      \
-    X(edit)
+    X(edit)                       \
+    X(glob)
 
 #define SERVER_GROUPS(X)         \
     X(basic)                     \
