@@ -48,7 +48,8 @@
     X(read)                       \
     X(write)                      \
     X(edit)                       \
-    X(glob)
+    X(glob)                       \
+    X(grep)
 
 #define SERVER_GROUPS(X)         \
     X(basic)                     \
