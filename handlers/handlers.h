@@ -49,7 +49,8 @@
     X(write)                      \
     X(edit)                       \
     X(glob)                       \
-    X(grep)
+    X(grep)                       \
+    X(bash)
 
 #define SERVER_GROUPS(X)         \
     X(basic)                     \

@@ -1,0 +1,247 @@
+/*
+ * bash -- a command line in the box of a container.
+ *
+ * What it may do is decided before it runs (bash_class.h); that it cannot do more is the box's business. Both output
+ * streams are one, as on a terminal.
+ */
+
+#include "core/base/json.h"
+#include "core/base/mem.h"
+#include "core/base/utf8.h"
+#include "core/sandbox/box.h"
+#include "handlers/handlers.h"
+#include "handlers/support/bash_class.h"
+#include "handlers/support/workspace_call.h"
+
+/* Characters of output that the model sees; the rest is read and dropped. */
+#define OUTPUT_LIMIT ((size_t)30000)
+/* A character has four bytes at most. */
+#define OUTPUT_BYTES (4 * OUTPUT_LIMIT + 4)
+
+#define DEFAULT_TIMEOUT_MS 120000
+
+/* Characters of the command in a title. */
+#define TITLE_LIMIT        ((size_t)40)
+#define FAILED_TITLE_LIMIT ((size_t)30)
+
+static const char *command_of(const struct tool_call *call)
+{
+    return json_get_string(tool_call_args(call), "command", "");
+}
+
+static char *shortened(const char *text, size_t limit)
+{
+    const char *end = utf8_at(text, limit);
+
+    return mem_printf("%.*s%s", (int)(end - text), text, *end ? "..." : "");
+}
+
+/* ---- Before it runs ---- */
+
+static enum err_code ask(struct tool_call *call, const struct bash_verdict *verdict,
+                         struct err *err)
+{
+    const char *command = command_of(call);
+
+    return tool_call_ask(call,
+                         &(struct tool_permission){
+                             .type = "bash",
+                             .patterns = (const char *const *)verdict->patterns,
+                             .title = command,
+                             .metadata = json_build("{s:s}", "command", command),
+                         },
+                         err);
+}
+
+static enum err_code plan(struct tool_call *call, struct err *err)
+{
+    const char *folder = json_get_string(tool_call_args(call), "working_directory", "/");
+    AUTO_FREE char *path = NULL;
+    CLEANUP(bash_verdict_clear) struct bash_verdict verdict = {.class = BASH_ASK};
+    enum err_code rc = workspace_path_parse(folder, &path, err);
+
+    if (rc)
+        return rc;
+    bash_classify(command_of(call), &verdict);
+    if (verdict.class == BASH_DENY)
+        return err_set(err, ERR_FORBIDDEN,
+                       "Command \"%.200s\" is forbidden for security reasons", verdict.head);
+    return verdict.class == BASH_ASK ? ask(call, &verdict, err) : ERR_OK;
+}
+
+/* ---- Running ---- */
+
+struct running {
+    struct tool_call *call;
+    struct buf output;
+    size_t shown; /* bytes that the client has seen */
+    bool cancelled;
+};
+
+/* Whole characters; what is left begins the next piece. */
+static void show(struct running *running)
+{
+    const char *at = running->output.data + running->shown;
+    size_t size = utf8_fit(at, running->output.length - running->shown);
+
+    if (size && tool_call_emit_text(running->call, at, size) != ERR_OK)
+        running->cancelled = true;
+    running->shown += size;
+}
+
+static bool take(void *argument, enum box_stream stream, const char *bytes, size_t size)
+{
+    struct running *running = argument;
+    size_t room = OUTPUT_BYTES - running->output.length;
+
+    (void)stream;
+    /* One byte more says that something is missing. */
+    buf_add(&running->output, bytes, size < room ? size : room);
+    show(running);
+    return !running->cancelled;
+}
+
+static enum err_code execute(struct running *running, const char *folder,
+                             struct box_result *ret_result, struct err *err)
+{
+    static const char *const environment[] = {"PATH=/usr/local/bin:/usr/bin:/bin",
+                                              "HOME=/mnt/data", "LANG=C.UTF-8", NULL};
+    const char *const arguments[] = {"/bin/bash", "-c", "exec \"$@\" 2>&1",        "bash",
+                                     "/bin/bash", "-c", command_of(running->call), NULL};
+    struct box_run plan = {
+        .command = {.folder = folder, .arguments = arguments, .environment = environment},
+        .input = -1,
+        .timeout_ms = (uint32_t)json_get_int(tool_call_args(running->call), "timeout",
+                                             DEFAULT_TIMEOUT_MS),
+        .cancel = tool_call_cancel_fd(running->call),
+        .leftovers = BOX_KILL_LEFTOVERS,
+        .take_output = take,
+        .argument = running,
+    };
+    struct box *box = NULL;
+    enum err_code rc = tool_call_box(running->call, &box, err);
+
+    return rc ? rc : box_run(box, &plan, ret_result, err);
+}
+
+/* ---- Its end ---- */
+
+/* The exit status as a shell has it; -1: it did not come to one. */
+static int status_of(const struct box_result *result)
+{
+    switch (result->why) {
+    case BOX_EXITED: return result->status;
+    case BOX_SIGNALLED: return 128 + result->status;
+    case BOX_OVER_MEMORY: return 137;
+    default: return -1;
+    }
+}
+
+static void add_end(const struct box_result *result, long timeout_ms, struct buf *notes)
+{
+    if (result->why == BOX_SIGNALLED)
+        buf_addf(notes, "Exit code: %d (killed by signal %d)\n", status_of(result),
+                 result->status);
+    else if (result->why == BOX_OVER_MEMORY)
+        buf_add_text(notes,
+                     "Exit code: 137 (killed: more memory than the container may have)\n");
+    else if (result->why == BOX_TIMED_OUT)
+        buf_addf(notes, "timed out after %ld ms\n", timeout_ms);
+    else if (result->status)
+        buf_addf(notes, "Exit code: %d\n", result->status);
+}
+
+static void report(const struct running *running, const struct box_result *result,
+                   struct tool_result *ret_result)
+{
+    const json_t *args = tool_call_args(running->call);
+    const char *output = running->output.data ? running->output.data : "";
+    const char *end = utf8_at(output, OUTPUT_LIMIT);
+    AUTO_BUF text = {0}, notes = {0};
+
+    buf_add(&text, output, (size_t)(end - output));
+    if (*end)
+        buf_addf(&notes, "Output truncated at %zu characters\n", OUTPUT_LIMIT);
+    add_end(result, (long)json_get_int(args, "timeout", DEFAULT_TIMEOUT_MS), &notes);
+    if (!text.length)
+        buf_add_text(&text, "(no output)");
+    if (notes.length)
+        buf_addf(&text, "\n\n<bash_metadata>\n%s</bash_metadata>", notes.data);
+    tool_result_add_bytes(ret_result, text.data, text.length);
+}
+
+static void describe(const struct tool_call *call, const struct box_result *result,
+                     const char *folder, struct tool_result *ret_result)
+{
+    const char *command = command_of(call);
+    int status = status_of(result);
+    AUTO_FREE char *head = shortened(command, status ? FAILED_TITLE_LIMIT : TITLE_LIMIT);
+    AUTO_FREE char *title = status ? mem_printf("Failed (exit %d): %s", status, head)
+                                   : mem_printf("Executed: %s", head);
+
+    tool_result_describe(ret_result, title,
+                         json_build("{s:s, s:s, s:i}", "command", command, "workingDirectory",
+                                    folder, "exitCode", status));
+}
+
+static enum err_code run(struct tool_call *call, struct tool_result *ret_result,
+                         struct err *err)
+{
+    const char *wanted = json_get_string(tool_call_args(call), "working_directory", "/");
+    struct running running = {.call = call};
+    const struct workspace *workspace = NULL;
+    struct workspace_stat stat;
+    struct box_result result = {.why = BOX_GONE};
+    AUTO_FREE char *path = NULL, *folder = NULL;
+    enum err_code rc = call_workspace(call, &workspace, err);
+
+    rc = rc ? rc : workspace_path_parse(wanted, &path, err);
+    rc = rc ? rc : workspace_stat(workspace, wanted, &stat, err);
+    if (!rc && stat.kind != WORKSPACE_FOLDER)
+        rc = err_set(err, ERR_INVALID, "%.200s is no folder.", wanted);
+    if (rc)
+        return rc;
+    folder = workspace_path_in_box(path);
+    rc = execute(&running, folder, &result, err);
+    if (!rc && (result.why == BOX_CANCELLED || result.why == BOX_UNWANTED))
+        rc = ERR_CANCELLED;
+    else if (!rc && result.why == BOX_OVER_COUNT)
+        rc = err_set(err, ERR_LIMIT, "Too many processes.");
+    else if (!rc && result.why == BOX_GONE)
+        rc = err_set(err, ERR_CONFLICT,
+                     "The sandbox was restarted; background processes and variables are gone, "
+                     "files are there.");
+    if (!rc) {
+        report(&running, &result, ret_result);
+        describe(call, &result, folder, ret_result);
+    }
+    buf_clear(&running.output);
+    return rc;
+}
+
+static const char parameters[] =
+    "{\"type\": \"object\", \"additionalProperties\": false, \"required\": [\"command\"],"
+    " \"properties\": {"
+    "\"command\": {\"type\": \"string\", \"minLength\": 1, \"maxLength\": 12000,"
+    "  \"description\": \"The command line.\"},"
+    "\"working_directory\": {\"type\": \"string\", \"minLength\": 1, \"maxLength\": 4095,"
+    "  \"description\": \"Where it starts; /mnt/data if it is missing.\"},"
+    "\"timeout\": {\"type\": \"integer\", \"minimum\": 1, \"maximum\": 600000,"
+    "  \"default\": 120000, \"description\": \"Milliseconds until it is killed.\"}}}";
+
+static const char *const tags[] = {"code", "shell", NULL};
+
+const struct tool_handler bash_handler = {
+    .name = "bash",
+    .group = "code",
+    .description = "Runs a command line with bash in the workspace, /mnt/data. There is no "
+                   "network. Both output streams come back, up to 30000 characters.",
+    .parameters = parameters,
+    .flags = TOOL_NEEDS_SANDBOX,
+    .shown_limit = OUTPUT_LIMIT + 1000,
+    .permission = {EXECUTION_AUTO, RESULT_NEVER},
+    .returns = {"string", "the output"},
+    .tags = tags,
+    .plan = plan,
+    .run = run,
+};
