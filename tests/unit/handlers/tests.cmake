@@ -12,4 +12,6 @@ target_compile_definitions(test_handlers_memory_variables PRIVATE
     VECTORS="${CMAKE_SOURCE_DIR}/tests/unit/vectors")
 target_compile_definitions(test_handlers_support_bash_class PRIVATE
     VECTORS="${CMAKE_SOURCE_DIR}/tests/unit/vectors")
-target_link_libraries(test_handlers_code_files PRIVATE boxes workspace_ground)
+foreach(name commands files)
+    target_link_libraries(test_handlers_code_${name} PRIVATE boxes workspace_ground)
+endforeach()
