@@ -41,6 +41,20 @@ enum err_code document_change_plan(struct tool_call *call, const struct document
     return rc;
 }
 
+/* ERR_CONFLICT with *ret_raced: the file was changed since it was read. */
+static enum err_code change_once(struct tool_call *call, const struct document_change *kind,
+                                 struct tool_text *text, struct text_change *change,
+                                 bool *ret_raced, struct err *err)
+{
+    enum err_code rc = make_change(call, kind, text, change, err);
+
+    if (rc)
+        return rc;
+    rc = tool_call_change_text(call, text, change->bytes, change->length, err);
+    *ret_raced = rc == ERR_CONFLICT;
+    return rc ? changes_failed(kind->verb, text->id, rc, err) : ERR_OK;
+}
+
 enum err_code document_change_run(struct tool_call *call, const struct document_change *kind,
                                   struct tool_result *ret_result, struct err *err)
 {
@@ -48,13 +62,18 @@ enum err_code document_change_run(struct tool_call *call, const struct document_
     CLEANUP(text_change_clear) struct text_change change = {.length = 0};
     AUTO_FREE char *title = NULL;
     AUTO_BUF report = {0};
-    enum err_code rc = make_change(call, kind, &text, &change, err);
+    bool raced = true;
+    enum err_code rc = ERR_CONFLICT;
 
+    for (int i = 0; raced && i < DOCUMENT_CHANGE_ATTEMPTS; i++) {
+        tool_text_clear(&text);
+        text_change_clear(&change);
+        raced = false;
+        rc = tool_call_cancelled(call) ? ERR_CANCELLED
+                                       : change_once(call, kind, &text, &change, &raced, err);
+    }
     if (rc)
         return rc;
-    rc = tool_call_change_text(call, &text, change.bytes, change.length, err);
-    if (rc)
-        return changes_failed(kind->verb, text.id, rc, err);
     title = mem_printf("%s %s", kind->title, text.name);
     kind->report(tool_call_args(call), &text, &change, &report);
     tool_result_add_bytes(ret_result, report.data, report.length);

@@ -8,9 +8,12 @@
  * document_change.h -- what the tools that change a file have in common: read it, change its text, write it.
  *
  * The change is made twice: for the question, which shows a person the difference, and again when the call is executed.
- * The file may have changed between the two. The second is the one that counts, and it is not written if the
- * file changes once more meanwhile.
+ * The file may have changed between the two, and the second is the one that counts. If another call writes the file
+ * meanwhile, the change is made once more, of the new bytes. So of two calls at once neither is lost.
  */
+
+/* Times that a change is made before the call gives up. */
+#define DOCUMENT_CHANGE_ATTEMPTS 8
 
 struct document_change {
     const char *verb;  /* in "Failed to edit file-abc: ..." */
