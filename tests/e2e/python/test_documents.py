@@ -153,6 +153,21 @@ def test_an_edited_file_keeps_its_id_and_is_found_by_its_new_text(client, upstre
     assert "two years" not in found[0].content[0].text
 
 
+@pytest.mark.feature("F54", "F90")
+def test_of_two_edits_at_once_none_is_lost(client, upstream):
+    file = client.files.create(file=("a.txt", b"top = 0\nmid\nbottom = 0\n"), purpose="assistants").id
+    edits = [("top = 0", "top = 1"), ("bottom = 0", "bottom = 2")]
+    upstream.script({"match": {"tool_results": True}, "answer": {"text": "Done."}},
+                    {"answer": {"tool_calls": [call("editDocument", number, file_id=file, old_string=old, new_string=new)
+                                               for number, (old, new) in enumerate(edits, 1)]}})
+    response = client.responses.create(model="demo", input="Count up.", tools=[GROUP])
+    client.responses.create(
+        model="demo", previous_response_id=response.id, tools=[GROUP],
+        input=[{"type": "mcp_approval_response", "approval_request_id": item.id, "approve": True}
+               for item in response.output if item.type == "mcp_approval_request"])
+    assert content(client, file) == "top = 1\nmid\nbottom = 2\n"
+
+
 @pytest.mark.feature("F54")
 def test_a_thread_appends_after_an_approval(client, upstream, files):
     upstream.script({"match": {"tool_results": True}, "answer": {"text": "Done."}},
