@@ -356,6 +356,20 @@ static enum err_code copy_by_id(struct container *container, const char *id, str
     return rc ? rc : container_copy_out(container, &row, err);
 }
 
+enum err_code containers_copy_file(struct containers *containers, const struct tenant *tenant,
+                                   const char *id, const char *file_id, struct err *err)
+{
+    const struct container_choice choice = {.named = id};
+    struct container *container;
+    enum err_code rc = containers_take(containers, tenant, &choice, &container, err);
+
+    if (rc)
+        return rc;
+    rc = copy_by_id(container, file_id, err);
+    container_release(container);
+    return rc;
+}
+
 /* *room: bytes that the container's copies may still have. */
 static bool wants_copy(const struct container *container, const struct changed_file *file,
                        uint64_t *room)

@@ -142,6 +142,11 @@ enum err_code container_remove_file(struct container *container, const char *id,
 enum err_code container_copy_out(struct container *container, struct container_file_row *row,
                                  struct err *err) MUST_CHECK;
 
+/* The same for a file of a container that is not taken. */
+enum err_code containers_copy_file(struct containers *containers, const struct tenant *tenant,
+                                   const char *id, const char *file_id,
+                                   struct err *err) MUST_CHECK;
+
 /* ---- For endpoints and the keeper ---- */
 
 /* What a request names exists and runs. Does not take it. */

@@ -431,6 +431,27 @@ TEST(only_a_file_as_it_was_seen_is_copied)
     container_release(container);
 }
 
+TEST(a_cited_file_is_copied_from_a_container_that_is_not_taken)
+{
+    struct container *container = taken_for("thread_cited");
+    char id[ID_SIZE];
+    CLEANUP(container_file_row_clear) struct container_file_row row = {0};
+
+    id_of(container, id);
+    write_file(container, "table.csv", "1");
+    (void)noted(container);
+    row = file_at(container, "table.csv");
+    container_release(container);
+    assert_int_equal(containers_copy_file(all, THEIRS, id, row.id, NULL), ERR_NOT_FOUND);
+    assert_int_equal(containers_copy_file(all, MINE, id, row.id, NULL), ERR_OK);
+    assert_int_equal(containers_copy_file(all, MINE, id, row.id, NULL), ERR_OK);
+    assert_string_equal(pg_fixture_ask("SELECT sum(holders) FROM blobs b JOIN container_files f"
+                                       " ON f.blob_id = b.id WHERE f.container_id = '%s'",
+                                       id),
+                        "1");
+    assert_int_equal(containers_copy_file(all, MINE, id, "cfile_unknown", NULL), ERR_NOT_FOUND);
+}
+
 /* A file of the Files API with so many bytes; the caller clears it. */
 static struct file_row new_file(const char *name, uint64_t bytes)
 {
@@ -507,6 +528,7 @@ int main(void)
         cmocka_unit_test(what_code_makes_is_listed_but_for_what_programs_keep_for_themselves),
         cmocka_unit_test(a_figure_is_copied_when_its_call_ends_unless_its_run_is_not_stored),
         cmocka_unit_test(only_a_file_as_it_was_seen_is_copied),
+        cmocka_unit_test(a_cited_file_is_copied_from_a_container_that_is_not_taken),
         cmocka_unit_test(a_file_is_put_under_its_name_once),
         cmocka_unit_test(a_file_that_does_not_fit_is_refused),
     };
