@@ -19,6 +19,7 @@ struct face;
 struct log_reader;
 struct model_upstream;
 struct permission_set;
+struct run_cited;
 struct seal;
 struct store;
 struct tool_executor;
@@ -35,6 +36,8 @@ struct engine_options {
      * containers. NULL: nothing is executed */
     struct tool_executor *code_executor;
     const struct tool_containers *containers;
+    struct run_cited
+        *cited; /* files of containers that responses cite are copied; NULL: they are not */
     const struct tool_desk *desk;     /* for tools that look through files; NULL: none can */
     const struct tool_finder *finder; /* for tools that search files; NULL: none can */
     const struct face *assistants;    /* the two faces */

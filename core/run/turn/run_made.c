@@ -270,12 +270,22 @@ static json_t *file_path(const struct made_file *file, const char *text, size_t 
                       "end_index", to);
 }
 
+/* What is not stored leaves no copies behind. */
+static void note_citation(const struct run *run, const struct made_file *file)
+{
+    struct run_cited *cited = engine_options(run->engine)->cited;
+
+    if (cited && (run->row.flags & RUN_STORED) && !run_is_assistants(run))
+        cited->cite(cited, &run->tenant, file->container_id, file->id);
+}
+
 static void cite(struct run *run, struct made_file *file, const char *text, size_t length,
                  json_int_t from)
 {
     json_int_t to = from + (json_int_t)utf8_count(text, length);
 
     file->figure = false;
+    note_citation(run, file);
     run_annotate(run, run_is_assistants(run) ? file_path(file, text, length, from, to)
                                              : citation(file, name_of(file->path), from, to));
 }

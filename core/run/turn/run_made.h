@@ -17,6 +17,13 @@
 
 struct run;
 struct run_made;
+struct tenant;
+
+/* What happens to a file that a stored response cites by a link. On the run's loop; does not wait. */
+struct run_cited {
+    void (*cite)(struct run_cited *cited, const struct tenant *tenant, const char *container_id,
+                 const char *file_id);
+};
 
 /* Before a turn: pictures that an earlier residency of this run has drawn, and has not shown. */
 void run_open_made(struct run *run);
