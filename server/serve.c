@@ -71,6 +71,7 @@
 #include "server/api/files/turns.h"
 #include "server/api/responses/socket/memory.h"
 #include "server/api/vector_stores/held_poll.h"
+#include "server/cited_copies.h"
 #include "server/cli/commands.h"
 #include "server/config/config.h"
 #include "server/config/tools.h"
@@ -112,6 +113,7 @@ struct serving {
     char url[LISTEN_URL_SIZE];
     struct database database;
     struct workspaces *workspaces;
+    struct cited_copies *cited_copies; /* NULL without containers */
     struct upstream_server *demo;
     struct keeper *keeper;
     struct log_reader *log_reader;
@@ -336,13 +338,15 @@ static enum err_code open_containers(struct serving *serving, struct err *err)
         .end = serving->server.boxes ? end_box : NULL,
         .argument = &serving->server,
     };
+    enum err_code rc;
 
     if (workspaces_open(&folders, &serving->workspaces, err)) {
         log_warn("there are no containers: %s", err->text);
         return ERR_OK;
     }
     options.workspaces = serving->workspaces;
-    return containers_open(&options, &serving->server.containers, err);
+    rc = containers_open(&options, &serving->server.containers, err);
+    return rc ? rc : cited_copies_start(&serving->server, &serving->cited_copies, err);
 }
 
 /* One line for the log. What to do about it is too long for that. */
@@ -428,6 +432,7 @@ static enum err_code start_engine(struct serving *serving, struct err *err)
         .executor = serving->server.executor,
         .code_executor = serving->server.code_executor,
         .finder = &serving->finder,
+        .cited = cited_copies_hook(serving->cited_copies),
         .desk = &serving->desk,
         .assistants = &assistants_face,
         .responses = &responses_face,
@@ -710,6 +715,7 @@ static void go_down(struct serving *serving)
         tool_executor_stop(server->executor, TOOL_PATIENCE_NS);
     sandboxes_stop(server, TOOL_PATIENCE_NS);
     masking_stop(server->masking);
+    cited_copies_stop(serving->cited_copies);
     file_loading_stop(server->file_loading);
     if (serving->writers_started)
         store_writers_stop(server->store);

@@ -170,7 +170,7 @@ static const struct setting settings[] = {
     {"sandbox_disk",     KIND_BYTES, AT(sandbox_disk), "1073741824", MIB, 1048576 * MIB, NULL, NULL, "bytes of the files of a container"},
     {"sandbox_files",    KIND_COUNT, AT(sandbox_files), "20000", 10, 10000000, NULL, NULL, "files, folders and links of a container"},
     {"sandbox_disk_reserve", KIND_BYTES, AT(sandbox_disk_reserve), "1073741824", 0, 1048576 * MIB, NULL, NULL, "bytes of the disk of `data_dir` that files of containers leave free"},
-    {"sandbox_copies",   KIND_WORD, AT(sandbox_copies), "cited", 0, 0, copies_words, NULL, "files of containers that are also kept in `file_storage`, where other servers find them: `cited`, the pictures that code draws; `all`, also files of at most 32 MiB that a call makes or changes, 256 MiB of a container"},
+    {"sandbox_copies",   KIND_WORD, AT(sandbox_copies), "cited", 0, 0, copies_words, NULL, "files of containers that are also kept in `file_storage`, where other servers find them: `cited`, the pictures that code draws and the files that a stored response names; `all`, also files of at most 32 MiB that a call makes or changes, 256 MiB of a container"},
     {"history",          KIND_WORD, AT(history), "native", 0, 0, history_words, NULL, "how the model sees tool calls of earlier turns: `native`, or `compact` as a text; `runnel.history` of a request overrides it"},
 
     {"unknown_parameters", KIND_WORD, AT(unknown_parameters), "ignore", 0, 0, unknown_words, NULL, "or `reject`; inside a `runnel` object, in tools of type `mcp`, in forms, and where variables, settings of tools or answers to approvals are sent, they are always rejected"},
