@@ -160,6 +160,7 @@ TEST(a_limit_takes_the_first_of_all)
 {
     static const char *const words[] = {"red",   "blue", "green", "car",
                                         "house", "tree", "and",   "of"};
+    static const char *const queries[] = {"red house", "of the red and blue tree of a car"};
     struct set set = {.count = 0};
     struct lexical_hit all[DOCUMENTS_LIMIT * CHUNKS_LIMIT],
         some[DOCUMENTS_LIMIT * CHUNKS_LIMIT];
@@ -172,8 +173,12 @@ TEST(a_limit_takes_the_first_of_all)
 
         for (int j = 0; j < CHUNKS_LIMIT; j++) {
             for (unsigned k = 0; k <= (seed >> 16) % 20; k++) {
+                unsigned first, second;
+
                 seed = seed * 1103515245u + 12345u;
-                buf_addf(&texts[j], "%s ", words[(seed >> 16) % COUNT_OF(words)]);
+                first = (seed >> 16) % COUNT_OF(words);
+                second = (seed >> 20) % COUNT_OF(words); /* the last ones are frequent */
+                buf_addf(&texts[j], "%s ", words[first > second ? first : second]);
             }
             chunks[j] = texts[j].data;
         }
@@ -181,13 +186,15 @@ TEST(a_limit_takes_the_first_of_all)
         for (int j = 0; j < CHUNKS_LIMIT; j++)
             buf_clear(&texts[j]);
     }
-    count = search(&set, "red house", all, COUNT_OF(all));
-    assert_true(count > 100);
-    for (size_t i = 1; i < count; i++)
-        assert_true(all[i].score <= all[i - 1].score);
-    for (size_t limit = 1; limit < count; limit += 1 + limit / 3) {
-        assert_int_equal(search(&set, "red house", some, limit), limit);
-        assert_memory_equal(some, all, limit * sizeof(*all));
+    for (size_t i = 0; i < COUNT_OF(queries); i++) {
+        count = search(&set, queries[i], all, COUNT_OF(all));
+        assert_true(count > 100);
+        for (size_t k = 1; k < count; k++)
+            assert_true(all[k].score <= all[k - 1].score);
+        for (size_t limit = 1; limit < count; limit += 1 + limit / 3) {
+            assert_int_equal(search(&set, queries[i], some, limit), limit);
+            assert_memory_equal(some, all, limit * sizeof(*all));
+        }
     }
     set_clear(&set);
 }
