@@ -22,6 +22,10 @@
  * A scan of up to VECTORS_EXACT chunks reads INT8 alone. A larger one reads all BITS, and INT8 of the best
  * max(VECTORS_CANDIDATES, 10 · limit). There is no graph: nothing has to be built, and a filter cannot empty a result.
  *
+ * How much of the first 200 places such candidates have depends on how many chunks are about equally near. Of 100,000
+ * in clusters of 500 they have all. Of clusters of 5,000, with noise in all 1,536 dimensions, which no text has, they
+ * have 0.95 of the first ten, 0.85 of places 11 to 50, and 0.81 of 101 to 200 (bench_hybrid, CENTRES).
+ *
  * The inner loops exist in plain C, AVX2, AVX-512 and NEON. Which one is used is decided at the first call; all give
  * the same numbers, bit for bit.
  */

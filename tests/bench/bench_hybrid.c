@@ -5,8 +5,9 @@
  *
  * Words are drawn by Zipf's law, vectors lie in clusters with one common direction, as those of models do. A filter
  * keeps one document of a hundred; of these the exact vectors are kept, so what is found is compared with brute force.
- * Prints one line of JSON. One thread; times are of the processor, because other processes may be at work. Queries are
- * embedded beforehand.
+ * Of a search of everything by vectors it says, for some places of its list, which share the candidates of the bits
+ * have. Prints one line of JSON. One thread; times are of the processor, because other processes may be at work.
+ * Queries are embedded beforehand.
  */
 
 #include <jansson.h>
@@ -17,6 +18,7 @@
 
 #include "core/base/buf.h"
 #include "core/base/clock.h"
+#include "core/base/compiler.h"
 #include "core/base/json.h"
 #include "core/base/mem.h"
 #include "core/ingest/candidates.h"
@@ -215,6 +217,59 @@ static json_t *measure(const struct collection *collection, enum kind kind, size
                       recall);
 }
 
+/* ---- How many candidates are enough ---- */
+
+static int by_cosine(const void *a, const void *b)
+{
+    const struct vectors_hit *left = a, *right = b;
+
+    return (left->cosine < right->cosine) - (left->cosine > right->cosine);
+}
+
+/* The share of the nearest chunks that a scan of the bits leaves, by their places in the order of the int8 products. */
+static json_t *measure_candidates(const struct collection *collection, size_t count)
+{
+    static const size_t bands[] = {0, 10, 50, 100, CANDIDATES_LIST};
+    size_t documents = collection->documents, chunks = documents * DOCUMENT_CHUNKS;
+    AUTO_FREE struct vectors_set *sets = mem_new_array(struct vectors_set, documents);
+    AUTO_FREE struct vectors_hit *all = mem_new_array(struct vectors_hit, chunks);
+    AUTO_FREE float *query = mem_new_array(float, collection->dimensions);
+    struct vectors_hit hits[CANDIDATES_LIST];
+    double found[COUNT_OF(bands)] = {0};
+    uint32_t dimensions = (uint32_t)collection->dimensions;
+    json_t *result = json_object();
+
+    for (size_t i = 0; i < documents; i++)
+        sets[i] =
+            (struct vectors_set){&collection->opened[i].bits, &collection->opened[i].int8};
+    for (size_t n = 0; n < count; n++) {
+        size_t hit_count;
+
+        fill_vector(collection, query);
+        for (size_t i = 0; i < chunks; i++)
+            all[i] = (struct vectors_hit){.document = (uint32_t)(i / DOCUMENT_CHUNKS),
+                                          .chunk = (uint32_t)(i % DOCUMENT_CHUNKS)};
+        vectors_compare(sets, query, dimensions, collection->mean, all, chunks);
+        qsort(all, chunks, sizeof(*all), by_cosine);
+        hit_count = vectors_search(sets, documents, query, dimensions, collection->mean, hits,
+                                   CANDIDATES_LIST, NULL);
+        for (size_t band = 1; band < COUNT_OF(bands); band++) {
+            for (size_t i = bands[band - 1]; i < bands[band]; i++) {
+                for (size_t j = 0; j < hit_count; j++)
+                    found[band] +=
+                        hits[j].document == all[i].document && hits[j].chunk == all[i].chunk;
+            }
+        }
+    }
+    for (size_t band = 1; band < COUNT_OF(bands); band++) {
+        AUTO_FREE char *name = mem_printf("%zu_to_%zu", bands[band - 1] + 1, bands[band]);
+
+        json_set(result, name,
+                 json_real(found[band] / (double)((bands[band] - bands[band - 1]) * count)));
+    }
+    return result;
+}
+
 int main(int argc, char **argv)
 {
     struct collection collection;
@@ -232,12 +287,13 @@ int main(int argc, char **argv)
     make_collection(&collection, strtoul(argv[1], NULL, 10), strtoul(argv[2], NULL, 10));
     building = (double)(clock_thread_ns() - begin) / 1e9;
     json_decref(measure(&collection, EVERYTHING, 3)); /* warm */
-    result = json_build("{s:I, s:I, s:f, s:o, s:o, s:o}", "chunks",
+    result = json_build("{s:I, s:I, s:f, s:o, s:o, s:o, s:o}", "chunks",
                         (json_int_t)(collection.documents * DOCUMENT_CHUNKS), "dimensions",
                         (json_int_t)collection.dimensions, "building_seconds", building,
                         "hybrid", measure(&collection, EVERYTHING, queries), "filtered",
                         measure(&collection, FILTERED, queries), "filtered_vectors",
-                        measure(&collection, FILTERED_VECTORS, queries / 10 + 1));
+                        measure(&collection, FILTERED_VECTORS, queries / 10 + 1), "candidates",
+                        measure_candidates(&collection, queries / 10 + 1));
     line = json_text(result);
     puts(line);
     return 0;
