@@ -13,7 +13,9 @@
 #include "core/store/pg/db.h"
 #include "core/store/tables/vector_stores/document_sql.h"
 #include "core/store/tables/vector_stores/documents.h"
+#include "core/store/tables/vector_stores/embedding_models.h"
 #include "core/store/tables/vector_stores/vector_store_sql.h"
+#include "core/store/tables/vector_stores/vector_stores.h"
 
 #define FIRST " " /* stands before every project */
 
@@ -141,6 +143,8 @@ static enum err_code offer(struct store *store, const struct tenant *tenant, con
         rc = document_take_over(db, tenant, &successor.work, err);
     if (!rc)
         rc = note_offered(db, tenant, id, model_id, err);
+    if (!rc && !successor.ready)
+        db_wake(db, WAKEUP_INGEST, NULL);
     if (!rc)
         rc = db_commit(db, err);
     *queued += !rc && !successor.ready;
@@ -168,5 +172,58 @@ enum err_code store_reindex_step(struct store *store, int model_id, size_t limit
     next.ended = db_count(rows) < limit;
     *pass = next;
     *ret_queued = queued;
+    return ERR_OK;
+}
+
+/* ---- One store ---- */
+
+/* Without a model vectors that are there stay. */
+static enum err_code find_others(struct store *store, const struct tenant *tenant,
+                                 const char *store_id, int model_id, struct db_rows **ret_rows,
+                                 struct err *err)
+{
+    static const struct db_statement find = {
+        "store_reindex_store",
+        "SELECT DISTINCT d.id FROM vector_store_files f"
+        " JOIN documents d ON d.project_id = $1 AND d.id = f.document_id AND d.state = 'ready'"
+        " WHERE f.project_id = $1 AND f.vector_store_id = $2 AND f.status = 'completed'"
+        " AND CASE WHEN $3::integer = 0"
+        "  THEN split_part(d.recipe, '/', 1) <> $4::integer::text"
+        "  ELSE d.recipe <> concat_ws('/', $4::integer, f.chunk_tokens, f.overlap_tokens,"
+        "   $3::integer) END"
+        " AND NOT EXISTS (SELECT FROM documents s WHERE s.project_id = $1"
+        "  AND s.file_id = d.file_id AND s.replaces = d.id)"
+        " ORDER BY d.id LIMIT $5"};
+    AUTO_DB_ARGS args = {0};
+
+    db_arg_tenant(&args, tenant);
+    db_arg_text(&args, store_id);
+    db_arg_int(&args, model_id);
+    db_arg_int(&args, DOCUMENT_RECIPE_VERSION);
+    db_arg_int(&args, (int64_t)REINDEX_AT_ONCE + 1);
+    return db_once(store, &find, &args, ret_rows, err);
+}
+
+enum err_code store_vector_store_reindex(struct store *store, const struct tenant *tenant,
+                                         const char *store_id, size_t *ret_queued,
+                                         bool *ret_more, struct err *err)
+{
+    int model_id = store_embedding_model_id(store);
+    AUTO_DB_ROWS *rows = NULL;
+    size_t queued = 0, count = 0;
+    enum err_code rc = store_vector_stores_check(store, tenant, &store_id, 1, NULL, err);
+
+    if (!rc)
+        rc = store_vector_stores_touch(store, tenant, &store_id, 1, err);
+    if (!rc)
+        rc = find_others(store, tenant, store_id, model_id, &rows, err);
+    if (!rc)
+        count = db_count(rows) < REINDEX_AT_ONCE ? db_count(rows) : REINDEX_AT_ONCE;
+    for (size_t i = 0; !rc && i < count; i++)
+        rc = offer(store, tenant, db_text(rows, i, 0), model_id, &queued, err);
+    if (rc)
+        return rc;
+    *ret_queued = queued;
+    *ret_more = db_count(rows) > count;
     return ERR_OK;
 }

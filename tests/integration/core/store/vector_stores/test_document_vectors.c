@@ -431,6 +431,49 @@ TEST(stores_that_are_not_used_are_left_alone)
     assert_nothing_orphaned();
 }
 
+TEST(a_store_is_made_anew_when_its_client_asks_for_it)
+{
+    struct sample_id id, other;
+    struct document_work work;
+    size_t count;
+    bool more;
+    struct err err;
+
+    begin_empty();
+    id = queued(7);
+    other = queued(7);
+    make_all();
+    assert_int_equal(store_vector_store_reindex(store, MINE, id.text, &count, &more, NULL),
+                     ERR_OK);
+    assert_int_equal(count, 0); /* it is as today's recipe makes it */
+    store_set_embedding_model(store, 8);
+    for (size_t turn = 0; turn < 2; turn++) {
+        assert_int_equal(store_vector_store_reindex(store, MINE, id.text, &count, &more, NULL),
+                         ERR_OK);
+        assert_int_equal(count, 1);
+        assert_false(more);
+        assert_int_equal(store_vector_store_reindex(store, MINE, id.text, &count, &more, NULL),
+                         ERR_OK);
+        assert_int_equal(count, 0); /* its successor is queued */
+        if (turn)
+            break;
+        work = claimed();
+        assert_int_equal(store_document_fail(store, &work, "server_error", "x", NULL),
+                         ERR_CANCELLED);
+        document_work_clear(&work);
+    }
+    make_all();
+    assert_counters(id, "0 1 0 0 bytes 11");
+    assert_counters(other, "0 1 0 0 bytes 11");
+    assert_int_equal(pg_fixture_count("SELECT count(*) FROM documents WHERE model_id = 8"), 1);
+    assert_nothing_orphaned();
+    assert_int_equal(store_vector_store_reindex(store, MINE, "vs_none", &count, &more, &err),
+                     ERR_NOT_FOUND);
+    assert_int_equal(store_vector_store_reindex(store, TENANT_OF("proj_others"), id.text,
+                                                &count, &more, NULL),
+                     ERR_NOT_FOUND);
+}
+
 #ifdef RUNNEL_FAULTS
 TEST(a_statement_that_fails_stores_nothing_of_its_step)
 {
@@ -494,6 +537,7 @@ int main(void)
         cmocka_unit_test(a_successor_that_is_already_at_work_takes_over),
         cmocka_unit_test(two_documents_with_one_successor_are_replaced_one_after_the_other),
         cmocka_unit_test(stores_that_are_not_used_are_left_alone),
+        cmocka_unit_test(a_store_is_made_anew_when_its_client_asks_for_it),
 #ifdef RUNNEL_FAULTS
         cmocka_unit_test(a_statement_that_fails_stores_nothing_of_its_step),
 #endif
