@@ -59,6 +59,7 @@ endpoint_fn api_upload_create, api_upload_cancel; /* files/uploads.c */
 endpoint_fn api_upload_part;                      /* files/upload_part.c */
 endpoint_fn api_upload_complete;                  /* files/upload_complete.c */
 endpoint_fn api_retrieval_get;                    /* runnel/retrieval.c */
+endpoint_fn api_vector_store_reindex;             /* runnel/reindex.c */
 endpoint_fn api_tool_list;                        /* runnel/tools.c */
 endpoint_fn api_skill_create, api_skill_list, api_skill_get; /* responses/skills.c */
 endpoint_fn api_skill_content, api_skill_delete;

@@ -134,6 +134,7 @@ const struct route routes[] = {
 
     {"GET",    "/v1/runnel/tools",                                    api_tool_list,          "listTools",              0},
     {"GET",    "/v1/runnel/retrieval",                                api_retrieval_get,      "getRetrieval",           0},
+    {"POST",   "/v1/runnel/vector_stores/{store}/reindex",            api_vector_store_reindex, "reindexVectorStore",   ROUTE_BODY_OPTIONAL},
     {"GET",    "/v1/runnel/tool_settings",                            api_tool_settings_get,    "getToolSettings",      0},
     {"POST",   "/v1/runnel/tool_settings",                            api_tool_settings_modify, "modifyToolSettings",   0},
     {"DELETE", "/v1/runnel/tool_settings",                            api_tool_settings_delete, "deleteToolSettings",   0},

@@ -189,6 +189,27 @@ def test_documents_are_made_anew_for_another_model_while_the_old_ones_are_search
     assert models == {"others"}
 
 
+def test_a_store_is_made_anew_when_its_client_asks_for_it(start_server, upstream, tmp_path, database):
+    url = database.new()
+    first = start_server(database_url=url, upstream_url=None, config=with_embeddings(tmp_path, upstream.url))
+    store, (car, _) = filled(first.sdk(), CAR, DOCTOR)
+    first.stop()
+    second = start_server(database_url=url, upstream_url=None, config=with_embeddings(
+        tmp_path, upstream.url, model="others", dimensions=96, reindex="manual"))
+    client, path = second.sdk(), f"/v1/runnel/vector_stores/{store}/reindex"
+    attached(client, RICE)  # a store of its own: the new model is known then
+    assert search(client, store, "automobile")[1]["mode"] == "lexical"
+    made = second.http().post(path)
+    assert made.status_code == 200
+    assert made.json() == {"object": "vector_store.reindexing", "vector_store_id": store, "queued": 2, "has_more": False}
+    eventually(lambda: search(client, store, "automobile"),  # one document after the other
+               lambda found: found[1]["mode"] == "hybrid" and found[0][0] == car)
+    eventually(lambda: second.http().post(path, json={}).json()["queued"], lambda queued: queued == 0)
+    assert client.vector_stores.retrieve(store).file_counts.completed == 2
+    assert second.http().post(path, json={"model": "x"}).json()["error"]["param"] == "model"
+    assert second.http().post("/v1/runnel/vector_stores/vs_none/reindex").status_code == 404
+
+
 def test_a_successor_of_a_newer_model_is_left_to_a_node_that_knows_it(start_server, upstream, tmp_path, database):
     url = database.new()
     server = start_server(database_url=url, upstream_url=None, config=with_embeddings(tmp_path, upstream.url))
