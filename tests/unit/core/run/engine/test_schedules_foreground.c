@@ -11,8 +11,8 @@ int main(void)
     return explore_main(&(struct exploration){
         .scenarios = foreground_scenarios,
         .orders = 2,
-        .pairs = 150,
-        .randoms = 150,
-        .at_least = 15000,
+        .pairs = 80,
+        .randoms = 100,
+        .at_least = 14000,
     });
 }

@@ -11,8 +11,8 @@ int main(void)
     return explore_main(&(struct exploration){
         .scenarios = waiting_scenarios,
         .orders = 2,
-        .pairs = 150,
-        .randoms = 150,
+        .pairs = 80,
+        .randoms = 100,
         .at_least = 38000,
     });
 }
