@@ -1,11 +1,14 @@
 """Child processes: started here, ended here, by their own id."""
 
+import fcntl
 import os
+import pathlib
 import random
 import re
 import signal
 import socket
 import subprocess
+import tempfile
 import threading
 
 from .patience import patience
@@ -14,10 +17,26 @@ SANITIZER = re.compile(rb"ERROR: \w+Sanitizer|WARNING: ThreadSanitizer|runtime e
                        rb"lock.*violat|Assertion .* failed")
 
 
+# A byte for each port, locked while a run of the tests may use it: another would find it free while a server that has
+# it is being started.
+TAKEN = open(pathlib.Path(tempfile.gettempdir(), f"runnel-test-ports-{os.getuid()}"), "a+")
+
+
+def take(port):
+    try:
+        fcntl.lockf(TAKEN, fcntl.LOCK_EX | fcntl.LOCK_NB, 1, port)
+    except OSError:
+        return False
+    return True
+
+
 def free_port():
-    """A free port below the range that the kernel gives to clients."""
+    """A free port below the range that the kernel gives to clients. No other run of the tests uses it before this
+    one has ended."""
     while True:
         port = random.randrange(20000, 32000)
+        if not take(port):
+            continue
         with socket.socket() as probe:
             probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             try:
