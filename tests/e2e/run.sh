@@ -46,35 +46,35 @@ export RUNNEL_TEST_PATIENCE
 
 pytest=("$here/.venv/bin/python" -m pytest --runnel="$build/runnel")
 
-# Two runs side by side, for most tests wait for something most of the time; the other is heard of when
-# both have ended.
-run_both() { # ARRAY_OF_ONE ARRAY_OF_THE_OTHER
-    local -n one=$1 other=$2
-    local told one_rc=0 other_rc=0
-    told=$(mktemp)
-    set -m # so that it can be interrupted
-    "${pytest[@]}" "${other[@]}" >"$told" 2>&1 &
+# Lanes side by side, for most tests wait for something most of the time. Each takes the next file that no other has
+# taken (harness/lanes.py). The first is seen at work; what the others say comes when all have ended.
+lanes_left='' # the directory of the lanes
+run_lanes() { # PYTEST_ARGUMENT...
+    local count=$((2 * $(nproc))) others=() rc=0 i
+    lanes_left=$(mktemp -d)
+    if [ $count -gt 8 ]; then
+        count=8
+    fi
+    trap 'rm -rf "$lanes_left"' EXIT
+    set -m # so that they can be interrupted
+    for ((i = 1; i < count; i++)); do
+        "${pytest[@]}" --lane="$lanes_left" "$@" >"$lanes_left/$i.log" 2>&1 &
+        others+=($!)
+    done
     set +m
-    trap 'kill -INT %1 2>/dev/null; wait' INT TERM
-    "${pytest[@]}" "${one[@]}" || one_rc=$?
-    wait %1 || other_rc=$?
+    trap 'kill -INT "${others[@]}" 2>/dev/null; wait' INT TERM
+    "${pytest[@]}" --lane="$lanes_left" "$@" || rc=1
+    for i in "${others[@]}"; do
+        wait "$i" || rc=1
+    done
     trap - INT TERM
-    cat "$told"
-    rm -f "$told"
-    [ $one_rc -eq 0 ] && [ $other_rc -eq 0 ]
+    cat "$lanes_left"/*.log
+    return $rc
 }
 
 run_all() {
-    local faults=(test_faults_*.py) rest=(--all-operations --ignore-glob='test_faults_*')
-    run_both rest faults
-}
-
-run_quick() {
-    local even=(-m "not slow") odd=(-m "not slow") files=(test_*.py) i
-    for i in "${!files[@]}"; do
-        if ((i % 2)); then odd+=("${files[i]}"); else even+=("${files[i]}"); fi
-    done
-    run_both even odd
+    run_lanes
+    "${pytest[0]}" -m harness.operations "$lanes_left"
 }
 
 # A failure names its seed, and RUNNEL_SEED repeats the walk.
@@ -97,7 +97,7 @@ cd "$here/python"
 case ${1:-} in
 --quick)
     if [ $# -eq 1 ]; then
-        run_quick
+        run_lanes -m "not slow"
     else
         exec "${pytest[@]}" -m "not slow" "${@:2}"
     fi
@@ -112,7 +112,11 @@ case ${1:-} in
     run_walks "$2"
     ;;
 --threads)
-    exec "${pytest[@]}" -m "threads" "${@:2}"
+    if [ $# -eq 1 ]; then
+        run_lanes -m threads
+    else
+        exec "${pytest[@]}" -m threads "${@:2}"
+    fi
     ;;
 '') run_all ;;
 *) exec "${pytest[@]}" "$@" ;;

@@ -6,6 +6,7 @@ import shutil
 
 import pytest
 
+from harness.operations import directory_of, leave
 from harness.patience import patience
 from harness.recorder import Recorder
 from harness.scratch import scratch_directory
@@ -13,7 +14,7 @@ from harness.server import Server, with_native_model
 from harness.stream import events_of
 from harness.upstream import Upstream
 
-pytest_plugins = ["harness.cpu", "harness.fault_fixtures"]
+pytest_plugins = ["harness.cpu", "harness.fault_fixtures", "harness.lanes"]
 
 KEPT = pytest.StashKey()
 FAILED = pytest.StashKey()
@@ -25,15 +26,11 @@ DEFAULT_RULES = [
 
 def pytest_addoption(parser):
     parser.addoption("--runnel", required=True, help="the program")
-    parser.addoption("--all-operations", action="store_true",
-                     help="fail when an operation of openapi.yaml was never called")
     parser.addoption("--write-golden", action="store_true", help="tests/e2e/golden, anew")
     parser.addoption("--keep", action="store_true", help="keep the data directories")
 
 
 def pytest_collection_modifyitems(items):
-    """The check that every operation was called comes last."""
-    items.sort(key=lambda item: item.get_closest_marker("last") is not None)
     for item in items:
         stretch_timeout(item)
 
@@ -44,10 +41,6 @@ def stretch_timeout(item):
     seconds = marker.args[0] if marker else float(item.config.getini("timeout"))
     if item.config.getoption("timeout") is None:
         item.add_marker(pytest.mark.timeout(patience(seconds)), append=False)
-
-
-def pytest_configure(config):
-    config.addinivalue_line("markers", "last: runs after all the others")
 
 
 @pytest.fixture(scope="session")
@@ -84,8 +77,12 @@ def discard(request, database):
 
 
 @pytest.fixture(scope="session")
-def recorder():
-    return Recorder()
+def recorder(pytestconfig):
+    recorder = Recorder()
+    yield recorder
+    directory = directory_of(pytestconfig)
+    if directory:
+        leave(directory, recorder.called)
 
 
 @pytest.fixture(scope="session")

@@ -133,12 +133,3 @@ def test_a_model_that_only_calls_tools_is_stopped_at_the_limit(client, upstream)
     assert made.status in ("completed", "incomplete")
     assert len(upstream.chats()) <= 20
     assert json.dumps(upstream.chats()[-1])
-
-
-# ---- the last word ----
-
-@pytest.mark.last
-def test_every_operation_was_called(request, recorder):
-    if not request.config.getoption("--all-operations"):
-        pytest.skip("only part of the tests was run")
-    assert recorder.missing_operations() == set()

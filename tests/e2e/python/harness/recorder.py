@@ -196,9 +196,9 @@ class Recorder:
             if complaint:
                 self.complain(request, f"event {name}: {complaint}\n    in {data[:2000]}")
 
-    def missing_operations(self):
-        every = {operation["operationId"] for _, _, operation in self.contract.operations}
-        return every - self.called
+    def operations(self):
+        """The operationIds of the contract."""
+        return {operation["operationId"] for _, _, operation in self.contract.operations}
 
 
 class Transport(httpx2.BaseTransport):
