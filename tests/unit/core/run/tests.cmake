@@ -55,5 +55,6 @@ if(NOT RUNNEL_SANITIZE STREQUAL "thread")
         unit_test(core/run/engine/schedules_${file} engine_world)
         # Up to a minute of CPU each: on a machine with five times the load that is still no hang.
         time_limit(unit.core/run/engine/schedules_${file} 600)
+        takes_seconds(20 unit.core/run/engine/schedules_${file})
     endforeach()
 endif()
