@@ -55,6 +55,7 @@
 #include "core/store/tables/runs/runs.h"
 #include "core/store/tables/threads/conversations.h"
 #include "server/complaint.h"
+#include "server/container_desk.h"
 #include "server/file_finder.h"
 #include "server/params/params.h"
 #include "server/params/responses/prompt_template.h"
@@ -147,6 +148,8 @@ static enum err_code check_means(const struct response_create *create,
 
     if (!rc)
         rc = file_finder_check(create->server, create->tenant, list, err);
+    if (!rc)
+        rc = container_desk_check(create->server, create->tenant, list, err);
     if (!rc)
         rc = tool_set_init(&tools, json_is_array(list) ? list : NULL, settings, err);
     if (rc)

@@ -29,15 +29,12 @@ static enum err_code open_fake(void *arg, const struct tool_call *call,
 
 static enum err_code run_fake(void *arg, const struct tool_call *call,
                               struct tool_container *container, const char *code,
-                              tool_said_fn *said, void *said_arg, struct tool_run *ret_ran,
-                              struct err *err)
+                              struct tool_run *ret_ran, struct err *err)
 {
     struct fake *fake = arg;
 
     (void)call;
     (void)container;
-    (void)said;
-    (void)said_arg;
     fake->code = mem_strdup(code);
     if (fake->run_rc)
         return err_set(err, fake->run_rc, "The container was deleted.");

@@ -1,0 +1,534 @@
+/*
+ * container_desk.c -- a call between its handler, its container and its box.
+ *
+ *   open()    containers_take() ── files of the request ──▶ container_put_file()
+ *   python()  boxes_take() ──▶ python_run() ──▶ text, figures ──▶ container_note() ──▶ ids
+ *   close()   container_release()
+ *
+ * A figure has a path when it is drawn, and an id when the folder was looked at. So outputs are collected first, and
+ * get their ids afterwards.
+ */
+
+#include "server/container_desk.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/base/base64.h"
+#include "core/base/clock.h"
+#include "core/base/ids.h"
+#include "core/base/json.h"
+#include "core/base/log.h"
+#include "core/base/mem.h"
+#include "core/container/boxes.h"
+#include "core/container/containers.h"
+#include "core/container/kept_output.h"
+#include "core/container/python.h"
+#include "core/run/catalog/unavailable.h"
+#include "core/sandbox/workspace/workspace.h"
+#include "core/store/tables/files/files.h"
+#include "server/complaint.h"
+#include "server/config/config.h"
+#include "server/params/container_params.h"
+#include "server/params/params.h"
+#include "server/server.h"
+
+#define FOLDER "/mnt/data/"
+
+/* A call's container. */
+struct lent {
+    struct tool_container base;
+    struct server *server;
+    struct container *container;
+    struct boxes_hold *hold; /* of tool_call_box(); or NULL */
+};
+
+static struct lent *lent_of(struct tool_container *container)
+{
+    return CONTAINER_OF(container, struct lent, base);
+}
+
+/* ---- The container ---- */
+
+static const char lost[] = "The earlier container has expired: this is a new one. Files and "
+                           "variables are gone, but for the user's files.";
+
+static const json_t *chosen(const struct tool_call *call)
+{
+    return json_object_get(tool_call_config(call), "container");
+}
+
+static struct container_choice choice_of(const struct tool_call *call)
+{
+    const json_t *entry = chosen(call);
+    const char *thread = tool_call_thread(call);
+
+    return (struct container_choice){.named = json_string_value(entry),
+                                     .in_context = tool_call_past_container(call),
+                                     .owner_id = *thread ? thread : tool_call_run(call),
+                                     .memory_gib = container_memory_gib(entry)};
+}
+
+/* A file that was deleted since the request was accepted is not there. */
+static enum err_code put_all(struct container *container, const json_t *ids, struct err *err)
+{
+    size_t i;
+    json_t *id;
+
+    json_array_foreach (ids, i, id) {
+        struct container_file_row row;
+        enum err_code rc = container_put_file(container, json_string_value(id), &row, err);
+
+        if (!rc)
+            container_file_row_clear(&row);
+        else if (rc != ERR_NOT_FOUND)
+            return rc;
+    }
+    return ERR_OK;
+}
+
+static enum err_code put_files(const struct tool_call *call, struct container *container,
+                               struct err *err)
+{
+    enum err_code rc = put_all(container, json_object_get(chosen(call), "file_ids"), err);
+
+    return rc ? rc : put_all(container, tool_call_files(call), err);
+}
+
+static void close_container(void *arg, struct tool_container *base)
+{
+    struct lent *lent = lent_of(base);
+
+    (void)arg;
+    boxes_give(lent->hold);
+    container_release(lent->container);
+    free(lent);
+}
+
+static enum err_code open_container(void *arg, const struct tool_call *call,
+                                    struct tool_container **ret_container, struct err *err)
+{
+    struct server *server = arg;
+    const struct container_choice choice = choice_of(call);
+    struct container *container = NULL;
+    struct lent *lent;
+    enum err_code rc;
+
+    if (!server->containers || !server->boxes)
+        return err_set(err, ERR_INVALID, "This server executes no code.");
+    rc = containers_take(server->containers, tool_call_tenant(call), &choice, &container, err);
+    if (rc)
+        return rc;
+    rc = put_files(call, container, err);
+    if (rc) {
+        container_release(container);
+        return rc;
+    }
+    lent = mem_new(struct lent);
+    lent->server = server;
+    lent->container = container;
+    lent->base.workspace = container_workspace(container);
+    memcpy(lent->base.id, container_row(container)->id, ID_SIZE);
+    if (container_is_new(container) && *choice.in_context)
+        lent->base.lost = lost;
+    *ret_container = &lent->base;
+    return ERR_OK;
+}
+
+/* ---- Its box ---- */
+
+/* What the model reads of a box that it does not get. Why a machine makes none is the operator's to read. */
+static enum err_code explain(const struct lent *lent, enum err_code rc, struct err *err)
+{
+    const struct err why = *err;
+
+    switch (rc) {
+    case ERR_LIMIT: return err_set(err, rc, "The server is out of sandbox memory; try again.");
+    case ERR_CANCELLED:
+        if (container_is_gone(lent->container))
+            return err_set(err, ERR_CONFLICT, "The container was deleted.");
+        return rc;
+    default: break;
+    }
+    log_error("container %s: no box: %s", lent->base.id, why.text);
+    return err_set(err, rc, "The server could not start the container.");
+}
+
+static enum err_code take_box(const struct lent *lent, const struct tool_call *call,
+                              enum boxes_use use, struct boxes_hold **ret_hold, struct err *err)
+{
+    const struct container_row *row = container_row(lent->container);
+    const struct boxes_request request = {
+        .container = lent->base.id,
+        .workspace = lent->base.workspace,
+        .memory = (uint64_t)row->memory_gib << 30,
+        .use = use,
+        .had_python = row->had_python,
+        .cancel = tool_call_cancel_fd(call),
+    };
+    enum err_code rc = boxes_take(lent->server->boxes, &request, ret_hold, err);
+
+    return rc ? explain(lent, rc, err) : ERR_OK;
+}
+
+static enum err_code box_of(void *arg, const struct tool_call *call,
+                            struct tool_container *base, struct box **ret_box, struct err *err)
+{
+    struct lent *lent = lent_of(base);
+    enum err_code rc = ERR_OK;
+
+    (void)arg;
+    if (!lent->hold)
+        rc = take_box(lent, call, BOXES_COMMAND, &lent->hold, err);
+    if (!rc)
+        *ret_box = boxes_box(lent->hold);
+    return rc;
+}
+
+/* ---- A cell ---- */
+
+/* A figure, and where in the text it stands. */
+struct figure {
+    uint64_t at; /* bytes of output before it */
+    char *path;  /* ".figures/1.png" */
+    struct buf data;
+};
+
+struct cell {
+    struct kept_output text;
+    struct figure *figures;
+    size_t figure_count;
+    bool with_data; /* figures travel with the item */
+};
+
+static void cell_clear(struct cell *cell)
+{
+    kept_output_clear(&cell->text);
+    for (size_t i = 0; i < cell->figure_count; i++) {
+        free(cell->figures[i].path);
+        buf_clear(&cell->figures[i].data);
+    }
+    free(cell->figures);
+}
+
+static bool take_output(void *argument, const char *bytes, size_t size)
+{
+    struct cell *cell = argument;
+
+    kept_output_add(&cell->text, bytes, size);
+    return true;
+}
+
+static bool take_figure(void *argument, const char *path, const char *png, size_t size)
+{
+    struct cell *cell = argument;
+    struct figure *figure;
+
+    cell->figures = mem_resize(cell->figures, cell->figure_count + 1, sizeof(*cell->figures));
+    figure = &cell->figures[cell->figure_count++];
+    *figure = (struct figure){.at = cell->text.total, .path = mem_strdup(path)};
+    if (cell->with_data)
+        base64_add(&figure->data, png, size);
+    return true;
+}
+
+/* ---- What it has made ---- */
+
+static const char *change_name(enum container_change change)
+{
+    static const char *const names[] = {[CONTAINER_FILE_CREATED] = "created",
+                                        [CONTAINER_FILE_CHANGED] = "changed",
+                                        [CONTAINER_FILE_DELETED] = "deleted"};
+
+    return names[change];
+}
+
+static bool is_figure(const struct cell *cell, const char *path)
+{
+    for (size_t i = 0; i < cell->figure_count; i++) {
+        if (strcmp(cell->figures[i].path, path) == 0)
+            return true;
+    }
+    return false;
+}
+
+/* Copies a file of the container into the files of the project. What cannot be copied has no id, and the log says
+ * why: the call has had its effect. */
+static bool keep_file(const struct lent *lent, const struct tenant *tenant,
+                      const struct changed_file *changed, char ret_id[ID_SIZE])
+{
+    struct store *store = lent->server->store;
+    struct container_file_row from;
+    const char *slash = strrchr(changed->path, '/');
+    struct file_row row = {.purpose = (char *)(uintptr_t) "assistants_output",
+                           .filename = (char *)(uintptr_t)(slash ? slash + 1 : changed->path),
+                           .created_at = clock_wall_us()};
+    struct err err = {0};
+    enum err_code rc =
+        store_container_file_get(store, tenant, lent->base.id, changed->id, &from, &err);
+
+    if (rc)
+        return false;
+    rc = container_copy_out(lent->container, &from, &err);
+    if (!rc) {
+        id_make(row.id, "file-");
+        memcpy(row.blob_id, from.blob_id, sizeof(from.blob_id));
+        row.bytes = from.bytes;
+        rc = store_file_create(store, tenant, NULL, lent->server->config->max_project_bytes,
+                               &row, &err);
+    }
+    container_file_row_clear(&from);
+    if (rc)
+        log_warn("container %s: a file that code has made is not kept: %s", lent->base.id,
+                 err.text);
+    else
+        memcpy(ret_id, row.id, ID_SIZE);
+    return !rc;
+}
+
+/* The id by which clients ask for the file; "": they cannot. *kept counts files of the project. */
+static void find_id(const struct lent *lent, const struct tool_call *call,
+                    const struct changed_file *changed, bool figure, size_t *kept,
+                    char ret_id[ID_SIZE])
+{
+    *ret_id = '\0';
+    if (!tool_call_keeps_files(call)) {
+        memcpy(ret_id, changed->id, ID_SIZE);
+        return;
+    }
+    if (changed->change == CONTAINER_FILE_DELETED ||
+        (!figure && (*kept == DESK_FILES_LIMIT || changed->bytes > DESK_FILE_BYTES_LIMIT)))
+        return;
+    if (keep_file(lent, tool_call_tenant(call), changed, ret_id) && !figure)
+        ++*kept;
+}
+
+/* The list of files, and the ids of the figures among them by their paths. New references. */
+static json_t *list_files(const struct lent *lent, const struct tool_call *call,
+                          const struct cell *cell, const struct changed_file *changed,
+                          size_t count, json_t *figure_ids)
+{
+    json_t *files = json_array();
+    size_t kept = 0;
+
+    for (size_t i = 0; i < count && json_array_size(files) < DESK_LIST_LIMIT; i++) {
+        bool figure = is_figure(cell, changed[i].path);
+        AUTO_FREE char *path = mem_printf(FOLDER "%s", changed[i].path);
+        char id[ID_SIZE];
+        json_t *file;
+
+        find_id(lent, call, &changed[i], figure, &kept, id);
+        if (figure)
+            json_set_string(figure_ids, changed[i].path, id);
+        if (!*id && changed[i].change != CONTAINER_FILE_DELETED)
+            continue;
+        file =
+            json_build("{s:s, s:s, s:I, s:s}", "file_id", id, "path", path, "bytes",
+                       (json_int_t)changed[i].bytes, "change", change_name(changed[i].change));
+        if (figure)
+            json_set_bool(file, "figure", true);
+        json_array_append_new(files, file);
+    }
+    return files;
+}
+
+static void add_logs(json_t *outputs, const struct cell *cell, uint64_t from, uint64_t to)
+{
+    AUTO_FREE char *text = from < to ? kept_output_text(&cell->text, from, to) : NULL;
+
+    if (text && *text)
+        json_array_append_new(outputs, json_build("{s:s, s:s}", "type", "logs", "logs", text));
+}
+
+/* Text and figures in their order. A figure without an id cannot be fetched, and is left out. */
+static json_t *list_outputs(const struct cell *cell, const json_t *figure_ids)
+{
+    json_t *outputs = json_array();
+    uint64_t at = 0;
+
+    for (size_t i = 0; i < cell->figure_count; i++) {
+        const struct figure *figure = &cell->figures[i];
+        AUTO_FREE char *path = mem_printf(FOLDER "%s", figure->path);
+        const char *id = json_get_string(figure_ids, figure->path, "");
+        json_t *output;
+
+        if (!*id)
+            continue;
+        add_logs(outputs, cell, at, figure->at);
+        at = figure->at;
+        output = json_build("{s:s, s:s, s:s}", "type", "image", "file_id", id, "path", path);
+        if (cell->with_data)
+            json_set(output, "data",
+                     json_stringn_nocheck(figure->data.data, figure->data.length));
+        json_array_append_new(outputs, output);
+    }
+    add_logs(outputs, cell, at, cell->text.total);
+    return outputs;
+}
+
+static enum err_code note_made(const struct lent *lent, const struct tool_call *call,
+                               const struct cell *cell, struct tool_run *ret_ran,
+                               struct err *err)
+{
+    struct changed_file *changed = NULL;
+    size_t count = 0;
+    json_auto_t *figure_ids = json_object();
+    enum err_code rc = container_note(lent->container, CONTAINER_FILE_ASSISTANT,
+                                      tool_call_id(call), &changed, &count, err);
+
+    if (rc)
+        return rc;
+    ret_ran->files = list_files(lent, call, cell, changed, count, figure_ids);
+    changed_files_free(changed, count);
+    ret_ran->outputs = list_outputs(cell, figure_ids);
+    return ERR_OK;
+}
+
+/* How it ended, if it did not come to its last line; and what the next cell lacks. The caller frees. */
+static char *ended_text(const struct server *server, const struct python_result *result)
+{
+    bool late = result->end == PYTHON_TIMED_OUT;
+    AUTO_FREE char *time = mem_printf("timed out after %.6g s; it was interrupted",
+                                      server->config->sandbox_exec_timeout);
+
+    if (!late && !*result->notice)
+        return NULL;
+    return mem_printf("%s%s%s", late ? time : "", late && *result->notice ? "\n" : "",
+                      result->notice);
+}
+
+static enum err_code run_cell(const struct lent *lent, const struct tool_call *call,
+                              const char *code, struct cell *cell,
+                              struct python_result *ret_result, struct err *err)
+{
+    struct boxes_hold *hold = NULL;
+    struct python_cell request = {
+        .code = code,
+        .code_size = strlen(code),
+        .workspace = lent->base.workspace,
+        .timeout_ms = (uint32_t)(lent->server->config->sandbox_exec_timeout * 1000),
+        .cancel = tool_call_cancel_fd(call),
+        .take_output = take_output,
+        .take_figure = take_figure,
+        .argument = cell,
+    };
+    enum err_code rc = container_has_python(lent->container, err);
+
+    if (!rc)
+        rc = take_box(lent, call, BOXES_PYTHON, &hold, err);
+    if (rc)
+        return rc;
+    rc = python_run(boxes_python(hold), &request, ret_result, err);
+    boxes_give(hold);
+    return rc;
+}
+
+static enum err_code run_python(void *arg, const struct tool_call *call,
+                                struct tool_container *base, const char *code,
+                                struct tool_run *ret_ran, struct err *err)
+{
+    const struct server *server = arg;
+    struct lent *lent = lent_of(base);
+    CLEANUP(cell_clear)
+    struct cell cell = {
+        .text = {.limit = server->config->sandbox_output},
+        .with_data = !tool_call_keeps_files(call),
+    };
+    struct python_result result = {0};
+    enum err_code rc = run_cell(lent, call, code, &cell, &result, err);
+
+    if (rc)
+        return rc;
+    if (container_is_gone(lent->container))
+        return err_set(err, ERR_CONFLICT, "The container was deleted.");
+    if (result.end == PYTHON_CANCELLED || result.end == PYTHON_UNWANTED)
+        return err_set(err, ERR_CANCELLED, "The code was interrupted.");
+    rc = note_made(lent, call, &cell, ret_ran, err);
+    if (!rc)
+        ret_ran->ended = ended_text(server, &result);
+    return rc;
+}
+
+struct tool_containers container_desk(struct server *server)
+{
+    return (struct tool_containers){.open = open_container,
+                                    .box = box_of,
+                                    .python = run_python,
+                                    .close = close_container,
+                                    .arg = server};
+}
+
+/* ---- The check of a request ---- */
+
+static enum err_code check_named(const struct server *server, const struct tenant *tenant,
+                                 const char *id, struct err *err)
+{
+    struct err why = {0};
+    enum err_code rc = containers_check(server->containers, tenant, id, &why);
+
+    if (rc == ERR_NOT_FOUND)
+        return err_set_api(err, rc, NULL, "tools", "%s", why.text);
+    if (rc == ERR_CONFLICT)
+        return err_set_api(err, ERR_INVALID, NULL, "tools", "%s", why.text);
+    if (rc)
+        *err = why;
+    return rc;
+}
+
+static enum err_code check_files(const struct server *server, const struct tenant *tenant,
+                                 const json_t *files, const char *path, struct err *err)
+{
+    const char *ids[CONTAINER_FILES_LIMIT];
+    size_t count = 0;
+    size_t bad = 0;
+    bool missing = false;
+    size_t i;
+    json_t *id;
+    enum err_code rc;
+
+    json_array_foreach (files, i, id) {
+        if (count < CONTAINER_FILES_LIMIT)
+            ids[count++] = json_string_value(id);
+    }
+    if (!count)
+        return ERR_OK;
+    rc = store_files_missing(server->store, tenant, ids, count, &missing, &bad, err);
+    if (rc || !missing)
+        return rc;
+    return err_set_api(err, ERR_NOT_FOUND, NULL, param_index(path, bad).text,
+                       "No such File object: %.64s", ids[bad]);
+}
+
+static enum err_code check_container(const struct server *server, const struct tenant *tenant,
+                                     const json_t *container, const char *path, struct err *err)
+{
+    enum err_code rc;
+
+    if (json_is_string(container))
+        return check_named(server, tenant, json_string_value(container), err);
+    rc = container_memory_check(container, path, server->config->sandbox_memory_max, err);
+    return rc ? rc
+              : check_files(server, tenant, json_object_get(container, "file_ids"),
+                            param_key(path, "file_ids").text, err);
+}
+
+enum err_code container_desk_check(const struct server *server, const struct tenant *tenant,
+                                   const json_t *tools, struct err *err)
+{
+    size_t i;
+    json_t *entry;
+
+    json_array_foreach (tools, i, entry) {
+        const json_t *container = json_object_get(entry, "container");
+        struct param_path at = param_index("tools", i);
+        enum err_code rc;
+
+        if (json_absent(container) || unavailable_reason(entry))
+            continue;
+        rc = check_container(server, tenant, container, param_key(at.text, "container").text,
+                             err);
+        if (rc)
+            return rc;
+    }
+    return ERR_OK;
+}
