@@ -1,11 +1,14 @@
 #include "server/sandboxes.h"
 
+#include <stdio.h>
 #include <unistd.h>
 
 #include "core/base/clock.h"
 #include "core/container/boxes.h"
+#include "core/container/python.h"
 #include "core/sandbox/sandbox.h"
 #include "core/tool/executor.h"
+#include "core/tool/registry.h"
 #include "server/config/config.h"
 #include "server/server.h"
 
@@ -50,6 +53,33 @@ enum err_code sandboxes_start(struct server *server, struct err *err)
     server->code_executor =
         tool_executor_new(config->sandbox_calls, config->sandbox_exec_max + AROUND_SECONDS);
     return tool_executor_start(server->code_executor, err);
+}
+
+/* As long as the process: requests that are refused say it. */
+static char missing[384];
+
+static const char *why_nothing_runs(const struct server *server)
+{
+    enum sandbox_check obstacle;
+
+    if (!server->sandbox)
+        return "the setting 'sandbox' is 'off'";
+    obstacle = sandbox_obstacle(server->sandbox);
+    if (obstacle != SANDBOX_CHECKS) {
+        const char *seen = server->sandbox->findings[obstacle].seen;
+
+        (void)snprintf(missing, sizeof(missing), "the check '%s' of the sandbox failed%s%s",
+                       sandbox_check_name(obstacle), *seen ? ": " : "", seen);
+        return missing;
+    }
+    return server->containers ? NULL : "this machine cannot have containers";
+}
+
+void sandboxes_declare(const struct server *server)
+{
+    tool_registry_lack(TOOL_NEEDS_SANDBOX, why_nothing_runs(server));
+    tool_registry_lack(TOOL_NEEDS_PYTHON,
+                       python_is_installed() ? NULL : "python3 is not installed");
 }
 
 void sandboxes_drain(struct server *server)

@@ -17,6 +17,10 @@ struct server;
  * NULL, and nothing is executed. Once, when the server starts, after compute_start(). */
 enum err_code sandboxes_start(struct server *server, struct err *err) MUST_CHECK;
 
+/* Lets the tools that execute code be offered, or keeps why they cannot (core/tool/registry.h). Once, when containers
+ * were opened, before the first request. */
+void sandboxes_declare(const struct server *server);
+
 /* No new calls; boxes without one end. All of these may be called without a start, too. */
 void sandboxes_drain(struct server *server);
 

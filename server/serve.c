@@ -75,6 +75,7 @@
 #include "server/cli/commands.h"
 #include "server/config/config.h"
 #include "server/config/tools.h"
+#include "server/container_desk.h"
 #include "server/data_dir.h"
 #include "server/database.h"
 #include "server/encode/faces.h"
@@ -120,6 +121,7 @@ struct serving {
     bool key_known; /* the database has the key: the files of data_dir must stay */
     struct tool_finder finder;
     struct tool_desk desk;
+    struct tool_containers containers;
     struct sandbox_report sandbox;
     bool engine_started, executor_started, writers_started;
 };
@@ -349,6 +351,13 @@ static enum err_code open_containers(struct serving *serving, struct err *err)
     return rc ? rc : cited_copies_start(&serving->server, &serving->cited_copies, err);
 }
 
+static enum err_code declare_sandboxes(struct serving *serving, struct err *err)
+{
+    (void)err;
+    sandboxes_declare(&serving->server);
+    return ERR_OK;
+}
+
 /* One line for the log. What to do about it is too long for that. */
 static void log_sandbox(const struct sandbox_report *report)
 {
@@ -434,6 +443,7 @@ static enum err_code start_engine(struct serving *serving, struct err *err)
         .finder = &serving->finder,
         .cited = cited_copies_hook(serving->cited_copies),
         .desk = &serving->desk,
+        .containers = &serving->containers,
         .assistants = &assistants_face,
         .responses = &responses_face,
         .permissions = &config->permissions,
@@ -608,6 +618,7 @@ static enum err_code start_retrieval(struct serving *serving, struct err *err)
     rc = retrieval_open(&options, &serving->server.retrieval, err);
     serving->finder = file_finder(&serving->server);
     serving->desk = file_desk(&serving->server);
+    serving->containers = container_desk(&serving->server);
     return rc ? rc
               : workers_start(config->search_workers, serving->server.store,
                               &serving->server.searchers, err);
@@ -646,11 +657,11 @@ static enum err_code start_keeper(struct serving *serving, struct err *err)
 }
 
 static step_fn *const steps[] = {
-    lock_data_dir,      try_sandbox,        start_sandboxes, find_identity, find_key,
-    open_socket,        start_database,     start_writers,   ensure_key,    open_blobs,
-    open_containers,    open_embeddings,    start_retrieval, start_demo,    start_executor,
-    start_masking,      start_file_loading, start_engine,    start_workers, start_readers,
-    start_file_workers, start_ingest,       start_keeper,    start_http,
+    lock_data_dir,   try_sandbox,        start_sandboxes,    find_identity,   find_key,
+    open_socket,     start_database,     start_writers,      ensure_key,      open_blobs,
+    open_containers, declare_sandboxes,  open_embeddings,    start_retrieval, start_demo,
+    start_executor,  start_masking,      start_file_loading, start_engine,    start_workers,
+    start_readers,   start_file_workers, start_ingest,       start_keeper,    start_http,
 };
 
 static enum err_code go_up(struct serving *serving, struct err *err)
