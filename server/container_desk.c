@@ -41,6 +41,8 @@ struct lent {
     struct server *server;
     struct container *container;
     struct boxes_hold *hold; /* of tool_call_box(); or NULL */
+    char *call_id;
+    bool noted; /* what the call has done to files was noted */
 };
 
 static struct lent *lent_of(struct tool_container *container)
@@ -95,13 +97,27 @@ static enum err_code put_files(const struct tool_call *call, struct container *c
     return rc ? rc : put_all(container, tool_call_files(call), err);
 }
 
+/* Any tool may have changed files, and clients list them in the next second. */
+static void note_files(const struct lent *lent)
+{
+    struct err err = {0};
+
+    if (lent->noted || container_is_gone(lent->container))
+        return;
+    if (container_note(lent->container, CONTAINER_FILE_ASSISTANT, lent->call_id, NULL, NULL,
+                       &err))
+        log_warn("container %s: its files are not noted: %s", lent->base.id, err.text);
+}
+
 static void close_container(void *arg, struct tool_container *base)
 {
     struct lent *lent = lent_of(base);
 
     (void)arg;
     boxes_give(lent->hold);
+    note_files(lent);
     container_release(lent->container);
+    free(lent->call_id);
     free(lent);
 }
 
@@ -127,7 +143,9 @@ static enum err_code open_container(void *arg, const struct tool_call *call,
     lent = mem_new(struct lent);
     lent->server = server;
     lent->container = container;
+    lent->call_id = mem_strdup(tool_call_id(call));
     lent->base.workspace = container_workspace(container);
+    lent->base.environment = boxes_environment(server->boxes);
     memcpy(lent->base.id, container_row(container)->id, ID_SIZE);
     if (container_is_new(container) && *choice.in_context)
         lent->base.lost = lost;
@@ -366,7 +384,7 @@ static json_t *list_outputs(const struct cell *cell, const json_t *figure_ids)
     return outputs;
 }
 
-static enum err_code note_made(const struct lent *lent, const struct tool_call *call,
+static enum err_code note_made(struct lent *lent, const struct tool_call *call,
                                const struct cell *cell, struct tool_run *ret_ran,
                                struct err *err)
 {
@@ -378,6 +396,7 @@ static enum err_code note_made(const struct lent *lent, const struct tool_call *
 
     if (rc)
         return rc;
+    lent->noted = true;
     ret_ran->files = list_files(lent, call, cell, changed, count, figure_ids);
     changed_files_free(changed, count);
     ret_ran->outputs = list_outputs(cell, figure_ids);

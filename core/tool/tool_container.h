@@ -28,7 +28,8 @@ struct workspace;
 /* Made by the server (executor.h), and lent to the call until it has ended. */
 struct tool_container {
     char id[ID_SIZE];
-    struct workspace *workspace; /* its files: core/sandbox/workspace.h */
+    struct workspace *workspace;    /* its files: core/sandbox/workspace/workspace.h */
+    const char *const *environment; /* of commands in its box: struct box_command (box.h) */
     /* For the model, once: what an earlier container of this context had is gone. Owned by the server; or NULL */
     const char *lost;
 };
