@@ -279,7 +279,7 @@ const struct tool_handler code_interpreter_handler = {
     .group = "hosted",
     .description = about,
     .parameters = parameters,
-    .flags = TOOL_HOSTED | TOOL_NEEDS_SANDBOX | TOOL_NEEDS_PYTHON | TOOL_OPENS,
+    .flags = TOOL_HOSTED | TOOL_NEEDS_SANDBOX | TOOL_NEEDS_PYTHON | TOOL_OPENS | TOOL_IN_ORDER,
     .item = &code_interpreter_item,
     .run = run,
 };

@@ -19,7 +19,7 @@
  * For foreground runs run_after_commit() continues at once: they are never resumed, so nothing
  * would read the rows.
  *
- * Calls run in parallel. A request with parallel_tool_calls false has one call a turn (turn/run_model.c).
+ * Calls run in parallel, but for those of a tool with TOOL_IN_ORDER. A request with parallel_tool_calls false has one call a turn (turn/run_model.c).
  *
  * The loop takes output whenever a worker wakes it: run_collect_output(). The end of a call is stored when
  * its tool has ended, also while another call has the floor; its item follows when it gets it. A run that
@@ -279,7 +279,25 @@ static void resume_call(struct run *run, struct call *call)
 
 /* ---- All of them ---- */
 
-/* Starts all calls that have not started. */
+static bool keeps_order(const struct call *call)
+{
+    return call->use && call->use->handler->flags & TOOL_IN_ORDER;
+}
+
+/* A call before it must have ended: what it does depends on that. */
+static bool waits_for_earlier(const struct run *run, const struct call *call)
+{
+    for (unsigned i = 0; keeps_order(call) && i < run->calls.started; i++) {
+        const struct call *earlier = &run->calls.list[run->calls.positions[i]];
+
+        if (keeps_order(earlier) && !call_status_is_final(earlier->status))
+            return true;
+    }
+    return false;
+}
+
+/* Starts all calls that have not started, up to one that waits for earlier ones: it starts when all that were started
+ * have ended (run_collect_output()). */
 static void start_calls(struct run *run)
 {
     for (unsigned i = 0; i < run->calls.count; i++) {
@@ -287,6 +305,8 @@ static void start_calls(struct run *run)
 
         if (!call_is_due(call) || call->channel_position != run->calls.started)
             continue;
+        if (waits_for_earlier(run, call))
+            return;
         run->calls.started++;
         start_call(run, call);
     }
@@ -385,7 +405,7 @@ void run_collect_output(struct run *run)
     run_collect_offload(run);
     for (unsigned ended = run->calls.ended; run->calls.channel && take_next(run);
          ended = run->calls.ended) {
-        /* After a crash: the others start when all that had begun before it have ended. */
+        /* The others start when all that had begun have ended: after a crash, or because they keep an order. */
         if (ended != run->calls.ended && run->calls.started < run->calls.due &&
             run->calls.started == run->calls.ended)
             start_next_calls(run);
