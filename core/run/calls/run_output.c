@@ -88,6 +88,17 @@ static bool is_opening(const struct tool_output *output)
     return output->kind == TOOL_OUTPUT_STAGE && strcmp(output->name, TOOL_STAGE_OPENING) == 0;
 }
 
+/* A call that did not come to its container, or that a crash has cut. Its client looks into the last one that is
+ * known. */
+static void name_past_container(const struct run *run, struct item *item)
+{
+    char id[ID_SIZE];
+
+    run_past_container(run, id);
+    if (*id && json_object_get(item->fields, "container_id"))
+        json_set_string(item->fields, "container_id", id);
+}
+
 /* The call has the floor, so its item opens. The arguments are known by now and are emitted as
  * one delta. `fields` are those that the tool has brought for it; borrowed, or NULL. */
 static void show_call(struct run *run, struct call *call, json_t *fields)
@@ -101,6 +112,8 @@ static void show_call(struct run *run, struct call *call, json_t *fields)
         look ? new_hosted_item(run, call, look) : run_new_call_item(run, call, ITEM_MCP_CALL);
     if (look && fields)
         json_object_update(item->fields, fields);
+    else if (look && call->use->handler->flags & TOOL_NEEDS_SANDBOX)
+        name_past_container(run, item);
     run_open_item(run, item);
     run_emit_stage(run, item, TOOL_STAGE_OPENING, NULL);
     if (call->arguments.length)
