@@ -71,7 +71,7 @@ static struct container_choice choice_of(const struct tool_call *call)
                                      .memory_gib = container_memory_gib(entry)};
 }
 
-/* A file that was deleted since the request was accepted is not there. */
+/* A file that was deleted since the request was accepted is left out. */
 static enum err_code put_all(struct container *container, const json_t *ids, struct err *err)
 {
     size_t i;

@@ -288,13 +288,13 @@ def test_a_timeout_interrupts_and_keeps_variables(start_server, runs_code, upstr
 def test_a_lost_process_is_reported_once(client, runs_code, upstream):
     runs_code("import os; os._exit(3)")
     first = respond(client)
-    told = [results(upstream)[0]]
+    read = [results(upstream)[0]]
     for code in ("1", "2"):
         runs_code(code)
         first = respond(client, previous_response_id=first.id)
-        told.append(results(upstream)[-1])
-    assert ["ariables are gone" in text for text in told].count(True) == 1, told
-    assert told[2] == "2\n"
+        read.append(results(upstream)[-1])
+    assert ["ariables are gone" in text for text in read].count(True) == 1, read
+    assert read[2] == "2\n"
 
 
 def test_a_cancelled_response_interrupts_its_code(client, http, runs_code):
@@ -308,12 +308,14 @@ def test_a_cancelled_response_interrupts_its_code(client, http, runs_code):
 
 
 def test_what_was_cut_by_a_crash_was_interrupted(start_server, runs_code, upstream):
+    """A response, its files and its container outlast a kill in the next call; that call is not run again."""
     server = start_server()
-    runs_code("open('mark', 'w').write('1')\nimport time\ntime.sleep(600)", text="After the crash.")
-    stream = respond(server.sdk(), background=True, stream=True)
-    made = None
+    runs_code("x = 1\nopen('kept.csv', 'w').write('1')")
+    before = respond(server.sdk())
+    runs_code("open('again', 'a').write('1')\nimport time\ntime.sleep(600)", text="After the crash.")
+    stream = respond(server.sdk(), background=True, stream=True, previous_response_id=before.id)
+    made = next(iter(stream)).response.id
     for event in stream:
-        made = getattr(event, "response", None) and event.response.id or made
         if event.type == f"{KIND}.interpreting":
             break
     server.kill()
@@ -324,10 +326,13 @@ def test_what_was_cut_by_a_crash_was_interrupted(start_server, runs_code, upstre
         response = client.responses.retrieve(made)
     assert response.status == "completed" and response.output_text == "After the crash."
     (item,) = [item for item in response.output if item.type == "code_interpreter_call"]
-    assert item.status == "failed" and "may or may not" in results(upstream)[0]
-    runs_code("open('mark').read()")
+    assert (item.status, item.container_id) == ("failed", before.output[0].container_id)
+    assert "may or may not" in results(upstream)[-1]
+    runs_code("import os; print(open('kept.csv').read(), os.path.exists('again') and open('again').read())\nx")
     after = respond(client, previous_response_id=made).output[0]
-    assert (after.container_id, logs_of(after)) == (item.container_id, "'1'\n")
+    assert after.container_id == item.container_id
+    assert logs_of(after).split("\n")[0] in ("1 False", "1 1") and "NameError" in logs_of(after)
+    assert "ariables are gone" in results(upstream)[-1]
 
 
 # ---- A server that executes nothing ----

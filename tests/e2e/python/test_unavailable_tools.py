@@ -1,4 +1,4 @@
-"""Tools that this server cannot execute. Applications list them in every request, so by default the request goes on
+"""Tools that a server without a sandbox cannot execute. Applications list them in every request, so by default the request goes on
 without them and says so; a tool_choice that needs one is refused. The setting unavailable_tools refuses all of them."""
 
 import json
@@ -6,6 +6,7 @@ import json
 import pytest
 
 from harness.recorder import parse_events
+from harness.server import Server
 from harness.tools import call
 
 FUNCTION = {"type": "function", "name": "look", "parameters": {"type": "object", "properties": {}}}
@@ -47,9 +48,24 @@ def offered(upstream):
     return [tool["function"]["name"] for chat in upstream.chats() for tool in chat.get("tools", [])]
 
 
+@pytest.fixture(scope="module")
+def without_sandbox(binary, scratch, upstream_process, recorder, database):
+    directory = scratch / "without-sandbox"
+    directory.mkdir(mode=0o755)
+    server = Server(binary, directory, upstream_process.url, recorder, sandbox="off",
+                    database_url=database.new()).start()
+    yield server
+    assert server.stop() == 0
+
+
+@pytest.fixture
+def server(without_sandbox, upstream):
+    return without_sandbox
+
+
 @pytest.fixture
 def strict(start_server):
-    return start_server(unavailable_tools="reject")
+    return start_server(unavailable_tools="reject", sandbox="off")
 
 
 # ---- Responses ----
