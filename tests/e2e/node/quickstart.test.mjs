@@ -63,6 +63,8 @@ const routes = {
 class Page {
   shown = [];
   calls = [];
+  code = "";
+  pictures = [];
 
   async open() {
     this.thread = (await routes.makeThread()).id;
@@ -80,6 +82,8 @@ class Page {
     stream.on("textCreated", () => this.shown.push(["assistant", ""]));
     stream.on("textDelta", (delta) => { this.shown.at(-1)[1] += delta.value ?? ""; });
     stream.on("toolCallCreated", (call) => this.calls.push(call.type));
+    stream.on("toolCallDelta", ({ code_interpreter: code }) => { this.code += code?.input ?? ""; });
+    stream.on("imageFileDone", (image) => this.pictures.push(image.file_id));
     stream.on("event", ({ event, data }) => {
       if (event === "thread.run.requires_action") waits = data;
     });
@@ -112,6 +116,20 @@ describe("the quickstart", () => {
     assert.equal(await page.say("Thanks."), "Hello, Ada.");
     const kept = (await threads.messages.list(page.thread, { order: "asc" })).data;
     assert.deepEqual(kept.map((message) => [message.role, message.content[0].text.value]), page.shown);
+  });
+
+  it("runs code, and shows its figures", { skip: process.env.NO_SANDBOX }, async () => {
+    const code = "import matplotlib.pyplot as plt\nplt.plot([1, 2])\nplt.show()";
+    await script(
+      { match: { tool_results: true }, answer: { text: "Here it is." } },
+      { answer: { tool_calls: [{ name: "python", id: "call_3", arguments: { code } }] } },
+    );
+    const page = new Page();
+    await page.open();
+    assert.equal(await page.say("Plot it."), "Here it is.");
+    assert.deepEqual([page.calls, page.code, page.pictures.length], [["code_interpreter"], code, 1]);
+    const picture = await openai.files.content(page.pictures[0]);
+    assert.equal(Buffer.from(await picture.arrayBuffer()).toString("latin1", 1, 4), "PNG");
   });
 
   it("keeps files that the assistant searches", async () => {

@@ -6,6 +6,8 @@ import subprocess
 
 import pytest
 
+from harness.sandbox import lacking
+
 NODE = pathlib.Path(__file__).resolve().parents[1] / "node"
 
 
@@ -26,8 +28,8 @@ def run_node(server, sdk, **environment):
 @pytest.mark.parametrize("sdk", ["openai7", "openai4", "golden", "state", "websocket", "approvals",
                                  "harmless", "variables", "skills", "files", "vector_stores", "citations", "frameworks",
                                  "starter", "quickstart", "file_search"])
-def test_the_tests_of_node_pass(server, sdk):
-    run_node(server, sdk)
+def test_the_tests_of_node_pass(server, binary, sdk):
+    run_node(server, sdk, **({"NO_SANDBOX": reason} if (reason := lacking(binary)) else {}))
 
 
 @pytest.mark.timeout(180)
