@@ -133,7 +133,6 @@ enum tool_flags {
     TOOL_NEEDS_SANDBOX = 1 << 14,
     TOOL_NEEDS_PYTHON = 1 << 15,  /* a Python in that container */
     TOOL_NEEDS_RIPGREP = 1 << 16, /* ripgrep in it */
-    TOOL_NEEDS_PYTHON = 1 << 15, /* a Python in that container */
     TOOL_IN_ORDER =
         1 << 17, /* its calls of a turn run one after another, as the model wrote them */
 
