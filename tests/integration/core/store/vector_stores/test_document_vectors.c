@@ -274,7 +274,8 @@ static void begin_empty(void)
     pg_fixture_ask(
         "DELETE FROM vector_store_files; DELETE FROM documents;"
         " DELETE FROM left_documents; DELETE FROM document_texts; DELETE FROM chunks;"
-        " DELETE FROM document_segments; DELETE FROM vector_stores");
+        " DELETE FROM document_segments; DELETE FROM vector_stores;"
+        " UPDATE storage_use SET document_bytes = 0");
 }
 
 TEST(a_document_of_an_older_model_is_searched_until_its_successor_is_ready)

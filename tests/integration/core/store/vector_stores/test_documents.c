@@ -305,7 +305,6 @@ TEST(texts_and_indexes_count_for_the_limit_of_the_project)
     store_set_storage_limit(store, used);
     assert_int_equal(try_attach(tenant, first, other, 800, &err), ERR_INVALID);
     assert_int_equal(err.reason, REASON_STORAGE_QUOTA);
-    attach(THEIRS, sample_store(THEIRS), sample_file(THEIRS));
     store_set_storage_limit(store, used + 1);
     attach(tenant, first, other);
     publish_all(); /* what was attached is read, and may bring it beyond */
