@@ -4,9 +4,11 @@ import pytest
 import yaml
 
 from harness.manual import PAGES, ROOT, Block, Reader, blocks, compare, difference, lines_match
+from harness.sandbox import require_sandbox
 from harness.upstream import Upstream
 
 DATABASE = "postgresql://runnel:secret@db.internal/runnel"
+RUN_CODE = ("code-interpreter",)
 RUN, SHOWN = ("sh", "python", "js", "yaml"), ("json", "text")
 
 
@@ -45,7 +47,9 @@ def count(found):
 @pytest.mark.timeout(300)
 @pytest.mark.parametrize("path", [
     pytest.param(path, id=path.stem if path.parent != ROOT else "landing", marks=() if path.parent == ROOT else pytest.mark.slow) for path in PAGES])
-def test_every_example_runs(path, reader):
+def test_every_example_runs(path, reader, binary):
+    if path.stem in RUN_CODE:
+        require_sandbox(binary)
     found = blocks(path)
     reader.start_server()
     for block in found:
