@@ -80,6 +80,8 @@ void sandboxes_declare(const struct server *server)
     tool_registry_lack(TOOL_NEEDS_SANDBOX, why_nothing_runs(server));
     tool_registry_lack(TOOL_NEEDS_PYTHON,
                        python_is_installed() ? NULL : "python3 is not installed");
+    tool_registry_lack(TOOL_NEEDS_RIPGREP,
+                       access("/usr/bin/rg", X_OK) == 0 ? NULL : "ripgrep is not installed");
 }
 
 void sandboxes_drain(struct server *server)
