@@ -521,3 +521,33 @@ enum err_code store_document_text(struct store *store, const struct tenant *tena
         *ret_text = db_copy(rows, 0, 0);
     return ERR_OK;
 }
+
+enum err_code store_document_paged(struct store *store, const struct tenant *tenant,
+                                   const char *file_id, char ret_id[ID_SIZE], size_t *ret_pages,
+                                   bool *ret_found, struct err *err)
+{
+    static const struct db_statement select = {
+        "store_document_paged",
+        "SELECT d.id, d.page_count FROM documents d WHERE d.project_id = $1 AND d.file_id = $2"
+        " AND d.state = 'ready' AND d.page_count > 0 AND split_part(d.recipe, '/', 1) = $3"
+        " AND d.page_count = (SELECT count(*) FROM document_texts t WHERE t.project_id = $1"
+        "  AND t.document_id = d.id) LIMIT 1"};
+    char version[DOCUMENT_RECIPE_SIZE];
+    AUTO_DB_ROWS *rows = NULL;
+    AUTO_DB_ARGS args = {0};
+    enum err_code rc;
+
+    (void)snprintf(version, sizeof(version), "%d", DOCUMENT_RECIPE_VERSION);
+    db_arg_tenant(&args, tenant);
+    db_arg_text(&args, file_id);
+    db_arg_text(&args, version);
+    rc = db_once(store, &select, &args, &rows, err);
+    if (rc)
+        return rc;
+    *ret_found = db_count(rows);
+    if (*ret_found) {
+        db_id(rows, 0, 0, ret_id, ID_SIZE);
+        *ret_pages = (size_t)db_int(rows, 0, 1);
+    }
+    return ERR_OK;
+}

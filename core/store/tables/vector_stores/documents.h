@@ -128,4 +128,10 @@ enum err_code store_document_text(struct store *store, const struct tenant *tena
                                   const char *document_id, size_t n, char **ret_text,
                                   bool *ret_found, struct err *err) MUST_CHECK;
 
+/* A document of the file that is ready, and whose pieces are its pages: for its text the file need not be read. False:
+ * it has none, or it has no pages. */
+enum err_code store_document_paged(struct store *store, const struct tenant *tenant,
+                                   const char *file_id, char ret_id[ID_SIZE], size_t *ret_pages,
+                                   bool *ret_found, struct err *err) MUST_CHECK;
+
 #endif
