@@ -317,6 +317,40 @@ TEST(texts_and_indexes_count_for_the_limit_of_the_project)
     publish_all();
 }
 
+TEST(pages_of_a_document_that_is_ready_are_found_by_its_file)
+{
+    struct sample_id id = sample_store(MINE), file = sample_file(MINE);
+    char document_id[ID_SIZE];
+    size_t pages = 0;
+    bool found = true;
+
+    attach(MINE, id, file);
+    assert_int_equal(
+        store_document_paged(store, MINE, file.text, document_id, &pages, &found, NULL),
+        ERR_OK);
+    assert_false(found); /* not yet */
+    publish_all();
+    assert_int_equal(
+        store_document_paged(store, THEIRS, file.text, document_id, &pages, &found, NULL),
+        ERR_OK);
+    assert_false(found);
+    assert_int_equal(
+        store_document_paged(store, MINE, file.text, document_id, &pages, &found, NULL),
+        ERR_OK);
+    assert_true(found);
+    assert_int_equal(pages, 1);
+    /* A page in two pieces. */
+    pg_fixture_ask("INSERT INTO document_texts SELECT project_id, document_id, 1, 'more'"
+                   " FROM document_texts WHERE document_id = '%s'",
+                   document_id);
+    assert_int_equal(
+        store_document_paged(store, MINE, file.text, document_id, &pages, &found, NULL),
+        ERR_OK);
+    assert_false(found);
+    pg_fixture_ask("DELETE FROM document_texts WHERE document_id = '%s' AND n = 1",
+                   document_id);
+}
+
 /* ---- Two at once ---- */
 
 enum { ROUNDS = 60 };
@@ -570,6 +604,7 @@ int main(void)
         cmocka_unit_test(who_attaches_while_a_document_becomes_ready_is_not_left_waiting),
         cmocka_unit_test(a_file_is_attached_while_its_document_is_written),
         cmocka_unit_test(a_file_that_is_deleted_while_it_is_attached_is_in_no_store),
+        cmocka_unit_test(pages_of_a_document_that_is_ready_are_found_by_its_file),
         cmocka_unit_test(two_nodes_share_the_work),
 #ifdef RUNNEL_FAULTS
         cmocka_unit_test(a_statement_that_fails_publishes_nothing),
