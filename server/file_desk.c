@@ -9,6 +9,7 @@
 #include "core/document/document.h"
 #include "core/document/document_type.h"
 #include "core/store/tables/files/files.h"
+#include "core/store/tables/vector_stores/documents.h"
 #include "core/store/tables/vector_stores/store_files.h"
 #include "server/file_writes.h"
 #include "server/server.h"
@@ -105,113 +106,164 @@ static enum err_code list(void *arg, const struct tenant *tenant, const json_t *
 
 /* ---- Bytes ---- */
 
-static enum err_code pass_bytes(const struct stored_file *file, char *piece, size_t got,
-                                tool_take_fn *take, void *take_arg, struct err *err)
+/* A file on its way to a tool. */
+struct passing {
+    const struct server *server;
+    const struct tenant *tenant;
+    struct stored_file file;
+    size_t first_page; /* 0: from the beginning */
+    tool_take_fn *take;
+    void *take_arg;
+    uint64_t bytes; /* of what is passed; more, if the tool has stopped before the end */
+};
+
+static enum err_code pass_bytes(struct passing *passing, char *piece, size_t got,
+                                struct err *err)
 {
     uint64_t at = 0;
 
-    while (got && take(take_arg, piece, got)) {
+    passing->bytes = passing->file.row.bytes;
+    while (got && passing->take(passing->take_arg, piece, got)) {
         enum err_code rc;
 
         at += got;
-        rc = blob_read_at(file->read, at, piece, PIECE, &got, err);
+        rc = blob_read_at(passing->file.read, at, piece, PIECE, &got, err);
         if (rc)
             return rc;
     }
     return ERR_OK;
 }
 
-static void add_head(struct buf *out, const struct stored_file *file,
-                     const struct document *document, size_t page)
+static enum err_code check_page(const struct passing *passing, size_t pages, struct err *err)
 {
-    if (document->pages)
-        buf_addf(out, "%s[file %s, page %zu of %zu]\n", page > 1 ? "\n\n" : "",
-                 file->row.filename, page, document->pages);
+    if (passing->first_page <= 1 || passing->first_page <= pages)
+        return ERR_OK;
+    if (!pages)
+        return err_set(err, ERR_INVALID, "%s has no pages.", passing->file.row.filename);
+    return err_set(err, ERR_INVALID, "Page %zu is beyond the end: %s has %zu page%s.",
+                   passing->first_page, passing->file.row.filename, pages,
+                   pages == 1 ? "" : "s");
+}
+
+/* A page behind a line that names it. `pages` 0: the whole text, which has none. False: no more is wanted. */
+static bool pass_page(struct passing *passing, size_t pages, size_t page, const char *text,
+                      size_t length)
+{
+    AUTO_BUF out = {0};
+
+    if (pages)
+        buf_addf(&out, "%s[file %s, page %zu of %zu]\n", page > 1 ? "\n\n" : "",
+                 passing->file.row.filename, page, pages);
     else
-        buf_addf(out, "[file %s]\n", file->row.filename);
+        buf_addf(&out, "[file %s]\n", passing->file.row.filename);
+    buf_add(&out, text, length);
+    passing->bytes += out.length;
+    if (passing->take(passing->take_arg, out.data, out.length))
+        return true;
+    passing->bytes += page < pages;
+    return false;
 }
 
-/* Each page behind a line that names it. */
-static uint64_t pass_pages(const struct stored_file *file, const struct document *document,
-                           size_t first_page, tool_take_fn *take, void *take_arg)
+/* From the document that a vector store has of the file. */
+static enum err_code pass_stored(struct passing *passing, const char *document_id, size_t pages,
+                                 struct err *err)
 {
-    const char *page = document->text.data ? document->text.data : "";
     bool wanted = true;
-    uint64_t bytes = 0;
+    enum err_code rc = check_page(passing, pages, err);
 
-    for (size_t number = 1;; number++) {
-        size_t length = strcspn(page, "\f");
-        AUTO_BUF text = {0};
+    for (size_t page = passing->first_page ? passing->first_page : 1;
+         !rc && wanted && page <= pages; page++) {
+        AUTO_FREE char *text = NULL;
+        bool found = false;
 
-        if (number >= first_page) {
-            add_head(&text, file, document, number);
-            buf_add(&text, page, length);
-            wanted = wanted && take(take_arg, text.data, text.length);
-            bytes += text.length;
-        }
-        page += length;
-        if (!*page++)
-            return bytes;
+        rc = store_document_text(passing->server->store, passing->tenant, document_id, page - 1,
+                                 &text, &found, err);
+        if (!rc && !found)
+            rc = err_set(err, ERR_CONFLICT, "%s was changed meanwhile. Read it again.",
+                         passing->file.row.id);
+        if (!rc)
+            wanted = pass_page(passing, pages, page, text, strlen(text));
     }
+    return rc;
 }
 
-static enum err_code pass_text(const struct stored_file *file, size_t first_page,
-                               tool_take_fn *take, void *take_arg, uint64_t *ret_bytes,
-                               struct err *err)
+/* From the file, by a reader in a confined child. */
+static enum err_code pass_read(struct passing *passing, struct err *err)
 {
     struct document document = {0};
-    enum err_code rc = stored_file_document(file, &document, err);
+    const char *text;
+    enum err_code rc = stored_file_document(&passing->file, &document, err);
 
     if (rc)
         return rc;
-    if (first_page > 1 && first_page > document.pages)
-        rc = err_set(err, ERR_INVALID, "Page %zu is beyond the end: %s has %zu page%s.",
-                     first_page, file->row.filename, document.pages,
-                     document.pages == 1 ? "" : "s");
-    else
-        *ret_bytes = pass_pages(file, &document, first_page, take, take_arg);
+    rc = check_page(passing, document.pages, err);
+    text = document.text.data ? document.text.data : "";
+    for (size_t page = 1; !rc; page++) {
+        size_t length = strcspn(text, "\f");
+
+        if (page >= passing->first_page &&
+            !pass_page(passing, document.pages, page, text, length))
+            break;
+        text += length;
+        if (!*text++)
+            break;
+    }
     document_clear(&document);
     return rc;
 }
 
-/* Text is passed as it is. What has text inside is read by a confined child, and all else is passed for what it is. */
-static enum err_code pass(const struct stored_file *file, size_t first_page, tool_take_fn *take,
-                          void *take_arg, uint64_t *ret_bytes, struct err *err)
+static enum err_code pass_text(struct passing *passing, struct err *err)
+{
+    char document_id[ID_SIZE];
+    size_t pages = 0;
+    bool found = false;
+    enum err_code rc =
+        store_document_paged(passing->server->store, passing->tenant, passing->file.row.id,
+                             document_id, &pages, &found, err);
+
+    if (rc)
+        return rc;
+    return found ? pass_stored(passing, document_id, pages, err) : pass_read(passing, err);
+}
+
+/* Text is passed as it is. What has text inside is read, and all else is passed for what it is. */
+static enum err_code pass(struct passing *passing, struct err *err)
 {
     AUTO_FREE char *piece = mem_new_array(char, PIECE);
     size_t got = 0;
     enum document_type type;
-    enum err_code rc = blob_read_at(file->read, 0, piece, PIECE, &got, err);
+    enum err_code rc = blob_read_at(passing->file.read, 0, piece, PIECE, &got, err);
 
     if (rc)
         return rc;
     type = document_type_of(piece, got < DOCUMENT_TYPE_BYTES ? got : DOCUMENT_TYPE_BYTES,
-                            file->row.filename);
+                            passing->file.row.filename);
     if (type == DOCUMENT_PDF || type == DOCUMENT_RTF || type == DOCUMENT_DOC ||
         type == DOCUMENT_OFFICE)
-        return pass_text(file, first_page, take, take_arg, ret_bytes, err);
-    if (first_page > 1)
-        return err_set(err, ERR_INVALID, "%s has no pages.", file->row.filename);
-    *ret_bytes = file->row.bytes;
-    return pass_bytes(file, piece, got, take, take_arg, err);
+        return pass_text(passing, err);
+    rc = check_page(passing, 0, err);
+    return rc ? rc : pass_bytes(passing, piece, got, err);
 }
 
 static enum err_code read_file(void *arg, const struct tenant *tenant, const char *id,
                                size_t first_page, tool_take_fn *take, void *take_arg,
                                struct tool_file *ret_file, struct err *err)
 {
-    struct stored_file file = {.read = NULL};
-    uint64_t bytes = 0;
-    enum err_code rc = stored_file_open(arg, tenant, id, &file, err);
+    struct passing passing = {.server = arg,
+                              .tenant = tenant,
+                              .first_page = first_page,
+                              .take = take,
+                              .take_arg = take_arg};
+    enum err_code rc = stored_file_open(arg, tenant, id, &passing.file, err);
 
     if (rc)
         return rc;
-    rc = pass(&file, first_page, take, take_arg, &bytes, err);
+    rc = pass(&passing, err);
     if (!rc)
-        *ret_file = (struct tool_file){.id = mem_strdup(file.row.id),
-                                       .name = mem_strdup(file.row.filename),
-                                       .bytes = bytes};
-    stored_file_close(&file);
+        *ret_file = (struct tool_file){.id = mem_strdup(passing.file.row.id),
+                                       .name = mem_strdup(passing.file.row.filename),
+                                       .bytes = passing.bytes};
+    stored_file_close(&passing.file);
     return rc;
 }
 

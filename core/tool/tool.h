@@ -286,7 +286,7 @@ enum err_code tool_call_list_files(const struct tool_call *call, const json_t *q
 /* A file as it is read. Owned. */
 struct tool_file {
     char *id, *name;
-    uint64_t bytes; /* of what is read */
+    uint64_t bytes; /* of what is read; more than was taken, if it goes on */
 };
 void tool_file_clear(struct tool_file *file);
 
