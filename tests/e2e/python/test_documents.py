@@ -42,13 +42,18 @@ def test_the_model_lists_reads_and_searches(client, upstream, files):
 
 
 @pytest.mark.feature("F54")
-def test_a_long_pdf_is_read_from_any_page(client, upstream):
+@pytest.mark.parametrize("searched", [False, True])
+def test_a_long_pdf_is_read_from_any_page(client, upstream, searched):
     pages = [f"Page {n} begins. " + "More words. " * 250 for n in range(1, 91)]
     file = client.files.create(file=("long.pdf", pdf(*pages)), purpose="assistants").id
+    if searched:
+        store = client.vector_stores.create(file_ids=[file]).id
+        assert eventually(lambda: client.vector_stores.retrieve(store).file_counts.completed == 1)
     first = run(client, upstream, "readDocument", file_id=file, lines=2)
     assert first.startswith("1\t[file long.pdf, page 1 of 90]\n2\tPage 1 begins.")
+    assert first.endswith("more lines follow]")
     last = run(client, upstream, "readDocument", file_id=file, page=90)
-    assert "[file long.pdf, page 90 of 90]" in last and "Page 90 begins." in last
+    assert "[file long.pdf, page 90 of 90]" in last and "Page 90 begins." in last and "follow" not in last
     assert run(client, upstream, "readDocument", file_id=file, page=91) == (
         "Page 91 is beyond the end: long.pdf has 90 pages.")
 
