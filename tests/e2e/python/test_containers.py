@@ -133,6 +133,13 @@ def test_names_of_files_stay_names(client, box):
         assert client.containers.files.content.retrieve(made.id, container_id=box.id).read() == data
 
 
+def test_a_name_that_is_no_text_becomes_one(http, box):
+    body = b"--b\r\nContent-Disposition: form-data; name=\"file\"; filename=\"a\xff.csv\"\r\n\r\nx\r\n--b--\r\n"
+    answer = http.post(f"/v1/containers/{box.id}/files", content=body,
+                       headers={"Content-Type": "multipart/form-data; boundary=b"})
+    assert answer.json()["path"] == "/mnt/data/a\ufffd.csv"
+
+
 def test_a_file_of_the_files_api_is_copied_once(client, box):
     file = upload(client)
     first = client.containers.files.create(box.id, file_id=file.id)

@@ -229,8 +229,15 @@ TEST(an_expired_container_is_shown_for_a_day)
 TEST(a_deleted_container_is_unknown_at_once_and_its_row_goes_with_its_folder)
 {
     CLEANUP(container_row_clear) struct container_row row = made("deleted");
+    AUTO_FREE struct container_row *rows = NULL;
+    const struct page page = {.limit = 10};
+    size_t count;
+    bool more;
 
     assert_int_equal(store_container_delete(store, MINE, row.id, NULL), ERR_OK);
+    assert_int_equal(
+        store_container_list(store, MINE, "deleted", &page, &rows, &count, &more, NULL), ERR_OK);
+    assert_int_equal(count, 0);
     assert_int_equal(status_of(row.id), CONTAINER_STATUS_NONE);
     assert_int_equal(store_container_delete(store, MINE, row.id, NULL), ERR_NOT_FOUND);
     assert_true(is_left("node_a", row.id));
