@@ -68,6 +68,7 @@ static struct container_choice choice_of(const struct tool_call *call)
     return (struct container_choice){.named = json_string_value(entry),
                                      .in_context = tool_call_past_container(call),
                                      .owner_id = *thread ? thread : tool_call_run(call),
+                                     .not_stored = !tool_call_is_stored(call),
                                      .memory_gib = container_memory_gib(entry)};
 }
 

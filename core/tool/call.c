@@ -72,6 +72,7 @@ struct tool_call *tool_call_new(const struct tool_call_spec *spec)
     call->containers = spec->containers;
     call->past_container = mem_strdup(spec->past_container ? spec->past_container : "");
     call->keeps_files = spec->keeps_files;
+    call->stored = spec->stored;
     call->planning = spec->planning;
     call->args = copy(spec->args, "{}");
     call->config = copy(spec->config, "{}");

@@ -54,6 +54,11 @@ bool tool_call_keeps_files(const struct tool_call *call)
     return call->keeps_files;
 }
 
+bool tool_call_is_stored(const struct tool_call *call)
+{
+    return call->stored;
+}
+
 void tool_run_clear(struct tool_run *ran)
 {
     json_decref(ran->outputs);

@@ -34,7 +34,7 @@ struct tool_call {
     const struct tool_containers *containers;
     struct tool_container *container; /* lent by them; NULL: not opened */
     char *past_container;             /* "": none */
-    bool keeps_files;
+    bool keeps_files, stored;
     unsigned search;    /* its number among the searches of its context, or 0 */
     bool planning;      /* runs plan() instead of run() */
     json_t *permission; /* that plan() asks for; owned, or NULL */

@@ -116,6 +116,7 @@ struct tool_call_spec {
         *containers;            /* outlives the executor; NULL: nothing is executed */
     const char *past_container; /* for tool_call_past_container(), or NULL */
     bool keeps_files;           /* for tool_call_keeps_files() */
+    bool stored;                /* for tool_call_is_stored() */
     /* Run plan() only; {"permission", "preview"}, each if there is one, come as the stage "planned" */
     bool planning;
 };

@@ -52,6 +52,9 @@ const char *tool_call_past_container(const struct tool_call *call);
 /* What the code makes becomes files of the project: it is a thread's run. */
 bool tool_call_keeps_files(const struct tool_call *call);
 
+/* Its run is stored. Otherwise nothing of its container may be kept beside the container. */
+bool tool_call_is_stored(const struct tool_call *call);
+
 /* ---- Code ---- */
 
 /* The output of code that has run. */

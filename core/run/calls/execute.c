@@ -222,6 +222,7 @@ static void execute(struct run *run, struct call *call, json_t *args)
             .containers = engine_options(run->engine)->containers,
             .past_container = past_container,
             .keeps_files = run_is_assistants(run),
+            .stored = run->row.flags & RUN_STORED,
             /* The arguments that were approved had their references resolved. */
             .resolved = call->resolved || *call->approval.id,
         });
