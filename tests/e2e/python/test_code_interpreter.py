@@ -8,6 +8,7 @@ from openai import AssistantEventHandler
 
 from harness.recorder import parse_events
 from harness.sandbox import require_sandbox
+from harness.server import eventually
 from harness.tools import call
 
 AUTO = {"type": "code_interpreter", "container": {"type": "auto"}}
@@ -93,6 +94,21 @@ def test_events_come_in_openais_order(client, runs_code):
     assert events[begin + 3].code == done.code == PLOT and final.output[0].outputs == done.outputs
     noted = [k for k in kinds if "annotation" in k or k.startswith("response.output_text.d")]
     assert noted[-2:] == ["response.output_text.annotation.added", "response.output_text.done"]
+
+
+@pytest.mark.parametrize("store, copied", [(True, {"data.csv", "1.png"}), (False, set())])
+def test_what_a_stored_response_cites_is_copied(start_server, database, runs_code, store, copied):
+    runs_code(f"{PLOT}open('data.csv', 'w').write('1')\nopen('other.csv', 'w').write('2')",
+              text="See [data](sandbox:/mnt/data/data.csv).")
+    server = start_server()
+    item, _ = respond(server.sdk(), store=store).output
+
+    def copies():
+        rows = database.ask("SELECT path FROM container_files f JOIN blobs b ON b.id = f.blob_id AND b.holders = 1"
+                            f" WHERE f.container_id = '{item.container_id}'", url=server.settings["database_url"])
+        return {path.rpartition("/")[2] for path, in rows}
+    eventually(copies, lambda found: found == copied)
+    assert len(list(server.sdk().containers.files.list(item.container_id))) == 3
 
 
 def test_links_to_files_are_cited_where_they_stand(client, runs_code):
