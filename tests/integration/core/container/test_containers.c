@@ -4,6 +4,7 @@
 
 #include "core/container/containers.h"
 
+#include <ftw.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -73,15 +74,20 @@ static int set_up(void **state)
     return 0;
 }
 
+static int remove_entry(const char *path, const struct stat *stat, int type, struct FTW *at)
+{
+    (void)stat;
+    (void)type;
+    (void)at;
+    return remove(path);
+}
+
 static int tear_down(void **state)
 {
-    char command[100];
-
     containers_free(all);
     workspaces_close(workspaces);
     blobs_free(blobs);
-    (void)snprintf(command, sizeof(command), "rm -r %s", dir);
-    return system(command) || close_store(state);
+    return nftw(dir, remove_entry, 16, FTW_DEPTH | FTW_PHYS) || close_store(state);
 }
 
 static struct container *taken(const struct container_choice *choice)
