@@ -168,6 +168,20 @@ def test_waits_for_a_busy_model_do_not_count_as_failures(start_fault_server, dat
     shelf.assert_whole(batch, database, server.settings["database_url"], "hybrid")
 
 
+def test_a_long_file_whose_turn_cannot_be_ended_is_continued(start_fault_server, database, upstream, tmp_path):
+    """It has two windows of vectors. The first turn cannot give it back, and in the second the vectors cannot be read."""
+    server = start_fault_server(lease_ttl=1, config=with_embeddings(tmp_path, upstream.url))
+    shelf = Shelf(server, 2)
+    shelf.files[1] = shelf.upload("Text number1. " + "word " * 110000)
+    server.arm("store_document_retry:1", "store_document_vectors_read:1")
+    batch = shelf.attach()
+    eventually(server.has_fired)
+    shelf.assert_whole(batch, database, server.settings["database_url"], "hybrid")
+    texts = [text for request in upstream.requests() if request["path"] == "/v1/embeddings"
+             for text in request["body"]["input"] if "number1" in text]
+    assert len(texts) == 1 + 1  # and the query
+
+
 @pytest.mark.parametrize("point", ["store_files_lock", "store_files_documents", "store_files_use",
                                    "store_files_put", "store_file_batch_create"])
 def test_a_request_that_fails_attaches_nothing(server, database, point):
