@@ -19,6 +19,7 @@
 #include "tests/integration/core/blob/s3_fixture.h"
 #include "tests/integration/core/store/opened_store.h"
 #include "tests/support/pg_fixture.h"
+#include "tests/support/remove_tree.h"
 #include "tests/support/tenants.h"
 #include "tests/support/test.h"
 
@@ -57,20 +58,12 @@ static int set_up(void **state)
     return 0;
 }
 
-static int remove_entry(const char *path, const struct stat *stat, int type, struct FTW *at)
-{
-    (void)stat;
-    (void)type;
-    (void)at;
-    return remove(path);
-}
-
 static int tear_down(void **state)
 {
     for (size_t i = 0; i < PLACES; i++)
         blobs_free(blobs[places[i]]);
     s3_fixture_stop();
-    nftw(dir, remove_entry, 8, FTW_DEPTH | FTW_PHYS);
+    (void)remove_tree(dir);
     return close_store(state);
 }
 

@@ -4,7 +4,6 @@
 
 #include "core/container/containers.h"
 
-#include <ftw.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -20,6 +19,7 @@
 #include "core/store/tables/files/files.h"
 #include "tests/integration/core/store/opened_store.h"
 #include "tests/support/pg_fixture.h"
+#include "tests/support/remove_tree.h"
 #include "tests/support/tenants.h"
 #include "tests/support/test.h"
 
@@ -74,20 +74,12 @@ static int set_up(void **state)
     return 0;
 }
 
-static int remove_entry(const char *path, const struct stat *stat, int type, struct FTW *at)
-{
-    (void)stat;
-    (void)type;
-    (void)at;
-    return remove(path);
-}
-
 static int tear_down(void **state)
 {
     containers_free(all);
     workspaces_close(workspaces);
     blobs_free(blobs);
-    return nftw(dir, remove_entry, 16, FTW_DEPTH | FTW_PHYS) || close_store(state);
+    return remove_tree(dir) || close_store(state);
 }
 
 static struct container *taken(const struct container_choice *choice)
