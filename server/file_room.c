@@ -196,6 +196,22 @@ enum err_code file_room_claim(struct file_room *room, const struct tenant *tenan
                       "Too many requests with files wait already. Please retry your request.");
 }
 
+void file_room_shrink(struct room_claim *claim, size_t bytes)
+{
+    struct file_room *room = claim->room;
+    struct room_claim *granted;
+    size_t less;
+
+    lock_acquire(&room->lock);
+    less = bytes < claim->bytes ? claim->bytes - bytes : 0;
+    claim->bytes -= less;
+    claim->share->held -= less;
+    room->held -= less;
+    granted = grant_locked(room);
+    lock_release(&room->lock);
+    notify(granted);
+}
+
 void file_room_give_back(void *of)
 {
     struct room_claim *claim = of;

@@ -38,6 +38,9 @@ enum err_code file_room_claim(struct file_room *room, const struct tenant *tenan
                               void (*granted)(struct room_claim *claim, void *arg), void *arg,
                               struct err *err) MUST_CHECK;
 
+/* Of a granted claim: it needs no more than so many bytes after all. */
+void file_room_shrink(struct room_claim *claim, size_t bytes);
+
 /* `claim` is a struct room_claim. NULL is fine. */
 void file_room_give_back(void *claim);
 

@@ -148,6 +148,24 @@ TEST(a_large_claim_is_not_put_off_by_small_ones)
     file_room_close(room);
 }
 
+TEST(what_a_claim_does_not_need_is_for_others)
+{
+    struct file_room *room = fresh_room(100);
+    struct asked a, b;
+
+    ask(room, &a, 'a', 100);
+    ask(room, &b, 'b', 60);
+    expect(room, "a", 100, 60);
+    file_room_shrink(a.claim, 200); /* it does not grow */
+    expect(room, "a", 100, 60);
+    file_room_shrink(a.claim, 40);
+    expect(room, "ab", 100, 0);
+    file_room_give_back(a.claim);
+    expect(room, "ab", 60, 0);
+    file_room_give_back(b.claim);
+    file_room_close(room);
+}
+
 TEST(the_line_of_a_project_has_an_end)
 {
     struct file_room *room = fresh_room(100);
@@ -196,6 +214,7 @@ int main(void)
         cmocka_unit_test(projects_take_turns),
         cmocka_unit_test(a_project_leaves_room_for_the_next_one),
         cmocka_unit_test(a_large_claim_is_not_put_off_by_small_ones),
+        cmocka_unit_test(what_a_claim_does_not_need_is_for_others),
         cmocka_unit_test(the_line_of_a_project_has_an_end),
         cmocka_unit_test(a_room_that_ends_grants_all_and_lives_as_long_as_a_claim),
     };
