@@ -32,9 +32,16 @@ struct job {
     struct work work;
     struct file_loading *loading;
     struct outgoing *outgoing;
-    size_t left;   /* bytes of files that may still be loaded */
-    size_t needed; /* bytes of memory, as measured */
+    size_t left;  /* bytes of files that may still be loaded */
+    size_t files; /* bytes of memory for files and their texts: measured first, then loaded */
+    size_t pages; /* the same for pictures of pages: at most, then drawn */
 };
+
+/* Bytes as they are sent, in base64. */
+static size_t in_base64(size_t bytes)
+{
+    return bytes / 3 * 4 + 4;
+}
 
 /* ---- One part ---- */
 
@@ -90,6 +97,13 @@ static enum err_code load_file(const struct job *job, const struct stored_file *
     return ERR_OK;
 }
 
+/* The memory for a file, or for its text. */
+static size_t need_of(const struct job *job, const struct file_row *row, bool picture)
+{
+    return picture || job->outgoing->upstream->reads_files ? in_base64((size_t)row->bytes)
+                                                           : MODEL_FILE_TEXT_LIMIT;
+}
+
 /* What is wrong with the file itself is no failure of the request: the model is sent that it is missing. */
 static enum err_code load_named(struct job *job, json_t *part, json_t *named, bool picture,
                                 struct err *err)
@@ -110,6 +124,7 @@ static enum err_code load_named(struct job *job, json_t *part, json_t *named, bo
         return ERR_OK;
     }
     job->left -= (size_t)file.row.bytes;
+    job->files += need_of(job, &file.row, picture);
     rc = picture ? load_picture(&file, named, err) : load_file(job, &file, part, named, err);
     if (rc == ERR_INVALID || rc == ERR_TOO_LARGE) {
         become_note(part, id, "cannot be read");
@@ -119,17 +134,6 @@ static enum err_code load_named(struct job *job, json_t *part, json_t *named, bo
 }
 
 /* ---- Pages ---- */
-
-/* Bytes of memory that the pictures of so many pages need at most, as they are sent. */
-static size_t pages_need(size_t pages)
-{
-    size_t bytes = pages < DOCUMENT_PICTURES_MAX ? pages * DOCUMENT_PICTURE_BYTES_MAX
-                                                 : DOCUMENT_PICTURES_BYTES_MAX;
-
-    if (bytes > DOCUMENT_PICTURES_BYTES_MAX)
-        bytes = DOCUMENT_PICTURES_BYTES_MAX;
-    return bytes / 3 * 4 + 4 * pages;
-}
 
 static json_t *picture_part(const char *bytes, size_t length)
 {
@@ -204,6 +208,7 @@ static enum err_code load_pages(struct job *job, json_t *content, size_t at,
         close(fd);
     }
     job->left -= bytes;
+    job->pages += in_base64(bytes);
     if (rc != ERR_NOT_FOUND && rc != ERR_INVALID && rc != ERR_TOO_LARGE)
         return rc;
     become_text(json_array_get(content, at),
@@ -241,7 +246,7 @@ static enum err_code measure_part(struct job *job, json_t *content, size_t at, s
     enum err_code rc;
 
     if (named && named_pages(named)) {
-        job->needed += pages_need(named_pages(named));
+        job->pages += in_base64(named_pages(named) * DOCUMENT_PICTURE_BYTES_MAX);
         return ERR_OK;
     }
     if (!id || (picture && upstream->text_only))
@@ -252,8 +257,7 @@ static enum err_code measure_part(struct job *job, json_t *content, size_t at, s
     if (rc || row.bytes > job->left)
         return rc;
     job->left -= (size_t)row.bytes;
-    job->needed += picture || upstream->reads_files ? (size_t)row.bytes / 3 * 4 + 4
-                                                    : MODEL_FILE_TEXT_LIMIT;
+    job->files += need_of(job, &row, picture);
     return ERR_OK;
 }
 
@@ -284,6 +288,7 @@ static enum err_code each_part(struct job *job, part_fn *look_at, struct err *er
     json_t *messages = job->outgoing->messages;
 
     job->left = FILE_LOADING_LIMIT;
+    job->files = job->pages = 0;
     for (size_t i = json_array_size(messages); i--;) {
         json_t *message = json_array_get(messages, i);
         json_t *content = json_object_get(message, "content");
@@ -321,6 +326,7 @@ static void load(struct work *work)
         if (json_is_array(json_object_get(message, "content")))
             join_texts(message);
     }
+    file_room_shrink(job->outgoing->sent_arg, job->files + job->pages);
     end(job, rc);
 }
 
@@ -337,17 +343,19 @@ static void granted(struct room_claim *claim, void *arg)
     workers_put(job->loading->workers, &job->work);
 }
 
-/* The first of two rounds. In the second a file may be gone, or another. That is not measured again: files are not
- * changed, so it can only need less. */
+/* The first of two rounds. In the second a file may be gone, or have other bytes, but all together have no more than
+ * FILE_LOADING_LIMIT. What was claimed and is not needed is given back at once: few pages are as large as they may be. */
 static void measure(struct work *work)
 {
     struct job *job = CONTAINER_OF(work, struct job, work);
     struct outgoing *outgoing = job->outgoing;
     enum err_code rc = each_part(job, measure_part, &outgoing->why);
+    size_t pages =
+        job->pages < in_base64(FILE_LOADING_LIMIT) ? job->pages : in_base64(FILE_LOADING_LIMIT);
 
     if (!rc)
-        rc = file_room_claim(job->loading->room, &outgoing->tenant, job->needed, granted, job,
-                             &outgoing->why);
+        rc = file_room_claim(job->loading->room, &outgoing->tenant, job->files + pages, granted,
+                             job, &outgoing->why);
     if (rc)
         end(job, rc);
 }

@@ -11,6 +11,7 @@ import openai
 import pytest
 
 from harness.patience import patience
+from harness.pdf import file_part, pdf
 from harness.raw_model import RawModel
 from harness.server import eventually
 from harness.websocket import WebSocket
@@ -148,6 +149,16 @@ def test_files_of_all_requests_have_one_room_and_wait_in_turn(start_server):
     for response in made:
         eventually(lambda: client.responses.retrieve(response.id).status, lambda status: status == "completed")
     assert figure("bytes") == 0
+
+    # Pages are drawn within the room that they may need, and hold what they need.
+    model.answers = [answer]
+    part = {**file_part(pdf("One", "Two"), "a.pdf"), "detail": "high"}
+    made = client.responses.create(model="m", input=[message(part)], background=True)
+    assert asked.acquire(timeout=patience(30))
+    pictures = sum(len(part["image_url"]["url"]) for part in model.chats[-1]["messages"][0]["content"][1:])
+    eventually(lambda: figure("bytes"), lambda held: pictures - 100 <= held <= pictures)
+    go_on.release()
+    eventually(lambda: client.responses.retrieve(made.id).status, lambda status: status == "completed")
     model.close()
 
 
