@@ -3,10 +3,13 @@
 
 #include "core/container/python.h"
 
+#include <arpa/inet.h>
+#include <fcntl.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/eventfd.h>
+#include <sys/socket.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -436,6 +439,46 @@ TEST(streams_that_a_cell_has_closed_are_there_again)
     assert_shows("print('here')\nprint('there', file=sys.stderr)", "here\nthere\n");
 }
 
+/* A listener of the host on its loopback. Its port goes into *ret_port. */
+static int listen_on_loopback(int *ret_port)
+{
+    struct sockaddr_in address = {.sin_family = AF_INET,
+                                  .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    socklen_t size = sizeof(address);
+    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+    assert_int_equal(bind(fd, (struct sockaddr *)&address, size), 0);
+    assert_int_equal(listen(fd, 8), 0);
+    assert_int_equal(getsockname(fd, (struct sockaddr *)&address, &size), 0);
+    *ret_port = ntohs(address.sin_port);
+    return fd;
+}
+
+/* test_escape.c has the table's tries by themselves, with a host that is compared afterwards. */
+TEST(what_a_command_tries_in_vain_a_cell_tries_in_vain)
+{
+    struct workspace_target target = {.path = "tries"};
+    int program = open(BOX_TRIES, O_RDONLY | O_CLOEXEC), port;
+    int listener = listen_on_loopback(&port);
+    char code[500];
+
+    assert_int_equal(
+        workspace_import(live_workspace("a"), &target, program, 16 << 20, NULL, NULL), ERR_OK);
+    /* Its own processes are more than those of a command: row 47 counts them. */
+    (void)snprintf(
+        code, sizeof(code),
+        "import os, subprocess\nos.chmod('tries', 0o700)\n"
+        "rows = subprocess.run(['./tries', '/etc/hostname', '%d', 'none', '/run/none'],\n"
+        "    capture_output=True, text=True).stdout.splitlines()\n"
+        "print(len(rows) >= 40)\n"
+        "[row for row in rows if ': refused' not in row and row[:3] != '47 ']",
+        port);
+    run_code(code);
+    assert_string_equal(text(), "True\n[]\n");
+    close(program);
+    close(listener);
+}
+
 TEST(a_fork_bomb_ends_with_its_box)
 {
     run_for("import os\nwhile True:\n    try:\n        os.fork()\n    except OSError: pass",
@@ -476,6 +519,7 @@ int main(void)
         CELLS(a_cell_that_lies_about_its_end_harms_only_its_own),
         CELLS(a_child_of_the_code_is_no_second_python),
         CELLS(streams_that_a_cell_has_closed_are_there_again),
+        CELLS(what_a_command_tries_in_vain_a_cell_tries_in_vain),
         CELLS(a_fork_bomb_ends_with_its_box),
     };
 
