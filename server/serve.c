@@ -75,7 +75,6 @@
 #include "server/cli/commands.h"
 #include "server/config/config.h"
 #include "server/config/tools.h"
-#include "server/container_desk.h"
 #include "server/data_dir.h"
 #include "server/database.h"
 #include "server/encode/faces.h"
@@ -90,7 +89,8 @@
 #include "server/masking.h"
 #include "server/params/params.h"
 #include "server/query_rewriter.h"
-#include "server/sandboxes.h"
+#include "server/sandbox/container_desk.h"
+#include "server/sandbox/sandboxes.h"
 #include "server/server.h"
 #include "server/workers.h"
 

@@ -9,7 +9,7 @@
  * get their ids afterwards.
  */
 
-#include "server/container_desk.h"
+#include "server/sandbox/container_desk.h"
 
 #include <stdlib.h>
 #include <string.h>

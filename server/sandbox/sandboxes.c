@@ -1,4 +1,4 @@
-#include "server/sandboxes.h"
+#include "server/sandbox/sandboxes.h"
 
 #include <stdio.h>
 #include <unistd.h>

@@ -55,7 +55,6 @@
 #include "core/store/tables/runs/runs.h"
 #include "core/store/tables/threads/conversations.h"
 #include "server/complaint.h"
-#include "server/container_desk.h"
 #include "server/file_finder.h"
 #include "server/params/params.h"
 #include "server/params/responses/prompt_template.h"
@@ -67,6 +66,7 @@
 #include "server/params/skill_params.h"
 #include "server/params/tool_settings_params.h"
 #include "server/params/variable_params.h"
+#include "server/sandbox/container_desk.h"
 
 static bool has_key(const struct response_create *create)
 {
