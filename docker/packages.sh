@@ -71,6 +71,7 @@ need_build() {
 
 need_sandbox() {
     need bubblewrap have bwrap
+    need ripgrep have rg
     need "python3 python3-numpy python3-pandas python3-matplotlib python3-pil python3-openpyxl" box_python
 }
 
