@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "core/base/json.h"
+#include "core/domain/notes.h"
 #include "core/run/calls/run_calls.h"
 #include "core/tool/files_view.h"
 
@@ -65,16 +66,21 @@ const json_t *run_files_of(struct run *run, const struct tool_use *use)
 
 /* ---- Containers ---- */
 
+/* A hosted tool has it in its item, another tool of this server in the metadata of its result; a remote one has no text
+ * there. */
 static bool used_container(const struct item_row *row, char ret_id[ID_SIZE])
 {
+    enum item_kind kind = item_type_kind(row->type);
     json_auto_t *body = NULL;
     const char *id;
 
-    if (item_type_kind(row->type) != ITEM_KIND_HOSTED_CALL || !row->body ||
+    if ((kind != ITEM_KIND_HOSTED_CALL && kind != ITEM_KIND_SERVER_CALL) || !row->body ||
         !strstr(row->body, "\"container_id\""))
         return false;
     body = json_parse_own(row->body);
-    id = json_get_string(body, "container_id", "");
+    id = json_get_string(
+        kind == ITEM_KIND_HOSTED_CALL ? body : json_object_get(notes_of(body), "metadata"),
+        "container_id", "");
     if (!*id || strlen(id) >= ID_SIZE)
         return false;
     (void)snprintf(ret_id, ID_SIZE, "%s", id);

@@ -89,7 +89,10 @@ static void take_plan(struct run *run, unsigned job, const struct offload_result
 static void submit(struct run *run, const struct call *call)
 {
     json_auto_t *args = TAKE(call->plan->args);
+    char past_container[ID_SIZE] = "";
 
+    if (call->use->handler->flags & TOOL_NEEDS_SANDBOX)
+        run_past_container(run, past_container);
     run_offload_job(run, call->plan->job,
                     (struct tool_call_spec){
                         .handler = call->use->handler,
@@ -102,6 +105,9 @@ static void submit(struct run *run, const struct call *call)
                         .variables = run_variable_access_of(run, call->use->handler),
                         .resolved = call->resolved,
                         .desk = engine_options(run->engine)->desk,
+                        .containers = engine_options(run->engine)->containers,
+                        .past_container = past_container,
+                        .keeps_files = run_is_assistants(run),
                     });
 }
 
