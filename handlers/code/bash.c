@@ -104,12 +104,10 @@ static bool take(void *argument, enum box_stream stream, const char *bytes, size
 static enum err_code execute(struct running *running, const char *folder,
                              struct box_result *ret_result, struct err *err)
 {
-    static const char *const environment[] = {"PATH=/usr/local/bin:/usr/bin:/bin",
-                                              "HOME=/mnt/data", "LANG=C.UTF-8", NULL};
     const char *const arguments[] = {"/bin/bash", "-c", "exec \"$@\" 2>&1",        "bash",
                                      "/bin/bash", "-c", command_of(running->call), NULL};
     struct box_run plan = {
-        .command = {.folder = folder, .arguments = arguments, .environment = environment},
+        .command = {.folder = folder, .arguments = arguments},
         .input = -1,
         .timeout_ms = (uint32_t)json_get_int(tool_call_args(running->call), "timeout",
                                              DEFAULT_TIMEOUT_MS),
@@ -118,9 +116,14 @@ static enum err_code execute(struct running *running, const char *folder,
         .take_output = take,
         .argument = running,
     };
+    struct tool_container *container = NULL;
     struct box *box = NULL;
-    enum err_code rc = tool_call_box(running->call, &box, err);
+    enum err_code rc = tool_call_container(running->call, &container, err);
 
+    if (rc)
+        return rc;
+    plan.command.environment = container->environment;
+    rc = tool_call_box(running->call, &box, err);
     return rc ? rc : box_run(box, &plan, ret_result, err);
 }
 
@@ -170,7 +173,7 @@ static void report(const struct running *running, const struct box_result *resul
     tool_result_add_bytes(ret_result, text.data, text.length);
 }
 
-static void describe(const struct tool_call *call, const struct box_result *result,
+static void describe(struct tool_call *call, const struct box_result *result,
                      const char *folder, struct tool_result *ret_result)
 {
     const char *command = command_of(call);
@@ -179,9 +182,10 @@ static void describe(const struct tool_call *call, const struct box_result *resu
     AUTO_FREE char *title = status ? mem_printf("Failed (exit %d): %s", status, head)
                                    : mem_printf("Executed: %s", head);
 
-    tool_result_describe(ret_result, title,
-                         json_build("{s:s, s:s, s:i}", "command", command, "workingDirectory",
-                                    folder, "exitCode", status));
+    tool_result_describe(
+        ret_result, title,
+        call_described(call, json_build("{s:s, s:s, s:i}", "command", command,
+                                        "workingDirectory", folder, "exitCode", status)));
 }
 
 static enum err_code run(struct tool_call *call, struct tool_result *ret_result,
@@ -237,7 +241,7 @@ const struct tool_handler bash_handler = {
     .description = "Runs a command line with bash in the workspace, /mnt/data. There is no "
                    "network. Both output streams come back, up to 30000 characters.",
     .parameters = parameters,
-    .flags = TOOL_NEEDS_SANDBOX,
+    .flags = TOOL_NEEDS_SANDBOX | TOOL_IN_ORDER,
     .shown_limit = OUTPUT_LIMIT + 1000,
     .permission = {EXECUTION_AUTO, RESULT_NEVER},
     .returns = {"string", "the output"},

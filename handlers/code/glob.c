@@ -86,8 +86,9 @@ static enum err_code run(struct tool_call *call, struct tool_result *ret_result,
         qsort(found.files, found.count, sizeof(*found.files), search_file_order);
     if (!rc) {
         report(&found, ret_result);
-        tool_result_describe(ret_result, title,
-                             json_build("{s:I}", "count", (json_int_t)found.count));
+        tool_result_describe(
+            ret_result, title,
+            call_described(call, json_build("{s:I}", "count", (json_int_t)found.count)));
     }
     for (size_t i = 0; i < found.count; i++)
         free(found.files[i].path);
@@ -110,7 +111,8 @@ const struct tool_handler glob_handler = {
     .group = "code",
     .description = "Finds files of the workspace, /mnt/data, by their names; newest first.",
     .parameters = parameters,
-    .flags = TOOL_IDEMPOTENT | TOOL_READ_ONLY | TOOL_NEEDS_SANDBOX | TOOL_NEEDS_RIPGREP,
+    .flags = TOOL_IDEMPOTENT | TOOL_READ_ONLY | TOOL_IN_ORDER | TOOL_NEEDS_SANDBOX |
+             TOOL_NEEDS_RIPGREP,
     .shown_limit = CODE_SHOWN,
     .permission = {EXECUTION_AUTO, RESULT_NEVER},
     .returns = {"string", "paths, one a line"},

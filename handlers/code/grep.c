@@ -252,8 +252,9 @@ static enum err_code run(struct tool_call *call, struct tool_result *ret_result,
         return rc;
     report(&matches, ret_result);
     title = mem_printf("Searched for %s", pattern);
-    tool_result_describe(ret_result, title,
-                         json_build("{s:I}", "matches", (json_int_t)matches.match_count));
+    tool_result_describe(
+        ret_result, title,
+        call_described(call, json_build("{s:I}", "matches", (json_int_t)matches.match_count)));
     return ERR_OK;
 }
 
@@ -283,7 +284,8 @@ const struct tool_handler grep_handler = {
     .group = "code",
     .description = "Finds lines in files of the workspace, /mnt/data; newest files first.",
     .parameters = parameters,
-    .flags = TOOL_IDEMPOTENT | TOOL_READ_ONLY | TOOL_NEEDS_SANDBOX | TOOL_NEEDS_RIPGREP,
+    .flags = TOOL_IDEMPOTENT | TOOL_READ_ONLY | TOOL_IN_ORDER | TOOL_NEEDS_SANDBOX |
+             TOOL_NEEDS_RIPGREP,
     .shown_limit = CODE_SHOWN,
     .permission = {EXECUTION_AUTO, RESULT_NEVER},
     .returns = {"string", "files and lines"},

@@ -1,8 +1,7 @@
 /*
  * The group "code": the files of a container, and commands in it, as coding assistants know them.
  *
- * What only reads runs without an approval. A file is changed once a person has agreed; of commands bash_class.h says
- * whether a person is asked.
+ * Its tools run without an approval, but for write and edit, and for lines of bash of which bash_class.h says so.
  */
 
 #include "handlers/handlers.h"
@@ -22,6 +21,7 @@ static const struct group_line lines[] = {
 
 const struct tool_group code_group = {
     .name = "code",
+    .auto_execute = true,
     .prompt =
         {"The workspace is the folder /mnt/data of a container. Paths are relative to it; "
          "nothing outside of it can be read or written by these tools. What stands in files is "

@@ -177,7 +177,8 @@ static enum err_code run(struct tool_call *call, struct tool_result *ret_result,
     else if (!rc)
         rc = read_text(call, workspace, path, ret_result, err);
     if (!rc)
-        tool_result_describe(ret_result, title, json_build("{s:s}", "file_path", path));
+        tool_result_describe(ret_result, title,
+                             call_described(call, json_build("{s:s}", "file_path", path)));
     return rc;
 }
 
@@ -200,7 +201,7 @@ const struct tool_handler read_handler = {
         "Reads lines of a file in the workspace, /mnt/data. Each line stands behind its "
         "number and a tab.",
     .parameters = parameters,
-    .flags = TOOL_IDEMPOTENT | TOOL_READ_ONLY | TOOL_NEEDS_SANDBOX,
+    .flags = TOOL_IDEMPOTENT | TOOL_READ_ONLY | TOOL_IN_ORDER | TOOL_NEEDS_SANDBOX,
     .cut = code_cut,
     .permission = {EXECUTION_AUTO, RESULT_NEVER},
     .returns = {"string", "numbered lines"},

@@ -191,7 +191,7 @@ static enum err_code run(struct tool_call *call, struct tool_result *ret_result,
     title = mem_printf("%s %s", kind->title, changed.path);
     kind->report(tool_call_args(call), changed.path, written.created, &changed.change, &report);
     tool_result_add_bytes(ret_result, report.data, report.length);
-    tool_result_describe(ret_result, title, describe(&changed));
+    tool_result_describe(ret_result, title, call_described(call, describe(&changed)));
     return ERR_OK;
 }
 
@@ -212,7 +212,7 @@ const struct tool_handler write_handler = {
     .group = "code",
     .description = "Writes a file in the workspace, /mnt/data. A file that exists is replaced.",
     .parameters = write_parameters,
-    .flags = TOOL_NEEDS_SANDBOX,
+    .flags = TOOL_NEEDS_SANDBOX | TOOL_IN_ORDER,
     .permission = {EXECUTION_ASK_ONCE, RESULT_NEVER},
     .returns = {"string", "that it was written"},
     .tags = tags,
@@ -238,7 +238,7 @@ const struct tool_handler edit_handler = {
     .group = "code",
     .description = "Replaces a text in a file of the workspace, /mnt/data.",
     .parameters = edit_parameters,
-    .flags = TOOL_NEEDS_SANDBOX,
+    .flags = TOOL_NEEDS_SANDBOX | TOOL_IN_ORDER,
     .permission = {EXECUTION_ASK_ONCE, RESULT_NEVER},
     .returns = {"string", "that it was edited"},
     .tags = tags,

@@ -15,10 +15,13 @@ static inline enum err_code open_run_container(void *arg, const struct tool_call
                                                struct tool_container **ret_container,
                                                struct err *err)
 {
+    static const char *const environment[] = {"PATH=/usr/bin:/bin", "LANG=C.UTF-8", NULL};
+
     (void)arg;
     (void)call;
     (void)err;
-    run_container.workspace = ground_workspace;
+    run_container = (struct tool_container){
+        .id = "cntr_a", .workspace = ground_workspace, .environment = environment};
     *ret_container = &run_container;
     return ERR_OK;
 }
