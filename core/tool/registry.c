@@ -161,12 +161,25 @@ const struct tool_group *tool_registry_group(const char *name)
     return NULL;
 }
 
+/* Groups and hosted tools have policies alike. */
+static bool has_policy(const char *group, const char *name)
+{
+    for (size_t i = 0; i < count; i++) {
+        const struct tool_handler *handler = all[i];
+
+        if (handler->run && handler->group && strcmp(handler->group, group) == 0 &&
+            (!name || strcmp(handler->name, name) == 0))
+            return true;
+    }
+    return false;
+}
+
 bool tool_registry_names(const char *key)
 {
     const char *slash = strchr(key, '/');
     AUTO_FREE char *group = slash ? mem_strndup(key, (size_t)(slash - key)) : NULL;
 
-    return slash ? tool_registry_find(group, slash + 1) != NULL : tool_registry_has_group(key);
+    return has_policy(slash ? group : key, slash ? slash + 1 : NULL);
 }
 
 void tool_registry_turn_on(const char *group)

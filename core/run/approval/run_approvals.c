@@ -321,7 +321,7 @@ static bool apply_grant(struct call *call)
 
 static const char *label_of(const struct call *call)
 {
-    return call->use->label ? call->use->label : call->use->type;
+    return tool_use_label(call->use);
 }
 
 static const char *arguments_of(const struct call *call)

@@ -596,7 +596,10 @@ static bool is_tool_of(const json_t *entry, const char *tool)
 static bool has_label(const struct tool_set *set, const char *label)
 {
     for (size_t i = 0; i < set->count; i++) {
-        if (set->uses[i].label && strcmp(set->uses[i].label, label) == 0)
+        const struct tool_use *use = &set->uses[i];
+        bool ours = use->label || use->handler->flags & TOOL_HOSTED;
+
+        if (ours && strcmp(tool_use_label(use), label) == 0)
             return true;
     }
     return false;

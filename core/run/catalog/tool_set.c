@@ -316,14 +316,20 @@ static const struct tool_server *find_server(const struct tool_set *set, const c
     return NULL;
 }
 
+const char *tool_use_label(const struct tool_use *use)
+{
+    if (use->label)
+        return use->label;
+    return use->handler->flags & TOOL_HOSTED ? use->handler->group : use->type;
+}
+
 const struct tool_use *tool_set_find_labelled(const struct tool_set *set, const char *label,
                                               const char *own)
 {
     for (size_t i = 0; i < set->count; i++) {
         const struct tool_use *use = &set->uses[i];
 
-        if (strcmp(use->label ? use->label : use->type, label) == 0 &&
-            strcmp(use->own, own) == 0)
+        if (strcmp(tool_use_label(use), label) == 0 && strcmp(use->own, own) == 0)
             return use;
     }
     return NULL;
