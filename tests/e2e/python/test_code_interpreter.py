@@ -217,6 +217,19 @@ def test_a_function_of_the_client_keeps_its_name(client, upstream):
     assert (item.type, logs_of(item)) == ("code_interpreter_call", "2\n")
 
 
+def test_a_person_is_asked_where_a_policy_wants_it(client, http, runs_code):
+    runs_code("6 * 7")
+    asks = {"permissions": {"hosted/python": {"execution": "ask-always"}}}
+    first = http.post("/v1/responses", json={"model": "demo", "input": "go", "tools": [AUTO], "runnel": asks}).json()
+    (question,) = [item for item in first["output"] if item["type"] == "mcp_approval_request"]
+    assert (question["server_label"], question["name"]) == ("hosted", "python")
+    assert json.loads(question["arguments"]) == {"code": "6 * 7"}
+    answer = {"type": "mcp_approval_response", "approval_request_id": question["id"], "approve": True}
+    second = respond(client, previous_response_id=first["id"], input=[answer], extra_body={"runnel": asks})
+    (item,) = [item for item in second.output if item.type == "code_interpreter_call"]
+    assert logs_of(item) == "42\n"
+
+
 # ---- Assistants ----
 
 @pytest.fixture
