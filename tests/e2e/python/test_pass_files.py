@@ -4,6 +4,7 @@ import base64
 import json
 import re
 import threading
+import time
 from concurrent.futures import ThreadPoolExecutor
 
 import httpx2
@@ -128,8 +129,8 @@ def test_files_of_chats_wait_for_the_room_of_all_files(start_server):
 
     data = PDF + b"x" * 2**20
     size = len(base64.b64encode(data))
-    model.answers = [answer] * 3
-    server = start_server(upstream_url=model.url, loaded_files=size + 1000, max_waiting_files=2)
+    model.answers = [answer] * 4
+    server = start_server(upstream_url=model.url, loaded_files=size + 1000, max_waiting_files=2, drain_timeout=0)
     file = upload(server.sdk(), data)
 
     def figure(name):
@@ -151,5 +152,14 @@ def test_files_of_chats_wait_for_the_room_of_all_files(start_server):
                 assert (refusal.status_code, refusal.json()["error"]["code"]) == (429, "rate_limit_exceeded")
             go_on.release()
         assert [one.result().status_code for one in made] == [200] * 3
-    eventually(lambda: figure("bytes"), lambda held: held == 0)
+        eventually(lambda: figure("bytes"), lambda held: held == 0)
+
+        # A server stops while one has the room and others wait for it.
+        made = [pool.submit(ask) for _ in range(3)]
+        assert asked.acquire(timeout=patience(30))
+        eventually(lambda: figure("waiting_bytes") // size, lambda waiting: waiting == 2)
+        begun = time.monotonic()
+        assert server.stop() == 0 and time.monotonic() - begun < patience(8)
+        go_on.release(4)
+        assert len(model.chats) == 4 and all(one.exception() or one.result().status_code >= 500 for one in made)
     model.close()
