@@ -388,7 +388,8 @@ TEST(a_slow_server_gets_smaller_batches_until_it_is_quick)
     open_with("  - {times: 1, match: {path: /v1/embeddings}, answer: {fault: {kind: stall}}}\n",
               NULL);
     assert_int_equal(make_cats(patience_ms(1) / 2000.0, 100, &made), ERR_TIMEOUT);
-    assert_int_equal(made.count, 0);
+    assert_true(made.count <
+                TEXTS); /* any of those that are under way is the first to arrive */
     count = batches(counts);
     assert_int_equal(counts[0],
                      EMBEDDINGS_BATCH_FLOATS); /* it did not say how it sends vectors */
