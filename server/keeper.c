@@ -32,9 +32,9 @@
 #include "core/store/tables/vector_stores/document_counts.h"
 #include "core/store/tables/vector_stores/documents.h"
 #include "core/store/tables/vector_stores/vector_stores.h"
-#include "server/awaited_files.h"
 #include "server/database.h"
 #include "server/encode/faces.h"
+#include "server/files/awaited_files.h"
 #include "server/server.h"
 
 #define CLAIM_LIMIT  ((size_t)8)         /* runs of one claim */

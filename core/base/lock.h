@@ -25,7 +25,7 @@ enum lock_rank {
     LOCK_KEEPER,    /* server/keeper.c: whether it is to stop */
     LOCK_HTTP,      /* server/http/http.c: live connections */
     LOCK_WORKERS,   /* server/workers.c: what waits for a thread */
-    LOCK_FILE_ROOM, /* server/file_room.c: memory for files on their way to models */
+    LOCK_FILE_ROOM, /* server/files/file_room.c: memory for files on their way to models */
     LOCK_TURNS,     /* server/api/files/turns.c: which uploads are being completed */
     LOCK_STREAM, /* server/http/stream/sse.c: hand-over of one connection between its two threads */
     LOCK_HELD_POLLS, /* server/api/vector_stores/held_poll.c: which polls are held */

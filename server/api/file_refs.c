@@ -9,7 +9,7 @@
 #include "core/store/tables/vector_stores/vector_stores.h"
 #include "server/api/input_files.h"
 #include "server/complaint.h"
-#include "server/file_finder.h"
+#include "server/files/file_finder.h"
 #include "server/params/params.h"
 #include "server/server.h"
 

@@ -31,7 +31,7 @@
 #include "core/store/store.h"
 #include "core/store/wakeup.h"
 #include "server/api/api.h"
-#include "server/file_loading.h"
+#include "server/files/file_loading.h"
 #include "server/http/http.h"
 #include "server/server.h"
 

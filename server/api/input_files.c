@@ -21,10 +21,10 @@
 #include "server/api/file_urls.h"
 #include "server/api/named_pictures.h"
 #include "server/complaint.h"
+#include "server/files/stored_file.h"
 #include "server/masking.h"
 #include "server/params/params.h"
 #include "server/server.h"
-#include "server/stored_file.h"
 
 /* What reads the files of a request. */
 struct reader {

@@ -17,10 +17,10 @@
  *   input_file   its text: `runnel.text`, which core/run/context sends instead of the file. Not for an upstream
  *                whose `inputs` in the configuration have `file`: it gets the file. For a model that sees, a PDF
  *                with `detail: high`, or without any text, also has `runnel.pages`: so many of its pages go into
- *                each request as pictures (server/file_loading.h), unless there are masks. Of a fetched one
+ *                each request as pictures (server/files/file_loading.h), unless there are masks. Of a fetched one
  *                `runnel.file_data` has the bytes
  *   input_image  of a file: that it is a picture. Its bytes are put into each request to a model
- *                (server/file_loading.h)
+ *                (server/files/file_loading.h)
  *
  * A file that is unknown, foreign or gone is refused, and so is what cannot be read, and a picture for a model whose
  * upstream reads text only. A file named by its URL is fetched (file_urls.h), and then read as if it had come with the

@@ -9,9 +9,9 @@
 #include "server/api/aside.h"
 #include "server/api/input_files.h"
 #include "server/complaint.h"
+#include "server/files/stored_file.h"
 #include "server/params/params.h"
 #include "server/server.h"
-#include "server/stored_file.h"
 
 enum err_code named_picture_check(const struct server *server, const struct tenant *tenant,
                                   const char *id, const char *place, const char **ret_type,

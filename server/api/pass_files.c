@@ -21,11 +21,11 @@
 #include "server/api/input_files.h"
 #include "server/api/pass.h"
 #include "server/complaint.h"
-#include "server/file_loading.h"
-#include "server/file_room.h"
+#include "server/files/file_loading.h"
+#include "server/files/file_room.h"
+#include "server/files/stored_file.h"
 #include "server/params/params.h"
 #include "server/server.h"
-#include "server/stored_file.h"
 
 #define FILE_PREFIX "file-"
 

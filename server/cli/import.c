@@ -37,7 +37,7 @@
 #include "server/cli/import_read.h"
 #include "server/config/config.h"
 #include "server/database.h"
-#include "server/file_places.h"
+#include "server/files/file_places.h"
 
 #define SECTION_LINES 10000 /* lines of one list of the report; further ones are only counted */
 #define BATCH_COUNT   ((size_t)500)             /* messages sent to the store at once */

@@ -55,7 +55,7 @@
 #include "core/store/tables/runs/runs.h"
 #include "core/store/tables/threads/conversations.h"
 #include "server/complaint.h"
-#include "server/file_finder.h"
+#include "server/files/file_finder.h"
 #include "server/params/params.h"
 #include "server/params/responses/prompt_template.h"
 #include "server/params/responses/response_approvals.h"

@@ -198,7 +198,7 @@ static enum err_code check_stores(const json_t *tool, const char *path, struct e
     return ERR_OK;
 }
 
-/* Whether the stores exist is for the store to say (server/file_finder.h). */
+/* Whether the stores exist is for the store to say (server/files/file_finder.h). */
 static enum err_code check_file_search(const json_t *tool, const char *path, struct err *err)
 {
     struct search_query query = {.embedding_weight = 1, .text_weight = 1};

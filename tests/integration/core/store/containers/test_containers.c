@@ -236,7 +236,8 @@ TEST(a_deleted_container_is_unknown_at_once_and_its_row_goes_with_its_folder)
 
     assert_int_equal(store_container_delete(store, MINE, row.id, NULL), ERR_OK);
     assert_int_equal(
-        store_container_list(store, MINE, "deleted", &page, &rows, &count, &more, NULL), ERR_OK);
+        store_container_list(store, MINE, "deleted", &page, &rows, &count, &more, NULL),
+        ERR_OK);
     assert_int_equal(count, 0);
     assert_int_equal(status_of(row.id), CONTAINER_STATUS_NONE);
     assert_int_equal(store_container_delete(store, MINE, row.id, NULL), ERR_NOT_FOUND);

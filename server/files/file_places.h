@@ -1,5 +1,5 @@
-#ifndef RUNNEL_SERVER_FILE_PLACES_H
-#define RUNNEL_SERVER_FILE_PLACES_H
+#ifndef RUNNEL_SERVER_FILES_FILE_PLACES_H
+#define RUNNEL_SERVER_FILES_FILE_PLACES_H
 
 #include "core/base/err.h"
 #include "core/blob/blob.h"

@@ -1,4 +1,4 @@
-#include "server/cited_copies.h"
+#include "server/files/cited_copies.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,4 +1,4 @@
-#include "server/file_loading.h"
+#include "server/files/file_loading.h"
 
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -11,10 +11,10 @@
 #include "core/document/pictures.h"
 #include "core/run/turn/named_files.h"
 #include "core/store/tables/files/files.h"
-#include "server/file_room.h"
+#include "server/files/file_room.h"
+#include "server/files/stored_file.h"
 #include "server/masking.h"
 #include "server/server.h"
-#include "server/stored_file.h"
 #include "server/workers.h"
 
 #define LOADING_THREADS 2

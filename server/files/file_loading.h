@@ -1,5 +1,5 @@
-#ifndef RUNNEL_SERVER_FILE_LOADING_H
-#define RUNNEL_SERVER_FILE_LOADING_H
+#ifndef RUNNEL_SERVER_FILES_FILE_LOADING_H
+#define RUNNEL_SERVER_FILES_FILE_LOADING_H
 
 #include "core/run/turn/before_send.h"
 

@@ -1,5 +1,5 @@
-#ifndef RUNNEL_SERVER_STORED_FILE_H
-#define RUNNEL_SERVER_STORED_FILE_H
+#ifndef RUNNEL_SERVER_FILES_STORED_FILE_H
+#define RUNNEL_SERVER_FILES_STORED_FILE_H
 
 #include <jansson.h>
 #include <stddef.h>

@@ -1,4 +1,4 @@
-#include "server/file_desk.h"
+#include "server/files/file_desk.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -11,9 +11,9 @@
 #include "core/store/tables/files/files.h"
 #include "core/store/tables/vector_stores/documents.h"
 #include "core/store/tables/vector_stores/store_files.h"
-#include "server/file_writes.h"
+#include "server/files/file_writes.h"
+#include "server/files/stored_file.h"
 #include "server/server.h"
-#include "server/stored_file.h"
 
 #define PIECE       ((size_t)256 << 10)
 #define LIST_LENGTH 50

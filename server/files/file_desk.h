@@ -1,5 +1,5 @@
-#ifndef RUNNEL_SERVER_FILE_DESK_H
-#define RUNNEL_SERVER_FILE_DESK_H
+#ifndef RUNNEL_SERVER_FILES_FILE_DESK_H
+#define RUNNEL_SERVER_FILES_FILE_DESK_H
 
 #include "core/tool/executor.h"
 

@@ -1,4 +1,4 @@
-#include "server/file_writes.h"
+#include "server/files/file_writes.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -11,8 +11,8 @@
 #include "core/retrieval/chunker.h"
 #include "core/store/tables/files/file_change.h"
 #include "core/store/tables/vector_stores/store_files.h"
+#include "server/files/stored_file.h"
 #include "server/server.h"
-#include "server/stored_file.h"
 
 /* ---- Reading ---- */
 

@@ -1,5 +1,5 @@
-#ifndef RUNNEL_SERVER_AWAITED_FILES_H
-#define RUNNEL_SERVER_AWAITED_FILES_H
+#ifndef RUNNEL_SERVER_FILES_AWAITED_FILES_H
+#define RUNNEL_SERVER_FILES_AWAITED_FILES_H
 
 #include "core/base/err.h"
 #include "core/run/turn/run_start.h"

@@ -1,4 +1,4 @@
-#include "server/file_room.h"
+#include "server/files/file_room.h"
 
 #include <stdbool.h>
 #include <stdlib.h>

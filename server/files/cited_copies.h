@@ -1,5 +1,5 @@
-#ifndef RUNNEL_SERVER_CITED_COPIES_H
-#define RUNNEL_SERVER_CITED_COPIES_H
+#ifndef RUNNEL_SERVER_FILES_CITED_COPIES_H
+#define RUNNEL_SERVER_FILES_CITED_COPIES_H
 
 #include "core/base/err.h"
 #include "core/run/turn/run_made.h"

@@ -1,4 +1,4 @@
-#include "server/file_places.h"
+#include "server/files/file_places.h"
 
 #include <string.h>
 

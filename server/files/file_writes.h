@@ -1,5 +1,5 @@
-#ifndef RUNNEL_SERVER_FILE_WRITES_H
-#define RUNNEL_SERVER_FILE_WRITES_H
+#ifndef RUNNEL_SERVER_FILES_FILE_WRITES_H
+#define RUNNEL_SERVER_FILES_FILE_WRITES_H
 
 #include "core/tool/executor.h"
 

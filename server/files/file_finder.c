@@ -8,7 +8,7 @@
  * search takes what there is, and fails only if nothing is left: the model reads that, and the conversation continues.
  */
 
-#include "server/file_finder.h"
+#include "server/files/file_finder.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -1,4 +1,4 @@
-#include "server/stored_file.h"
+#include "server/files/stored_file.h"
 
 #include <errno.h>
 #include <stdbool.h>

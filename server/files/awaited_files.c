@@ -8,7 +8,7 @@
  * A store that cannot be asked counts as one with files in progress. The keeper looks again, and the wait has an end.
  */
 
-#include "server/awaited_files.h"
+#include "server/files/awaited_files.h"
 
 #include <stdio.h>
 #include <string.h>
