@@ -39,7 +39,7 @@ static void end(void *argument, const char *container_id)
     (void)snprintf(ended, sizeof(ended), "%s", container_id);
 }
 
-static struct containers *opened(void)
+static struct containers *opened(enum container_copies copies)
 {
     const struct containers_options options = {
         .store = store,
@@ -48,6 +48,7 @@ static struct containers *opened(void)
         .node_id = "node_a",
         .idle_seconds = 1200,
         .first_user = geteuid() == 0 ? 1900000000 : 0,
+        .copies = copies,
         .end = end,
     };
     struct containers *containers;
@@ -70,7 +71,7 @@ static int set_up(void **state)
         return -1;
     (void)pg_fixture_ask("INSERT INTO projects (id, name, created_at)"
                          " VALUES ('proj_boxes', 'boxes', 1) RETURNING 1");
-    all = opened();
+    all = opened(CONTAINER_COPIES_CITED);
     return 0;
 }
 
@@ -314,7 +315,7 @@ TEST(a_folder_without_a_container_goes_at_the_start)
                      ERR_OK);
     workspace_close(stray);
     containers_free(all);
-    all = opened();
+    all = opened(CONTAINER_COPIES_CITED);
     assert_false(has_folder("cntr_stray"));
     assert_true(has_folder(id));
 }
@@ -400,6 +401,29 @@ TEST(a_figure_is_copied_when_its_call_ends_unless_its_run_is_not_stored)
     write_file(container, ".figures/2.png", "png");
     (void)noted(container);
     assert_false(is_copied(container, ".figures/2.png"));
+    container_release(container);
+}
+
+TEST(files_are_copied_as_long_as_all_are_wanted)
+{
+    struct container *container;
+
+    containers_free(all);
+    all = opened(CONTAINER_COPIES_ALL);
+    container = taken_for("thread_all");
+    write_file(container, "table.csv", "1");
+    (void)noted(container);
+    assert_true(is_copied(container, "table.csv"));
+    write_file(container, "table.csv", "22"); /* whose copy is another then */
+    (void)noted(container);
+    assert_true(is_copied(container, "table.csv"));
+    container_release(container);
+    containers_free(all);
+    all = opened(CONTAINER_COPIES_CITED);
+    container = taken_for("thread_all");
+    write_file(container, "table.csv", "333");
+    (void)noted(container);
+    assert_false(is_copied(container, "table.csv"));
     container_release(container);
 }
 
@@ -525,6 +549,7 @@ int main(void)
         cmocka_unit_test(a_folder_without_a_container_goes_at_the_start),
         cmocka_unit_test(what_code_makes_is_listed_but_for_what_programs_keep_for_themselves),
         cmocka_unit_test(a_figure_is_copied_when_its_call_ends_unless_its_run_is_not_stored),
+        cmocka_unit_test(files_are_copied_as_long_as_all_are_wanted),
         cmocka_unit_test(only_a_file_as_it_was_seen_is_copied),
         cmocka_unit_test(a_cited_file_is_copied_from_a_container_that_is_not_taken),
         cmocka_unit_test(a_file_is_put_under_its_name_once),
