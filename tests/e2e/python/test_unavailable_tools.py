@@ -252,3 +252,16 @@ def test_the_log_warns_once_a_minute(start_server):
         assert respond(http, tools=[{"type": name}]).status_code == 200
     lines = [line for line in server.process.errors().splitlines() if "unavailable_tools" in line]
     assert len(lines) == 1 and "web_search" in lines[0] and "warn" in lines[0].lower(), lines
+
+
+# ---- Groups whose tools need a sandbox ----
+
+def test_the_tools_of_a_group_are_neither_offered_nor_executed(http, upstream):
+    upstream.script({"match": {"tool_results": True}, "answer": {"text": "Done."}},
+                    {"answer": {"tool_calls": [call("bash", command="ls")]}})
+    group = {"type": "mcp", "server_label": "code", "server_url": "builtin:code", "require_approval": "never"}
+    response = respond(http, tools=[group])
+    assert response.status_code == 200, response.text
+    assert not {"read", "write", "edit", "glob", "grep", "bash"} & set(offered(upstream))
+    read = [m["content"] for m in upstream.chats()[-1]["messages"] if m["role"] == "tool"]
+    assert len(read) == 1 and "not found" in read[0].lower()
