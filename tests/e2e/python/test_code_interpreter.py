@@ -336,6 +336,25 @@ def test_a_cancelled_response_interrupts_its_code(client, http, runs_code):
     assert http.post(f"/v1/responses/{made}/cancel").json()["status"] == "cancelled"
 
 
+def test_code_that_runs_keeps_no_other_tool_waiting(start_server, upstream):
+    server = start_server(tool_workers=1)
+    client = server.sdk()
+    code = "print('on', flush=True)\nimport time\ntime.sleep(600)"
+    upstream.script({"match": {"tool_results": True}, "answer": {"text": "Done."}},
+                    {"match": {"user": "code"}, "answer": {"tool_calls": [call("python", 1, code=code)]}},
+                    {"answer": {"tool_calls": [call("datetime", 1)]}})
+    slow = respond(client, input="code", background=True, stream=True)
+    made = next(iter(slow)).response.id
+    for event in slow:
+        if event.type == f"{KIND}.interpreting":
+            break
+    quick = client.responses.create(model="demo", input="time", extra_body={"runnel": {"tool_groups": {"basic": True}}})
+    (done,) = [item for item in quick.output if item.type == "mcp_call"]
+    assert done.output and quick.output_text == "Done."
+    assert client.responses.retrieve(made).status == "in_progress"
+    client.responses.cancel(made)
+
+
 def test_what_was_cut_by_a_crash_was_interrupted(start_server, runs_code, upstream):
     """A response, its files and its container outlast a kill in the next call; that call is not run again."""
     server = start_server()
