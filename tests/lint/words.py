@@ -12,6 +12,7 @@ as the words that it is made of: approval_webhook_tell is "approval webhook tell
 
 import bisect
 import fnmatch
+import functools
 import io
 import keyword
 import pathlib
@@ -140,23 +141,28 @@ def is_allowed(path, line):
     return any(fnmatch.fnmatch(path, where) and part in line for where, part, _ in ALLOWED)
 
 
+@functools.cache
+def finds_in(piece):
+    """[(place, number of the rule, the words, what to write instead)]. Most pieces are names that stand in many places."""
+    # The same length as before, so that offsets hold.
+    piece = COMMENT_EDGE.sub(lambda edge: "\n" + " " * (len(edge.group()) - 1), piece)
+    return [(match.start(), number, " ".join(match.group().split()), instead)
+            for number, (pattern, parts, instead) in enumerate(PATTERNS) for match in pattern.finditer(piece)
+            if not any(part.start() <= match.start() and match.end() <= part.end()
+                       for exception in parts for part in exception.finditer(piece))]
+
+
 def problems_of(path, text):
     """(line number, number of the rule, the words, what to write instead)"""
     lines = text.split("\n")
     ends = [match.start() for match in re.finditer(r"\n", text)]
     seen = set()
     for offset, piece in pieces_of(path, text):
-        # The same length as before, so that offsets hold.
-        piece = COMMENT_EDGE.sub(lambda edge: "\n" + " " * (len(edge.group()) - 1), piece)
-        for number, (pattern, parts, instead) in enumerate(PATTERNS):
-            for match in pattern.finditer(piece):
-                fine = any(part.start() <= match.start() and match.end() <= part.end()
-                           for exception in parts for part in exception.finditer(piece))
-                line = bisect.bisect_left(ends, offset + match.start())
-                words = " ".join(match.group().split())
-                if not fine and not is_allowed(path, lines[line]) and (line, number, words) not in seen:
-                    seen.add((line, number, words))
-                    yield line + 1, number, words, instead
+        for place, number, words, instead in finds_in(piece):
+            line = bisect.bisect_left(ends, offset + place)
+            if not is_allowed(path, lines[line]) and (line, number, words) not in seen:
+                seen.add((line, number, words))
+                yield line + 1, number, words, instead
 
 
 def files_of(root):
