@@ -251,7 +251,7 @@ TEST(a_large_set_is_searched_by_bits_first)
     fill_clusters(&set, 0.5f, 0.1f);
     mean_of(&set, mean);
     build(&set, mean);
-    recall = recall_of(&set, mean, UNDER_ASAN || UNDER_TSAN ? 3 : 10);
+    recall = recall_of(&set, mean, UNDER_ASAN ? 3 : 10);
     if (recall < 0.93)
         fail_msg("recall %.4f", recall);
     set_clear(&set);
@@ -268,7 +268,7 @@ TEST(a_few_dimensions_are_spread_over_all_bits)
     for (size_t i = 0; i < count * set.dimensions; i++)
         set.vectors[i] = i % set.dimensions < 16 ? noise() : noise() / 50;
     build(&set, NULL);
-    recall = recall_of(&set, NULL, UNDER_ASAN || UNDER_TSAN ? 3 : 10);
+    recall = recall_of(&set, NULL, UNDER_ASAN ? 3 : 10);
     if (recall < 0.9)
         fail_msg("recall %.4f", recall);
     set_clear(&set);

@@ -4,7 +4,6 @@
 #include "core/base/compiler.h"
 #include "core/base/mem.h"
 #include "core/tool/channel_internal.h"
-#include "tests/support/sanitized.h"
 #include "tests/support/test.h"
 
 /*
@@ -513,8 +512,6 @@ TEST(channel_keeps_its_rules_in_every_state)
 {
     size_t states = 0;
 
-    if (UNDER_TSAN)
-        skip();
     for (unsigned mask = 0; mask < 1u << CALLS_MAX; mask++)
         for (size_t capacity = 1; capacity <= 2; capacity++) {
             struct config config = {
@@ -560,8 +557,6 @@ TEST(channel_keeps_its_rules_when_calls_expire)
     };
     size_t states;
 
-    if (UNDER_TSAN)
-        skip();
     states = explore_states(&config);
     print_message("%zu states\n", states);
     assert_true(states > 10000);
@@ -586,8 +581,6 @@ TEST(channel_keeps_its_rules_in_every_order)
     };
     size_t paths;
 
-    if (UNDER_TSAN)
-        skip();
     paths = explore_paths(&config) + explore_paths(&hidden);
     print_message("%zu paths\n", paths);
     assert_true(paths > 10000);

@@ -3,7 +3,6 @@
 #include "core/base/mem.h"
 #include "core/model/answer.h"
 #include "tests/support/quoted.h"
-#include "tests/support/sanitized.h"
 #include "tests/support/test.h"
 #include "tests/unit/core/model/answer_story.h"
 
@@ -612,7 +611,7 @@ TEST(an_answer_is_at_most_the_turn_limit)
     /* clang-format on */
     const unsigned fits = MODEL_TURN_LIMIT / FILLING - 1;
 
-    for (size_t i = 0; i < COUNT_OF(ends); i += UNDER_TSAN ? 3 : 1) {
+    for (size_t i = 0; i < COUNT_OF(ends); i++) {
         struct counter counter = {0};
         struct chat_failure failure = {0};
 
