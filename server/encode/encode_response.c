@@ -260,6 +260,20 @@ static void set_item_status(json_t *object, const struct item_row *row)
     json_set_string(object, "status", item_status_name(status));
 }
 
+/* A text of a thread that names a file is covered by its annotation there; here that has a place only. */
+static void hide_covered_text(json_t *annotations)
+{
+    size_t i;
+    json_t *annotation;
+
+    json_array_foreach (annotations, i, annotation) {
+        if (json_object_del(annotation, "text"))
+            continue;
+        json_object_del(annotation, "start_index");
+        json_object_del(annotation, "end_index");
+    }
+}
+
 /* Text of the model always shows annotations and probabilities, an image its detail. */
 static json_t *response_part(json_t *part)
 {
@@ -267,11 +281,19 @@ static json_t *response_part(json_t *part)
     static const struct field image[] = {{"detail", "\"auto\""}};
     const char *type = json_get_string(part, "type", "");
 
+    hide_covered_text(json_object_get(part, "annotations"));
     if (strcmp(type, "output_text") == 0)
         return with_members(part, text, COUNT_OF(text));
     if (strcmp(type, "input_image") == 0)
         return with_members(part, image, COUNT_OF(image));
     return json_incref(part);
+}
+
+/* In a thread, pictures that code has drawn are parts of the model's message. This API has no such parts. */
+static bool shows_picture_of_thread(const struct item_row *row, const json_t *part)
+{
+    return strcmp(row->role, "assistant") == 0 && !row->input &&
+           strcmp(json_get_string(part, "type", ""), "input_image") == 0;
 }
 
 static void set_item_message(json_t *object, const struct item_row *row, const json_t *body)
@@ -282,8 +304,10 @@ static void set_item_message(json_t *object, const struct item_row *row, const j
 
     json_set_string(object, "role",
                     *row->role ? row->role : json_get_string(body, "role", "user"));
-    json_array_foreach (json_object_get(body, "content"), i, part)
-        json_array_append_new(content, response_part(part));
+    json_array_foreach (json_object_get(body, "content"), i, part) {
+        if (!shows_picture_of_thread(row, part))
+            json_array_append_new(content, response_part(part));
+    }
     json_set(object, "content", content);
     field_copy_present(object, body, "phase");
 }

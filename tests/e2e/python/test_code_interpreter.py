@@ -248,7 +248,7 @@ def run(client, assistant, thread):
     return steps[0].step_details.tool_calls[0].code_interpreter, client.beta.threads.messages.list(thread).data[0]
 
 
-def test_a_run_shows_steps_figures_and_files(client, start, runs_code):
+def test_a_run_shows_steps_figures_and_files(client, http, start, runs_code):
     table = client.files.create(file=("sales.csv", b"a\n1\n"), purpose="assistants").id
     more = client.files.create(file=("more.csv", b"b\n2\n"), purpose="assistants").id
     link = "sandbox:/mnt/data/out.csv"
@@ -269,6 +269,10 @@ def test_a_run_shows_steps_figures_and_files(client, start, runs_code):
     made = client.files.retrieve(cited.file_path.file_id)
     assert (made.filename, made.purpose, made.bytes) == ("out.csv", "assistants_output", 1)
     assert client.files.content(made.id).read() == b"z"
+    items = http.get(f"/v1/conversations/{thread.replace('thread_', 'conv_')}/items").json()["data"]
+    assert [part["type"] for part in items[0]["content"]] == ["output_text"]
+    assert items[0]["content"][0]["annotations"] == [
+        {"type": "file_path", "file_id": made.id, "index": cited.start_index}]
 
 
 def test_event_handlers_of_the_sdk_follow_a_run(client, start, runs_code, upstream):
