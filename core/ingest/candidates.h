@@ -11,9 +11,9 @@
 /*
  * candidates.h -- the chunks of a set that may answer some queries, by words and by meaning, in one order.
  *
- * Each query has a list by words and, with a model, one by vectors (core/retrieval). Their ranks are fused. For the score a
- * chunk that only words have found is compared with the query, too. One that has no vectors of the model, because its document is still
- * to be made anew, counts as near as its words are.
+ * Each query has a list by words and, with a model, one by vectors (core/retrieval). Their ranks are fused. For the
+ * score a chunk that only words have found is compared with the query, too. One that has no vectors of the model,
+ * because its document is still to be made anew, counts as near as its words are.
  *
  * Pure: any thread.
  */

@@ -125,8 +125,8 @@ static enum err_code publish(const struct document_embedder *embedder,
     return rc;
 }
 
-/* The document was to have vectors of another model. If that is newer than this node knows, and another document is to be
- * replaced, which may have vectors, then it is left to a node that knows the model. */
+/* The document was to have vectors of another model. If that is newer than this node knows, and another document is to
+ * be replaced, which may have vectors, then it is left to a node that knows the model. */
 static enum err_code leave(const struct document_embedder *embedder,
                            const struct document_work *work, const struct vector_space *space,
                            struct err *err)

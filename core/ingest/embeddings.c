@@ -3,14 +3,15 @@
  *
  *   texts ─▶ batch: masked, prefixed, cut into pieces ─▶ http_ask ─▶ checked ─▶ means of pieces ─▶ take()
  *
- * EMBEDDINGS_AT_ONCE batches are under way, and the oldest is waited for, so vectors are taken in the order of the texts.
+ * EMBEDDINGS_AT_ONCE batches are under way, and the oldest is waited for, so vectors are taken in the order of the
+ * texts.
  *
- * A refusal (400) does not say which text of a batch is too long, in words that all servers share. So a refused batch is
- * asked again in halves, and a refused text in shorter pieces.
+ * A refusal (400) does not say which text of a batch is too long, in words that all servers share. So a refused batch
+ * is asked again in halves, and a refused text in shorter pieces.
  *
- * A server that is too slow for batches is asked for smaller ones by the next request, and for one at a time, because its clock
- * runs for those that wait behind another, too. What it can do is remembered, and quick answers make batches larger again. The
- * request itself ends: a server that is silent would hold its caller while it is asked for ever less.
+ * A server that is too slow for batches is asked for smaller ones by the next request, and for one at a time, because
+ * its clock runs for those that wait behind another, too. What it can do is remembered, and quick answers make batches
+ * larger again. The request itself ends: a server that is silent would hold its caller while it is asked for ever less.
  */
 
 #include "core/ingest/embeddings.h"

@@ -11,14 +11,14 @@
 /*
  * embeddings.h -- texts as vectors, by the operator's model behind POST /v1/embeddings.
  *
- * Texts go out in batches of at most EMBEDDINGS_BATCH texts and EMBEDDINGS_BATCH_TOKENS tokens, several at once, over the
- * loops. A text that is too long for the model is cut, and its vector is the mean of its pieces' vectors: as the settings
- * say beforehand, and again when the model refuses it. Vectors are asked for in base64, and as numbers from a server that
- * does not know that.
+ * Texts go out in batches of at most EMBEDDINGS_BATCH texts and EMBEDDINGS_BATCH_TOKENS tokens, several at once, over
+ * the loops. A text that is too long for the model is cut, and its vector is the mean of its pieces' vectors: as the
+ * settings say beforehand, and again when the model refuses it. Vectors are asked for in base64, and as numbers from a
+ * server that does not know that.
  *
- * A batch that is not answered in time ends its request. The next requests for documents have smaller batches, one at a time,
- * until answers are quick. There is no second attempt here: a document is tried again from its row, and a search does without
- * (search.h).
+ * A batch that is not answered in time ends its request. The next requests for documents have smaller batches, one at a
+ * time, until answers are quick. There is no second attempt here: a document is tried again from its row, and a search
+ * does without (search.h).
  *
  * Any thread that may wait. Several at once.
  */

@@ -21,11 +21,11 @@ struct embedded {
     bool packed;         /* they came in base64 */
 };
 
-/* Reads the vectors of `count` texts, at least one. Each has the length 1 then; one of zeros stays so. `dimensions` is what
- * each must have; 0: the same number, up to SEGMENT_DIMENSIONS_MAX. The caller frees the vectors.
+/* Reads the vectors of `count` texts, at least one. Each has the length 1 then; one of zeros stays so. `dimensions` is
+ * what each must have; 0: the same number, up to SEGMENT_DIMENSIONS_MAX. The caller frees the vectors.
  *
- * ERR_UPSTREAM says what is wrong: not JSON, another number of vectors, a place twice, other dimensions, a number that is
- * not finite. */
+ * ERR_UPSTREAM says what is wrong: not JSON, another number of vectors, a place twice, other dimensions, a number that
+ * is not finite. */
 enum err_code embeddings_answer_read(const char *text, size_t length, size_t count,
                                      uint32_t dimensions, struct embedded *ret_embedded,
                                      struct err *err) MUST_CHECK;

@@ -8,8 +8,8 @@
 /*
  * histogram.h -- how long things took: how many took at most so long, and all of them together.
  *
- * The bounds are the same for all histograms, from milliseconds to minutes. It starts as zeros, lives as long as what it
- * counts, and has no lock: a reader may see an entry in its bucket and not yet in the sum.
+ * The bounds are the same for all histograms, from milliseconds to minutes. It starts as zeros, lives as long as what
+ * it counts, and has no lock: a reader may see an entry in its bucket and not yet in the sum.
  *
  * Any thread.
  */

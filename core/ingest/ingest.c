@@ -3,10 +3,10 @@
  *
  *   claim ─▶ read the file, cut it ─▶ say how far ─▶ index ─┬────────────────────────────▶ publish
  *              │ the file is bad: fail                        └▶ store, embed ─▶ store vectors ─┘
- *              └ something else: give back, to be tried later                      └ of a window: give back, for its next turn
+ *              └ something else: give back, to be tried later                      └ window over: give it back
  *
- * A worker holds nothing but memory while it works. If it cannot even give a document back, because the database is away, the
- * lease runs out and the keeper puts the document into the queue.
+ * A worker holds nothing but memory while it works. If it cannot even give a document back, because the database is
+ * away, the lease runs out and the keeper puts the document into the queue.
  *
  * The workers are nicer than the loops: who streams an answer does not wait for who uploads a book.
  */
@@ -522,8 +522,8 @@ enum err_code ingest_start(const struct ingest_options *options, struct ingest *
     return ERR_OK;
 }
 
-/* Another node need not wait for a lease to run out. Its worker, if it comes to an end before the process, finds that it has
- * lost the document. */
+/* Another node need not wait for a lease to run out. Its worker, if it comes to an end before the process, finds that
+ * it has lost the document. */
 static void give_back_all(struct ingest *ingest)
 {
     for (unsigned i = 0; i < ingest->count; i++) {

@@ -11,19 +11,19 @@
 /*
  * ingest.h -- threads that make documents searchable: they read a file, cut it into chunks, and index those.
  *
- * Work is rows of the database (core/store/tables/vector_stores/documents.h), which any node claims. A worker that finds
- * nothing waits, without looking again, until ingest_kick(): for files that were attached, here or on another node, and from
- * the keeper, which finds what a lost hint would have announced.
+ * Work is rows of the database (core/store/tables/vector_stores/documents.h), which any node claims. A worker that
+ * finds nothing waits, without looking again, until ingest_kick(): for files that were attached, here or on another
+ * node, and from the keeper, which finds what a lost hint would have announced.
  *
- * A file that cannot be read fails at once, with a sentence for its client. What fails for another reason (the database is away,
- * the bytes lie on another node, the machine is busy) is tried again, later each time, until its deadline.
+ * A file that cannot be read fails at once, with a sentence for its client. What fails for another reason (the database
+ * is away, the bytes lie on another node, the machine is busy) is tried again, later each time, until its deadline.
  *
- * With an embeddings model, what was read is stored before the model sees it, and vectors are as they come: embed_document.h.
- * A long document gives its worker back after each window of vectors, and is claimed again in its turn: the project with the
- * fewest at work comes first. While the model is away documents wait, and are tried again.
+ * With an embeddings model, what was read is stored before the model sees it, and vectors are as they come:
+ * embed_document.h. A long document gives its worker back after each window of vectors, and is claimed again in its
+ * turn: the project with the fewest at work comes first. While the model is away documents wait, and are tried again.
  *
- * A server that ends in the middle of a document has left nothing of it. The keeper gives it to another, and that is counted:
- * a document that has been the end of several servers fails, so it does not end them all.
+ * A server that ends in the middle of a document has left nothing of it. The keeper gives it to another, and that is
+ * counted: a document that has been the end of several servers fails, so it does not end them all.
  */
 
 struct blobs;
@@ -44,7 +44,8 @@ struct ingest_options {
     unsigned workers;
     /* From attaching until a file fails that could not be tried to its end */
     double deadline_seconds;
-    /* Called by a worker when its turn with a document is over, in success and failure; may be NULL. It must not wait. */
+    /* Called by a worker when its turn with a document is over, in success and failure; may be NULL. It must not
+     * wait. */
     void (*ended)(void *arg, const char *document_id);
     void *ended_arg;
 };
@@ -58,13 +59,13 @@ void ingest_kick(struct ingest *ingest);
 /* From now on nothing is begun. Any thread. */
 void ingest_drain(struct ingest *ingest);
 
-/* Gives back what is at work, and closes the embeddings model, for searches too. Does not wait for the threads. Twice, and
- * NULL, are fine. */
+/* Gives back what is at work, and closes the embeddings model, for searches too. Does not wait for the threads. Twice,
+ * and NULL, are fine. */
 void ingest_cut(struct ingest *ingest);
 
 /* Likewise, and ends the threads. A reader that is at work ends first, within DOCUMENT_WALL_MS; a request to
- * the model is not waited for. The threads send hints, so they end before store_wakeups_stop(). Other functions may still
- * be called. NULL is fine. */
+ * the model is not waited for. The threads send hints, so they end before store_wakeups_stop(). Other functions may
+ * still be called. NULL is fine. */
 void ingest_stop(struct ingest *ingest);
 /* After ingest_stop(). NULL is fine. */
 void ingest_free(struct ingest *ingest);

@@ -10,7 +10,8 @@
 /*
  * make_document.h -- from the bytes of a file to all that a document consists of.
  *
- * In two steps, so that the owner can say how far it is between them: what takes long is reading the file, in a confined child.
+ * In two steps, so that the owner can say how far it is between them: what takes long is reading the file, in a
+ * confined child.
  */
 
 struct blobs;

@@ -25,8 +25,8 @@ struct query_vectors *query_vectors_new(struct embeddings *embeddings); /* borro
 void query_vectors_free(struct query_vectors *vectors);                 /* NULL is fine */
 
 /* Fills the vectors of `count` texts, at most SEARCH_QUERIES_LIMIT, into *ret_vectors, one after the other. What this
- * project has not in memory is asked for in one request. The caller frees. Errors as in embeddings.h, and ERR_CONFLICT: the model
- * has failed, and rests (model_rest.h). */
+ * project has not in memory is asked for in one request. The caller frees. Errors as in embeddings.h, and ERR_CONFLICT:
+ * the model has failed, and rests (model_rest.h). */
 enum err_code query_vectors_find(struct query_vectors *vectors, const struct tenant *tenant,
                                  const struct vector_space *space, const char *const *texts,
                                  size_t count, double seconds, float **ret_vectors,

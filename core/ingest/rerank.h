@@ -12,8 +12,9 @@
 /*
  * rerank.h -- how well passages answer queries, by the operator's model behind POST {url}/rerank.
  *
- * Jina, Cohere, vLLM, llama.cpp and Text Embeddings Inference serve such models. The first four share one form; the last
- * has one of its own (RERANK_TEI). What comes back is checked as a whole: an answer that leaves out a passage is none.
+ * Jina, Cohere, vLLM, llama.cpp and Text Embeddings Inference serve such models. The first four share one form; the
+ * last has one of its own (RERANK_TEI). What comes back is checked as a whole: an answer that leaves out a passage is
+ * none.
  *
  * A search that gets no scores from here keeps its own order (search.h). So there is no second attempt. After a failure
  * the model rests (model_rest.h).
@@ -68,9 +69,9 @@ enum err_code rerank(struct reranker *reranker, const struct rerank_request *req
                      double *ret_scores, struct err *err) MUST_CHECK;
 
 /* Reads an answer with scores of `count` texts, in either form. Scores beyond 0 ... 1 are taken as logits: the logistic
- * function brings all of them there. *logits is true from then on, and also those of later answers are logits: a score must not
- * depend on what else was found. Several threads may share it. ERR_UPSTREAM says what is wrong: not JSON, a text that is missing or there twice, a
- * score that is no number. */
+ * function brings all of them there. *logits is true from then on, and also those of later answers are logits: a score
+ * must not depend on what else was found. Several threads may share it. ERR_UPSTREAM says what is wrong: not JSON, a
+ * text that is missing or there twice, a score that is no number. */
 enum err_code rerank_answer_read(const char *bytes, size_t length, size_t count,
                                  atomic_bool *logits, double *ret_scores,
                                  struct err *err) MUST_CHECK;

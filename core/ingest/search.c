@@ -141,8 +141,8 @@ static int by_document(const void *a, const void *b)
     return strcmp(left->document_id, right->document_id);
 }
 
-/* A document may be in several stores. The first row of it counts. Sorted, so that segments are found by their document,
- * and equal scores stand in the same order on every node. */
+/* A document may be in several stores. The first row of it counts. Sorted, so that segments are found by their
+ * document, and equal scores stand in the same order on every node. */
 static void keep_each_once(struct search *search)
 {
     size_t kept = 0;

@@ -24,10 +24,11 @@
  * completed and pass the filter. Then their segments are searched, in memory. So a file that was removed is not found
  * by any search that begins afterwards, on any node, and one that is completed is.
  *
- * With an embeddings model chunks are found by words and by meaning (candidates.h). When the model fails, a search does without: the
- * result says so, and the log. It never fails for that.
+ * With an embeddings model chunks are found by words and by meaning (candidates.h). When the model fails, a search does
+ * without: the result says so, and the log. It never fails for that.
  *
- * A re-ranker judges the first RERANK_TEXTS of what was found. If it fails, the order stays as it was, and the log says so.
+ * A re-ranker judges the first RERANK_TEXTS of what was found. If it fails, the order stays as it was, and the log says
+ * so.
  *
  * A search counts as a use of its stores (last_active_at).
  *
@@ -66,7 +67,8 @@ struct search_query {
     double text_weight;
     double threshold; /* of scores, 0 to 1: hits below it are left out */
     enum search_ranker ranker;
-    /* True: the result is not wanted, and never will be. It is asked often, by the thread that searches. NULL: it is wanted. */
+    /* True: the result is not wanted, and never will be. It is asked often, by the thread that searches. NULL: it is
+     * wanted. */
     bool (*unwanted)(void *arg);
     void *unwanted_arg;
 };
@@ -116,11 +118,12 @@ enum err_code retrieval_open(const struct retrieval_options *options,
 void retrieval_free(struct retrieval *retrieval); /* NULL is fine; nothing may be searching */
 
 /* ERR_NOT_FOUND: there is no such store; the first that is missing is named. ERR_INVALID with REASON_STORE_EXPIRED.
- * ERR_INVALID with REASON_SEARCH_TOO_LARGE: it would see more chunks than it may; it sees none then. They are counted as
- * their segments are fetched, and no more of those are. ERR_TIMEOUT with REASON_SEARCH_TIMEOUT: `search_timeout` is over; no file is skipped silently. ERR_STORE: the
- * database is away. ERR_CANCELLED: it was unwanted. Time and being unwanted are looked at between statements
- * of the database, and every few milliseconds of a scan. They are not while a model is waited for: the embeddings model and
- * the re-ranker have 5 seconds each, and no more than is left of the time. *ret_result is untouched after an error. */
+ * ERR_INVALID with REASON_SEARCH_TOO_LARGE: it would see more chunks than it may; it sees none then. They are counted
+ * as their segments are fetched, and no more of those are. ERR_TIMEOUT with REASON_SEARCH_TIMEOUT: `search_timeout` is
+ * over; no file is skipped silently. ERR_STORE: the database is away. ERR_CANCELLED: it was unwanted. Time and being
+ * unwanted are looked at between statements of the database, and every few milliseconds of a scan. They are not while a
+ * model is waited for: the embeddings model and the re-ranker have 5 seconds each, and no more than is left of the
+ * time. *ret_result is untouched after an error. */
 enum err_code retrieval_search(struct retrieval *retrieval, const struct tenant *tenant,
                                const struct search_query *query,
                                struct search_result *ret_result, struct err *err) MUST_CHECK;

@@ -2,8 +2,8 @@
  * segment_cache.c -- a table of segments by document, and a list by last use of those that no search holds.
  *
  * Files are written, mapped and checked without the lock. A file gets its name when it is whole, so a crash leaves
- * nothing but a temporary one, which the next start removes. Two threads that miss the same segment both make it, and the
- * second drops its own.
+ * nothing but a temporary one, which the next start removes. Two threads that miss the same segment both make it, and
+ * the second drops its own.
  *
  * What an earlier start has left is known by its name and size alone. It is mapped and checked when it is searched.
  */
@@ -120,8 +120,8 @@ static void hold_locked(struct segment_cache *cache, struct held_segment *held)
         unlink_locked(cache, held);
 }
 
-/* Those that have to go, as a list. What is held is not in the list of uses. One place stays free for the next, as long as not
- * everything is held. */
+/* Those that have to go, as a list. What is held is not in the list of uses. One place stays free for the next, as long
+ * as not everything is held. */
 static struct held_segment *take_surplus_locked(struct segment_cache *cache)
     REQUIRES(cache->lock)
 {

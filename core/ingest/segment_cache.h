@@ -20,8 +20,8 @@
  *     ... held_index(held) ...
  *     segment_cache_release(cache, held);
  *
- * A segment that the disk has no room for is held in memory until it is released. So is one beyond the files that may be
- * mapped at once: searches of very many documents hold them all, and what is held cannot go.
+ * A segment that the disk has no room for is held in memory until it is released. So is one beyond the files that may
+ * be mapped at once: searches of very many documents hold them all, and what is held cannot go.
  *
  * Any thread, with no lock held.
  */
