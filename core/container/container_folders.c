@@ -1,9 +1,9 @@
 /*
  * The folders of containers on this node's disk, and the users that they belong to.
  *
- * Where the server is root, each folder has a user of its own, so that a program that has left its box still cannot read
- * the files of another. Users are numbers without accounts. A free one is searched from a place that the container's id
- * chooses. Should all be taken, the last one found is shared.
+ * Where the server is root, each folder has a user of its own, so that a program that has left its box still cannot
+ * read the files of another. Users are numbers without accounts. A free one is searched from a place that the
+ * container's id chooses. Should all be taken, the last one found is shared.
  */
 
 #include <dirent.h>

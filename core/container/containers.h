@@ -24,8 +24,8 @@
  *
  * Processes are not known here: a container goes on when its box has ended, and a box is made when code wants to run.
  *
- * Order, so that a crash leaves nothing but trash: the row, then the folder; the end of the row, then its processes, then the
- * folder goes to the trash. containers_open() sends folders without a running row to the trash.
+ * Order, so that a crash leaves nothing but trash: the row, then the folder; the end of the row, then its processes,
+ * then the folder goes to the trash. containers_open() sends folders without a running row to the trash.
  *
  * A container belongs to the node on whose disk its folder is. Another node shows its row, and the copies of its
  * files; it cannot take it.
@@ -64,8 +64,8 @@ struct containers_options {
     uint32_t
         first_user; /* of the users that workspaces belong to; 0: the server's own, who is not root */
     enum container_copies copies;
-    /* The container has expired or was deleted: ends its processes, and returns when they have ended. May be called for one
-     * without processes, and again. On any thread. NULL: there are no processes. */
+    /* The container has expired or was deleted: ends its processes, and returns when they have ended. May be called for
+     * one without processes, and again. On any thread. NULL: there are no processes. */
     void (*end)(void *argument, const char *container_id);
     void *argument;
 };
@@ -82,10 +82,11 @@ void containers_free(struct containers *containers);
 struct container_choice {
     /* That and no other; NULL: by the rules below, in their order */
     const char *named;
-    /* of the newest call in the run's context; NULL or "": none. It counts if it runs on this node and has the memory; */
+    /* of the newest call in the run's context; NULL or "": none. It counts if it runs on this node and has the
+     * memory; */
     const char *in_context;
-    /* the thread, conversation or, outside of these, the response of the run: the container that was made for it, or a new
-     * one. */
+    /* the thread, conversation or, outside of these, the response of the run: the container that was made for it, or a
+     * new one. */
     const char *owner_id;
     bool not_stored; /* nor is the run: its calls copy nothing */
     int memory_gib;  /* 0: that of the container that there is, 1 of a new one */
@@ -116,7 +117,8 @@ void container_in_items(const struct item_row *items, size_t count, char ret_id[
 /* ---- Its files ---- */
 
 /* Looks at the folder, and brings the rows of its files up to date. What is new or changed since the last look is from
- * `source`, by `call_id` (""). A call's end also makes copies; one that fails is logged. The caller frees with changed_files_free(); both may be NULL. */
+ * `source`, by `call_id` (""). A call's end also makes copies; one that fails is logged. The caller frees with
+ * changed_files_free(); both may be NULL. */
 enum err_code container_note(struct container *container, enum container_source source,
                              const char *call_id, struct changed_file **ret_changed,
                              size_t *ret_count, struct err *err) MUST_CHECK;
@@ -137,8 +139,8 @@ enum err_code container_put_blob(struct container *container, const char *name,
 enum err_code container_remove_file(struct container *container, const char *id,
                                     struct err *err) MUST_CHECK;
 
-/* Keeps a copy of the file as it is now in the store of bytes, so that every node can serve it. row->blob_id is filled in.
- * One that has a copy is left alone. ERR_CONFLICT: it changes while it is read. */
+/* Keeps a copy of the file as it is now in the store of bytes, so that every node can serve it. row->blob_id is filled
+ * in. One that has a copy is left alone. ERR_CONFLICT: it changes while it is read. */
 enum err_code container_copy_out(struct container *container, struct container_file_row *row,
                                  struct err *err) MUST_CHECK;
 

@@ -5,9 +5,9 @@
  * segments are scored one by one, in an array with a place for each of their chunks.
  *
  * Most postings are of words that nearly all chunks have, and that count next to nothing. So the words of a segment are
- * taken in the order of their weights, and what those that are left can add is a limit: a chunk that cannot be among the best
- * any more is not scored, and a segment ends when none of its chunks can. A word adds less than its weight, and a chunk of a later
- * segment loses against an equal score. So what is found is what scoring everything would find.
+ * taken in the order of their weights, and what those that are left can add is a limit: a chunk that cannot be among
+ * the best any more is not scored, and a segment ends when none of its chunks can. A word adds less than its weight,
+ * and a chunk of a later segment loses against an equal score. So what is found is what scoring everything would find.
  */
 
 #include "core/retrieval/lexical.h"
@@ -202,7 +202,8 @@ static void order_places(const struct query *query, const struct place *places, 
         scored->left[i] = scored->left[i + 1] + query->weights[scored->places[i]->word];
 }
 
-/* Adds the share of a word to the chunks that may still have more than `least`. Returns the highest score, at least `highest`. */
+/* Adds the share of a word to the chunks that may still have more than `least`. Returns the highest score, at least
+ * `highest`. */
 static double add_word(const struct scoring *scoring, const struct scored *scored, size_t at,
                        double least, double highest)
 {

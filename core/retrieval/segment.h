@@ -85,8 +85,8 @@ bool segment_find(const struct segment *segment, uint32_t word,
 /* False at the end. `ret_times` is how often the chunk has the word, from 1. */
 bool segment_next(struct segment_postings *postings, uint32_t *ret_chunk, uint32_t *ret_times);
 
-/* segment_find() in steps, each of which asks for the memory that the next reads. Who looks many words up in many segments does each
- * step for all of them, and so waits for memory once and not three times a word. */
+/* segment_find() in steps, each of which asks for the memory that the next reads. Who looks many words up in many
+ * segments does each step for all of them, and so waits for memory once and not three times a word. */
 struct segment_term {
     const uint8_t *at; /* a block of terms; NULL: no chunk has the word */
     uint32_t skip;     /* of its terms */

@@ -306,8 +306,8 @@ static void take_end(const struct box_process *process, struct box_result *ret_r
     }
 }
 
-/* Waits for the end of the channel: nothing of the command is left. A box that says anything else there is not itself, and
- * one that says nothing cannot end its command. */
+/* Waits for the end of the channel: nothing of the command is left. A box that says anything else there is not itself,
+ * and one that says nothing cannot end its command. */
 static void await_none(const struct box_process *process)
 {
     struct pollfd polled = {.fd = process->channel, .events = POLLIN};

@@ -99,8 +99,8 @@ void tool_result_end(struct tool_result *result, enum tool_status status, const 
  * Responses API and without its place in the text: {"type":"file_citation","file_id":...,"filename":...}.
  * Takes the list. */
 void tool_result_set_sources(struct tool_result *result, json_t *sources);
-/* What the call has done to the files of its container, as in struct tool_run (tool_container.h). Messages that name such
- * a file get an annotation. Takes the list. */
+/* What the call has done to the files of its container, as in struct tool_run (tool_container.h). Messages that name
+ * such a file get an annotation. Takes the list. */
 void tool_result_set_files(struct tool_result *result, json_t *files);
 void tool_result_clear(struct tool_result *result);
 

@@ -75,8 +75,8 @@ struct tool_run {
 void tool_run_clear(struct tool_run *ran);
 
 /* Runs Python code in the container. Variables of earlier calls are there, unless their process is gone: then `ended`
- * says so. Blocks until it has ended, at most as long as the server's limit. Code that raises is a success: its traceback
- * is in the outputs. */
+ * says so. Blocks until it has ended, at most as long as the server's limit. Code that raises is a success: its
+ * traceback is in the outputs. */
 enum err_code tool_call_python(struct tool_call *call, const char *code,
                                struct tool_run *ret_ran, struct err *err) MUST_CHECK;
 

@@ -56,8 +56,8 @@ struct tool_item {
 
     /* Makes of a call that a client sends, and that has a result, what the model wrote and read of it: the arguments, a
      * new reference, and the result's text. With TOOL_CITED, `search` is the number of tool_call_search(), and
-     * *ret_sources becomes a new reference; else it is untouched. The caller frees. NULL, as a function or as its value:
-     * such an item is not sent to the model. */
+     * *ret_sources becomes a new reference; else it is untouched. The caller frees. NULL, as a function or as its
+     * value: such an item is not sent to the model. */
     char *(*retell)(const json_t *body, unsigned search, json_t **ret_arguments,
                     json_t **ret_sources);
 

@@ -19,7 +19,8 @@
  * For foreground runs run_after_commit() continues at once: they are never resumed, so nothing
  * would read the rows.
  *
- * Calls run in parallel, but for those of a tool with TOOL_IN_ORDER. A request with parallel_tool_calls false has one call a turn (turn/run_model.c).
+ * Calls run in parallel, but for those of a tool with TOOL_IN_ORDER. A request with parallel_tool_calls false has one
+ * call a turn (turn/run_model.c).
  *
  * The loop takes output whenever a worker wakes it: run_collect_output(). The end of a call is stored when
  * its tool has ended, also while another call has the floor; its item follows when it gets it. A run that
@@ -163,9 +164,9 @@ static struct regex_budget *searches_of(struct run *run)
     return run->calls.searches;
 }
 
-/* A call is announced before its tool has output, unless the tool does that itself. Calls start in the model's order, so
- * the first of a turn has the floor. A final call takes it, too: its answer streams then without waiting for a silent
- * one behind it. */
+/* A call is announced before its tool has output, unless the tool does that itself. Calls start in the model's order,
+ * so the first of a turn has the floor. A final call takes it, too: its answer streams then without waiting for a
+ * silent one behind it. */
 static void put_start(struct run *run, const struct call *call)
 {
     struct tool_output output = {.kind = TOOL_OUTPUT_START};

@@ -142,8 +142,8 @@ bool tool_set_has_server(const struct tool_set *set, const char *label);
 /* The name of a member of a namespace, as the model calls it. The caller frees. */
 char *tool_set_spaced_name(const char *space, const char *own);
 
-/* How policies and questions name where it comes from: the label of its server, "hosted" for a hosted tool, else the type
- * of its entry. Borrowed. */
+/* How policies and questions name where it comes from: the label of its server, "hosted" for a hosted tool, else the
+ * type of its entry. Borrowed. */
 const char *tool_use_label(const struct tool_use *use);
 
 /* What a person calls the tool: the title that its server gives it, else its name. Borrowed. */

@@ -6,8 +6,8 @@
 /*
  * run_made.h -- the files that code has made, and how messages show them. On the run's loop.
  *
- * A model names a file as "sandbox:/mnt/data/plot.csv", in a link. Each such text that names a file of its container gets
- * an annotation, which covers exactly the text: container_file_citation in a response, file_path in a message of a
+ * A model names a file as "sandbox:/mnt/data/plot.csv", in a link. Each such text that names a file of its container
+ * gets an annotation, which covers exactly the text: container_file_citation in a response, file_path in a message of a
  * thread. The text itself stays. Files are known from the calls of this run, and, if the text names another, from those
  * of its history.
  *

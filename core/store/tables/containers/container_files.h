@@ -94,8 +94,8 @@ enum err_code store_container_copied_bytes(struct store *store, const struct ten
                                            const char *container_id, uint64_t *ret_bytes,
                                            struct err *err) MUST_CHECK;
 
-/* row->blob_id, which must be written, is a copy of the file as `row` has it. ERR_CONFLICT if it has changed since, or has a
- * copy. */
+/* row->blob_id, which must be written, is a copy of the file as `row` has it. ERR_CONFLICT if it has changed since, or
+ * has a copy. */
 enum err_code store_container_file_copied(struct store *store, const struct tenant *tenant,
                                           const struct container_file_row *row,
                                           struct err *err) MUST_CHECK;

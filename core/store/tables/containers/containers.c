@@ -4,8 +4,8 @@
  * All that makes containers of a project takes the lock of the project's row first: so the count is exact, and of two
  * calls of one run that ask at once the second one finds the container of the first.
  *
- * A use is an update only if the last one is some time ago. Calls come by the hundred, and a row that is written by each
- * would be the busiest of the database.
+ * A use is an update only if the last one is some time ago. Calls come by the hundred, and a row that is written by
+ * each would be the busiest of the database.
  */
 
 #include "core/store/tables/containers/containers.h"

@@ -31,15 +31,15 @@
 
 enum err_code container_not_found(const char *id, struct err *err);
 
-/* A container that a client names. Its times, and its status, are filled in. ERR_LIMIT with REASON_BUSY if the project would have more
- * than `limit` that run. A repeated key makes nothing: *row becomes what the first request made. */
+/* A container that a client names. Its times, and its status, are filled in. ERR_LIMIT with REASON_BUSY if the project
+ * would have more than `limit` that run. A repeated key makes nothing: *row becomes what the first request made. */
 enum err_code store_container_create(struct store *store, const struct tenant *tenant,
                                      const struct idempotency *idempotency, unsigned limit,
                                      struct container_row *row, struct err *err) MUST_CHECK;
 
-/* The container of row->owner_id: the one that it has, if that runs on row->node_id with row->memory_gib (0: any), or else
- * this new one, of `default_gib` instead of 0, which takes its place; the old one then has no owner. One answer for all
- * who ask at once. *ret_made says which. Errors as above. */
+/* The container of row->owner_id: the one that it has, if that runs on row->node_id with row->memory_gib (0: any), or
+ * else this new one, of `default_gib` instead of 0, which takes its place; the old one then has no owner. One answer
+ * for all who ask at once. *ret_made says which. Errors as above. */
 enum err_code store_container_of_owner(struct store *store, const struct tenant *tenant,
                                        unsigned limit, int default_gib,
                                        struct container_row *row, bool *ret_made,
@@ -90,7 +90,8 @@ enum err_code store_containers_left(struct store *store, const char *node_id, si
 enum err_code store_container_cleared(struct store *store, const struct tenant *tenant,
                                       const char *id, struct err *err) MUST_CHECK;
 
-/* Removes up to `limit` rows that ended CONTAINER_KEPT_SECONDS ago, of all projects, whether their nodes live or not. */
+/* Removes up to `limit` rows that ended CONTAINER_KEPT_SECONDS ago, of all projects, whether their nodes live or
+ * not. */
 enum err_code store_containers_forget(struct store *store, size_t limit, size_t *ret_count,
                                       struct err *err) MUST_CHECK;
 

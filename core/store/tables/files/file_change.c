@@ -5,8 +5,8 @@
  * give their recipes free: attaching the file anew then makes new ones. An old one that is searched stays until its
  * successor is ready. One that is being made finds that no file waits for it, and is dropped.
  *
- * The file's row is locked before all else. Attaching takes a share of it, so no store gets the file meanwhile. Locks of
- * documents and stores follow in the order of vector_store_sql.h.
+ * The file's row is locked before all else. Attaching takes a share of it, so no store gets the file meanwhile. Locks
+ * of documents and stores follow in the order of vector_store_sql.h.
  */
 
 #include "core/store/tables/files/file_change.h"

@@ -13,9 +13,10 @@ struct store_file_new; /* core/store/tables/vector_stores/store_files.h */
 /*
  * file_change.h -- files that a tool writes: made with their place in a vector store, or given other bytes.
  *
- * A file that gets other bytes keeps its id, so everything that names it stays right: messages, stores, citations. Its row
- * changes from one blob to another, and only if it still holds the blob that the caller has read. In the same transaction
- * the file is attached anew to all its stores. They search the old text until the new one is ready (store_files.h).
+ * A file that gets other bytes keeps its id, so everything that names it stays right: messages, stores, citations. Its
+ * row changes from one blob to another, and only if it still holds the blob that the caller has read. In the same
+ * transaction the file is attached anew to all its stores. They search the old text until the new one is ready
+ * (store_files.h).
  *
  * Each function is one transaction: after an error nothing has changed. The blob must be written before.
  */

@@ -12,7 +12,8 @@
 #include "core/store/tables/idempotency.h"
 
 /*
- * files.h -- files as rows. A file holds a blob; tools may give it another one (file_change.h). It is deleted or expires.
+ * files.h -- files as rows. A file holds a blob; tools may give it another one (file_change.h). It is deleted or
+ * expires.
  *
  * ERR_NOT_FOUND is "No such File object: X", param "id". A file that has expired counts as gone
  * from that moment, by the database's clock.
@@ -26,8 +27,8 @@ enum err_code store_file_create(struct store *store, const struct tenant *tenant
                                 const struct idempotency *idempotency, uint64_t limit,
                                 struct file_row *row, struct err *err) MUST_CHECK;
 
-/* From now on files are attached to vector stores only while their project has fewer bytes; 0: no limit. An index may bring it
- * beyond. Any thread. */
+/* From now on files are attached to vector stores only while their project has fewer bytes; 0: no limit. An index may
+ * bring it beyond. Any thread. */
 void store_set_storage_limit(struct store *store, uint64_t bytes);
 
 enum err_code store_file_get(struct store *store, const struct tenant *tenant, const char *id,

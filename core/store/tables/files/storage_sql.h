@@ -8,15 +8,15 @@
 #include "core/store/pg/db.h"
 
 /*
- * storage_sql.h -- how many bytes a project has, for the limit: those of its files, and those of the documents that were
- * made of them, each document once.
+ * storage_sql.h -- how many bytes a project has, for the limit: those of its files, and those of the documents that
+ * were made of them, each document once.
  *
- * It is a row that all uploads of the project change, and all documents that become ready or go. So counting comes last in
- * a transaction, behind all other locks.
+ * It is a row that all uploads of the project change, and all documents that become ready or go. So counting comes last
+ * in a transaction, behind all other locks.
  */
 
-/* The project's files have so many bytes more, or less. ERR_INVALID with REASON_STORAGE_QUOTA if the project had more than
- * `limit` then (0: no limit). */
+/* The project's files have so many bytes more, or less. ERR_INVALID with REASON_STORAGE_QUOTA if the project had more
+ * than `limit` then (0: no limit). */
 enum err_code storage_count(struct db *db, const struct tenant *tenant, int64_t bytes,
                             uint64_t limit, struct err *err) MUST_CHECK;
 

@@ -25,8 +25,8 @@
  * would have more than THREAD_MESSAGE_LIMIT messages. ERR_INVALID if both are the same.
  */
 
-/* Makes a thread with the same contents, metadata and tool resources. A vector store that was made for the original is copied
- * (thread_store.h): what one of both attaches later is not the other's. */
+/* Makes a thread with the same contents, metadata and tool resources. A vector store that was made for the original is
+ * copied (thread_store.h): what one of both attaches later is not the other's. */
 enum err_code store_thread_fork(struct store *store, const struct tenant *tenant,
                                 const char *from, struct thread_row *ret_row,
                                 struct err *err) MUST_CHECK;

@@ -22,8 +22,8 @@ enum err_code thread_store_fill(struct db *db, const struct tenant *tenant,
                                 const char *thread_id, const struct store_filling *filling,
                                 char ret_id[ID_LIMIT + 1], struct err *err) MUST_CHECK;
 
-/* For a thread `to` that names the store of `from`, whose copy it is: a store of its own, with the same files, if that one was made
- * for `from`. Any other is shared. Inside a transaction that has made `to`, and has locked no store. */
+/* For a thread `to` that names the store of `from`, whose copy it is: a store of its own, with the same files, if that
+ * one was made for `from`. Any other is shared. Inside a transaction that has made `to`, and has locked no store. */
 enum err_code thread_store_fork(struct db *db, const struct tenant *tenant, const char *from,
                                 const char *to, struct err *err) MUST_CHECK;
 

@@ -112,7 +112,8 @@ static enum err_code insert_vectors(struct db *db, const struct tenant *tenant,
     return db_exec(db, &insert, &args, NULL, err);
 }
 
-/* Deaths and waits of before say nothing about what comes. Faults stay: vectors may be stored for ever, and never fit. */
+/* Deaths and waits of before say nothing about what comes. Faults stay: vectors may be stored for ever, and never
+ * fit. */
 static enum err_code note_embedded(struct db *db, const struct tenant *tenant,
                                    const struct document_work *work, size_t embedded,
                                    struct err *err)

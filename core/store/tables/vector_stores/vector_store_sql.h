@@ -102,16 +102,16 @@ enum err_code store_files_attach_in(struct db *db, const struct tenant *tenant,
                                     const struct store_file_new *files, size_t count,
                                     struct err *err) MUST_CHECK;
 
-/* Inside a transaction that has locked no file: makes the store with its files. NULL: nothing. `thread_id` is the thread that
- * it is made for, or NULL. */
+/* Inside a transaction that has locked no file: makes the store with its files. NULL: nothing. `thread_id` is the
+ * thread that it is made for, or NULL. */
 enum err_code store_filling_make(struct db *db, const struct tenant *tenant,
                                  const struct store_filling *filling, const char *thread_id,
                                  struct err *err) MUST_CHECK;
 
-/* Inside a transaction that has locked no store: makes a store with the files of another that was made for a thread. They
- * name the same documents, so nothing is read again; those that failed or were cancelled are left out. The new store has
- * the name, metadata and expiry of the other, and is used now. *ret_copied: false if `from` is not of that thread, has
- * expired or is gone. Then there is no copy. */
+/* Inside a transaction that has locked no store: makes a store with the files of another that was made for a thread.
+ * They name the same documents, so nothing is read again; those that failed or were cancelled are left out. The new
+ * store has the name, metadata and expiry of the other, and is used now. *ret_copied: false if `from` is not of that
+ * thread, has expired or is gone. Then there is no copy. */
 struct store_copy {
     const char *from, *from_thread;
     const char *to, *to_thread; /* the copy's id, and the thread that it is for */

@@ -177,8 +177,8 @@ static enum err_code copy_files(struct db *db, const struct tenant *tenant,
     return db_exec(db, &insert, &args, NULL, err);
 }
 
-/* No file and no document is locked. Who ends a document, or deletes a file, locks the stores that have it, this one among
- * them. So either it has done that before, and is seen here, or its statement comes later, and sees the copy. */
+/* No file and no document is locked. Who ends a document, or deletes a file, locks the stores that have it, this one
+ * among them. So either it has done that before, and is seen here, or its statement comes later, and sees the copy. */
 enum err_code vector_store_copy_in(struct db *db, const struct tenant *tenant,
                                    const struct store_copy *copy, bool *ret_copied,
                                    struct err *err)
