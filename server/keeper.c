@@ -533,7 +533,8 @@ static void sweep_files(struct keeper *keeper)
     }
 }
 
-/* Containers that have expired, and folders of this node that have ended. Trash may be large, so leases come between. */
+/* Containers that have expired, and folders of this node that have ended. Trash may be large, so leases come
+ * between. */
 static void tend_containers(struct keeper *keeper)
 {
     const struct server *server = keeper->server;

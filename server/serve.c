@@ -318,7 +318,8 @@ static void end_box(void *argument, const char *container_id)
     boxes_end(server->boxes, container_id);
 }
 
-/* Containers are files; whether code runs in them is another question. Without openat2() the server has no containers. */
+/* Containers are files; whether code runs in them is another question. Without openat2() the server has no
+ * containers. */
 static enum err_code open_containers(struct serving *serving, struct err *err)
 {
     const struct config *config = serving->config;

@@ -1,8 +1,8 @@
 /*
  * read_files -- the texts of several files at once, under the name that bella-assistants gave it.
  *
- * Each stands behind a line with its name and id. A file that cannot be read has the reason there, and the others are read
- * all the same.
+ * Each stands behind a line with its name and id. A file that cannot be read has the reason there, and the others are
+ * read all the same.
  */
 
 #include "core/base/buf.h"

@@ -16,8 +16,8 @@
 /* Bytes of a diff that a person is shown. A longer one ends with a line that says so. */
 #define CHANGES_DIFF_LIMIT ((size_t)6000)
 
-/* For people: {"diff", "additions", "deletions"}, and of an edit "strategy", "replacements", "first_line" and "last_line".
- * New reference. */
+/* For people: {"diff", "additions", "deletions"}, and of an edit "strategy", "replacements", "first_line" and
+ * "last_line". New reference. */
 json_t *changes_describe(const char *name, struct edit_span before,
                          const struct text_change *change);
 /* The same with "file_id" and "filename". */

@@ -15,8 +15,8 @@
 enum err_code call_workspace(struct tool_call *call, const struct workspace **ret_workspace,
                              struct err *err) MUST_CHECK;
 
-/* For tool_result_describe(): adds the container to the metadata, which it takes. Later requests that continue this one get
- * the same container by it. */
+/* For tool_result_describe(): adds the container to the metadata, which it takes. Later requests that continue this one
+ * get the same container by it. */
 json_t *call_described(struct tool_call *call, json_t *metadata);
 
 /* For tools with an argument `limit` that does not mean characters: shows all, up to CUT_NO_LIMIT. */

@@ -11,8 +11,8 @@
  *
  * For bodies whose form was checked before. `path` is that of the object, "" for the body. What is absent is fine. The
  * row of each file is read from the store, shortly: for HTTP workers. So their number has a limit. Pictures are only
- * counted, by the limit of input_files.h: named_pictures.h looks at them. ERR_INVALID with the code invalid_value: there
- * are more.
+ * counted, by the limit of input_files.h: named_pictures.h looks at them. ERR_INVALID with the code invalid_value:
+ * there are more.
  *
  * ERR_NOT_FOUND is "No such File object: X", with the path of the id: unknown, foreign, deleted or expired.
  */

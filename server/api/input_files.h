@@ -10,9 +10,9 @@
 /*
  * input_files.h -- files in a request's items: found, checked, and read for models that read text only.
  *
- * A part that has a file, or names one by its id, is looked at once, before the endpoint sees the request. What was found
- * stands in a note of the part, `runnel`, which clients do not see. A note that a client sends is dropped: it would be
- * taken for a check that was made. The part itself stays as the client has sent it.
+ * A part that has a file, or names one by its id, is looked at once, before the endpoint sees the request. What was
+ * found stands in a note of the part, `runnel`, which clients do not see. A note that a client sends is dropped: it
+ * would be taken for a check that was made. The part itself stays as the client has sent it.
  *
  *   input_file   its text: `runnel.text`, which core/run/context sends instead of the file. Not for an upstream
  *                whose `inputs` in the configuration have `file`: it gets the file. For a model that sees, a PDF

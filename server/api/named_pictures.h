@@ -25,9 +25,10 @@ enum err_code named_picture_check(const struct server *server, const struct tena
                                   const char *id, const char *place, const char **ret_type,
                                   struct err *err) MUST_CHECK;
 
-/* For an endpoint of the Assistants API: has the message `object[key]`, or one of that list of messages, an `image_file`?
- * Then true: the request is suspended until all were looked at, and the endpoint is called again, or the request fails.
- * The endpoint returns ERR_OK at once. `path` is that of the object; `key` may be NULL: the object itself is the message.
+/* For an endpoint of the Assistants API: has the message `object[key]`, or one of that list of messages, an
+ * `image_file`? Then true: the request is suspended until all were looked at, and the endpoint is called again, or the
+ * request fails. The endpoint returns ERR_OK at once. `path` is that of the object; `key` may be NULL: the object
+ * itself is the message.
  *
  * What is malformed, and more than INPUT_PICTURES_LIMIT, is left to the endpoint's own checks. */
 bool named_pictures_wait(struct request *request, const json_t *object, const char *path,

@@ -15,8 +15,8 @@
 
 struct model_upstream;
 
-/* Bytes of all files of one chat. Those of all chats share the room of the setting `loaded_files` with the files of runs
- * (server/files/file_loading.h). */
+/* Bytes of all files of one chat. Those of all chats share the room of the setting `loaded_files` with the files of
+ * runs (server/files/file_loading.h). */
 #define PASS_FILES_LIMIT ((size_t)50 << 20)
 
 /* Names the request files? Then true: it is suspended until they are loaded, and then passed on as pass_bytes() does,

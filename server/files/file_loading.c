@@ -344,7 +344,8 @@ static void granted(struct room_claim *claim, void *arg)
 }
 
 /* The first of two rounds. In the second a file may be gone, or have other bytes, but all together have no more than
- * FILE_LOADING_LIMIT. What was claimed and is not needed is given back at once: few pages are as large as they may be. */
+ * FILE_LOADING_LIMIT. What was claimed and is not needed is given back at once: few pages are as large as they may
+ * be. */
 static void measure(struct work *work)
 {
     struct job *job = CONTAINER_OF(work, struct job, work);

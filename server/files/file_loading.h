@@ -31,8 +31,8 @@ struct file_room *file_loading_room(struct file_loading *loading);
 /* Starts the threads. Borrows the server until file_loading_stop(). */
 enum err_code file_loading_start(struct server *server, struct file_loading **ret_loading,
                                  struct err *err) MUST_CHECK;
-/* For a server that stops, before the threads of those others end: what waits for room gets it, and nothing more is loaded
- * for runs. NULL is fine. */
+/* For a server that stops, before the threads of those others end: what waits for room gets it, and nothing more is
+ * loaded for runs. NULL is fine. */
 void file_loading_hurry(struct file_loading *loading);
 /* Ends the threads after all queued requests. Only when no loop runs any more. NULL is fine. */
 void file_loading_stop(struct file_loading *loading);

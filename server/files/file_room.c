@@ -9,8 +9,8 @@
 #include "core/base/mem.h"
 
 /*
- * Not fair_queue.h: its turns know what a project has cost, and not what it holds. The projects stand in a list, the next
- * to be served first, and a claim walks along it. It has as many as load files at the moment.
+ * Not fair_queue.h: its turns know what a project has cost, and not what it holds. The projects stand in a list, the
+ * next to be served first, and a claim walks along it. It has as many as load files at the moment.
  */
 
 /* A project with claims. */

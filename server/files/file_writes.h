@@ -6,8 +6,8 @@
 /*
  * file_writes.h -- how a tool writes files of its project: texts that it makes, or gives other bytes.
  *
- * The bytes are durable before the row names them, and the row is committed before the tool has its answer. What a crash
- * leaves between the two is a blob that no row holds, which is swept.
+ * The bytes are durable before the row names them, and the row is committed before the tool has its answer. What a
+ * crash leaves between the two is a blob that no row holds, which is swept.
  *
  * The members of struct tool_desk; `arg` is the server. Each blocks on a disk and the store.
  */

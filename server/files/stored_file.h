@@ -11,8 +11,8 @@
 #include "core/domain/tenant.h"
 
 /*
- * stored_file.h -- a file of a project as a model gets it: a picture or other bytes in base64, or its text, which is read
- * once (file_texts.h).
+ * stored_file.h -- a file of a project as a model gets it: a picture or other bytes in base64, or its text, which is
+ * read once (file_texts.h).
  *
  * All functions but file_picture_type() block on the store, a disk or a child: for workers.
  */

@@ -4,8 +4,8 @@
  * Two limits protect the memory: max_body for one request, and max_bodies for all together, so that
  * many clients at once cannot do what one may not. The second is a refusal with 503 and Retry-After,
  * because the next moment may have room. A body that an endpoint takes as it arrives needs no memory and has the
- * limit of its endpoint. If it is taken on a worker, a piece is collected first, and counts as long as it is there, also
- * when its client has left meanwhile.
+ * limit of its endpoint. If it is taken on a worker, a piece is collected first, and counts as long as it is there,
+ * also when its client has left meanwhile.
  *
  * A body that is not needed (the request is refused already, or is a GET) is read and thrown away up
  * to REQUEST_DISCARD_LIMIT, because most clients send all of it before they look for an answer. A

@@ -13,8 +13,8 @@ struct server;
  * A command may take minutes. On the workers of other tools, a few of them would keep all other calls waiting.
  */
 
-/* Sets server->boxes and server->code_executor, if server->sandbox has found that this machine can confine. Else they stay
- * NULL, and nothing is executed. Once, when the server starts, after compute_start(). */
+/* Sets server->boxes and server->code_executor, if server->sandbox has found that this machine can confine. Else they
+ * stay NULL, and nothing is executed. Once, when the server starts, after compute_start(). */
 enum err_code sandboxes_start(struct server *server, struct err *err) MUST_CHECK;
 
 /* Lets the tools that execute code be offered, or keeps why they cannot (core/tool/registry.h). Once, when containers

@@ -11,8 +11,8 @@
 #include "server/http/request.h"
 
 /*
- * container_job.h -- what an endpoint of containers does on a file worker, because it copies, looks through a folder, or
- * waits for the end of processes.
+ * container_job.h -- what an endpoint of containers does on a file worker, because it copies, looks through a folder,
+ * or waits for the end of processes.
  */
 
 struct server;

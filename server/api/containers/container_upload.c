@@ -126,7 +126,8 @@ static enum err_code put_by_id(struct request *request, struct err *err)
     return ERR_OK;
 }
 
-/* Called when the head has come, if the body is a form. A container that does not run is refused before its bytes come. */
+/* Called when the head has come, if the body is a form. A container that does not run is refused before its bytes
+ * come. */
 enum err_code api_container_file_create(struct request *request, struct err *err)
 {
     struct server *server = request_server(request);
