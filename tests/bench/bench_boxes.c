@@ -1,8 +1,8 @@
 /*
  * bench_boxes.c -- what boxes and the Python in them take: times of their functions, one after another in one process.
  *
- * Prints a line of JSON for each figure: {"what", "p50_ms", "p99_ms", "best_ms", "runs"}, or {"what", "value"}. sandbox.py
- * starts it. As root it gives boxes another user, as the server does.
+ * Prints a line of JSON for each figure: {"what", "p50_ms", "p99_ms", "best_ms", "runs"}, or {"what", "value"}.
+ * sandbox.py starts it. As root it gives boxes another user, as the server does.
  */
 
 #include <errno.h>
