@@ -42,6 +42,8 @@ TEXTS = [
 TEXT_SUFFIXES = {".c", ".h", ".py", ".sh", ".sql", ".yaml", ".yml", ".md", ".txt", ".cmake", ".mjs",
                  ".js", ".ts", ".json", ""}
 GENERATED = ("package-lock.json",)
+COMMENT = re.compile(r"^[ \t]*/\*.*?\*/", re.MULTILINE | re.DOTALL)
+COLUMNS = 120  # of a comment of C; clang-format leaves comments as they are
 COMMENTS_AND_STRINGS = re.compile(r'/\*.*?\*/|//[^\n]*|"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])*\'', re.DOTALL)
 
 
@@ -59,6 +61,10 @@ def problems_of(path, text):
                 continue
             for use in re.finditer(rf"(?<![\w.>])({'|'.join(names.split())})\s*\(", code):
                 yield code.count("\n", 0, use.start()) + 1, f"{use.group(1)}: {why}"
+        for comment in COMMENT.finditer(text):
+            for number, line in enumerate(comment.group().split("\n"), text.count("\n", 0, comment.start()) + 1):
+                if len(line) > COLUMNS:
+                    yield number, f"a comment of {len(line)} columns, and {COLUMNS} are the most"
     for pattern, why in TEXTS:
         for use in re.finditer(pattern, text, re.MULTILINE):
             yield text.count("\n", 0, use.start()) + 1, why
@@ -90,6 +96,9 @@ SELF_TEST = [
     ("docs.md", "as /v1/work/x shows; https://example.org/root/x", 0),
     ("docs.md", "TO" + "DO later", 1),
     ("docs.md", "text \nmore", 1),
+    ("core/a.c", "/* a\n * " + "b" * 116 + "\n */ int c;", 0),
+    ("core/a.c", "    /* " + "b" * 113 + " */", 1),
+    ("core/a.c", "/* a\n * " + "b" * 118 + "\n */", 1),
 ]
 
 
