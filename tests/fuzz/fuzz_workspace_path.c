@@ -1,5 +1,5 @@
-/* Paths of a workspace: what is accepted has no part that leaves it, is the same by each of its three names, and an error
- * about any bytes is one line. */
+/* Paths of a workspace: what is accepted has no part that leaves it, is the same by each of its three names, and an
+ * error about any bytes is one line. */
 
 #include <assert.h>
 #include <stdint.h>
