@@ -20,7 +20,8 @@ STORE = pathlib.Path(__file__).resolve().parents[3] / "core/store"
 # Those that a server says once at its start, those of other subcommands, and those that a writer
 # sends with others (its faults are writer.*), or that notify other servers (test_wakeups.c). Those of the
 # keeper's hourly round, and of histories beyond max_items, which a tour does not reach. Those of files fail in
-# tests/integration, test_blob.c, test_files.c and test_uploads.c, those of vector stores in test_vector_stores.c and test_documents.c
+# tests/integration, test_blob.c, test_files.c and test_uploads.c, those of containers in test_containers.c and
+# test_container_files.c there, those of vector stores in test_vector_stores.c and test_documents.c
 # there, and in test_vector_stores.py; those of embeddings in test_document_vectors.c and test_embedding_models.c, and
 # those of a thread's own store in test_thread_store.c. Those of repeats under an Idempotency-Key
 # and of deletion marks fail in test_conversations.c, test_threads.c and test_assistants.c.
@@ -29,7 +30,7 @@ ELSEWHERE = re.compile(r"group_|writer_|migrate|ensure_|put_key|store_key_(list|
                        r"(calls|steps|approvals|variables)_upsert|(runs|leases)_insert_missing|key_opens|idempotency_forget|"
                        r"thread_message_count|conversation_item_count|items_append|import_|store_secret_|"
                        r"wakeups_|find_project|deletion_marks_forget|load_(chain|thread)_rules|"
-                       r"store_blob|store_file|store_upload|store_store_file|(store_)?vector_store|store_document|store_(search_set|segments|chunks)|"
+                       r"store_blob|store_containers?_(?!end_owned)|store_file|store_upload|store_store_file|(store_)?vector_store|store_document|store_(search_set|segments|chunks)|"
                        r"conversation_find_appended|idempotency_replace|store_(embedding|reindex)_|thread_store_")
 
 # What only a crash makes necessary, or a run that lasts.

@@ -7,9 +7,11 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "core/base/compiler.h"
 #include "core/base/mem.h"
 #include "core/store/tables/containers/containers.h"
 #include "core/store/tables/files/blobs.h"
+#include "tests/integration/core/store/containers/failing.h"
 #include "tests/integration/core/store/opened_store.h"
 #include "tests/support/pg_fixture.h"
 #include "tests/support/tenants.h"
@@ -206,6 +208,67 @@ TEST(an_ended_container_takes_no_files)
                      ERR_NOT_FOUND);
 }
 
+#ifdef RUNNEL_FAULTS
+/* The rows and who holds their copies, in one text. */
+static char *all_rows(void)
+{
+    return mem_strdup(pg_fixture_ask(
+        "SELECT coalesce(string_agg(f.path || f.bytes || coalesce(f.blob_id, '') ||"
+        " coalesce(b.holders, 0), ',' ORDER BY f.path), '') FROM container_files f"
+        " LEFT JOIN blobs b ON b.id = f.blob_id WHERE f.container_id = '%s'",
+        box));
+}
+
+static enum err_code see_changes(void)
+{
+    static const struct seen_file seen[] = {{"a", 9, 9, 9}, {"new", 1, 1, 1}};
+    struct changed_file *changed;
+    size_t count;
+
+    return store_container_files_seen(store, MINE, box, seen, 2, SEEN_ALL,
+                                      CONTAINER_FILE_ASSISTANT, "", &changed, &count, NULL);
+}
+
+static enum err_code put_one(void)
+{
+    CLEANUP(container_file_row_clear) struct container_file_row row = {.path = mem_strdup("a")};
+
+    id_make(row.id, "cfile_");
+    memcpy(row.container_id, box, sizeof(box));
+    return store_container_file_put(store, MINE, &row, NULL);
+}
+
+static enum err_code copy_one(void)
+{
+    CLEANUP(container_file_row_clear) struct container_file_row row = at("gone");
+    struct blob_row blob = new_blob();
+
+    memcpy(row.blob_id, blob.id, sizeof(blob.id));
+    return store_container_file_copied(store, MINE, &row, NULL);
+}
+
+TEST(a_statement_that_fails_leaves_nothing_half_done)
+{
+    static const struct failing cases[] = {
+        {"store_container_lock", see_changes},
+        {"store_container_files", see_changes},
+        {"store_container_files_release", see_changes},
+        {"store_container_files_delete", see_changes},
+        {"store_container_files_update", see_changes},
+        {"store_container_files_insert", see_changes},
+        {"store_container_lock", put_one},
+        {"store_container_file_replace", put_one},
+        {"store_container_file_put", put_one},
+        {"store_container_file_copied", copy_one},
+    };
+    struct seen_file seen[] = {{"a", 1, 10, 1}, {"gone", 1, 10, 2}};
+
+    (void)copied(seen);
+    assert_string_equal(look(seen, 2, SEEN_ALL), "+gone ");
+    assert_undone(cases, COUNT_OF(cases), all_rows);
+}
+#endif
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -216,6 +279,9 @@ int main(void)
         cmocka_unit_test(a_file_that_a_request_puts_there_keeps_its_origin_until_it_changes),
         cmocka_unit_test(a_deleted_file_is_not_found_afterwards),
         cmocka_unit_test(an_ended_container_takes_no_files),
+#ifdef RUNNEL_FAULTS
+        cmocka_unit_test(a_statement_that_fails_leaves_nothing_half_done),
+#endif
     };
 
     return cmocka_run_group_tests(tests, open_store, close_store);

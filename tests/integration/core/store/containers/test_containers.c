@@ -10,6 +10,7 @@
 #include "core/base/mem.h"
 #include "core/store/tables/containers/container_files.h"
 #include "core/store/tables/threads/threads.h"
+#include "tests/integration/core/store/containers/failing.h"
 #include "tests/integration/core/store/opened_store.h"
 #include "tests/support/pg_fixture.h"
 #include "tests/support/tenants.h"
@@ -289,6 +290,71 @@ TEST(a_list_has_the_names_that_were_asked_for)
         container_row_clear(&rows[i]);
 }
 
+#ifdef RUNNEL_FAULTS
+/* The rows, in one text. */
+static char *all_rows(void)
+{
+    return mem_strdup(pg_fixture_ask("SELECT coalesce(string_agg(id || status || "
+                                     "coalesce(owner_id, ''), ',' ORDER BY id), '')"
+                                     " FROM containers WHERE project_id = 'proj_boxes'"));
+}
+
+static const char *failing; /* the container that the steps below are about */
+
+static enum err_code make_one(void)
+{
+    CLEANUP(container_row_clear) struct container_row row = sample("fails");
+
+    return store_container_create(store, MINE, &no_key, 100, &row, NULL);
+}
+
+static enum err_code make_larger(void)
+{
+    CLEANUP(container_row_clear) struct container_row row = sample("auto");
+    bool made_it;
+
+    row.memory_gib = 16;
+    memcpy(row.owner_id, "thread_fails", sizeof("thread_fails"));
+    return store_container_of_owner(store, MINE, 100, 1, &row, &made_it, NULL);
+}
+
+static enum err_code delete_one(void)
+{
+    return store_container_delete(store, MINE, failing, NULL);
+}
+
+static enum err_code expire_one(void)
+{
+    size_t count;
+
+    make_late(failing, 1);
+    return store_containers_expire(store, 100, &count, NULL);
+}
+
+TEST(a_statement_that_fails_leaves_nothing_half_done)
+{
+    static const struct failing cases[] = {
+        {"store_container_lock_project", make_one},
+        {"store_container_count", make_one},
+        {"store_container_create", make_one},
+        {"store_container_lock_project", make_larger},
+        {"store_container_owned", make_larger},
+        {"store_container_disown", make_larger},
+        {"store_container_create", make_larger},
+        {"store_container_delete", delete_one},
+        {"store_container_files_forget", delete_one},
+        {"store_containers_late", expire_one},
+        {"store_container_expire", expire_one},
+        {"store_container_files_forget", expire_one},
+    };
+    bool made_it;
+    CLEANUP(container_row_clear) struct container_row row = owned("thread_fails", 1, &made_it);
+
+    failing = row.id;
+    assert_undone(cases, COUNT_OF(cases), all_rows);
+}
+#endif
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -305,6 +371,9 @@ int main(void)
             a_deleted_container_is_unknown_at_once_and_its_row_goes_with_its_folder),
         cmocka_unit_test(a_container_goes_with_the_thread_that_it_was_made_for),
         cmocka_unit_test(a_list_has_the_names_that_were_asked_for),
+#ifdef RUNNEL_FAULTS
+        cmocka_unit_test(a_statement_that_fails_leaves_nothing_half_done),
+#endif
     };
 
     return cmocka_run_group_tests(tests, open_store, close_store);
