@@ -63,6 +63,7 @@ void tool_run_clear(struct tool_run *ran)
 {
     json_decref(ran->outputs);
     json_decref(ran->files);
+    free(ran->unkept);
     free(ran->ended);
     *ran = (struct tool_run){0};
 }

@@ -70,6 +70,7 @@ struct tool_run {
      * "figure": true of a picture that it has drawn}]. In a thread's run the ids are those of files of the project,
      * and files without one are left out. Owned */
     json_t *files;
+    char *unkept; /* lines for the model about files that the user cannot get; owned, or NULL */
     char *ended; /* a sentence for the model about its end, if it was stopped; owned, or NULL */
 };
 void tool_run_clear(struct tool_run *ran);

@@ -222,16 +222,28 @@ static enum err_code show_code(struct tool_call *call, const char *container_id,
     return rc ? rc : tool_call_emit_stage(call, "interpreting", NULL);
 }
 
-/* What is lost, the text of the outputs, and how it ended: each on lines of its own. */
+static void add_line(struct buf *text, const char *line)
+{
+    if (!line)
+        return;
+    if (text->length)
+        buf_add_char(text, '\n');
+    buf_add_text(text, line);
+}
+
+/* What is lost, the text of the outputs, the files that the user cannot get, and how it ended: each on lines of its
+ * own. */
 static void add_text(const struct tool_container *container, const struct tool_run *ran,
                      const json_t *shown, struct tool_result *result)
 {
     AUTO_FREE char *text = read_text(shown);
-    AUTO_FREE char *all = mem_printf("%s%s%s%s%s", container->lost ? container->lost : "",
-                                     container->lost ? "\n" : "", text, ran->ended ? "\n" : "",
-                                     ran->ended ? ran->ended : "");
+    AUTO_BUF all = {0};
 
-    tool_result_add_text(result, all);
+    add_line(&all, container->lost);
+    add_line(&all, text);
+    add_line(&all, ran->unkept);
+    add_line(&all, ran->ended);
+    tool_result_add_text(result, all.data);
 }
 
 static enum err_code run(struct tool_call *call, struct tool_result *ret_result,

@@ -7,7 +7,7 @@
 struct fake {
     struct tool_container container;
     const char *outputs, *files; /* JSON with ' for " */
-    const char *ended;
+    const char *unkept, *ended;
     enum err_code open_rc, run_rc;
     char *code;
     int opened, closed;
@@ -40,6 +40,7 @@ static enum err_code run_fake(void *arg, const struct tool_call *call,
         return err_set(err, fake->run_rc, "The container was deleted.");
     *ret_ran = (struct tool_run){.outputs = quoted_json(fake->outputs),
                                  .files = quoted_json(fake->files ? fake->files : "[]"),
+                                 .unkept = mem_strdup(fake->unkept),
                                  .ended = mem_strdup(fake->ended)};
     return ERR_OK;
 }
@@ -153,6 +154,14 @@ TEST(what_code_does_to_files_is_part_of_the_result)
     expect_json(
         json_incref(outcome.end.result.files),
         "[{'file_id':'cfile_1','path':'/mnt/data/a.csv','bytes':3,'change':'created'}]");
+}
+
+TEST(what_the_user_cannot_get_stands_between_outputs_and_end)
+{
+    FAKE fake = {.outputs = "[" LOGS("2") "]", .unkept = "No a.bin.", .ended = "timed out"};
+    AUTO_OUTCOME outcome = run_code(&fake, "x");
+
+    assert_string_equal(outcome.text, "2\nNo a.bin.\ntimed out");
 }
 
 TEST(a_picture_that_an_item_cannot_carry_is_named)
@@ -269,6 +278,7 @@ int main(void)
         cmocka_unit_test(long_code_comes_in_whole_characters),
         cmocka_unit_test(text_and_pictures_stay_in_their_order),
         cmocka_unit_test(what_code_does_to_files_is_part_of_the_result),
+        cmocka_unit_test(what_the_user_cannot_get_stands_between_outputs_and_end),
         cmocka_unit_test(a_picture_that_an_item_cannot_carry_is_named),
         cmocka_unit_test(what_cannot_run_fails_and_still_shows_its_code),
         cmocka_unit_test(without_containers_nothing_runs),
