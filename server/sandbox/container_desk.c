@@ -31,6 +31,7 @@
 #include "server/config/config.h"
 #include "server/params/container_params.h"
 #include "server/params/params.h"
+#include "server/sandbox/unkept_files.h"
 #include "server/server.h"
 
 #define FOLDER "/mnt/data/"
@@ -218,6 +219,8 @@ struct cell {
     struct figure *figures;
     size_t figure_count;
     bool with_data; /* figures travel with the item */
+    size_t kept;    /* files that are now the project's, without figures */
+    struct unkept_files unkept;
 };
 
 static void cell_clear(struct cell *cell)
@@ -228,6 +231,7 @@ static void cell_clear(struct cell *cell)
         buf_clear(&cell->figures[i].data);
     }
     free(cell->figures);
+    unkept_files_clear(&cell->unkept);
 }
 
 static bool take_output(void *argument, const char *bytes, size_t size)
@@ -271,10 +275,19 @@ static bool is_figure(const struct cell *cell, const char *path)
     return false;
 }
 
-/* Copies a file of the container into the files of the project. What cannot be copied has no id, and the log says
- * why: the call has had its effect. */
-static bool keep_file(const struct lent *lent, const struct tenant *tenant,
-                      const struct changed_file *changed, char ret_id[ID_SIZE])
+/* Why a file is not kept, for the model. */
+static const char *refusal(enum err_code rc, const struct err *err)
+{
+    if (err->reason == REASON_STORAGE_QUOTA)
+        return "the files of the project have as many bytes as they may";
+    return rc == ERR_CONFLICT ? "it was changed while it was copied"
+                              : "the server could not copy it";
+}
+
+/* Copies a file of the container into the files of the project. What cannot be copied has no id: the call has had its
+ * effect. The log says why, and the result says it for the model. NULL: it is kept. */
+static const char *keep_file(const struct lent *lent, const struct tenant *tenant,
+                             const struct changed_file *changed, char ret_id[ID_SIZE])
 {
     struct store *store = lent->server->store;
     struct container_file_row from;
@@ -287,7 +300,7 @@ static bool keep_file(const struct lent *lent, const struct tenant *tenant,
         store_container_file_get(store, tenant, lent->base.id, changed->id, &from, &err);
 
     if (rc)
-        return false;
+        return refusal(rc, &err);
     rc = container_copy_out(lent->container, &from, &err);
     if (!rc) {
         id_make(row.id, "file-");
@@ -297,46 +310,70 @@ static bool keep_file(const struct lent *lent, const struct tenant *tenant,
                                &row, &err);
     }
     container_file_row_clear(&from);
-    if (rc)
+    if (rc) {
         log_warn("container %s: a file that code has made is not kept: %s", lent->base.id,
                  err.text);
-    else
-        memcpy(ret_id, row.id, ID_SIZE);
-    return !rc;
+        return refusal(rc, &err);
+    }
+    memcpy(ret_id, row.id, ID_SIZE);
+    return NULL;
 }
 
-/* The id by which clients ask for the file; "": they cannot. *kept counts files of the project. */
-static void find_id(const struct lent *lent, const struct tool_call *call,
-                    const struct changed_file *changed, bool figure, size_t *kept,
-                    char ret_id[ID_SIZE])
+/* In a thread's run. */
+static const char *keep_change(const struct lent *lent, const struct tool_call *call,
+                               struct cell *cell, const struct changed_file *changed,
+                               bool figure, char ret_id[ID_SIZE])
 {
+    const char *why;
+
+    if (changed->change == CONTAINER_FILE_DELETED)
+        return NULL;
+    if (!figure && changed->bytes > DESK_FILE_BYTES_LIMIT)
+        return "it has more than 32 MiB";
+    if (!figure && cell->kept == DESK_FILES_LIMIT)
+        return "this call has made more than 20 files";
+    why = keep_file(lent, tool_call_tenant(call), changed, ret_id);
+    cell->kept += !figure && !why;
+    return why;
+}
+
+/* The id by which clients ask for the file; "": they cannot. */
+static void find_id(const struct lent *lent, const struct tool_call *call, struct cell *cell,
+                    const struct changed_file *changed, bool figure, char ret_id[ID_SIZE])
+{
+    AUTO_FREE char *path = mem_printf(FOLDER "%s", changed->path);
+    const char *why;
+
     *ret_id = '\0';
     if (!tool_call_keeps_files(call)) {
         memcpy(ret_id, changed->id, ID_SIZE);
         return;
     }
-    if (changed->change == CONTAINER_FILE_DELETED ||
-        (!figure && (*kept == DESK_FILES_LIMIT || changed->bytes > DESK_FILE_BYTES_LIMIT)))
-        return;
-    if (keep_file(lent, tool_call_tenant(call), changed, ret_id) && !figure)
-        ++*kept;
+    why = keep_change(lent, call, cell, changed, figure, ret_id);
+    if (why)
+        unkept_files_add(&cell->unkept, path, why);
 }
 
 /* The list of files, and the ids of the figures among them by their paths. New references. */
 static json_t *list_files(const struct lent *lent, const struct tool_call *call,
-                          const struct cell *cell, const struct changed_file *changed,
-                          size_t count, json_t *figure_ids)
+                          struct cell *cell, const struct changed_file *changed, size_t count,
+                          json_t *figure_ids)
 {
     json_t *files = json_array();
-    size_t kept = 0;
 
-    for (size_t i = 0; i < count && json_array_size(files) < DESK_LIST_LIMIT; i++) {
+    for (size_t i = 0; i < count; i++) {
         bool figure = is_figure(cell, changed[i].path);
         AUTO_FREE char *path = mem_printf(FOLDER "%s", changed[i].path);
         char id[ID_SIZE];
         json_t *file;
 
-        find_id(lent, call, &changed[i], figure, &kept, id);
+        if (!figure && json_array_size(files) >= DESK_LIST_LIMIT) {
+            if (changed[i].change != CONTAINER_FILE_DELETED)
+                unkept_files_add(&cell->unkept, path,
+                                 "this call has changed more than 100 files");
+            continue;
+        }
+        find_id(lent, call, cell, &changed[i], figure, id);
         if (figure)
             json_set_string(figure_ids, changed[i].path, id);
         if (!*id && changed[i].change != CONTAINER_FILE_DELETED)
@@ -386,8 +423,7 @@ static json_t *list_outputs(const struct cell *cell, const json_t *figure_ids)
 }
 
 static enum err_code note_made(struct lent *lent, const struct tool_call *call,
-                               const struct cell *cell, struct tool_run *ret_ran,
-                               struct err *err)
+                               struct cell *cell, struct tool_run *ret_ran, struct err *err)
 {
     struct changed_file *changed = NULL;
     size_t count = 0;
@@ -464,9 +500,14 @@ static enum err_code run_python(void *arg, const struct tool_call *call,
     if (result.end == PYTHON_CANCELLED || result.end == PYTHON_UNWANTED)
         return err_set(err, ERR_CANCELLED, "The code was interrupted.");
     rc = note_made(lent, call, &cell, ret_ran, err);
-    if (!rc)
-        ret_ran->ended = ended_text(server, &result);
-    return rc;
+    if (rc)
+        return rc;
+    if (result.other_figures)
+        unkept_files_add(&cell.unkept, FOLDER ".figures",
+                         "it has figures that are too many, too large or no PNG");
+    ret_ran->unkept = unkept_files_take(&cell.unkept);
+    ret_ran->ended = ended_text(server, &result);
+    return ERR_OK;
 }
 
 struct tool_containers container_desk(struct server *server)

@@ -1,6 +1,7 @@
 """The tool code_interpreter, executed for real, on both APIs: items, events, steps, figures, files, and what is refused."""
 
 import json
+import re
 
 import openai
 import pytest
@@ -273,6 +274,20 @@ def test_a_run_shows_steps_figures_and_files(client, http, start, runs_code):
     assert [part["type"] for part in items[0]["content"]] == ["output_text"]
     assert items[0]["content"][0]["annotations"] == [
         {"type": "file_path", "file_id": made.id, "index": cited.start_index}]
+
+
+def test_the_model_reads_what_the_user_does_not_get(start_server, upstream, runs_code):
+    client = start_server(max_project_bytes=5000).sdk()
+    runs_code(f"for n in range(21): open(f'{{n}}.txt', 'w').write('x')\nopen('big', 'w').truncate(33 << 20)\n{PLOT}")
+    assistant = client.beta.assistants.create(model="demo", tools=[{"type": "code_interpreter"}]).id
+    thread = client.beta.threads.create(messages=[{"role": "user", "content": "go"}]).id
+    step, _ = run(client, assistant, thread)
+    assert step.outputs == [] and len(client.files.list().data) == 20
+    (read,) = results(upstream)
+    unkept = dict(re.findall('The user does not get "/mnt/data/(.*?)": (.*)[.]', read))
+    assert unkept[".figures/1.png"] == "the files of the project have as many bytes as they may"
+    assert unkept["big"] == "it has more than 32 MiB"
+    assert list(unkept.values()).count("this call has made more than 20 files") == len(unkept) - 2 == 1
 
 
 def test_event_handlers_of_the_sdk_follow_a_run(client, start, runs_code, upstream):
