@@ -111,9 +111,6 @@ struct workspace *container_workspace(const struct container *container);
  * after a restart. Written once. */
 enum err_code container_has_python(struct container *container, struct err *err) MUST_CHECK;
 
-/* The container that the newest call among the items used: its id, or "". Pure. */
-void container_in_items(const struct item_row *items, size_t count, char ret_id[ID_SIZE]);
-
 /* ---- Its files ---- */
 
 /* Looks at the folder, and brings the rows of its files up to date. What is new or changed since the last look is from

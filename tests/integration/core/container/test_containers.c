@@ -220,27 +220,6 @@ TEST(a_container_without_a_folder_is_not_made)
         "0");
 }
 
-TEST(the_newest_call_of_a_context_says_which)
-{
-    struct item_row items[] = {
-        {.type = ITEM_CODE_INTERPRETER_CALL,
-         .body = mem_strdup("{\"container_id\":\"cntr_1\"}")},
-        {.type = ITEM_SHELL_CALL,
-         .body = mem_strdup("{\"environment\":{\"container_id\":\"cntr_2\"}}")},
-        {.type = ITEM_MESSAGE, .body = mem_strdup("{\"container_id\":\"cntr_3\"}")},
-    };
-    char id[ID_SIZE];
-
-    container_in_items(items, 3, id);
-    assert_string_equal(id, "cntr_2");
-    container_in_items(items, 1, id);
-    assert_string_equal(id, "cntr_1");
-    container_in_items(items, 0, id);
-    assert_string_equal(id, "");
-    for (size_t i = 0; i < COUNT_OF(items); i++)
-        free(items[i].body);
-}
-
 /* ---- Its end ---- */
 
 TEST(what_is_taken_does_not_expire)
@@ -542,7 +521,6 @@ int main(void)
         cmocka_unit_test(the_container_of_the_context_comes_before_that_of_the_owner),
         cmocka_unit_test(a_named_container_is_taken_or_refused),
         cmocka_unit_test(a_container_without_a_folder_is_not_made),
-        cmocka_unit_test(the_newest_call_of_a_context_says_which),
         cmocka_unit_test(what_is_taken_does_not_expire),
         cmocka_unit_test(a_container_that_is_deleted_while_it_is_taken_leaves_nothing),
         cmocka_unit_test(a_container_that_another_node_deletes_ends_here),
