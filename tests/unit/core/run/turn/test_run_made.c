@@ -1,0 +1,126 @@
+#include "core/run/turn/run_made.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/base/json.h"
+#include "core/base/mem.h"
+#include "core/run/engine/engine_internal.h"
+#include "core/run/turn/run.h"
+#include "tests/support/quoted.h"
+#include "tests/support/test.h"
+
+#define LINK "sandbox:/mnt/data/"
+
+/* A run with an open message, whose events have no reader. */
+static struct engine engine;
+static struct run run;
+static struct item message;
+static struct item_row history[4];
+
+static void begin(enum row_face face)
+{
+    run = (struct run){.row = {.id = "run_1", .face = face}, .history = history};
+    run.engine = &engine;
+    run.items.open = &message;
+    message = (struct item){.open = true};
+}
+
+static void end(void)
+{
+    run_made_free(run.made);
+    for (size_t i = 0; i < run.history_count; i++)
+        free(history[i].body);
+    for (unsigned i = 0; i < message.part_count; i++) {
+        buf_clear(&message.parts[i].text);
+        json_decref(message.parts[i].annotations);
+    }
+    free(message.parts);
+}
+
+static void make(const char *files)
+{
+    json_auto_t *list = quoted_json(files);
+
+    run_made_add(&run, "cntr_1", list);
+}
+
+static void say(const char *text)
+{
+    buf_add_text(&item_add_part(&message, PART_TEXT)->text, text);
+    run_cite_made(&run);
+}
+
+static void expect_annotations(const char *wanted)
+{
+    json_auto_t *expected = quoted_json(wanted);
+    json_t *got = message.parts[message.part_count - 1].annotations;
+    AUTO_FREE char *text = got ? json_text(got) : NULL;
+
+    if (got ? !json_equal(got, expected) : json_array_size(expected) > 0)
+        fail_msg("%s instead of %s", text ? text : "nothing", wanted);
+}
+
+#define MADE(id, name) "{'file_id':'" id "','path':'/mnt/data/" name "','change':'created'}"
+#define FIGURE(id) \
+    "{'file_id':'" id "','path':'/mnt/data/" id "','change':'created','figure':true}"
+#define CITED(id, name, from, to)                                                   \
+    "{'type':'container_file_citation','container_id':'cntr_1','file_id':'" id "'," \
+    "'filename':'" name "','start_index':" from ",'end_index':" to "}"
+
+TEST(places_are_counted_in_characters)
+{
+    begin(FACE_RESPONSES);
+    make("[" MADE("cfile_1", "a b.csv") "," MADE("cfile_2", "c") "]");
+    say("Größe 😀 [x](" LINK "a%20b.csv), (" LINK "none) é (" LINK "c)");
+    expect_annotations(
+        "[" CITED("cfile_1", "a b.csv", "12", "39") "," CITED("cfile_2", "c", "70", "89") "]");
+    end();
+}
+
+TEST(a_thread_gets_file_paths_with_the_text_that_they_cover)
+{
+    begin(FACE_ASSISTANTS);
+    make("[" MADE("file-1", "c") "," MADE("cfile_2", "d") "]");
+    say("é " LINK "c " LINK "d");
+    expect_annotations("[{'type':'file_path','file_id':'file-1','text':'" LINK "c','index':2,"
+                       "'start_index':2,'end_index':21}]");
+    end();
+}
+
+TEST(a_deleted_file_is_not_cited_and_a_new_one_of_its_name_is)
+{
+    begin(FACE_RESPONSES);
+    make("[" MADE("cfile_1", "c") "]");
+    make("[{'file_id':'cfile_1','path':'/mnt/data/c','change':'deleted'}]");
+    say(LINK "c");
+    expect_annotations("[]");
+    make("[" MADE("cfile_2", "c") "]");
+    say(LINK "c");
+    expect_annotations("[" CITED("cfile_2", "c", "0", "19") "]");
+    end();
+}
+
+TEST(a_picture_is_shown_once)
+{
+    begin(FACE_RESPONSES);
+    make("[" FIGURE("cfile_1") "," FIGURE("cfile_2") "]");
+    say(LINK "cfile_2");
+    expect_annotations("[" CITED("cfile_2", "cfile_2", "0",
+                                 "25") "," CITED("cfile_1", "cfile_1.png", "0", "0") "]");
+    say("More.");
+    expect_annotations("[]");
+    end();
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(places_are_counted_in_characters),
+        cmocka_unit_test(a_thread_gets_file_paths_with_the_text_that_they_cover),
+        cmocka_unit_test(a_deleted_file_is_not_cited_and_a_new_one_of_its_name_is),
+        cmocka_unit_test(a_picture_is_shown_once),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
