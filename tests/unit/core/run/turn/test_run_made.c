@@ -38,6 +38,16 @@ static void end(void)
     free(message.parts);
 }
 
+/* A call of that run, or a message, in the history. `body` has ' for ". */
+static void remember(const char *run_id, enum item_type type, const char *body)
+{
+    json_auto_t *value = quoted_json(body);
+    struct item_row *row = &history[run.history_count++];
+
+    *row = (struct item_row){.type = type, .body = json_text(value)};
+    (void)snprintf(row->run_id, sizeof(row->run_id), "%s", run_id);
+}
+
 static void make(const char *files)
 {
     json_auto_t *list = quoted_json(files);
@@ -67,6 +77,7 @@ static void expect_annotations(const char *wanted)
 #define CITED(id, name, from, to)                                                   \
     "{'type':'container_file_citation','container_id':'cntr_1','file_id':'" id "'," \
     "'filename':'" name "','start_index':" from ",'end_index':" to "}"
+#define PAST(files) "{'container_id':'cntr_1','runnel':{'files':[" files "]}}"
 
 TEST(places_are_counted_in_characters)
 {
@@ -113,6 +124,35 @@ TEST(a_picture_is_shown_once)
     end();
 }
 
+/* Another node continues a run: what its calls have drawn is in its history. */
+TEST(a_picture_that_a_pause_has_held_back_is_shown_after_it)
+{
+    begin(FACE_ASSISTANTS);
+    remember("run_0", ITEM_CODE_INTERPRETER_CALL, PAST(FIGURE("file-0")));
+    remember("run_1", ITEM_CODE_INTERPRETER_CALL, PAST(FIGURE("file-1") "," FIGURE("file-2")));
+    remember("run_1", ITEM_MESSAGE, "{'content':[{'file_id':'file-1'}]}");
+    run_open_made(&run);
+    run_show_made(&run);
+    assert_int_equal(message.part_count, 1);
+    assert_int_equal(message.parts[0].kind, PART_PICTURE);
+    assert_string_equal(message.parts[0].text.data, "file-2");
+    run_show_made(&run);
+    assert_int_equal(message.part_count, 1);
+    end();
+}
+
+TEST(links_to_files_of_earlier_runs_are_cited)
+{
+    begin(FACE_RESPONSES);
+    remember("run_0", ITEM_CODE_INTERPRETER_CALL,
+             PAST(MADE("cfile_1", "old") "," MADE("cfile_2", "c")));
+    make("[" MADE("cfile_3", "c") "]");
+    say(LINK "old " LINK "c");
+    expect_annotations(
+        "[" CITED("cfile_1", "old", "0", "21") "," CITED("cfile_3", "c", "22", "41") "]");
+    end();
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -120,6 +160,8 @@ int main(void)
         cmocka_unit_test(a_thread_gets_file_paths_with_the_text_that_they_cover),
         cmocka_unit_test(a_deleted_file_is_not_cited_and_a_new_one_of_its_name_is),
         cmocka_unit_test(a_picture_is_shown_once),
+        cmocka_unit_test(a_picture_that_a_pause_has_held_back_is_shown_after_it),
+        cmocka_unit_test(links_to_files_of_earlier_runs_are_cited),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
