@@ -100,7 +100,34 @@ static enum err_code free_recipes(struct db *db, const struct tenant *tenant,
     return db_exec(db, &change, &args, NULL, err);
 }
 
-/* The stores that the file is in, and how it is cut there. One that was taken back is left so. */
+/* The stores that the file is in, before anything that it leaves is noted (left_documents): another session that takes
+ * the file out of one of them holds that store, and notes the same. */
+static enum err_code lock_places(struct db *db, const struct tenant *tenant,
+                                 const struct file_row *row, struct err *err)
+{
+    static const struct db_statement lock = {
+        "store_file_change_places",
+        "SELECT FROM vector_stores v WHERE v.project_id = $1 AND v.id IN"
+        " (SELECT f.vector_store_id FROM vector_store_files f WHERE f.project_id = $1"
+        "  AND f.file_id = $2 AND f.status <> 'cancelled')"
+        " AND NOT " VECTOR_STORE_EXPIRED " ORDER BY v.id LIMIT $3 FOR UPDATE"};
+    AUTO_DB_ROWS *rows = NULL;
+    AUTO_DB_ARGS args = {0};
+    enum err_code rc;
+
+    db_arg_tenant(&args, tenant);
+    db_arg_text(&args, row->id);
+    db_arg_int(&args, FILE_CHANGE_STORES + 1);
+    rc = db_exec(db, &lock, &args, &rows, err);
+    if (rc || db_count(rows) <= FILE_CHANGE_STORES)
+        return rc;
+    return err_set(err, ERR_LIMIT,
+                   "%.64s is in more than %d vector stores, and cannot be changed.", row->id,
+                   FILE_CHANGE_STORES);
+}
+
+/* Behind the locks: which of them still have the file, and how it is cut there. One that was taken back is left so. A
+ * fork may have copied a store meanwhile. */
 static enum err_code find_places(struct db *db, const struct tenant *tenant,
                                  const struct file_row *row, struct db_rows **ret_rows,
                                  struct err *err)
@@ -110,19 +137,12 @@ static enum err_code find_places(struct db *db, const struct tenant *tenant,
         "SELECT f.vector_store_id, f.chunk_tokens, f.overlap_tokens FROM vector_store_files f"
         " JOIN vector_stores v ON v.project_id = $1 AND v.id = f.vector_store_id"
         " WHERE f.project_id = $1 AND f.file_id = $2 AND f.status <> 'cancelled'"
-        " AND NOT " VECTOR_STORE_EXPIRED " ORDER BY f.vector_store_id LIMIT $3"};
+        " AND NOT " VECTOR_STORE_EXPIRED " ORDER BY f.vector_store_id"};
     AUTO_DB_ARGS args = {0};
-    enum err_code rc;
 
     db_arg_tenant(&args, tenant);
     db_arg_text(&args, row->id);
-    db_arg_int(&args, FILE_CHANGE_STORES + 1);
-    rc = db_exec(db, &find, &args, ret_rows, err);
-    if (rc || db_count(*ret_rows) <= FILE_CHANGE_STORES)
-        return rc;
-    return err_set(err, ERR_LIMIT,
-                   "%.64s is in more than %d vector stores, and cannot be changed.", row->id,
-                   FILE_CHANGE_STORES);
+    return db_exec(db, &find, &args, ret_rows, err);
 }
 
 /* A store that was deleted since its row was found changed meanwhile, like the file. */
@@ -156,6 +176,8 @@ enum err_code store_file_replace(struct store *store, const struct tenant *tenan
         rc = change_row(db, tenant, row, blob, err);
     if (!rc)
         rc = free_recipes(db, tenant, row, err);
+    if (!rc)
+        rc = lock_places(db, tenant, row, err);
     if (!rc)
         rc = find_places(db, tenant, row, &places, err);
     if (!rc)

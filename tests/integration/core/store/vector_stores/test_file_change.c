@@ -4,6 +4,7 @@
 
 #include "core/store/tables/files/file_change.h"
 
+#include <libpq-fe.h>
 #include <pthread.h>
 #include <string.h>
 
@@ -295,13 +296,61 @@ TEST(of_two_changes_at_once_one_is_made)
     file_row_clear(&seen);
 }
 
+/* $1 of the statement is the store. */
+static void hold(PGconn *holder, const char *statement, struct sample_id store_id)
+{
+    const char *const values[] = {store_id.text};
+    PGresult *result = PQexecParams(holder, statement, 1, NULL, values, NULL, NULL, 0);
+
+    assert_int_equal(PQresultStatus(result), PGRES_COMMAND_OK);
+    PQclear(result);
+}
+
+/* The other session has the second store, and notes the document that the change leaves in the first. */
+TEST(a_file_that_leaves_a_store_meanwhile_is_not_put_back)
+{
+    struct sample_id id = sample_file(MINE), kept = sample_store(MINE),
+                     left = sample_store(MINE);
+    struct file_row seen = file_of(id);
+    PGconn *holder = PQconnectdb(pg_fixture_url());
+    pthread_barrier_t barrier;
+    struct race race = {id, &seen, &barrier, ERR_OK};
+    pthread_t thread;
+
+    attach(MINE, kept, id);
+    attach(MINE, left, id);
+    publish_all();
+    pthread_barrier_init(&barrier, NULL, 1);
+    PQclear(PQexec(holder, "BEGIN"));
+    hold(holder, "UPDATE vector_stores SET completed = 0, usage_bytes = 0 WHERE id = $1", left);
+    assert_int_equal(pthread_create(&thread, NULL, change_once, &race), 0);
+    while (pg_fixture_count("SELECT count(*) FROM pg_locks WHERE NOT granted") < 1)
+        continue;
+    hold(holder,
+         "INSERT INTO left_documents SELECT project_id, document_id, 1"
+         " FROM vector_store_files WHERE vector_store_id = $1",
+         left);
+    hold(holder, "DELETE FROM vector_store_files WHERE vector_store_id = $1", left);
+    PQclear(PQexec(holder, "COMMIT"));
+    pthread_join(thread, NULL);
+    pthread_barrier_destroy(&barrier);
+    PQfinish(holder);
+    assert_int_equal(race.rc, ERR_OK);
+    publish_all();
+    assert_counters(kept, "0 1 0 0 bytes 10");
+    assert_counters(left, "0 0 0 0 bytes 0");
+    file_row_clear(&seen);
+}
+
 #ifdef RUNNEL_FAULTS
 TEST(a_statement_that_fails_changes_nothing)
 {
     static const char *const points[] = {
-        "store_file_change_lock",    "store_file_hold",          "store_file_change",
-        "store_file_change_recipes", "store_file_change_stores", "store_files_documents",
-        "store_files_put",           "store_file_count",         "store.commit"};
+        "store_file_change_lock",   "store_file_hold",
+        "store_file_change",        "store_file_change_recipes",
+        "store_file_change_places", "store_file_change_stores",
+        "store_files_documents",    "store_files_put",
+        "store_file_count",         "store.commit"};
     struct sample_id id = sample_file(MINE), store_id = sample_store(MINE);
     int64_t before = used();
 
@@ -339,6 +388,7 @@ int main(void)
         cmocka_unit_test(a_file_in_too_many_stores_is_not_changed),
         cmocka_unit_test(a_file_is_made_in_its_store_or_not_at_all),
         cmocka_unit_test(of_two_changes_at_once_one_is_made),
+        cmocka_unit_test(a_file_that_leaves_a_store_meanwhile_is_not_put_back),
 #ifdef RUNNEL_FAULTS
         cmocka_unit_test(a_statement_that_fails_changes_nothing),
 #endif
