@@ -150,6 +150,7 @@ static enum err_code attach_anew(struct db *db, const struct tenant *tenant,
                                  const struct file_row *row, const struct db_rows *places,
                                  struct err *err)
 {
+    struct err why = {0};
     enum err_code rc = ERR_OK;
 
     for (size_t i = 0; !rc && i < db_count(places); i++) {
@@ -157,9 +158,13 @@ static enum err_code attach_anew(struct db *db, const struct tenant *tenant,
                                                 .chunk_tokens = (int)db_int(places, i, 1),
                                                 .overlap_tokens = (int)db_int(places, i, 2)};
 
-        rc = store_files_attach_in(db, tenant, db_text(places, i, 0), NULL, &attached, 1, err);
+        rc = store_files_attach_in(db, tenant, db_text(places, i, 0), NULL, &attached, 1, &why);
     }
-    return rc == ERR_NOT_FOUND || rc == ERR_INVALID ? changed_meanwhile(row->id, err) : rc;
+    if (rc == ERR_NOT_FOUND || why.reason == REASON_STORE_EXPIRED)
+        return changed_meanwhile(row->id, err);
+    if (rc && err)
+        *err = why;
+    return rc;
 }
 
 enum err_code store_file_replace(struct store *store, const struct tenant *tenant,

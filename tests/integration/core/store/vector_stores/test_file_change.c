@@ -126,6 +126,10 @@ TEST(a_project_has_no_more_bytes_than_it_may)
     assert_int_equal(counted(), before);
     assert_counters(store_id, "0 1 0 0 bytes 10");
     assert_int_equal(change(id, before + 33, NULL), ERR_OK);
+    store_set_storage_limit(store, counted());
+    assert_int_equal(change(id, 0, &err), ERR_INVALID);
+    store_set_storage_limit(store, 0);
+    assert_int_equal(err.reason, REASON_STORAGE_QUOTA);
 }
 
 /* Which document is searched. */
