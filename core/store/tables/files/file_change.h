@@ -33,7 +33,8 @@ enum err_code store_file_make(struct store *store, const struct tenant *tenant, 
 
 /* The file `row` gets the bytes of `blob`. ERR_CONFLICT: it no longer holds row->blob_id, or its stores changed
  * meanwhile. ERR_NOT_FOUND as store_file_get(). ERR_INVALID with REASON_STORAGE_QUOTA: the project would have more than
- * `limit` bytes (0: no limit). ERR_LIMIT: it is in more than FILE_CHANGE_STORES stores. */
+ * `limit` bytes (0: no limit), and the file more than before; or it is in a store, and store_set_storage_limit() is
+ * reached. ERR_LIMIT: it is in more than FILE_CHANGE_STORES stores. */
 enum err_code store_file_replace(struct store *store, const struct tenant *tenant,
                                  uint64_t limit, const struct file_row *row,
                                  const struct blob_row *blob, struct err *err) MUST_CHECK;

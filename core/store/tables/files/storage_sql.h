@@ -16,7 +16,7 @@
  */
 
 /* The project's files have so many bytes more, or less. ERR_INVALID with REASON_STORAGE_QUOTA if the project had more
- * than `limit` then (0: no limit). */
+ * than `limit` then (0: no limit). Less is never refused. */
 enum err_code storage_count(struct db *db, const struct tenant *tenant, int64_t bytes,
                             uint64_t limit, struct err *err) MUST_CHECK;
 

@@ -30,7 +30,7 @@ enum err_code storage_count(struct db *db, const struct tenant *tenant, int64_t 
     db_arg_tenant(&args, tenant);
     db_arg_int(&args, bytes);
     rc = db_exec(db, &upsert, &args, &rows, err);
-    if (rc || !limit || db_int(rows, 0, 0) <= (int64_t)limit)
+    if (rc || !limit || bytes < 0 || db_int(rows, 0, 0) <= (int64_t)limit)
         return rc;
     return refuse(limit, err);
 }

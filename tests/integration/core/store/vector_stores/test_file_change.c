@@ -59,17 +59,23 @@ static uint64_t counted(void)
                                       " WHERE project_id = 'proj_changes'");
 }
 
-/* As it is now, with 40 bytes. */
-static enum err_code change(struct sample_id id, uint64_t limit, struct err *err)
+/* As it is now. */
+static enum err_code change_to(struct sample_id id, uint64_t bytes, uint64_t limit,
+                               struct err *err)
 {
     struct file_row row = file_of(id);
-    struct blob_row blob = written(40);
+    struct blob_row blob = written(bytes);
     enum err_code rc = store_file_replace(store, MINE, limit, &row, &blob, err);
 
     assert_int_equal(holders(blob.id), rc ? 0 : 1);
     assert_int_equal(holders(row.blob_id), rc ? 1 : 0);
     file_row_clear(&row);
     return rc;
+}
+
+static enum err_code change(struct sample_id id, uint64_t limit, struct err *err)
+{
+    return change_to(id, 40, limit, err);
 }
 
 TEST(a_file_gets_other_bytes_under_its_id)
@@ -130,6 +136,16 @@ TEST(a_project_has_no_more_bytes_than_it_may)
     assert_int_equal(change(id, 0, &err), ERR_INVALID);
     store_set_storage_limit(store, 0);
     assert_int_equal(err.reason, REASON_STORAGE_QUOTA);
+}
+
+TEST(a_project_with_too_many_bytes_may_have_fewer)
+{
+    struct sample_id id = sample_file(MINE);
+    int64_t before = used();
+
+    assert_int_equal(change(id, 0, NULL), ERR_OK);
+    assert_int_equal(change_to(id, 9, 1, NULL), ERR_OK);
+    assert_int_equal(used(), before + 2);
 }
 
 /* Which document is searched. */
@@ -385,6 +401,7 @@ int main(void)
         cmocka_unit_test(bytes_that_were_read_before_another_change_replace_nothing),
         cmocka_unit_test(a_file_of_another_project_is_unknown),
         cmocka_unit_test(a_project_has_no_more_bytes_than_it_may),
+        cmocka_unit_test(a_project_with_too_many_bytes_may_have_fewer),
         cmocka_unit_test(stores_search_the_old_text_until_the_new_one_is_ready),
         cmocka_unit_test(a_document_of_the_old_bytes_is_dropped_by_its_owner),
         cmocka_unit_test(a_second_change_comes_before_the_first_is_searched),
