@@ -282,6 +282,7 @@ static enum err_code switch_files(struct db *db, const struct tenant *tenant,
         " switched AS (UPDATE vector_store_files f SET document_id = $2, searched_id = $2,"
         "   usage_bytes = $4::bigint FROM before b WHERE f.project_id = $1"
         "   AND f.vector_store_id = b.vector_store_id AND f.file_id = b.file_id"
+        "   AND f.document_id = $3 AND f.status = 'completed'"
         "  RETURNING f.vector_store_id AS store_id, b.usage_bytes AS was_bytes),"
         " diff AS (SELECT s.store_id, 'completed'::text AS was, 'completed'::text AS becomes,"
         "   s.was_bytes, $4::bigint AS becomes_bytes FROM switched s), " STORE_COUNTERS

@@ -76,7 +76,8 @@
                                                                                                       " SELECT count(*) FROM gone"
 
 /* Ends the work on files in stores: the rows f of the project $1 that `which` says become $3, 'completed', 'failed' or
- * 'cancelled', with the error $4, $5 and the bytes $6. The stores must be locked. One row: how many they were. */
+ * 'cancelled', with the error $4, $5 and the bytes $6. The stores must be locked, but for one that was copied from them
+ * meanwhile: its rows are looked at again when they are locked. One row: how many they were. */
 #define STORE_FILES_END(which)                                                                 \
     "WITH before AS MATERIALIZED (SELECT f.vector_store_id, f.file_id, f.searched_id"          \
     "  FROM vector_store_files f"                                                              \
@@ -85,7 +86,8 @@
     "   error_message = $5, usage_bytes = $6::bigint,"                                         \
     "   searched_id = CASE WHEN $3::text = 'completed' THEN f.document_id END"                 \
     "  FROM before b WHERE f.project_id = $1 AND f.vector_store_id = b.vector_store_id"        \
-    "   AND f.file_id = b.file_id RETURNING f.vector_store_id AS store_id),"                   \
+    "   AND f.file_id = b.file_id AND f.status = 'in_progress' AND " which                     \
+    "  RETURNING f.vector_store_id AS store_id),"                                              \
     " diff AS (SELECT e.store_id, 'in_progress'::text AS was, $3::text AS becomes,"            \
     "   0 AS was_bytes, $6::bigint AS becomes_bytes FROM ended e), " STORE_COUNTERS            \
     ", " STORE_LEAVES(                                                                         \

@@ -435,6 +435,33 @@ TEST(a_file_is_attached_while_its_document_is_written)
     document_work_clear(&publisher.work);
 }
 
+/* A fork may copy a store behind the locks of the others: then only the row itself is locked, when it is changed. */
+TEST(a_file_that_is_cancelled_meanwhile_is_not_completed)
+{
+    struct sample_id id = queued(MINE);
+    PGconn *holder = PQconnectdb(pg_fixture_url());
+    const char *const values[] = {id.text};
+    struct publisher publisher = {.work = claimed()};
+    pthread_t thread;
+
+    PQclear(PQexec(holder, "BEGIN"));
+    PQclear(PQexecParams(holder,
+                         "UPDATE vector_store_files SET status = 'cancelled'"
+                         " WHERE vector_store_id = $1",
+                         1, NULL, values, NULL, NULL, 0));
+    assert_int_equal(pthread_create(&thread, NULL, publish_one, &publisher), 0);
+    while (pg_fixture_count("SELECT count(*) FROM pg_locks WHERE NOT granted") < 1)
+        continue;
+    PQclear(PQexec(holder, "COMMIT"));
+    pthread_join(thread, NULL);
+    PQfinish(holder);
+    assert_int_equal(publisher.rc, ERR_CANCELLED);
+    pg_fixture_ask("UPDATE vector_stores SET in_progress = 0, cancelled = 1 WHERE id = '%s'",
+                   id.text);
+    assert_counters(id, "0 0 0 1 bytes 0");
+    document_work_clear(&publisher.work);
+}
+
 static void *attach_for_ever(void *arg)
 {
     const struct sample_id *ids = arg; /* a store, then ROUNDS files */
@@ -603,6 +630,7 @@ int main(void)
         cmocka_unit_test(texts_and_indexes_count_for_the_limit_of_the_project),
         cmocka_unit_test(who_attaches_while_a_document_becomes_ready_is_not_left_waiting),
         cmocka_unit_test(a_file_is_attached_while_its_document_is_written),
+        cmocka_unit_test(a_file_that_is_cancelled_meanwhile_is_not_completed),
         cmocka_unit_test(a_file_that_is_deleted_while_it_is_attached_is_in_no_store),
         cmocka_unit_test(pages_of_a_document_that_is_ready_are_found_by_its_file),
         cmocka_unit_test(two_nodes_share_the_work),
