@@ -34,6 +34,7 @@ struct reader {
     const char *model;
     bool draws;             /* pages of a PDF, for a model that sees */
     struct file_urls *urls; /* what was fetched, in the order of its parts; or NULL */
+    size_t *kept;           /* bytes of those that their items keep */
 };
 
 static struct reader reader_of(const struct server *server, const struct tenant *tenant,
@@ -212,12 +213,14 @@ static enum err_code read_data(const struct reader *reader, json_t *part, const 
 }
 
 /* The bytes of a fetched file that the model sees stay with its part. */
-static void keep_fetched(json_t *part, const struct file_fetch *file)
+static void keep_fetched(const struct reader *reader, json_t *part,
+                         const struct file_fetch *file)
 {
     AUTO_BUF text = {0};
 
     if (!json_object_get(notes_of(part), "pages"))
         return;
+    *reader->kept += file->bytes.length;
     base64_add(&text, file->bytes.data, file->bytes.length);
     json_set(notes_of(part), "file_data", json_stringn_nocheck(text.data, text.length));
 }
@@ -243,10 +246,10 @@ static enum err_code read_fetched(const struct reader *reader, json_t *part, con
     }
     rc = file_shown(file->bytes.data ? file->bytes.data : "", file->bytes.length, name, &shown,
                     err);
-    here.draws = reader->draws && file->bytes.length <= INPUT_FILE_KEPT_LIMIT;
+    here.draws = reader->draws && file->bytes.length <= INPUT_FILES_KEPT_LIMIT - *reader->kept;
     rc = note_shown(&here, part, name, place.text, rc, &shown, err);
     if (!rc)
-        keep_fetched(part, file);
+        keep_fetched(reader, part, file);
     file_urls_drop(file);
     return rc;
 }
@@ -350,12 +353,14 @@ static enum err_code read_all(const struct reader *reader, json_t *items, const 
 }
 
 /* With what was fetched, in reader->urls. */
-static enum err_code read_items(const struct reader *reader, json_t *items, const char *member,
+static enum err_code read_items(struct reader *reader, json_t *items, const char *member,
                                 struct err *err)
 {
     struct count count = count_unread(reader, items, NULL);
+    size_t kept = 0;
     enum err_code rc = check_count(&count, member, err);
 
+    reader->kept = &kept;
     return rc ? rc : read_all(reader, items, member, err);
 }
 

@@ -32,8 +32,9 @@
 #define INPUT_PICTURES_LIMIT   ((size_t)500)
 #define INPUT_FILE_BYTES_LIMIT ((size_t)50 << 20)
 
-/* Bytes of a fetched file that its item keeps, because pages of it are shown. A larger one is text alone. */
-#define INPUT_FILE_KEPT_LIMIT ((size_t)10 << 20)
+/* Bytes of fetched files that the items of a request keep, because pages of them are shown. A file that no longer
+ * fits is text alone. */
+#define INPUT_FILES_KEPT_LIMIT ((size_t)10 << 20)
 
 /* Bytes of all files that wait for a reader, in base64. A request beyond is answered with 429. */
 #define INPUT_FILES_WAITING_LIMIT ((size_t)512 << 20)

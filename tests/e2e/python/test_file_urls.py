@@ -127,6 +127,12 @@ def test_pages_of_a_fetched_file_are_shown_in_later_turns_too(client, site, upst
     assert upstream.chats()[-1]["messages"][0]["content"] == [text, *pages] and len(site.asked) == fetched
 
 
+def test_pages_of_fetched_files_are_kept_up_to_a_limit_of_the_request(client, site, upstream):
+    large = file(site.put("/pages/large.pdf", pdf("All", trailer=f"\n%{'x' * (6 << 20)}\n")), detail="high")
+    ask(client, large, large)
+    assert [part["type"] for part in sent(upstream)] == ["text", "image_url", "text"]
+
+
 @pytest.mark.parametrize("path, headers, more, name", [
     ("/a/tea.txt", {}, {}, "tea.txt"),
     ("/get?id=7", {"content_disposition": 'attachment; filename="tea.txt"'}, {}, "tea.txt"),
