@@ -14,7 +14,7 @@ from harness.server import Server, with_native_model
 from harness.stream import events_of
 from harness.upstream import Upstream
 
-pytest_plugins = ["harness.cpu", "harness.fault_fixtures", "harness.lanes"]
+pytest_plugins = ["harness.cpu", "harness.fault_fixtures", "harness.lanes", "harness.skips"]
 
 KEPT = pytest.StashKey()
 FAILED = pytest.StashKey()
