@@ -69,6 +69,7 @@ run_lanes() { # PYTEST_ARGUMENT...
     done
     trap - INT TERM
     cat "$lanes_left"/*.log
+    "${pytest[0]}" -m harness.skips "$lanes_left"
     return $rc
 }
 
