@@ -25,11 +25,12 @@
 
 /* ---- Uses ---- */
 
-static struct use *find_locked(struct containers *containers, const char *id)
-    REQUIRES(containers->lock)
+/* Any project may name any id: a use is the project's that has begun it. */
+static struct use *find_locked(struct containers *containers, const struct tenant *tenant,
+                               const char *id) REQUIRES(containers->lock)
 {
     for (struct use *use = containers->uses; use; use = use->next)
-        if (strcmp(use->id, id) == 0)
+        if (strcmp(use->id, id) == 0 && strcmp(use->tenant.project, tenant->project) == 0)
             return use;
     return NULL;
 }
@@ -40,7 +41,7 @@ static struct use *use_begin(struct containers *containers, const struct tenant 
     struct use *use;
 
     lock_acquire(&containers->lock);
-    use = find_locked(containers, id);
+    use = find_locked(containers, tenant, id);
     if (!use) {
         use = mem_new(struct use);
         use->tenant = tenant_of_project(tenant->project);
@@ -76,12 +77,13 @@ static bool use_end(struct containers *containers, struct use *use, struct use *
     return last;
 }
 
-static void mark_gone(struct containers *containers, const char *id)
+static void mark_gone(struct containers *containers, const struct tenant *tenant,
+                      const char *id)
 {
     struct use *use;
 
     lock_acquire(&containers->lock);
-    use = find_locked(containers, id);
+    use = find_locked(containers, tenant, id);
     if (use)
         atomic_store(&use->gone, true);
     lock_release(&containers->lock);
@@ -95,7 +97,7 @@ static enum err_code remove_folder(struct containers *containers, const struct t
 {
     const struct containers_options *options = &containers->options;
 
-    mark_gone(containers, id);
+    mark_gone(containers, tenant, id);
     if (options->end)
         options->end(options->argument, id);
     return container_folder_discard(containers, tenant, id, err);

@@ -281,6 +281,27 @@ TEST(a_container_that_another_node_deletes_ends_here)
     container_release(container);
 }
 
+/* Ids are made so that no two are the same. A project can name those of another one all the same. */
+TEST(a_project_that_names_the_id_of_another_does_not_touch_its_container)
+{
+    struct container *mine = taken_for("thread_same");
+    struct container_choice choice = {.named = container_row(mine)->id};
+    struct container *theirs;
+
+    (void)pg_fixture_ask("INSERT INTO containers SELECT 'proj_others', id, name, status, NULL,"
+                         " node_id, has_folder, memory_gib, had_python, idle_seconds,"
+                         " created_at, last_active_at, expires_at FROM containers"
+                         " WHERE id = '%s' RETURNING 1",
+                         choice.named);
+    assert_int_equal(containers_take(all, THEIRS, &choice, &theirs, NULL), ERR_OK);
+    assert_int_equal(containers_delete(all, THEIRS, choice.named, NULL), ERR_OK);
+    assert_true(container_is_gone(theirs));
+    assert_false(container_is_gone(mine));
+    container_release(theirs);
+    assert_true(has_folder(choice.named));
+    container_release(mine);
+}
+
 TEST(a_folder_without_a_container_goes_at_the_start)
 {
     struct container *container = taken_for("thread_stays");
@@ -524,6 +545,7 @@ int main(void)
         cmocka_unit_test(what_is_taken_does_not_expire),
         cmocka_unit_test(a_container_that_is_deleted_while_it_is_taken_leaves_nothing),
         cmocka_unit_test(a_container_that_another_node_deletes_ends_here),
+        cmocka_unit_test(a_project_that_names_the_id_of_another_does_not_touch_its_container),
         cmocka_unit_test(a_folder_without_a_container_goes_at_the_start),
         cmocka_unit_test(what_code_makes_is_listed_but_for_what_programs_keep_for_themselves),
         cmocka_unit_test(a_figure_is_copied_when_its_call_ends_unless_its_run_is_not_stored),
