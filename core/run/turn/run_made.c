@@ -24,8 +24,13 @@
 #define SCHEME "sandbox:"
 #define FOLDER "/mnt/data/"
 
-/* Annotations of one part that name files. */
+/* Annotations of one part that name files, and links that are looked at for them. */
 #define CITED_LIMIT 1000
+
+/* Files of one call, and of all calls, that can be cited. Each is searched by its path, on a loop, and a client's
+ * history may name any number. */
+#define CALL_LIMIT 150
+#define MADE_LIMIT ((size_t)2000)
 
 struct made_file {
     char *path; /* "/mnt/data/plot.csv" */
@@ -37,6 +42,7 @@ struct made_file {
 struct run_made {
     struct made_file *files;
     size_t count;
+    size_t next;      /* which one gives way, if there are too many */
     bool has_history; /* the history was read, too */
 };
 
@@ -67,6 +73,21 @@ static void forget(struct run_made *made, struct made_file *file)
     *file = made->files[--made->count];
 }
 
+static struct made_file *add_file(struct run_made *made, const char *path)
+{
+    struct made_file *file;
+
+    if (made->count < MADE_LIMIT) {
+        made->files = mem_resize(made->files, made->count + 1, sizeof(*made->files));
+        file = &made->files[made->count++];
+    } else {
+        file = &made->files[made->next++ % made->count];
+        free(file->path);
+    }
+    *file = (struct made_file){.path = mem_strdup(path)};
+    return file;
+}
+
 /* Whether a message still has to show its pictures. */
 enum drawn { DRAWN_BEFORE, DRAWN_NOW };
 
@@ -83,11 +104,8 @@ static void put_file(struct run_made *made, const char *container_id, const json
     }
     if (!*id || !*path)
         return;
-    if (!file) {
-        made->files = mem_resize(made->files, made->count + 1, sizeof(*made->files));
-        file = &made->files[made->count++];
-        *file = (struct made_file){.path = mem_strdup(path)};
-    }
+    if (!file)
+        file = add_file(made, path);
     (void)snprintf(file->id, sizeof(file->id), "%s", id);
     (void)snprintf(file->container_id, sizeof(file->container_id), "%s", container_id);
     file->figure = drawn == DRAWN_NOW && json_get_bool(entry, "figure", false);
@@ -99,8 +117,11 @@ static void put_files(struct run_made *made, const char *container_id, const jso
     size_t i;
     json_t *entry;
 
-    json_array_foreach (files, i, entry)
+    json_array_foreach (files, i, entry) {
+        if (i == CALL_LIMIT)
+            return;
         put_file(made, container_id, entry, drawn);
+    }
 }
 
 void run_made_add(struct run *run, const char *container_id, const json_t *files)
@@ -295,9 +316,9 @@ static void cite_links(struct run *run, const char *text)
 {
     const char *counted = text;
     json_int_t place = 0;
-    unsigned cited = 0;
+    unsigned links = 0;
 
-    for (const char *at = strstr(text, SCHEME FOLDER); at && cited < CITED_LIMIT;) {
+    for (const char *at = strstr(text, SCHEME FOLDER); at && links < CITED_LIMIT; links++) {
         size_t length = link_length(at);
         AUTO_FREE char *path = decode(at + strlen(SCHEME), length - strlen(SCHEME));
         struct made_file *file = find_named(run, path);
@@ -306,7 +327,6 @@ static void cite_links(struct run *run, const char *text)
             place += (json_int_t)utf8_count(counted, (size_t)(at - counted));
             counted = at;
             cite(run, file, at, length, place);
-            cited++;
         }
         at = strstr(at + length, SCHEME FOLDER);
     }

@@ -177,6 +177,17 @@ def test_a_client_that_keeps_its_history_sends_calls_back(client, runs_code, ups
     assert logs_of(second.output[0]) == "42\n"  # its container is that of the call
 
 
+def test_a_history_with_many_files_costs_its_links_not_the_server(client, upstream):
+    """A client's history may list any number of files: those beyond what a call lists are left out."""
+    files = [{"file_id": f"cfile_{n}", "path": f"/mnt/data/{n}.csv", "bytes": 1, "change": "created"}
+             for n in range(101)]
+    sent = {"type": "code_interpreter_call", "id": "ci_1", "status": "completed", "code": "1", "outputs": [],
+            "container_id": UNKNOWN, "runnel": {"files": files}}
+    upstream.script({"answer": {"text": "[a](sandbox:/mnt/data/99.csv) [b](sandbox:/mnt/data/100.csv)"}})
+    (message,) = respond(client, input=[{"role": "user", "content": "go"}, sent]).output
+    assert [note.file_id for note in message.content[0].annotations] == ["cfile_99"]
+
+
 def test_an_expired_container_in_the_history_is_replaced(client, runs_code, upstream):
     runs_code("x = 1")
     first = respond(client)
