@@ -68,8 +68,9 @@ struct comparison {
     size_t seen_count;
     struct changed_file *changed;
     size_t changed_count;
-    const struct seen_file **now; /* of changed[i]; NULL: deleted */
-    struct id_list copies;        /* blobs of files that are not what they were */
+    const struct seen_file **now;             /* of changed[i]; NULL: deleted */
+    const struct container_file_row **before; /* the same; NULL: created */
+    struct id_list copies;                    /* blobs of files that are not what they were */
 };
 
 static void comparison_clear(struct comparison *all)
@@ -78,6 +79,7 @@ static void comparison_clear(struct comparison *all)
     free(all->seen);
     changed_files_free(all->changed, all->changed_count);
     free((void *)all->now);
+    free((void *)all->before);
     free((void *)all->copies.ids);
 }
 
@@ -133,6 +135,7 @@ static void add_change(struct comparison *all, const struct container_file_row *
 {
     struct changed_file *change = &all->changed[all->changed_count];
 
+    all->before[all->changed_count] = row;
     all->now[all->changed_count++] = seen;
     change->path = mem_strdup(seen ? seen->path : row->path);
     change->bytes = seen ? seen->bytes : row->bytes;
@@ -146,19 +149,34 @@ static void add_change(struct comparison *all, const struct container_file_row *
         all->copies.ids[all->copies.count++] = row->blob_id;
 }
 
+/* The call gets it as a new one, whose row is there. */
+static void claim(struct comparison *all, const struct container_file_row *row,
+                  const struct seen_file *seen)
+{
+    add_change(all, row, seen);
+    all->changed[all->changed_count - 1].change = CONTAINER_FILE_CREATED;
+}
+
 static bool is_same(const struct container_file_row *row, const struct seen_file *seen)
 {
     return row->bytes == seen->bytes && row->modified_ns == seen->modified_ns &&
            row->inode == seen->inode;
 }
 
-static void compare(struct comparison *all, enum seen_extent extent)
+/* A scan between, such as that of a list, has found it before the call that made it had ended. */
+static bool is_unclaimed(const struct container_file_row *row, const char *call_id)
+{
+    return *call_id && !*row->call_id && row->source == CONTAINER_FILE_ASSISTANT;
+}
+
+static void compare(struct comparison *all, enum seen_extent extent, const char *call_id)
 {
     size_t most = all->row_count + all->seen_count + 1;
     size_t i = 0, j = 0;
 
     all->changed = mem_new_array(struct changed_file, most);
     all->now = mem_new_array(const struct seen_file *, most);
+    all->before = mem_new_array(const struct container_file_row *, most);
     all->copies.ids = mem_new_array(const char *, all->row_count + 1);
     while (i < all->row_count || j < all->seen_count) {
         int order = i == all->row_count    ? 1
@@ -171,10 +189,12 @@ static void compare(struct comparison *all, enum seen_extent extent)
             add_change(all, &all->rows[i++], NULL);
         else if (order > 0)
             add_change(all, NULL, &all->seen[j++]);
-        else if (is_same(&all->rows[i], &all->seen[j]))
-            i++, j++;
-        else
+        else if (!is_same(&all->rows[i], &all->seen[j]))
             add_change(all, &all->rows[i++], &all->seen[j++]);
+        else if (is_unclaimed(&all->rows[i], call_id))
+            claim(all, &all->rows[i++], &all->seen[j++]);
+        else
+            i++, j++;
     }
 }
 
@@ -194,6 +214,13 @@ static void file_columns_clear(struct file_columns *columns)
     free(columns->inodes);
 }
 
+static enum container_change written_as(const struct comparison *all, size_t i)
+{
+    if (!all->now[i])
+        return CONTAINER_FILE_DELETED;
+    return all->before[i] ? CONTAINER_FILE_CHANGED : CONTAINER_FILE_CREATED;
+}
+
 static void collect(const struct comparison *all, enum container_change change,
                     struct file_columns *ret_columns)
 {
@@ -210,7 +237,7 @@ static void collect(const struct comparison *all, enum container_change change,
         const struct seen_file *seen = all->now[i];
         size_t n = ret_columns->count;
 
-        if (all->changed[i].change != change)
+        if (written_as(all, i) != change)
             continue;
         ret_columns->ids[n] = all->changed[i].id;
         ret_columns->paths[n] = all->changed[i].path;
@@ -336,7 +363,7 @@ enum err_code store_container_files_seen(struct store *store, const struct tenan
         rc = load(db, tenant, container_id, &all, err);
     if (rc)
         return rc;
-    compare(&all, extent);
+    compare(&all, extent, call_id);
     rc = write_changes(db, tenant, container_id, &all, source, call_id, err);
     if (!rc)
         rc = db_commit(db, err);

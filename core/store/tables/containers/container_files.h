@@ -49,7 +49,8 @@ struct changed_file {
 void changed_files_free(struct changed_file *files, size_t count); /* NULL is fine */
 
 /* Makes the rows equal to what was seen: new files get an id, changed ones keep theirs and lose their copy, others
- * go. `source` and `call_id` ("": none) are noted for new and changed ones. *ret_changed is in the order of paths. */
+ * go. `source` and `call_id` ("": none) are noted for new and changed ones. *ret_changed is in the order of paths. What
+ * a scan without a call has found counts as new for the next call: it may have made it. */
 enum err_code store_container_files_seen(struct store *store, const struct tenant *tenant,
                                          const char *container_id, const struct seen_file *seen,
                                          size_t count, enum seen_extent extent,

@@ -36,14 +36,15 @@ static void new_container(void)
 }
 
 /* What has changed, as "+a.csv ~b.csv -c.csv ". */
-static const char *look(const struct seen_file *seen, size_t count, enum seen_extent extent)
+static const char *look_for(const char *call_id, const struct seen_file *seen, size_t count,
+                            enum seen_extent extent)
 {
     static char text[200];
     struct changed_file *changed;
     size_t changes;
 
     assert_int_equal(store_container_files_seen(store, MINE, box, seen, count, extent,
-                                                CONTAINER_FILE_ASSISTANT, "call_1", &changed,
+                                                CONTAINER_FILE_ASSISTANT, call_id, &changed,
                                                 &changes, NULL),
                      ERR_OK);
     *text = '\0';
@@ -54,6 +55,11 @@ static const char *look(const struct seen_file *seen, size_t count, enum seen_ex
     }
     changed_files_free(changed, changes);
     return text;
+}
+
+static const char *look(const struct seen_file *seen, size_t count, enum seen_extent extent)
+{
+    return look_for("call_1", seen, count, extent);
 }
 
 static struct container_file_row at(const char *path)
@@ -91,6 +97,19 @@ TEST(what_a_part_does_not_have_stays)
     assert_string_equal(look(seen, 2, SEEN_ALL), "+a +b ");
     assert_string_equal(look(seen, 1, SEEN_PART), "");
     assert_string_equal(look(seen, 1, SEEN_ALL), "-b ");
+}
+
+TEST(what_a_scan_between_has_found_belongs_to_the_call_that_ends_next)
+{
+    struct seen_file seen = {"a", 1, 10, 1};
+    CLEANUP(container_file_row_clear) struct container_file_row row = {0};
+
+    new_container();
+    assert_string_equal(look_for("", &seen, 1, SEEN_ALL), "+a ");
+    assert_string_equal(look(&seen, 1, SEEN_ALL), "+a ");
+    row = at("a");
+    assert_string_equal(row.call_id, "call_1");
+    assert_string_equal(look_for("call_2", &seen, 1, SEEN_ALL), "");
 }
 
 static struct blob_row new_blob(void)
@@ -274,6 +293,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(rows_follow_what_was_seen),
         cmocka_unit_test(what_a_part_does_not_have_stays),
+        cmocka_unit_test(what_a_scan_between_has_found_belongs_to_the_call_that_ends_next),
         cmocka_unit_test(a_changed_file_lets_go_of_its_copy),
         cmocka_unit_test(files_let_go_of_their_copies_with_their_container),
         cmocka_unit_test(a_file_that_a_request_puts_there_keeps_its_origin_until_it_changes),
