@@ -354,38 +354,63 @@ static void find_id(const struct lent *lent, const struct tool_call *call, struc
         unkept_files_add(&cell->unkept, path, why);
 }
 
-/* The list of files, and the ids of the figures among them by their paths. New references. */
-static json_t *list_files(const struct lent *lent, const struct tool_call *call,
-                          struct cell *cell, const struct changed_file *changed, size_t count,
-                          json_t *figure_ids)
+/* What is listed of a call: its files, and the ids of the figures among them by their paths. */
+struct listing {
+    json_t *files, *figure_ids;
+};
+
+static void list_file(const struct lent *lent, const struct tool_call *call, struct cell *cell,
+                      const struct changed_file *changed, bool figure, struct listing *listing)
 {
-    json_t *files = json_array();
+    bool deleted = changed->change == CONTAINER_FILE_DELETED;
+    AUTO_FREE char *path = mem_printf(FOLDER "%s", changed->path);
+    char id[ID_SIZE];
+    json_t *file;
 
-    for (size_t i = 0; i < count; i++) {
-        bool figure = is_figure(cell, changed[i].path);
-        AUTO_FREE char *path = mem_printf(FOLDER "%s", changed[i].path);
-        char id[ID_SIZE];
-        json_t *file;
-
-        if (!figure && json_array_size(files) >= DESK_LIST_LIMIT) {
-            if (changed[i].change != CONTAINER_FILE_DELETED)
-                unkept_files_add(&cell->unkept, path,
-                                 "this call has changed more than 100 files");
-            continue;
-        }
-        find_id(lent, call, cell, &changed[i], figure, id);
-        if (figure)
-            json_set_string(figure_ids, changed[i].path, id);
-        if (!*id && changed[i].change != CONTAINER_FILE_DELETED)
-            continue;
-        file =
-            json_build("{s:s, s:s, s:I, s:s}", "file_id", id, "path", path, "bytes",
-                       (json_int_t)changed[i].bytes, "change", change_name(changed[i].change));
-        if (figure)
-            json_set_bool(file, "figure", true);
-        json_array_append_new(files, file);
+    if (!figure && json_array_size(listing->files) >= DESK_LIST_LIMIT) {
+        if (!deleted)
+            unkept_files_add(&cell->unkept, path, "this call has changed more than 100 files");
+        return;
     }
-    return files;
+    find_id(lent, call, cell, changed, figure, id);
+    if (figure)
+        json_set_string(listing->figure_ids, changed->path, id);
+    if (!*id && !deleted)
+        return;
+    file = json_build("{s:s, s:s, s:I, s:s}", "file_id", id, "path", path, "bytes",
+                      (json_int_t)changed->bytes, "change", change_name(changed->change));
+    if (figure)
+        json_set_bool(file, "figure", true);
+    json_array_append_new(listing->files, file);
+}
+
+/* Another call of the container may have noted a figure before. */
+static void list_missing_figures(const struct lent *lent, const struct tool_call *call,
+                                 struct cell *cell, struct listing *listing)
+{
+    for (size_t i = 0; i < cell->figure_count; i++) {
+        CLEANUP(container_file_row_clear) struct container_file_row row = {0};
+        struct changed_file found = {.path = cell->figures[i].path,
+                                     .change = CONTAINER_FILE_CREATED};
+        struct err err;
+
+        if (json_object_get(listing->figure_ids, found.path) ||
+            store_container_file_at(lent->server->store, tool_call_tenant(call), lent->base.id,
+                                    found.path, &row, &err))
+            continue;
+        memcpy(found.id, row.id, sizeof(row.id));
+        found.bytes = row.bytes;
+        list_file(lent, call, cell, &found, true, listing);
+    }
+}
+
+static void list_files(const struct lent *lent, const struct tool_call *call, struct cell *cell,
+                       const struct changed_file *changed, size_t count,
+                       struct listing *listing)
+{
+    for (size_t i = 0; i < count; i++)
+        list_file(lent, call, cell, &changed[i], is_figure(cell, changed[i].path), listing);
+    list_missing_figures(lent, call, cell, listing);
 }
 
 static void add_logs(json_t *outputs, const struct cell *cell, uint64_t from, uint64_t to)
@@ -428,13 +453,15 @@ static enum err_code note_made(struct lent *lent, const struct tool_call *call,
     struct changed_file *changed = NULL;
     size_t count = 0;
     json_auto_t *figure_ids = json_object();
+    struct listing listing = {.figure_ids = figure_ids};
     enum err_code rc = container_note(lent->container, CONTAINER_FILE_ASSISTANT,
                                       tool_call_id(call), &changed, &count, err);
 
     if (rc)
         return rc;
     lent->noted = true;
-    ret_ran->files = list_files(lent, call, cell, changed, count, figure_ids);
+    listing.files = ret_ran->files = json_array();
+    list_files(lent, call, cell, changed, count, &listing);
     changed_files_free(changed, count);
     ret_ran->outputs = list_outputs(cell, figure_ids);
     return ERR_OK;

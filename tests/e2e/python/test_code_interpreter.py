@@ -112,6 +112,22 @@ def test_what_a_stored_response_cites_is_copied(start_server, database, runs_cod
     assert len(list(server.sdk().containers.files.list(item.container_id))) == 3
 
 
+def test_figures_reach_the_client_though_another_looks_at_the_files_meanwhile(client, http, runs_code):
+    box = client.containers.create(name="looked at")
+    runs_code(f"open('data.csv', 'w').write('1')\n{PLOT}import os, time\n"
+              "while not os.path.exists('seen'): time.sleep(0.01)", text="[d](sandbox:/mnt/data/data.csv)")
+    stream = respond(client, tools=[{**AUTO, "container": box.id}], stream=True)
+    at = f"/v1/containers/{box.id}/files"
+    for event in stream:
+        if event.type == f"{KIND}.interpreting":
+            eventually(lambda: http.get(at).json()["data"], lambda files: len(files) == 2)
+            http.post(at, files={"file": ("seen", b"1")})
+    item, message = event.response.output
+    assert [output.type for output in item.outputs] == ["image"]
+    assert {note.filename.rpartition(".")[2] for note in message.content[0].annotations} == {"csv", "png"}
+    client.containers.delete(box.id)
+
+
 def test_links_to_files_are_cited_where_they_stand(client, runs_code):
     path = "sandbox:/mnt/data/a%20b.csv"
     text = f"Größe: [a b]({path}), [again]({path}) and [none](sandbox:/mnt/data/none.csv)."
@@ -180,12 +196,12 @@ def test_a_client_that_keeps_its_history_sends_calls_back(client, runs_code, ups
 def test_a_history_with_many_files_costs_its_links_not_the_server(client, upstream):
     """A client's history may list any number of files: those beyond what a call lists are left out."""
     files = [{"file_id": f"cfile_{n}", "path": f"/mnt/data/{n}.csv", "bytes": 1, "change": "created"}
-             for n in range(101)]
+             for n in range(151)]
     sent = {"type": "code_interpreter_call", "id": "ci_1", "status": "completed", "code": "1", "outputs": [],
             "container_id": UNKNOWN, "runnel": {"files": files}}
-    upstream.script({"answer": {"text": "[a](sandbox:/mnt/data/99.csv) [b](sandbox:/mnt/data/100.csv)"}})
+    upstream.script({"answer": {"text": "[a](sandbox:/mnt/data/149.csv) [b](sandbox:/mnt/data/150.csv)"}})
     (message,) = respond(client, input=[{"role": "user", "content": "go"}, sent]).output
-    assert [note.file_id for note in message.content[0].annotations] == ["cfile_99"]
+    assert [note.file_id for note in message.content[0].annotations] == ["cfile_149"]
 
 
 def test_an_expired_container_in_the_history_is_replaced(client, runs_code, upstream):
