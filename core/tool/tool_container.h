@@ -57,12 +57,16 @@ bool tool_call_is_stored(const struct tool_call *call);
 
 /* ---- Code ---- */
 
+/* Bytes of the pictures that travel with an item: it is stored, and sent again with each listing. */
+#define TOOL_PICTURES_LIMIT ((size_t)3 << 20)
+
 /* The output of code that has run. */
 struct tool_run {
     /* In order of appearance:
      *
      *   {"type": "logs", "logs": text}
-     *   {"type": "image", "file_id", "path", and for a response "data": base64 of a PNG}
+     *   {"type": "image", "file_id", "path", and for a response "data": base64 of a PNG, or null
+     *   beyond TOOL_PICTURES_LIMIT}
      *
      * Owned. Text between two images is one entry. */
     json_t *outputs;

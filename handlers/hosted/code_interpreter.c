@@ -23,9 +23,6 @@
 #include "core/tool/tool_container.h"
 #include "handlers/handlers.h"
 
-/* Bytes of base64 that an item carries, all its pictures together: it is stored, and sent again with each listing. */
-#define PICTURES_LIMIT ((size_t)4 << 20)
-
 /* Bytes of code in one delta. */
 #define PIECE ((size_t)16 << 10)
 
@@ -76,38 +73,31 @@ static char *read_text(const json_t *outputs)
     return text.length ? buf_take(&text) : mem_strdup("(no output)");
 }
 
-/* A picture with its data, in the form of its API. *room: bytes of base64 that the item may still have. */
-static json_t *shown_picture(const struct tool_container *container, const json_t *output,
-                             size_t *room)
+/* A picture with its data, in the form of its API. */
+static json_t *shown_picture(const struct tool_container *container, const json_t *output)
 {
     const json_t *data = json_object_get(output, "data");
     const char *file = json_get_string(output, "file_id", "");
-    size_t length = json_string_length(data);
     AUTO_FREE char *url = NULL;
 
-    if (!json_is_string(data))
+    if (!data)
         return json_build("{s:s, s:{s:s}}", "type", "image", "image", "file_id", file);
-    if (length <= *room) {
-        *room -= length;
-        url = mem_printf("data:image/png;base64,%s", json_string_value(data));
-    } else {
-        url = mem_printf("/v1/containers/%s/files/%s/content", container->id, file);
-    }
+    url = json_is_string(data)
+              ? mem_printf("data:image/png;base64,%s", json_string_value(data))
+              : mem_printf("/v1/containers/%s/files/%s/content", container->id, file);
     return json_build("{s:s, s:s, s:{s:s}}", "type", "image", "url", url, "runnel", "file_id",
                       file);
 }
 
 static json_t *shown_outputs(const struct tool_container *container, const json_t *outputs)
 {
-    size_t room = PICTURES_LIMIT;
     json_t *shown = json_array();
     size_t i;
     json_t *output;
 
     json_array_foreach (outputs, i, output)
-        json_array_append_new(shown, is_picture(output)
-                                         ? shown_picture(container, output, &room)
-                                         : json_incref(output));
+        json_array_append_new(shown, is_picture(output) ? shown_picture(container, output)
+                                                        : json_incref(output));
     return shown;
 }
 

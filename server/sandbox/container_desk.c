@@ -218,8 +218,9 @@ struct cell {
     struct kept_output text;
     struct figure *figures;
     size_t figure_count;
-    bool with_data; /* figures travel with the item */
-    size_t kept;    /* files that are now the project's, without figures */
+    bool with_data;   /* figures travel with the item */
+    size_t data_size; /* bytes of those that do */
+    size_t kept;      /* files that are now the project's, without figures */
     struct unkept_files unkept;
 };
 
@@ -250,8 +251,10 @@ static bool take_figure(void *argument, const char *path, const char *png, size_
     cell->figures = mem_resize(cell->figures, cell->figure_count + 1, sizeof(*cell->figures));
     figure = &cell->figures[cell->figure_count++];
     *figure = (struct figure){.at = cell->text.total, .path = mem_strdup(path)};
-    if (cell->with_data)
+    if (cell->with_data && size <= TOOL_PICTURES_LIMIT - cell->data_size) {
         base64_add(&figure->data, png, size);
+        cell->data_size += size;
+    }
     return true;
 }
 
@@ -440,7 +443,9 @@ static json_t *list_outputs(const struct cell *cell, const json_t *figure_ids)
         output = json_build("{s:s, s:s, s:s}", "type", "image", "file_id", id, "path", path);
         if (cell->with_data)
             json_set(output, "data",
-                     json_stringn_nocheck(figure->data.data, figure->data.length));
+                     figure->data.length
+                         ? json_stringn_nocheck(figure->data.data, figure->data.length)
+                         : json_null());
         json_array_append_new(outputs, output);
     }
     add_logs(outputs, cell, at, cell->text.total);

@@ -128,6 +128,14 @@ def test_figures_reach_the_client_though_another_looks_at_the_files_meanwhile(cl
     client.containers.delete(box.id)
 
 
+def test_a_picture_that_is_too_large_for_an_item_is_named_by_its_path(client, http, runs_code):
+    runs_code("import os\nfrom PIL import Image\n"
+              "for n in range(2): display(Image.frombytes('RGB', (800, 800), os.urandom(1920000)))")
+    first, second = respond(client).output[0].outputs
+    assert first.url.startswith("data:image/png;base64,") and second.url.startswith("/v1/containers/cntr_")
+    assert http.get(second.url).content.startswith(PNG)
+
+
 def test_links_to_files_are_cited_where_they_stand(client, runs_code):
     path = "sandbox:/mnt/data/a%20b.csv"
     text = f"Größe: [a b]({path}), [again]({path}) and [none](sandbox:/mnt/data/none.csv)."
