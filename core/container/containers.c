@@ -381,7 +381,7 @@ static enum err_code touch_uses(struct containers *containers, struct err *err)
     return rc;
 }
 
-/* A folder that cannot be removed now is tried again the next time. */
+/* A folder that cannot be removed now is tried again the next time, and keeps no other waiting. */
 static enum err_code clear_left(struct containers *containers, struct err *err)
 {
     AUTO_FREE struct left_container *left = NULL;
@@ -389,8 +389,12 @@ static enum err_code clear_left(struct containers *containers, struct err *err)
     enum err_code rc = store_containers_left(
         containers->options.store, containers->options.node_id, TEND_LIMIT, &left, &count, err);
 
-    for (size_t i = 0; !rc && i < count; i++)
-        rc = clear(containers, &left[i].tenant, left[i].id, err);
+    for (size_t i = 0; !rc && i < count; i++) {
+        struct err why;
+
+        if (clear(containers, &left[i].tenant, left[i].id, &why))
+            log_warn("the folder of %s is removed later: %s", left[i].id, why.text);
+    }
     return rc;
 }
 

@@ -302,6 +302,27 @@ TEST(a_project_that_names_the_id_of_another_does_not_touch_its_container)
     container_release(mine);
 }
 
+TEST(a_folder_that_cannot_be_removed_keeps_no_other_waiting)
+{
+    char ids[2][ID_SIZE];
+
+    for (size_t i = 0; i < 2; i++) {
+        struct container *container = taken_for(i ? "thread_next" : "thread_stuck");
+
+        id_of(container, ids[i]);
+        container_release(container);
+        (void)pg_fixture_ask("UPDATE containers SET expires_at = expires_at - 1300000000"
+                             " WHERE id = '%s' RETURNING 1",
+                             ids[i]);
+    }
+    fault_arm("container.trash", 1);
+    assert_int_equal(containers_tend(all, NULL), ERR_OK);
+    fault_disarm();
+    assert_int_equal(has_folder(ids[0]) + has_folder(ids[1]), 1);
+    assert_int_equal(containers_tend(all, NULL), ERR_OK);
+    assert_false(has_folder(ids[0]) || has_folder(ids[1]));
+}
+
 TEST(a_folder_without_a_container_goes_at_the_start)
 {
     struct container *container = taken_for("thread_stays");
@@ -546,6 +567,7 @@ int main(void)
         cmocka_unit_test(a_container_that_is_deleted_while_it_is_taken_leaves_nothing),
         cmocka_unit_test(a_container_that_another_node_deletes_ends_here),
         cmocka_unit_test(a_project_that_names_the_id_of_another_does_not_touch_its_container),
+        cmocka_unit_test(a_folder_that_cannot_be_removed_keeps_no_other_waiting),
         cmocka_unit_test(a_folder_without_a_container_goes_at_the_start),
         cmocka_unit_test(what_code_makes_is_listed_but_for_what_programs_keep_for_themselves),
         cmocka_unit_test(a_figure_is_copied_when_its_call_ends_unless_its_run_is_not_stored),
