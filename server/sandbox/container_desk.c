@@ -162,14 +162,12 @@ static enum err_code explain(const struct lent *lent, enum err_code rc, struct e
 {
     const struct err why = *err;
 
-    switch (rc) {
-    case ERR_LIMIT: return err_set(err, rc, "The server is out of sandbox memory; try again.");
-    case ERR_CANCELLED:
-        if (container_is_gone(lent->container))
-            return err_set(err, ERR_CONFLICT, "The container was deleted.");
+    if (container_is_gone(lent->container)) /* and its folder */
+        return err_set(err, ERR_CONFLICT, "The container was deleted.");
+    if (rc == ERR_LIMIT)
+        return err_set(err, rc, "The server is out of sandbox memory; try again.");
+    if (rc == ERR_CANCELLED)
         return rc;
-    default: break;
-    }
     log_error("container %s: no box: %s", lent->base.id, why.text);
     return err_set(err, rc, "The server could not start the container.");
 }
