@@ -4,6 +4,7 @@ import httpx2
 import openai
 import pytest
 
+from harness.patience import patience
 from harness.server import eventually
 
 UNKNOWN = "cntr_000000000000000000000000"
@@ -190,7 +191,7 @@ def trash(server):
 
 
 def test_limits_and_expiry(start_server):
-    server = start_server(sandbox_idle=2, sandbox_containers_per_project=2, sandbox_disk=1 << 20)
+    server = start_server(sandbox_idle=patience(3), sandbox_containers_per_project=2, sandbox_disk=1 << 20)
     client, http = server.sdk(), server.http()
     kept, other = (client.containers.create(name=name) for name in ("kept", "other"))
     answer = http.post("/v1/containers", json={"name": "third"})
