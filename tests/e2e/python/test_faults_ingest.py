@@ -113,7 +113,8 @@ def test_a_server_that_is_killed_leaves_nothing_half_made(start_fault_server, da
 def test_a_server_that_is_killed_while_it_embeds_pays_for_a_batch_at_most(start_fault_server, database, upstream,
                                                                           tmp_path, point):
     config = with_embeddings(tmp_path, upstream.url)
-    server = start_fault_server(lease_ttl=1, config=config)
+    # One worker: another would be in the middle of a file of its own.
+    server = start_fault_server(lease_ttl=1, config=config, ingest_workers=1)
     url = server.settings["database_url"]
     shelf = Shelf(server, 3)
     server.arm(f"{point}:1:kill")
