@@ -382,7 +382,7 @@ static size_t batches(size_t ret_counts[TEXTS])
 TEST(a_slow_server_gets_smaller_batches_until_it_is_quick)
 {
     struct made made;
-    size_t counts[TEXTS], count;
+    size_t counts[TEXTS], count, largest = 0;
 
     (void)state;
     open_with("  - {times: 1, match: {path: /v1/embeddings}, answer: {fault: {kind: stall}}}\n",
@@ -399,8 +399,10 @@ TEST(a_slow_server_gets_smaller_batches_until_it_is_quick)
     assert_int_equal(counts[count], EMBEDDINGS_BATCH_FLOATS / 2);
     count = batches(counts);
     assert_int_equal(make_cats(SECONDS, SECONDS, &made), ERR_OK);
-    assert_true(batches(counts) > count);
-    assert_int_equal(counts[count], EMBEDDINGS_BATCH);
+    /* Several at once: any of them is the first to arrive. */
+    for (size_t i = count, asked_now = batches(counts); i < asked_now; i++)
+        largest = counts[i] > largest ? counts[i] : largest;
+    assert_int_equal(largest, EMBEDDINGS_BATCH);
     close_all();
 }
 
