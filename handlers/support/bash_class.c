@@ -430,10 +430,11 @@ static void classify_redirect(struct judge *judge, const struct shell_redirect *
 
 static void classify_command(struct judge *judge, const struct shell_command *command)
 {
-    struct words words = {command->words + command->assignments,
-                          command->count - command->assignments, command->piped};
+    struct words words = {NULL, command->count - command->assignments, command->piped};
     AUTO_FREE char *pattern = NULL;
 
+    if (words.count) /* a line may be a redirection alone, without words */
+        words.at = command->words + command->assignments;
     /* `for` only names values; its body is looked at like all else. The names of other programs' variables are
      * capitals. */
     if (words.count && strcmp(words.at->text, "for") == 0) {
