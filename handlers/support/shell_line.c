@@ -347,6 +347,15 @@ static void add_here(struct reader *reader, const struct shell_word *word, bool 
         (struct here){mem_strdup(word->text), word->quoted, tabs};
 }
 
+/* Where texts were announced, and the end comes before them. */
+static void miss_here_documents(struct reader *reader)
+{
+    if (reader->here_count)
+        strange(reader);
+    while (reader->here_count)
+        free(reader->here[--reader->here_count].delimiter);
+}
+
 /* Only the substitutions in it are of interest. */
 static void read_here_text(struct reader *reader, const char *text, const char *end)
 {
@@ -363,6 +372,7 @@ static void read_here_text(struct reader *reader, const char *text, const char *
             inner.at += *inner.at == '\\' && inner.at + 1 < inner.end ? 2 : 1;
         buf_reset(&ignored);
     }
+    miss_here_documents(&inner);
 }
 
 /* Behind a line break: the texts that the line has announced. */
@@ -534,10 +544,10 @@ static void read_list(struct reader *reader, char terminator, bool piped)
     if (!ended && terminator)
         strange(reader);
     end_command(reader, &command);
-    if (reader->here_count)
+    if (!terminator)
+        miss_here_documents(reader);
+    else if (reader->here_count)
         strange(reader);
-    while (!terminator && reader->here_count)
-        free(reader->here[--reader->here_count].delimiter);
 }
 
 void shell_line_parse(const char *text, struct shell_line *ret_line)
