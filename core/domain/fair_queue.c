@@ -143,6 +143,7 @@ static struct fair_job *share_take(struct fair_queue *queue, struct fair_share *
     else
         lane_free(queue, lane);
     share->waiting--;
+    queue->waiting--;
     share->working++;
     return job;
 }
@@ -160,9 +161,9 @@ static bool is_solvent(struct fair_share *share)
 
 /* ---- Entry points ---- */
 
-bool fair_queue_is_empty(const struct fair_queue *queue)
+size_t fair_queue_count(const struct fair_queue *queue)
 {
-    return !queue->first;
+    return queue->waiting;
 }
 
 bool fair_queue_put(struct fair_queue *queue, struct fair_job *job, size_t limit)
@@ -175,6 +176,7 @@ bool fair_queue_put(struct fair_queue *queue, struct fair_job *job, size_t limit
     if (!share->waiting++)
         circle_append(queue, share);
     lane = lane_of(queue, share, job->run ? job->run : "");
+    queue->waiting++;
     job->next = NULL;
     *lane->last = job;
     lane->last = &job->next;

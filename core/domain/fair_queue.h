@@ -48,6 +48,7 @@ struct fair_queue {
     struct fair_share *first, *last;               /* the circle, first to be served first */
     struct fair_share *shares[FAIR_QUEUE_BUCKETS]; /* by project */
     struct fair_lane *lanes[FAIR_QUEUE_BUCKETS];   /* by run */
+    size_t waiting;                                /* jobs */
 };
 
 /* False when `limit` jobs of the project wait: the job is still the caller's. */
@@ -59,6 +60,7 @@ struct fair_job *fair_queue_take(struct fair_queue *queue);
 /* A job of the project that was taken has ended, after so much time on a worker. */
 void fair_queue_charge(struct fair_queue *queue, const struct tenant *tenant, uint64_t ns);
 
-bool fair_queue_is_empty(const struct fair_queue *queue);
+/* Jobs that wait. */
+size_t fair_queue_count(const struct fair_queue *queue);
 
 #endif

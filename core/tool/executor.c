@@ -15,7 +15,10 @@
 #include "core/tool/channel_internal.h"
 
 /*
- * executor.c -- a fixed pool of workers, a fair queue, and a timekeeper.
+ * executor.c -- a pool of workers, a fair queue, and a timekeeper.
+ *
+ * A worker is started when a call waits that no idle one will take, up to the size of the pool. Nearly all servers need
+ * far fewer than they may have, and each is a thread. Started workers stay.
  *
  * The queue is shared fairly by project, and within a project by run (fair_queue.h). A worker pays for its
  * call when the call has ended: a handler that was given up pays when it returns.
@@ -53,11 +56,12 @@ struct tool_executor {
     pthread_cond_t work;    /* a call waits, or stopping */
     pthread_cond_t time;    /* next_check_ns is too late, or stopped */
     pthread_cond_t ended;   /* a worker is done */
-    unsigned size;          /* constant */
+    unsigned size;          /* constant: workers, but for strays */
     double default_timeout; /* constant */
     unsigned holders;       /* the owner, and threads */
     struct fair_queue queue;
     struct worker *workers;
+    unsigned live; /* workers that are no strays */
     unsigned idle;
     unsigned strays;
     uint64_t next_check_ns; /* when the timekeeper wakes by itself */
@@ -124,10 +128,11 @@ static uint64_t deadline_of(const struct tool_executor *executor, const struct t
     return seconds > 0 ? clock_mono_ns() + clock_ns_from_seconds(seconds) : UINT64_MAX;
 }
 
-/* True when calls wait and every worker is busy. */
+/* True when calls wait and every worker that there may be is busy. */
 static bool starved_locked(struct tool_executor *executor) REQUIRES(executor->lock)
 {
-    return !fair_queue_is_empty(&executor->queue) && !executor->idle;
+    return fair_queue_count(&executor->queue) > 0 && !executor->idle &&
+           executor->live >= executor->size;
 }
 
 static struct tool_call *take_call_locked(struct tool_executor *executor)
@@ -219,9 +224,20 @@ static enum err_code start_worker_locked(struct tool_executor *executor, struct 
     }
     (void)pthread_setname_np(worker->thread, "tool");
     executor->holders++;
+    executor->live++;
     worker->next = executor->workers;
     executor->workers = worker;
     return ERR_OK;
+}
+
+/* A worker for each call that waits and that no idle one will take. If none can be started, the others take it later. */
+static enum err_code grow_locked(struct tool_executor *executor, struct err *err)
+    REQUIRES(executor->lock)
+{
+    if (fair_queue_count(&executor->queue) <= executor->idle ||
+        executor->live >= executor->size)
+        return ERR_OK;
+    return start_worker_locked(executor, err);
 }
 
 /* ---- time ---- */
@@ -298,6 +314,7 @@ static void replace_locked(struct tool_executor *executor, struct worker *worker
     if (!start_worker_locked(executor, &err)) {
         worker->stray = true;
         executor->strays++;
+        executor->live--;
     }
     strays = executor->strays;
     lock_release(&executor->lock);
@@ -405,13 +422,7 @@ static enum err_code start_threads_locked(struct tool_executor *executor, struct
                        strerror(error));
     (void)pthread_setname_np(executor->timekeeper, "tool-time");
     executor->timekeeping = true;
-    for (unsigned i = 0; i < executor->size; i++) {
-        enum err_code rc = start_worker_locked(executor, err);
-
-        if (rc)
-            return rc;
-    }
-    return ERR_OK;
+    return start_worker_locked(executor, err); /* so that there is always one */
 }
 
 enum err_code tool_executor_start(struct tool_executor *executor, struct err *err)
@@ -441,12 +452,15 @@ static void reject(struct tool_call *call, enum err_code rc, const char *why)
 void tool_executor_submit(struct tool_executor *executor, const struct tool_call_spec *spec)
 {
     struct tool_call *call = tool_call_new(spec);
+    enum err_code grown = ERR_OK;
     bool stopping, waits;
+    struct err err;
 
     lock_acquire(&executor->lock);
     stopping = executor->stopping;
     waits = !stopping && fair_queue_put(&executor->queue, &call->queued, EXECUTOR_CALLS_LIMIT);
     if (waits) {
+        grown = grow_locked(executor, &err);
         pthread_cond_signal(&executor->work);
         hurry_timekeeper_locked(executor, UINT64_MAX);
     }
@@ -455,6 +469,8 @@ void tool_executor_submit(struct tool_executor *executor, const struct tool_call
         reject(call, ERR_CANCELLED, stopping_text);
     else if (!waits)
         reject(call, ERR_LIMIT, "too many calls of this project wait for a tool worker");
+    if (grown)
+        log_warn("%s", err.text);
 }
 
 /* Takes all waiting calls, as one list. */

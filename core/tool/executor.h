@@ -15,7 +15,7 @@
 /*
  * executor.h -- the threads that run tools, several calls of several runs at once.
  *
- * A fixed pool of workers takes calls from one queue, which is shared fairly by project and by run
+ * A pool of workers takes calls from one queue, which is shared fairly by project and by run
  * (fair_queue.h): a project with a thousand calls does not delay one with a single call. A worker runs one call to its
  * end and puts its END into the call's channel. A worker may wait for room in a channel; the loop that empties the
  * channel never waits for a worker. So the pool cannot deadlock.
@@ -34,7 +34,8 @@
 
 struct tool_executor;
 
-/* `default_timeout_seconds` is for handlers without a timeout of their own; 0 means no deadline. */
+/* `workers` is the most that run at once, but for those that are stuck; they start as calls need them.
+ * `default_timeout_seconds` is for handlers without a timeout of their own; 0 means no deadline. */
 struct tool_executor *tool_executor_new(unsigned workers, double default_timeout_seconds);
 
 /* ERR_INTERNAL when a thread cannot be started; then none runs. */

@@ -54,7 +54,7 @@ static void expect_runs(struct fair_queue *queue, const char *runs)
 
 static void drain(struct fair_queue *queue)
 {
-    while (!fair_queue_is_empty(queue))
+    while (fair_queue_count(queue) > 0)
         (void)serve(queue, 0);
 }
 

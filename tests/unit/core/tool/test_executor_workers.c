@@ -1,4 +1,7 @@
+#include <dirent.h>
+
 #include "core/base/log.h"
+#include "tests/support/patience.h"
 #include "tests/support/test.h"
 #include "tests/unit/core/tool/executor_turn.h"
 
@@ -112,6 +115,44 @@ TEST(executor_replaces_no_more_than_the_limit)
     executor_stop(executor);
 }
 
+/* Of this process. */
+static unsigned threads(void)
+{
+    DIR *tasks = opendir("/proc/self/task");
+    unsigned count = 0;
+
+    assert_non_null(tasks);
+    for (const struct dirent *entry; (entry = readdir(tasks));)
+        count += *entry->d_name != '.';
+    (void)closedir(tasks);
+    return count;
+}
+
+TEST(executor_starts_workers_when_calls_need_them)
+{
+    enum { POOL = 4, CALLS = 6 };
+    unsigned before = threads();
+    struct tool_executor *executor = executor_started(POOL, 0);
+    struct turn turn;
+
+    assert_int_equal(threads() - before, 2); /* one worker, and the timekeeper */
+    door_reset();
+    turn_open(&turn, CALLS);
+    for (unsigned i = 0; i < CALLS; i++)
+        turn_submit(executor, &turn, i, &handler_deaf_for_ever, "run", "call");
+    assert_true(door_wait(&door.entered, POOL, patience_ns(20)));
+    assert_int_equal(threads() - before, POOL + 1);
+    door_open();
+    for (unsigned i = 0; i < CALLS; i++) {
+        struct tool_output end = turn_wait_for_end(&turn);
+
+        tool_output_clear(&end);
+    }
+    assert_int_equal(threads() - before, POOL + 1);
+    turn_close(&turn);
+    executor_stop(executor);
+}
+
 TEST(executor_takes_the_worker_of_a_closed_call_when_others_wait)
 {
     struct tool_executor *executor = executor_started(1, 0);
@@ -156,6 +197,7 @@ int main(void)
         cmocka_unit_test(executor_bella_A15_a_stubborn_handler_is_given_up_at_its_deadline),
         cmocka_unit_test(executor_replaces_workers_that_do_not_return),
         cmocka_unit_test(executor_replaces_no_more_than_the_limit),
+        cmocka_unit_test(executor_starts_workers_when_calls_need_them),
         cmocka_unit_test(executor_takes_the_worker_of_a_closed_call_when_others_wait),
         cmocka_unit_test(executor_leaves_a_stuck_handler_behind),
     };
