@@ -42,6 +42,14 @@ static void frame(struct frames *frames, const char *event, json_t *object)
     json_decref(object);
 }
 
+/* Two events with the same object, which is made once; takes it. */
+static void frame_twice(struct frames *frames, const char *first, const char *second,
+                        json_t *object)
+{
+    frame(frames, first, json_incref(object));
+    frame(frames, second, object);
+}
+
 /* ---- The run ---- */
 
 static void emit_status(const struct run *run, struct frames *frames)
@@ -53,9 +61,10 @@ static void emit_status(const struct run *run, struct frames *frames)
     if (frames->next == 0) {
         if (*run->thread.id)
             frame(frames, "thread.created", encode_thread(&run->thread));
-        frame(frames, "thread.run.created", encode_run(&run->row));
+        frame_twice(frames, "thread.run.created", event, encode_run(&run->row));
+    } else {
+        frame(frames, event, encode_run(&run->row));
     }
-    frame(frames, event, encode_run(&run->row));
 }
 
 /* ---- Steps ---- */
@@ -79,8 +88,8 @@ static json_t *step_object(const struct run *run, const struct step *step, bool 
 static void emit_step_opened(const struct run *run, const struct run_event *event,
                              struct frames *frames)
 {
-    frame(frames, "thread.run.step.created", step_object(run, event->step, true));
-    frame(frames, "thread.run.step.in_progress", step_object(run, event->step, true));
+    frame_twice(frames, "thread.run.step.created", "thread.run.step.in_progress",
+                step_object(run, event->step, true));
 }
 
 static void emit_step_closed(const struct run *run, const struct run_event *event,
@@ -192,8 +201,8 @@ static json_t *open_message(const struct item *item)
 
 static void emit_message_opened(const struct item *item, struct frames *frames)
 {
-    frame(frames, "thread.message.created", open_message(item));
-    frame(frames, "thread.message.in_progress", open_message(item));
+    frame_twice(frames, "thread.message.created", "thread.message.in_progress",
+                open_message(item));
 }
 
 static void emit_message_closed(const struct item *item, struct frames *frames)
