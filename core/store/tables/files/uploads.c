@@ -20,7 +20,7 @@
 #include "core/store/tables/files/files.h"
 #include "core/store/tables/files/storage_sql.h"
 
-#define NOW "(extract(epoch FROM clock_timestamp()) * 1000000)::bigint"
+#define NOW FILES_NOW
 
 #define UPLOAD_COLUMNS                                                      \
     "u.id, u.filename, u.purpose, u.mime, u.bytes, u.part_bytes, u.status," \
