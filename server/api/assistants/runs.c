@@ -215,10 +215,14 @@ static enum err_code note_expired(const struct request *request, json_t *snapsho
 /* A run that searches waits for the files of its thread's store, because the request before may have attached them. */
 static void note_awaited(json_t *snapshot, const char *thread_resources)
 {
-    json_auto_t *resources = thread_resources ? json_parse_own(thread_resources) : NULL;
-    const char *store = search_resources_store(resources);
+    json_auto_t *resources = NULL;
+    const char *store;
 
-    if (store && search_resources_used(json_object_get(snapshot, "tools")))
+    if (!thread_resources || !search_resources_used(json_object_get(snapshot, "tools")))
+        return;
+    resources = json_parse_own(thread_resources);
+    store = search_resources_store(resources);
+    if (store)
         json_set_string(snapshot, "awaited_store", store);
 }
 
