@@ -34,9 +34,10 @@ enum err_code store_reindex_step(struct store *store, int model_id, size_t limit
                                  struct err *err) MUST_CHECK;
 
 /* The same for one store, when its client asks for it: documents that today's recipe would make otherwise, also those
- * that were offered before and failed. At most REINDEX_AT_ONCE in one call; *ret_more: there are others, for another
- * call. It is a use of the store. ERR_NOT_FOUND; ERR_INVALID with REASON_STORE_EXPIRED. */
-#define REINDEX_AT_ONCE ((size_t)500)
+ * that were offered before and failed. Each is a transaction of its own, and an HTTP worker waits for them: so at most
+ * REINDEX_AT_ONCE in one call; *ret_more: there are others, for another call. It is a use of the store. ERR_NOT_FOUND;
+ * ERR_INVALID with REASON_STORE_EXPIRED. */
+#define REINDEX_AT_ONCE ((size_t)50)
 enum err_code store_vector_store_reindex(struct store *store, const struct tenant *tenant,
                                          const char *store_id, size_t *ret_queued,
                                          bool *ret_more, struct err *err) MUST_CHECK;
