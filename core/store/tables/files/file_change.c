@@ -187,7 +187,7 @@ enum err_code store_file_replace(struct store *store, const struct tenant *tenan
         rc = find_places(db, tenant, row, &places, err);
     if (!rc)
         rc = attach_anew(db, tenant, row, places, err);
-    if (!rc)
+    if (!rc && blob->bytes != row->bytes)
         rc = storage_count(db, tenant, (int64_t)blob->bytes - (int64_t)row->bytes, limit, err);
     return rc ? rc : db_commit(db, err);
 }

@@ -145,6 +145,7 @@ TEST(a_project_with_too_many_bytes_may_have_fewer)
 
     assert_int_equal(change(id, 0, NULL), ERR_OK);
     assert_int_equal(change_to(id, 9, 1, NULL), ERR_OK);
+    assert_int_equal(change_to(id, 9, 1, NULL), ERR_OK); /* as many as before */
     assert_int_equal(used(), before + 2);
 }
 
