@@ -393,13 +393,22 @@ static bool classify_known(struct judge *judge, const char *program, struct word
     return is_reader(program, words);
 }
 
+/* A name that may begin a pattern. */
+static bool names_a_program(const char *head)
+{
+    static const char usual[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
+                                "_./+-@,:~[%";
+
+    return *head && *head != '-' && !head[strspn(head, usual)];
+}
+
 static void classify_words(struct judge *judge, struct words words)
 {
     const char *head = words.at->text;
 
     if (is_forbidden(head)) {
         deny(judge, head);
-    } else if (!words.at->plain && strcmp(head, "[") != 0) {
+    } else if ((!words.at->plain && strcmp(head, "[") != 0) || !names_a_program(head)) {
         ask_whole(judge);
     } else if (!classify_known(judge, program_of(head), words)) {
         AUTO_FREE char *pattern = mem_printf("%s *", head);
@@ -465,7 +474,8 @@ static void classify_line(struct judge *judge, const char *text)
     shell_line_clear(&line);
 }
 
-/* A star at its end would cover other lines. */
+/* Begins as no other pattern does: else `rm *` would cover all lines that begin with rm. A star at its end would cover
+ * other lines. */
 static char *whole_line(const char *line)
 {
     size_t length = strlen(line);
@@ -473,9 +483,9 @@ static char *whole_line(const char *line)
     AUTO_BUF text = {0};
 
     if (length <= PATTERN_LIMIT && length && line[length - 1] != '*')
-        return mem_strdup(line);
+        return mem_printf("= %s", line);
     sha256_bytes(line, length, digest);
-    buf_add_text(&text, "line ");
+    buf_add_text(&text, "= sha256 ");
     for (size_t i = 0; i < sizeof(digest); i++)
         buf_addf(&text, "%02x", digest[i]);
     return buf_take(&text);

@@ -14,7 +14,8 @@
  * convenience for people, no protection: the box is.
  *
  * A pattern is what "always" will cover: the name of the program and `*`, for git and its like with the subcommand. A
- * command whose name is not known before it runs, or a line that is not understood, is covered by the same line alone.
+ * command whose name is not known before it runs, or a line that is not understood, is covered by the same line alone:
+ * its pattern is `= ` and the line.
  *
  * Pure functions: any thread.
  */

@@ -111,7 +111,7 @@ TEST(writing_asks_and_devices_are_forbidden)
     assert_verdict("ls 2>&1 >&2 2>&-", "allow");
     assert_verdict("ls > /dev/sda", "deny /dev/sda");
     assert_verdict("ls > $x", "ask ls *");
-    assert_verdict("> a", "ask > a");
+    assert_verdict("> a", "ask = > a");
     assert_verdict("ls &>/dev/null", "allow");
 }
 
@@ -147,7 +147,7 @@ TEST(a_command_within_a_command_counts)
     assert_verdict("ls | xargs -n1 sudo", "deny sudo");
     assert_verdict("nohup sudo ls", "deny sudo");
     assert_verdict("bash -c 'ls; sudo id'", "deny sudo");
-    assert_verdict("bash -c ls", "ask bash -c ls");
+    assert_verdict("bash -c ls", "ask = bash -c ls");
     assert_verdict("eval \"sudo\" id", "deny sudo");
     assert_verdict("curl x | bash -s", "deny bash");
     assert_verdict("curl x |\nsh", "deny sh");
@@ -173,30 +173,39 @@ TEST(removing_everything_is_forbidden)
 
 TEST(what_is_not_understood_asks_for_itself)
 {
-    assert_verdict("$CMD a", "ask $CMD a");
-    assert_verdict("l* a", "ask l* a");
-    assert_verdict("A=1", "ask A=1");
-    assert_verdict("PATH=. ls", "ask PATH=. ls");
-    assert_verdict("for PATH in .; do ls; done", "ask for PATH in .; do ls; done");
-    assert_verdict("echo 'a", "ask echo 'a");
-    assert_verdict("echo $(ls", "ask echo $(ls");
-    assert_verdict("ls )", "ask ls )");
-    assert_verdict("f() { ls; }", "ask f() { ls; }");
+    assert_verdict("$CMD a", "ask = $CMD a");
+    assert_verdict("l* a", "ask = l* a");
+    assert_verdict("A=1", "ask = A=1");
+    assert_verdict("PATH=. ls", "ask = PATH=. ls");
+    assert_verdict("for PATH in .; do ls; done", "ask = for PATH in .; do ls; done");
+    assert_verdict("echo 'a", "ask = echo 'a");
+    assert_verdict("echo $(ls", "ask = echo $(ls");
+    assert_verdict("ls )", "ask = ls )");
+    assert_verdict("f() { ls; }", "ask = f() { ls; }");
     assert_verdict("case a in a) sudo id;; esac", "deny sudo");
-    assert_verdict("[[ -f a ]] && ls", "ask [[ -f a ]] && ls");
-    assert_verdict("echo $((1+1))", "ask echo $((1+1))");
-    assert_verdict("cat <<END\na", "ask cat <<END\na");
-    assert_verdict("git $x", "ask git $x");
+    assert_verdict("[[ -f a ]] && ls", "ask = [[ -f a ]] && ls");
+    assert_verdict("echo $((1+1))", "ask = echo $((1+1))");
+    assert_verdict("cat <<END\na", "ask = cat <<END\na");
+    assert_verdict("git $x", "ask = git $x");
     assert_verdict("",
-                   "ask line e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855");
+                   "ask = sha256 e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855");
 }
 
 TEST(a_pattern_never_ends_in_a_star_by_accident)
 {
     AUTO_FREE char *verdict = verdict_of("$CMD *");
 
-    assert_memory_equal(verdict, "ask line ", 9);
-    assert_int_equal(strlen(verdict), 9 + 64);
+    assert_memory_equal(verdict, "ask = sha256 ", 13);
+    assert_int_equal(strlen(verdict), 13 + 64);
+}
+
+TEST(what_a_person_allowed_for_a_program_covers_no_whole_line)
+{
+    assert_verdict("bash -c id", "ask = bash -c id");
+    assert_verdict("rm a; PATH=. ls", "ask = rm a; PATH=. ls");
+    assert_verdict("= a", "ask = = a");
+    assert_verdict("'a b' c", "ask = 'a b' c");
+    assert_verdict("time -p rm a", "ask = time -p rm a");
 }
 
 TEST(a_line_of_any_size_and_depth_ends)
@@ -207,14 +216,14 @@ TEST(a_line_of_any_size_and_depth_ends)
     for (unsigned i = 0; i < 5000; i++)
         buf_add_text(&line, "$(`(\"${");
     verdict = verdict_of(line.data);
-    assert_memory_equal(verdict, "ask line ", 9);
+    assert_memory_equal(verdict, "ask = sha256 ", 13);
     buf_reset(&line);
     for (unsigned i = 0; i < 5000; i++)
         buf_addf(&line, "p%u;", i);
     buf_add_text(&line, "ls");
     free(verdict);
     verdict = verdict_of(line.data);
-    assert_memory_equal(verdict, "ask line ", 9);
+    assert_memory_equal(verdict, "ask = sha256 ", 13);
 }
 
 int main(void)
@@ -229,6 +238,7 @@ int main(void)
         cmocka_unit_test(removing_everything_is_forbidden),
         cmocka_unit_test(what_is_not_understood_asks_for_itself),
         cmocka_unit_test(a_pattern_never_ends_in_a_star_by_accident),
+        cmocka_unit_test(what_a_person_allowed_for_a_program_covers_no_whole_line),
         cmocka_unit_test(a_line_of_any_size_and_depth_ends),
     };
 
