@@ -72,6 +72,8 @@ static void read_backticks(struct reader *reader, struct buf *text)
 
     buf_add_char(text, '`');
     for (reader->at++; reader->at < reader->end && *reader->at != '`'; reader->at++) {
+        if (*reader->at == '\\' && peek(reader, 1) == '"')
+            strange(reader); /* within double quotes it hides the backslash too */
         if (*reader->at == '\\' && strchr("`\\$", peek(reader, 1)) && peek(reader, 1))
             reader->at++;
         buf_add_char(&inner, *reader->at);
@@ -124,12 +126,30 @@ static void read_single_quotes(struct reader *reader, struct buf *text)
     reader->at = end < reader->end ? end + 1 : end;
 }
 
-/* ${...}: only the substitutions in it are of interest. */
+/* False: it may run what a variable holds: ${x@P}, ${!x}, ${a[x]}, ${x:n}. */
+static bool is_simple_expansion(const struct reader *reader)
+{
+    size_t length = peek(reader, 0) == '#';
+    char next;
+
+    while (isalnum((unsigned char)peek(reader, length)) || peek(reader, length) == '_')
+        length++;
+    next = peek(reader, length);
+    if (next == ':')
+        return peek(reader, length + 1) && strchr("-+?", peek(reader, length + 1));
+    return next && strchr("}-+?#%/^,", next);
+}
+
+/* ${...}: only the substitutions in it are of interest. What a single quote means depends on the quotes around it. */
 static void read_braces(struct reader *reader, struct buf *text)
 {
     struct shell_word ignored = {.plain = true};
 
+    if (!is_simple_expansion(reader))
+        strange(reader);
     while (reader->at < reader->end && *reader->at != '}') {
+        if (strchr("'<>", *reader->at))
+            strange(reader);
         switch (*reader->at) {
         case '\\':
             buf_add_char(text, *reader->at++);
@@ -154,6 +174,8 @@ static void read_dollar(struct reader *reader, struct buf *text)
     char next = peek(reader, 1);
 
     buf_add_char(text, *reader->at++);
+    if (next == '[')
+        strange(reader); /* arithmetic, as it was written once */
     if (next == '(' || next == '{') {
         if (++reader->depth > SHELL_DEPTH_LIMIT) {
             strange(reader);
@@ -200,6 +222,8 @@ static bool read_bare(struct reader *reader, struct shell_word *word, struct buf
         read_backticks(reader, text);
     } else if (c == '$') {
         word->plain = false;
+        if (peek(reader, 1) == '\'')
+            strange(reader); /* quotes in which a backslash counts */
         read_dollar(reader, text);
     } else if ((c == '<' || c == '>') && peek(reader, 1) == '(') {
         word->plain = false;
@@ -388,6 +412,8 @@ static void read_here_documents(struct reader *reader)
             size_t length;
 
             stop = stop ? stop : reader->end;
+            if (!here->quoted && stop > line && stop[-1] == '\\')
+                strange(reader); /* the next line belongs to it */
             reader->at = stop < reader->end ? stop + 1 : stop;
             while (here->tabs && line < stop && *line == '\t')
                 line++;
@@ -507,6 +533,8 @@ static void read_list(struct reader *reader, char terminator, bool piped)
     struct shell_command command = {.piped = piped};
     bool ended = false;
 
+    if (reader->here_count)
+        strange(reader); /* its line breaks are not those that the texts follow */
     while (!ended && reader->at < reader->end) {
         char c;
 

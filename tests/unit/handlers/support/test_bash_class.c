@@ -191,6 +191,31 @@ TEST(what_is_not_understood_asks_for_itself)
                    "ask = sha256 e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855");
 }
 
+/* Each of them would run rm, and was read as a line that only prints. */
+TEST(what_bash_reads_in_another_way_asks)
+{
+    static const char *const lines[] = {
+        "echo $'\\'' ; rm a #'",
+        "echo \"${x:-'}\" ; rm a ; echo \"'}\"",
+        "echo $[ 16 #1 ] ; rm a",
+        "echo ${x:-<(rm a)}",
+        "for x in '$(rm a)'; do echo ${x@P}; done",
+        "for x in 'a[$(rm b)]'; do echo ${HOME:x}; done",
+        "for x in 'a[$(rm b)]'; do echo ${!x}; done",
+        "for x in 'b[$(rm b)]'; do echo ${a[x]}; done",
+        "echo \"`ls \\\"'\\\" ; rm a #'`\"",
+        "cat <<EOF\nE\\\nOF\nrm a\nEOF",
+        "cat <<ls $(ls\nrm a\nls\n)\nls\nls",
+    };
+
+    for (size_t i = 0; i < COUNT_OF(lines); i++) {
+        AUTO_FREE char *expected = mem_printf("ask = %s", lines[i]);
+
+        assert_verdict(lines[i], expected);
+    }
+    assert_verdict("echo ${x} ${#x} ${x:-a} ${x%.c} ${x//a/b}", "allow");
+}
+
 TEST(a_pattern_never_ends_in_a_star_by_accident)
 {
     AUTO_FREE char *verdict = verdict_of("$CMD *");
@@ -237,6 +262,7 @@ int main(void)
         cmocka_unit_test(a_command_within_a_command_counts),
         cmocka_unit_test(removing_everything_is_forbidden),
         cmocka_unit_test(what_is_not_understood_asks_for_itself),
+        cmocka_unit_test(what_bash_reads_in_another_way_asks),
         cmocka_unit_test(a_pattern_never_ends_in_a_star_by_accident),
         cmocka_unit_test(what_a_person_allowed_for_a_program_covers_no_whole_line),
         cmocka_unit_test(a_line_of_any_size_and_depth_ends),
