@@ -30,32 +30,36 @@ static const char *const forbidden[] = {
 
 /* Programs that only read, and write to their standard output alone. */
 static const char *const readers[] = {
-    "[",         "arch",      "basename", "cal",      "cat",     "cd",        "cksum",
-    "cmp",       "column",    "comm",     "cut",      "date",    "df",        "diff",
-    "dirname",   "du",        "echo",     "egrep",    "expand",  "expr",      "false",
-    "fgrep",     "file",      "fmt",      "fold",     "free",    "getconf",   "grep",
-    "groups",    "head",      "hexdump",  "hostname", "id",      "jq",        "join",
-    "less",      "locale",    "ls",       "md5sum",   "more",    "nl",        "nproc",
-    "numfmt",    "od",        "paste",    "printenv", "printf",  "ps",        "pwd",
-    "readlink",  "realpath",  "rev",      "seq",      "sha1sum", "sha224sum", "sha256sum",
-    "sha384sum", "sha512sum", "stat",     "strings",  "sum",     "tac",       "tail",
-    "test",      "tr",        "tree",     "true",     "tsort",   "type",      "tty",
-    "uname",     "unexpand",  "uptime",   "wc",       "which",   "whoami",    ":",
+    "arch",      "basename",  "cal",       "cat",       "cd",    "cksum",   "cmp",
+    "column",    "comm",      "cut",       "date",      "df",    "diff",    "dirname",
+    "du",        "echo",      "egrep",     "expand",    "expr",  "false",   "fgrep",
+    "fmt",       "fold",      "free",      "getconf",   "grep",  "groups",  "head",
+    "hexdump",   "hostname",  "id",        "jq",        "join",  "locale",  "ls",
+    "md5sum",    "nl",        "nproc",     "numfmt",    "od",    "paste",   "printenv",
+    "ps",        "pwd",       "readlink",  "realpath",  "rev",   "seq",     "sha1sum",
+    "sha224sum", "sha256sum", "sha384sum", "sha512sum", "stat",  "strings", "sum",
+    "tac",       "tail",      "tr",        "true",      "tsort", "type",    "tty",
+    "uname",     "unexpand",  "uptime",    "wc",        "which", "whoami",  ":",
 };
 
-/* They read, unless one of these options is given: the whole word, or its beginning if that ends with `=`. */
+/* They read, unless one of these options is given: in full, shortened, or among other letters. */
 static const struct {
     const char *program;
     const char *options[12];
 } careful[] = {
+    {"[",
+     {"-v", "-R", NULL}}, /* the index of an array is an expression that may run commands */
     {"find",
      {"-exec", "-execdir", "-ok", "-okdir", "-delete", "-fprint", "-fprint0", "-fprintf",
       "-fls", NULL}},
-    {"rg", {"--pre", "--pre=", "--hostname-bin", "--hostname-bin=", NULL}},
-    {"shuf", {"-o", "--output", "--output=", NULL}},
-    {"sort",
-     {"-o", "--output", "--output=", "--compress-program", "--compress-program=", NULL}},
-    {"uniq", {NULL}}, /* its second operand is a file to write */
+    {"file", {"-C", "--compile", NULL}},
+    {"printf", {"-v", NULL}},
+    {"rg", {"--pre", "--hostname-bin", NULL}},
+    {"shuf", {"-o", "--output", NULL}},
+    {"sort", {"-o", "--output", "--compress-program", NULL}},
+    {"test", {"-v", "-R", NULL}},
+    {"tree", {"-o", NULL}},
+    {"uniq", {NULL}}, /* the second operand of these is a file to write */
     {"xxd", {"-r", NULL}},
 };
 
@@ -69,8 +73,7 @@ static const struct {
       "grep", "log", "ls-files", "ls-tree", "merge-base", "name-rev", "rev-list", "rev-parse",
       "shortlog", "show", "status", NULL}},
     {"npm",
-     {"bin", "explain", "help", "la", "list", "ll", "ls", "outdated", "prefix", "root", "why",
-      NULL}},
+     {"bin", "explain", "la", "list", "ll", "ls", "outdated", "prefix", "root", "why", NULL}},
     {"npx", {NULL}},
     {"pnpm", {"list", "ll", "ls", "outdated", "why", NULL}},
     {"yarn", {"list", "why", NULL}},
@@ -196,18 +199,25 @@ static size_t options_of(struct words words)
     return count;
 }
 
+/* -ofile, -uofile, --output=file, --outp=file */
+static bool is_option(const char *text, const char *option)
+{
+    size_t length = strcspn(text, "=");
+
+    if (*text != '-')
+        return false;
+    if (option[1] == '-')
+        return text[1] == '-' && length > 2 && strncmp(text, option, length) == 0;
+    if (option[2] == '\0')
+        return text[1] != '-' && strchr(text, option[1]);
+    return strcmp(text, option) == 0;
+}
+
 static bool has_option(struct words words, const char *const *options)
 {
     for (size_t i = 0; i < words.count; i++) {
-        const char *text = words.at[i].text;
-
         for (size_t n = 0; options[n]; n++) {
-            size_t length = strlen(options[n]);
-
-            if (strcmp(text, options[n]) == 0 ||
-                (options[n][length - 1] == '=' && strncmp(text, options[n], length) == 0) ||
-                /* -ofile */
-                (length == 2 && options[n][1] != '-' && strncmp(text, options[n], 2) == 0))
+            if (is_option(words.at[i].text, options[n]))
                 return true;
         }
     }
@@ -331,8 +341,8 @@ static void classify_subcommand(struct judge *judge, struct words words,
     AUTO_FREE char *pattern =
         subcommand ? mem_printf("%s %s *", program_of(words.at->text), subcommand)
                    : mem_printf("%s *", program_of(words.at->text));
-    static const char *const writing[] = {
-        "-O", "--open-files-in-pager", "--output", "--output=", "--ext-diff", NULL};
+    static const char *const writing[] = {"-O", "--open-files-in-pager", "--output",
+                                          "--ext-diff", NULL};
 
     if (at == 1 && subcommand && words.at[at].plain && is_in(reading, 20, subcommand) &&
         !has_option(behind(words, 1), writing))
@@ -341,6 +351,16 @@ static void classify_subcommand(struct judge *judge, struct words words,
         ask_whole(judge);
     else
         ask(judge, pattern);
+}
+
+/* `-` alone is one. */
+static size_t operands_of(struct words words)
+{
+    size_t count = 0;
+
+    for (size_t i = 0; i < words.count; i++)
+        count += words.at[i].text[0] != '-' || !words.at[i].text[1];
+    return count;
 }
 
 /* True: it reads, whatever its other words are. */
@@ -353,8 +373,8 @@ static bool is_reader(const char *program, struct words words)
             continue;
         if (has_option(behind(words, 1), careful[i].options))
             return false;
-        return strcmp(program, "uniq") != 0 ||
-               words.count - 1 - options_of(behind(words, 1)) <= 1;
+        return (strcmp(program, "uniq") != 0 && strcmp(program, "xxd") != 0) ||
+               operands_of(behind(words, 1)) <= 1;
     }
     return false;
 }
@@ -424,10 +444,14 @@ static void classify_redirect(struct judge *judge, const struct shell_redirect *
 {
     const char *target = redirect->target.text;
 
+    if (redirect->kind == SHELL_READS &&
+        (strncmp(target, "/dev/tcp/", 9) == 0 || strncmp(target, "/dev/udp/", 9) == 0))
+        ask_whole(judge);
     if (redirect->kind != SHELL_WRITES)
         return;
     if (redirect->target.plain &&
-        (IS_IN(devices, target) || strncmp(target, "/dev/fd/", 8) == 0))
+        (IS_IN(devices, target) || (strncmp(target, "/dev/fd/", 8) == 0 &&
+                                    !target[8 + strspn(target + 8, "0123456789")])))
         return;
     if (strncmp(target, "/dev/", 5) == 0 || strcmp(target, "/dev") == 0)
         deny(judge, target);

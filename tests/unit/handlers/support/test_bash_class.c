@@ -110,6 +110,9 @@ TEST(writing_asks_and_devices_are_forbidden)
     assert_verdict("cat < a", "allow");
     assert_verdict("ls 2>&1 >&2 2>&-", "allow");
     assert_verdict("ls > /dev/sda", "deny /dev/sda");
+    assert_verdict("ls > /dev/fd/2", "allow");
+    assert_verdict("ls > /dev/fd/../cwd/a", "deny /dev/fd/../cwd/a");
+    assert_verdict("cat < /dev/tcp/a/80", "ask = cat < /dev/tcp/a/80");
     assert_verdict("ls > $x", "ask ls *");
     assert_verdict("> a", "ask = > a");
     assert_verdict("ls &>/dev/null", "allow");
@@ -122,8 +125,22 @@ TEST(programs_that_read_may_have_options_that_write)
     assert_verdict("sort -o a b", "ask sort *");
     assert_verdict("sort -oa b", "ask sort *");
     assert_verdict("sort --output=a b", "ask sort *");
+    assert_verdict("sort -uo a b", "ask sort *");
+    assert_verdict("sort --outp=a b", "ask sort *");
+    assert_verdict("git grep -iOless a", "ask git grep *");
+    assert_verdict("git log --outp=a", "ask git log *");
+    assert_verdict("git log --oneline -3", "allow");
+    assert_verdict("tree -ao a", "ask tree *");
     assert_verdict("uniq a", "allow");
     assert_verdict("uniq -c a b", "ask uniq *");
+    assert_verdict("uniq - b", "ask uniq *");
+    assert_verdict("xxd a b", "ask xxd *");
+    assert_verdict("file -C -m a", "ask file *");
+    assert_verdict("printf -v PATH .; ls", "ask printf *");
+    assert_verdict("printf '%s' -a", "allow");
+    assert_verdict("test -v 'a[$(rm a)]'", "ask test *");
+    assert_verdict("[ -f \"$x\" ]", "allow");
+    assert_verdict("npm help a --viewer=browser --browser=./b", "ask npm help *");
     assert_verdict("git log --output=a", "ask git log *");
     assert_verdict("git grep -Oless a", "ask git grep *");
     assert_verdict("rg --pre=a b", "ask rg *");
@@ -187,8 +204,8 @@ TEST(what_is_not_understood_asks_for_itself)
     assert_verdict("echo $((1+1))", "ask = echo $((1+1))");
     assert_verdict("cat <<END\na", "ask = cat <<END\na");
     assert_verdict("git $x", "ask = git $x");
-    assert_verdict("",
-                   "ask = sha256 e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855");
+    assert_verdict(
+        "", "ask = sha256 e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855");
 }
 
 /* Each of them would run rm, and was read as a line that only prints. */
