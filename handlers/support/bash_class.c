@@ -46,21 +46,23 @@ static const char *const readers[] = {
 static const struct {
     const char *program;
     const char *options[12];
+    bool blind; /* to variables: they are too usual in it */
 } careful[] = {
-    {"[",
-     {"-v", "-R", NULL}}, /* the index of an array is an expression that may run commands */
+    /* The index of an array is an expression, and may run commands. */
+    {"[", {"-v", "-R", NULL}, true},
     {"find",
      {"-exec", "-execdir", "-ok", "-okdir", "-delete", "-fprint", "-fprint0", "-fprintf",
-      "-fls", NULL}},
-    {"file", {"-C", "--compile", NULL}},
-    {"printf", {"-v", NULL}},
-    {"rg", {"--pre", "--hostname-bin", NULL}},
-    {"shuf", {"-o", "--output", NULL}},
-    {"sort", {"-o", "--output", "--compress-program", NULL}},
-    {"test", {"-v", "-R", NULL}},
-    {"tree", {"-o", NULL}},
-    {"uniq", {NULL}}, /* the second operand of these is a file to write */
-    {"xxd", {"-r", NULL}},
+      "-fls", NULL},
+     false},
+    {"file", {"-C", "--compile", NULL}, false},
+    {"printf", {"-v", NULL}, true},
+    {"rg", {"--pre", "--hostname-bin", NULL}, false},
+    {"shuf", {"-o", "--output", NULL}, false},
+    {"sort", {"-o", "--output", "--compress-program", NULL}, false},
+    {"test", {"-v", "-R", NULL}, true},
+    {"tree", {"-o", NULL}, false},
+    {"uniq", {NULL}, false}, /* the second operand of these is a file to write */
+    {"xxd", {"-r", NULL}, false},
 };
 
 /* Programs whose subcommand says what they do. Those that only read: */
@@ -224,6 +226,19 @@ static bool has_option(struct words words, const char *const *options)
     return false;
 }
 
+/* An expansion may become any word, or several. A name from a pattern begins as the pattern does. */
+static bool may_hide_options(struct words words, bool blind)
+{
+    for (size_t i = 0; i < words.count; i++) {
+        const char *text = words.at[i].text;
+
+        if (!words.at[i].plain &&
+            (strchr("-{", *text) || (!blind && (strchr("*?[", *text) || strpbrk(text, "$`")))))
+            return true;
+    }
+    return false;
+}
+
 /* ---- Programs ---- */
 
 static void classify_words(struct judge *judge, struct words words);
@@ -345,7 +360,7 @@ static void classify_subcommand(struct judge *judge, struct words words,
                                           "--ext-diff", NULL};
 
     if (at == 1 && subcommand && words.at[at].plain && is_in(reading, 20, subcommand) &&
-        !has_option(behind(words, 1), writing))
+        !has_option(behind(words, 1), writing) && !may_hide_options(behind(words, 1), false))
         return;
     if (subcommand && !words.at[at].plain)
         ask_whole(judge);
@@ -353,13 +368,15 @@ static void classify_subcommand(struct judge *judge, struct words words,
         ask(judge, pattern);
 }
 
-/* `-` alone is one. */
+/* `-` alone is one. A pattern may become several. */
 static size_t operands_of(struct words words)
 {
     size_t count = 0;
 
     for (size_t i = 0; i < words.count; i++)
-        count += words.at[i].text[0] != '-' || !words.at[i].text[1];
+        count += !words.at[i].plain                                   ? 2
+                 : words.at[i].text[0] != '-' || !words.at[i].text[1] ? 1
+                                                                      : 0;
     return count;
 }
 
@@ -371,7 +388,8 @@ static bool is_reader(const char *program, struct words words)
     for (size_t i = 0; i < COUNT_OF(careful); i++) {
         if (strcmp(careful[i].program, program) != 0)
             continue;
-        if (has_option(behind(words, 1), careful[i].options))
+        if (has_option(behind(words, 1), careful[i].options) ||
+            may_hide_options(behind(words, 1), careful[i].blind))
             return false;
         return (strcmp(program, "uniq") != 0 && strcmp(program, "xxd") != 0) ||
                operands_of(behind(words, 1)) <= 1;

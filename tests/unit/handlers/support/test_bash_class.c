@@ -149,6 +149,21 @@ TEST(programs_that_read_may_have_options_that_write)
     assert_verdict("tee a", "ask tee *");
 }
 
+TEST(an_expansion_may_become_an_option)
+{
+    assert_verdict("for x in -delete; do find . $x; done", "ask find *");
+    assert_verdict("find . $(echo -delete)", "ask find *");
+    assert_verdict("find . {-delete,-print}", "ask find *");
+    assert_verdict("sort *", "ask sort *");
+    assert_verdict("sort a*", "allow");
+    assert_verdict("find . -name '*.c'", "allow");
+    assert_verdict("git log $x", "ask git log *");
+    assert_verdict("cat $x *", "allow");
+    assert_verdict("uniq a{,b}", "ask uniq *");
+    assert_verdict("printf {-v,PATH} .", "ask printf *");
+    assert_verdict("printf '%s' \"$x\"", "allow");
+}
+
 TEST(a_command_within_a_command_counts)
 {
     assert_verdict("env ls", "allow");
@@ -276,6 +291,7 @@ int main(void)
         cmocka_unit_test(substitutions_are_commands_too),
         cmocka_unit_test(writing_asks_and_devices_are_forbidden),
         cmocka_unit_test(programs_that_read_may_have_options_that_write),
+        cmocka_unit_test(an_expansion_may_become_an_option),
         cmocka_unit_test(a_command_within_a_command_counts),
         cmocka_unit_test(removing_everything_is_forbidden),
         cmocka_unit_test(what_is_not_understood_asks_for_itself),
