@@ -292,7 +292,7 @@ static void classify_shell(struct judge *judge, struct words words)
     if (words.piped)
         deny(judge, words.at->text);
     for (size_t i = 1; i + 1 < words.count; i++) {
-        if (strcmp(words.at[i].text, "-c") == 0) {
+        if (is_option(words.at[i].text, "-c")) { /* also -lc */
             if (words.at[i + 1].plain)
                 classify_inner(judge, words.at[i + 1].text);
             /* What is in it counts, not the name of the shell. */
@@ -320,6 +320,17 @@ static void classify_eval(struct judge *judge, struct words words)
     ask_whole(judge);
 }
 
+/* xargs adds words that are not known. */
+static void classify_fed(struct judge *judge, struct words words)
+{
+    char unknown[] = "$@";
+    AUTO_FREE struct shell_word *all = mem_resize(NULL, words.count + 1, sizeof(*all));
+
+    memcpy(all, words.at, words.count * sizeof(*all));
+    all[words.count] = (struct shell_word){.text = unknown};
+    classify_words(judge, (struct words){all, words.count + 1, words.piped});
+}
+
 /* With options it is not known which word is the inner command: each may be. */
 static void classify_wrapper(struct judge *judge, struct words words, enum bash_class class,
                              bool operand)
@@ -329,11 +340,10 @@ static void classify_wrapper(struct judge *judge, struct words words, enum bash_
     while (skipped < words.count && strchr(words.at[skipped].text, '=') &&
            words.at[skipped].text[0] != '=')
         skipped++;
+    /* With options or variables, its name alone says too little. */
+    if (skipped > 1)
+        ask_whole(judge);
     skipped += operand;
-    if (options)
-        class = BASH_ASK;
-    if (skipped > 1 + options + operand)
-        class = BASH_ASK; /* it sets variables */
     for (size_t i = 1; options && i < words.count; i++) {
         if (is_forbidden(words.at[i].text))
             deny(judge, words.at[i].text);
@@ -343,8 +353,15 @@ static void classify_wrapper(struct judge *judge, struct words words, enum bash_
 
         ask(judge, pattern);
     }
-    if (skipped < words.count)
+    if (skipped >= words.count)
+        return;
+    if (++judge->depth > NESTED_LIMIT)
+        ask_whole(judge);
+    else if (strcmp(program_of(words.at->text), "xargs") == 0)
+        classify_fed(judge, behind(words, skipped));
+    else
         classify_words(judge, behind(words, skipped));
+    judge->depth--;
 }
 
 /* The first word that is no option. */
@@ -354,15 +371,14 @@ static void classify_subcommand(struct judge *judge, struct words words,
     size_t at = 1 + options_of(behind(words, 1));
     const char *subcommand = at < words.count ? words.at[at].text : NULL;
     AUTO_FREE char *pattern =
-        subcommand ? mem_printf("%s %s *", program_of(words.at->text), subcommand)
-                   : mem_printf("%s *", program_of(words.at->text));
+        mem_printf("%s %s *", program_of(words.at->text), subcommand ? subcommand : "");
     static const char *const writing[] = {"-O", "--open-files-in-pager", "--output",
                                           "--ext-diff", NULL};
 
     if (at == 1 && subcommand && words.at[at].plain && is_in(reading, 20, subcommand) &&
         !has_option(behind(words, 1), writing) && !may_hide_options(behind(words, 1), false))
         return;
-    if (subcommand && !words.at[at].plain)
+    if (!subcommand || !words.at[at].plain)
         ask_whole(judge);
     else
         ask(judge, pattern);
@@ -488,8 +504,9 @@ static void classify_command(struct judge *judge, const struct shell_command *co
         words.at = command->words + command->assignments;
     /* `for` only names values; its body is looked at like all else. The names of other programs' variables are
      * capitals. */
-    if (words.count && strcmp(words.at->text, "for") == 0) {
-        if (words.count > 1 && strpbrk(words.at[1].text, "ABCDEFGHIJKLMNOPQRSTUVWXYZ"))
+    if (words.count && !words.at->quoted && strcmp(words.at->text, "for") == 0) {
+        if ((words.count > 1 && strpbrk(words.at[1].text, "ABCDEFGHIJKLMNOPQRSTUVWXYZ")) ||
+            (words.count > 2 && strcmp(words.at[2].text, "in") != 0)) /* for x do rm a; done */
             ask_whole(judge);
         words.count = 0;
     } else if (words.count && words.at->plain) {

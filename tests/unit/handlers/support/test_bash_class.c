@@ -168,7 +168,7 @@ TEST(a_command_within_a_command_counts)
 {
     assert_verdict("env ls", "allow");
     assert_verdict("env rm a", "ask rm *");
-    assert_verdict("env A=1 ls", "ask env *");
+    assert_verdict("env A=1 ls", "ask = env A=1 ls");
     assert_verdict("env -i sudo ls", "deny sudo");
     assert_verdict("timeout 5 ls", "allow");
     assert_verdict("timeout 5 rm a", "ask rm *");
@@ -179,6 +179,17 @@ TEST(a_command_within_a_command_counts)
     assert_verdict("ls | xargs -n1 sudo", "deny sudo");
     assert_verdict("nohup sudo ls", "deny sudo");
     assert_verdict("bash -c 'ls; sudo id'", "deny sudo");
+    assert_verdict("bash -lc 'ls; sudo id'", "deny sudo");
+    assert_verdict("env -S'rm a'", "ask = env -S'rm a'");
+    assert_verdict("timeout -s KILL 5 rm a", "ask = timeout -s KILL 5 rm a");
+    assert_verdict("ls | xargs cat", "ask xargs *");
+    assert_verdict("ls | xargs env", "ask = ls | xargs env");
+    assert_verdict("ls | xargs find .", "ask xargs *|find *");
+    assert_verdict("env env env env env env env env env ls",
+                   "ask = env env env env env env env env env ls");
+    assert_verdict("for x do rm a; done", "ask = for x do rm a; done");
+    assert_verdict("'for' a", "ask for *");
+    assert_verdict("git --version", "ask = git --version");
     assert_verdict("bash -c ls", "ask = bash -c ls");
     assert_verdict("eval \"sudo\" id", "deny sudo");
     assert_verdict("curl x | bash -s", "deny bash");
