@@ -230,7 +230,8 @@ static enum err_code start_worker_locked(struct tool_executor *executor, struct 
     return ERR_OK;
 }
 
-/* A worker for each call that waits and that no idle one will take. If none can be started, the others take it later. */
+/* A worker for each call that waits and that no idle one will take. If none can be started, the others take it
+ * later. */
 static enum err_code grow_locked(struct tool_executor *executor, struct err *err)
     REQUIRES(executor->lock)
 {
