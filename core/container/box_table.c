@@ -4,16 +4,13 @@
 #include <string.h>
 
 #include "core/base/clock.h"
+#include "core/base/hash.h"
 #include "core/base/mem.h"
 #include "core/container/python.h"
 
 static size_t bucket_of(const char *container)
 {
-    uint64_t hash = 14695981039346656037U; /* FNV-1a */
-
-    for (const char *at = container; *at; at++)
-        hash = (hash ^ (unsigned char)*at) * 1099511628211U;
-    return hash % BOX_TABLE_BUCKETS;
+    return hash_text(container) % BOX_TABLE_BUCKETS;
 }
 
 struct box_entry *box_table_find(const struct box_table *table, const char *container)
