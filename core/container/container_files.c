@@ -3,11 +3,13 @@
  */
 
 #include <errno.h>
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "core/base/clock.h"
+#include "core/base/lock.h"
 #include "core/base/log.h"
 #include "core/base/mem.h"
 #include "core/base/utf8.h"
@@ -221,7 +223,29 @@ enum err_code container_put_blob(struct container *container, const char *name,
     return put(container, name, blob_id, "", ret_row, err);
 }
 
-enum err_code container_put_file(struct container *container, const char *file_id,
+/* Of two calls that want the same file at once, the second one finds that of the first. */
+static void begin_put(const struct container *container)
+{
+    struct containers *all = container->all;
+
+    lock_acquire(&all->lock);
+    while (container->use->putting)
+        lock_wait(&all->lock, &all->put_ended);
+    container->use->putting = true;
+    lock_release(&all->lock);
+}
+
+static void end_put(const struct container *container)
+{
+    struct containers *all = container->all;
+
+    lock_acquire(&all->lock);
+    container->use->putting = false;
+    pthread_cond_broadcast(&all->put_ended);
+    lock_release(&all->lock);
+}
+
+static enum err_code put_missing(struct container *container, const char *file_id,
                                  struct container_file_row *ret_row, struct err *err)
 {
     struct store *store = container->all->options.store;
@@ -242,6 +266,17 @@ enum err_code container_put_file(struct container *container, const char *file_i
         *ret_row = row;
         row = (struct container_file_row){0};
     }
+    return rc;
+}
+
+enum err_code container_put_file(struct container *container, const char *file_id,
+                                 struct container_file_row *ret_row, struct err *err)
+{
+    enum err_code rc;
+
+    begin_put(container);
+    rc = put_missing(container, file_id, ret_row, err);
+    end_put(container);
     return rc;
 }
 

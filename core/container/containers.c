@@ -431,6 +431,7 @@ enum err_code containers_open(const struct containers_options *options,
     containers->node_id = mem_strdup(options->node_id);
     containers->options.node_id = containers->node_id;
     lock_init(&containers->lock, LOCK_CONTAINERS);
+    lock_cond_init(&containers->put_ended);
     rc = container_folders_sweep(containers, err);
     if (rc) {
         containers_free(containers);
@@ -444,6 +445,7 @@ void containers_free(struct containers *containers)
 {
     if (!containers)
         return;
+    pthread_cond_destroy(&containers->put_ended);
     lock_destroy(&containers->lock);
     free(containers->node_id);
     free(containers);

@@ -1,6 +1,7 @@
 #ifndef RUNNEL_CORE_CONTAINER_CONTAINERS_INTERNAL_H
 #define RUNNEL_CORE_CONTAINER_CONTAINERS_INTERNAL_H
 
+#include <pthread.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -20,6 +21,7 @@ struct use {
     struct tenant tenant;
     char id[ID_SIZE];
     unsigned takers;  /* guarded by the lock of all */
+    bool putting;     /* guarded by the lock of all: a call copies a file into it */
     atomic_bool gone; /* set once: its row has ended */
 };
 
@@ -27,6 +29,7 @@ struct containers {
     struct containers_options options;
     char *node_id;
     struct lock lock;
+    pthread_cond_t put_ended;           /* of some container */
     struct use *uses;                   /* guarded by lock */
     uint8_t users[CONTAINER_USERS / 8]; /* guarded by lock; a bit for each that has a folder */
 };

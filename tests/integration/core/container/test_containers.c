@@ -543,6 +543,46 @@ TEST(a_file_is_put_under_its_name_once)
     container_release(container);
 }
 
+/* A call that puts a file on a thread of its own. */
+struct putting {
+    struct container *container;
+    const char *file_id;
+    struct container_file_row row;
+    enum err_code rc;
+    pthread_t thread;
+};
+
+static void *put_on_thread(void *argument)
+{
+    struct putting *putting = argument;
+
+    putting->rc = container_put_file(putting->container, putting->file_id, &putting->row, NULL);
+    store_thread_end(store);
+    return NULL;
+}
+
+TEST(calls_that_want_a_file_at_once_get_one)
+{
+    CLEANUP(file_row_clear) struct file_row file = new_file("shared.csv", 1000);
+    struct container *container = taken_for("thread_shared");
+    struct putting puttings[4] = {0};
+
+    for (size_t i = 0; i < COUNT_OF(puttings); i++) {
+        puttings[i].container = container;
+        puttings[i].file_id = file.id;
+        assert_int_equal(pthread_create(&puttings[i].thread, NULL, put_on_thread, &puttings[i]),
+                         0);
+    }
+    for (size_t i = 0; i < COUNT_OF(puttings); i++)
+        pthread_join(puttings[i].thread, NULL);
+    for (size_t i = 0; i < COUNT_OF(puttings); i++) {
+        assert_int_equal(puttings[i].rc, ERR_OK);
+        assert_string_equal(puttings[i].row.path, "shared.csv");
+        container_file_row_clear(&puttings[i].row);
+    }
+    container_release(container);
+}
+
 TEST(a_file_that_does_not_fit_is_refused)
 {
     struct container *container = taken_for("thread_room");
@@ -575,6 +615,7 @@ int main(void)
         cmocka_unit_test(only_a_file_as_it_was_seen_is_copied),
         cmocka_unit_test(a_cited_file_is_copied_from_a_container_that_is_not_taken),
         cmocka_unit_test(a_file_is_put_under_its_name_once),
+        cmocka_unit_test(calls_that_want_a_file_at_once_get_one),
         cmocka_unit_test(a_file_that_does_not_fit_is_refused),
     };
 
