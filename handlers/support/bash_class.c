@@ -378,7 +378,8 @@ static void classify_subcommand(struct judge *judge, struct words words,
     if (at == 1 && subcommand && words.at[at].plain && is_in(reading, 20, subcommand) &&
         !has_option(behind(words, 1), writing) && !may_hide_options(behind(words, 1), false))
         return;
-    if (!subcommand || !words.at[at].plain)
+    /* With other options, such as --exec-path=., the subcommand alone says too little. */
+    if (!subcommand || !words.at[at].plain || (at > 1 && strcmp(words.at[1].text, "-C") != 0))
         ask_whole(judge);
     else
         ask(judge, pattern);

@@ -189,6 +189,7 @@ TEST(a_command_within_a_command_counts)
                    "ask = env env env env env env env env env ls");
     assert_verdict("for x do rm a; done", "ask = for x do rm a; done");
     assert_verdict("'for' a", "ask for *");
+    assert_verdict("git --exec-path=. push", "ask = git --exec-path=. push");
     assert_verdict("git --version", "ask = git --version");
     assert_verdict("bash -c ls", "ask = bash -c ls");
     assert_verdict("eval \"sudo\" id", "deny sudo");
