@@ -17,7 +17,7 @@ static const char *const usual[] = {
     "XDG_CACHE_HOME=/tmp/.cache",
 };
 
-/* Libraries that start a thread for each processor of the host, whatever the box says it has. */
+/* Libraries that start a thread for each processor of the host, also where the box has fewer. */
 static const char *const threads[] = {"OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS",
                                       "MKL_NUM_THREADS", "NUMEXPR_NUM_THREADS"};
 

@@ -66,7 +66,7 @@ static void slot_init(struct channel_slot *slot, bool hidden)
     slot->over_fd = -1;
 }
 
-/* The call is over: its worker learns it, whatever it waits for. A full counter is readable, too. */
+/* The call is over: its worker learns it in any wait. A full counter is readable, too. */
 static void slot_end(struct channel_slot *slot)
 {
     pthread_cond_broadcast(&slot->changed);

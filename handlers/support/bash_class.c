@@ -397,7 +397,7 @@ static size_t operands_of(struct words words)
     return count;
 }
 
-/* True: it reads, whatever its other words are. */
+/* True: it reads, with any other words. */
 static bool is_reader(const char *program, struct words words)
 {
     if (IS_IN(readers, program))

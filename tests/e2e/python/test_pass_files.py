@@ -119,7 +119,7 @@ def test_masks_see_the_texts_beside_a_file(start_server, upstream, tmp_path):
 
 
 def test_files_of_chats_wait_for_the_room_of_all_files(start_server):
-    """It is held until the answer begins, and given back whatever becomes of the chat. The line before it has an end."""
+    """It is held until the answer begins, and given back however the chat ends. The line before it has an end."""
     model, asked, go_on = RawModel(), threading.Semaphore(0), threading.Semaphore(0)
 
     def answer(_request):

@@ -1,7 +1,7 @@
 """Lanes: several runs of pytest side by side, which share the files among them (run.sh).
 
 `--lane=DIRECTORY` makes this run one of them. It claims a file in that directory before it runs the file's tests, and
-leaves out what another lane has claimed. So all lanes end at about the same time, whatever a file takes. Files that take
+leaves out what another lane has claimed. So all lanes end at about the same time, however long a file takes. Files that take
 longest come first, for one that comes last keeps a single lane busy while the others have ended.
 """
 
