@@ -109,10 +109,13 @@ class Process:
         self.child.wait()
 
     def stop(self, seconds=60):
-        """SIGTERM, also for a suspended process; returns the exit status."""
+        """SIGTERM, also for a suspended process; returns the exit status.
+
+        SIGCONT comes first. The leak check at the end stops its own threads with SIGSTOP, which a SIGCONT takes
+        away: the process would wait for itself for ever."""
         if self.child.poll() is None:
-            self.child.send_signal(signal.SIGTERM)
             self.child.send_signal(signal.SIGCONT)
+            self.child.send_signal(signal.SIGTERM)
         try:
             return self.child.wait(patience(seconds))
         except subprocess.TimeoutExpired:
