@@ -31,11 +31,12 @@ struct framing;
  * (framing.h), and when it hands a head over, it has overwritten the ends of its lines. So
  * there is a fourth function:
  *
- *   recv                           shows a connection's bytes to framing.c before the library sees them
+ *   recv                           shows a connection's bytes to framing.c before the library sees them;
+ *                                  fails when a request can no longer become whole
  *
  * Every library in the process calls this function, so it ignores everything that is not a
- * connection of http.c. It costs no system call. If it were ever not called, framing.c would
- * see no request, and each would be refused.
+ * connection of http.c. It costs a system call only where a piece ends in the middle of a
+ * request. If it were ever not called, framing.c would see no request, and each would be refused.
  *
  * If a library is built so that it does not look up its own names (-Bsymbolic), none of this
  * happens, and its pages are sent as they are: tests/integration/server/test_http_heads.c fails

@@ -146,6 +146,35 @@ TEST(a_client_that_leaves_in_the_middle_leaves_nothing)
     hang_up(&client);
 }
 
+/* The end of the connection is there before the server has read what comes before it. */
+TEST(the_end_of_a_client_is_seen_behind_many_bytes)
+{
+    static const size_t lengths[] = {1000, 40000, 70000, 150000, 199000};
+    AUTO_FREE char *bytes = mem_zeroed(UPLOAD_LIMIT, 1);
+    uint64_t deadline;
+    struct http_stats stats;
+
+    memset(bytes, 'x', UPLOAD_LIMIT - 1);
+    start(MODE_DIRECT, NULL);
+    for (size_t i = 0; i < 20 * COUNT_OF(lengths); i++) {
+        struct client client = dial();
+
+        put(&client, UPLOAD("") "Content-Length: 200000\r\n\r\n");
+        put_bytes(&client, bytes, lengths[i % COUNT_OF(lengths)]);
+        hang_up(&client);
+    }
+    deadline = clock_mono_ns() + (uint64_t)PATIENCE_MS * NS_PER_MS;
+    do {
+        assert_true(clock_mono_ns() < deadline);
+        http_stats(under.http, &stats);
+    } while (stats.connections);
+    assert_int_equal(stats.late, 0);
+    lock_acquire(&under.lock);
+    assert_int_equal(under.uploads, under.uploads_dropped);
+    lock_release(&under.lock);
+    stop();
+}
+
 /* Sends a byte now and then. Returns after so long, or when the server hangs up. */
 static void drip(struct client *client, const char *piece, uint64_t milliseconds)
 {
@@ -209,6 +238,7 @@ int main(void)
         cmocka_unit_test(a_fault_in_the_middle_is_answered_at_once),
         cmocka_unit_test(an_upload_may_be_answered_later),
         cmocka_unit_test(a_client_that_leaves_in_the_middle_leaves_nothing),
+        cmocka_unit_test(the_end_of_a_client_is_seen_behind_many_bytes),
         cmocka_unit_test(an_upload_may_take_long_if_it_keeps_coming),
         cmocka_unit_test(an_upload_that_drips_or_pauses_is_cut_off),
     };
