@@ -139,11 +139,11 @@ static const struct old_step {
     " vector_store_files, documents, document_texts, chunks, document_segments,"          \
     " left_documents, uploads, upload_parts, approval_checks, embedding_models, "         \
     "chunk_vectors,"                                                                      \
-    " containers, container_files, file_texts"
+    " containers, container_files, file_texts, file_pictures"
 #define LATER_INDEXES "approvals_status"
 #define LATER                                                                               \
     "(approvals_status|approval_checks|deletion_marks|blob|files|storage_use|vector_store|" \
-    "file_batches|file_texts|"                                                              \
+    "file_batches|file_texts|file_pictures|"                                                \
     "document|chunk|embedding_model|"                                                       \
     "left_documents|upload|container)"
 
