@@ -173,12 +173,15 @@ enum err_code store_file_replace(struct store *store, const struct tenant *tenan
 {
     AUTO_DB *db = NULL;
     AUTO_DB_ROWS *places = NULL;
+    int64_t pictures = 0;
     enum err_code rc = db_begin(store, &db, err);
 
     if (!rc)
         rc = lock_file(db, tenant, row, err);
     if (!rc)
         rc = change_row(db, tenant, row, blob, err);
+    if (!rc)
+        rc = file_pictures_forget_in(db, tenant, row->id, &pictures, err);
     if (!rc)
         rc = free_recipes(db, tenant, row, err);
     if (!rc)
@@ -189,5 +192,7 @@ enum err_code store_file_replace(struct store *store, const struct tenant *tenan
         rc = attach_anew(db, tenant, row, places, err);
     if (!rc && blob->bytes != row->bytes)
         rc = storage_count(db, tenant, (int64_t)blob->bytes - (int64_t)row->bytes, limit, err);
+    if (!rc && pictures)
+        rc = storage_count_documents(db, tenant, -pictures, err);
     return rc ? rc : db_commit(db, err);
 }

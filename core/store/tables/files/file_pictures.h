@@ -20,7 +20,7 @@ enum err_code store_file_pictures_get(struct store *store, const struct tenant *
                                       const struct file_row *file, int version,
                                       char ret_blob_id[ID_SIZE], struct err *err) MUST_CHECK;
 
-/* Keeps a finished blob in place of what is there. *ret_kept is false, and the blob still the caller's, if the file is
+/* Keeps a finished blob, and lets go what is there. *ret_kept is false, and the blob still the caller's, if the file is
  * gone or has other bytes meanwhile, or if another call was faster. ERR_INVALID with REASON_STORAGE_QUOTA: the project
  * has as many bytes as it may have. */
 enum err_code store_file_pictures_put(struct store *store, const struct tenant *tenant,

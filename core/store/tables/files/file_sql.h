@@ -1,6 +1,7 @@
 #ifndef RUNNEL_CORE_STORE_TABLES_FILES_FILE_SQL_H
 #define RUNNEL_CORE_STORE_TABLES_FILES_FILE_SQL_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "core/base/err.h"
@@ -12,6 +13,9 @@
  */
 
 struct db;
+struct db_rows;
+struct db_statement;
+struct store;
 
 #define FILES_NOW "(extract(epoch FROM clock_timestamp()) * 1000000)::bigint"
 
@@ -23,6 +27,25 @@ enum err_code file_not_found(const char *id, struct err *err);
 /* ERR_STORE if the blob is gone. */
 enum err_code blob_hold(struct db *db, const struct tenant *tenant, const char *blob_id,
                         struct err *err) MUST_CHECK;
+
+/* Locks the file's row until the end, so that a deletion waits, and then finds what was made of the file. False: it is
+ * gone, or has other bytes meanwhile. */
+enum err_code file_share(struct db *db, const struct tenant *tenant,
+                         const struct file_row *file, bool *ret_found,
+                         struct err *err) MUST_CHECK;
+
+/* What is kept of a file's bytes by a version of the program: `select` binds project, file, blob and version. One row,
+ * or ERR_NOT_FOUND. */
+enum err_code file_find_kept(struct store *store, const struct db_statement *select,
+                             const struct tenant *tenant, const struct file_row *file,
+                             int version, struct db_rows **ret_rows,
+                             struct err *err) MUST_CHECK;
+
+/* In the transaction that has deleted a file, or given it other bytes: forgets its pictures. *ret_bytes: how many they
+ * had, for storage_count_documents(). */
+enum err_code file_pictures_forget_in(struct db *db, const struct tenant *tenant,
+                                      const char *file_id, int64_t *ret_bytes,
+                                      struct err *err) MUST_CHECK;
 
 /* The row, and its hold on the blob; not its bytes. */
 enum err_code file_insert(struct db *db, const struct tenant *tenant,

@@ -4,6 +4,7 @@
 
 #include "core/base/mem.h"
 #include "core/store/pg/db.h"
+#include "core/store/tables/files/file_sql.h"
 
 void file_text_row_clear(struct file_text_row *row)
 {
@@ -19,21 +20,12 @@ enum err_code store_file_text_get(struct store *store, const struct tenant *tena
         "store_file_text_get", "SELECT text, pages FROM file_texts WHERE project_id = $1"
                                " AND file_id = $2 AND blob_id = $3 AND version = $4"};
     AUTO_DB_ROWS *rows = NULL;
-    AUTO_DB_ARGS args = {0};
-    enum err_code rc;
+    enum err_code rc = file_find_kept(store, &select, tenant, file, version, &rows, err);
 
-    db_arg_tenant(&args, tenant);
-    db_arg_text(&args, file->id);
-    db_arg_text(&args, file->blob_id);
-    db_arg_int(&args, version);
-    rc = db_once(store, &select, &args, &rows, err);
-    if (rc)
-        return rc;
-    if (!db_count(rows))
-        return err_set(err, ERR_NOT_FOUND, "the text of %s is not kept", file->id);
-    *ret_row = (struct file_text_row){.text = db_copy(rows, 0, 0),
-                                      .pages = (size_t)db_int(rows, 0, 1)};
-    return ERR_OK;
+    if (!rc)
+        *ret_row = (struct file_text_row){.text = db_copy(rows, 0, 0),
+                                          .pages = (size_t)db_int(rows, 0, 1)};
+    return rc;
 }
 
 /* The lock makes a deletion wait, which then finds the text. */

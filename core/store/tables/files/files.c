@@ -5,8 +5,8 @@
  * of the project. The last is a row that all uploads of a project change, so it comes last: it is
  * locked for the length of a COMMIT.
  *
- * A file that is deleted leaves all vector stores in the same transaction, and its text goes, also when the keeper
- * deletes it.
+ * A file that is deleted leaves all vector stores in the same transaction, and its text and pictures go, also when the
+ * keeper deletes it.
  */
 
 #include "core/store/tables/files/files.h"
@@ -41,6 +41,27 @@ static void file_read(const struct db_rows *rows, size_t row, struct file_row *r
     db_id(rows, row, 1, ret_row->blob_id, sizeof(ret_row->blob_id));
 }
 
+enum err_code file_find_kept(struct store *store, const struct db_statement *select,
+                             const struct tenant *tenant, const struct file_row *file,
+                             int version, struct db_rows **ret_rows, struct err *err)
+{
+    AUTO_DB_ROWS *rows = NULL;
+    AUTO_DB_ARGS args = {0};
+    enum err_code rc;
+
+    db_arg_tenant(&args, tenant);
+    db_arg_text(&args, file->id);
+    db_arg_text(&args, file->blob_id);
+    db_arg_int(&args, version);
+    rc = db_once(store, select, &args, &rows, err);
+    if (rc)
+        return rc;
+    if (!db_count(rows))
+        return err_set(err, ERR_NOT_FOUND, "nothing is kept of %s", file->id);
+    *ret_rows = TAKE(rows);
+    return ERR_OK;
+}
+
 /* ---- Making ---- */
 
 enum err_code blob_hold(struct db *db, const struct tenant *tenant, const char *blob_id,
@@ -61,6 +82,25 @@ enum err_code blob_hold(struct db *db, const struct tenant *tenant, const char *
         return rc;
     return err_set(err, ERR_STORE, "the bytes of %s were removed before they were used",
                    blob_id);
+}
+
+enum err_code file_share(struct db *db, const struct tenant *tenant,
+                         const struct file_row *file, bool *ret_found, struct err *err)
+{
+    static const struct db_statement lock = {
+        "store_file_share", "SELECT FROM files f WHERE f.project_id = $1 AND f.id = $2"
+                            " AND f.blob_id = $3 FOR KEY SHARE"};
+    AUTO_DB_ROWS *rows = NULL;
+    AUTO_DB_ARGS args = {0};
+    enum err_code rc;
+
+    db_arg_tenant(&args, tenant);
+    db_arg_text(&args, file->id);
+    db_arg_text(&args, file->blob_id);
+    rc = db_exec(db, &lock, &args, &rows, err);
+    if (!rc)
+        *ret_found = db_count(rows) > 0;
+    return rc;
 }
 
 enum err_code file_insert(struct db *db, const struct tenant *tenant,
@@ -207,6 +247,7 @@ static enum err_code delete_file(struct store *store, const struct db_statement 
     AUTO_DB *db = NULL;
     AUTO_DB_ROWS *rows = NULL;
     AUTO_DB_ARGS args = {0};
+    int64_t pictures = 0;
     enum err_code rc = db_begin(store, &db, err);
 
     if (rc)
@@ -222,7 +263,11 @@ static enum err_code delete_file(struct store *store, const struct db_statement 
     if (!rc && *ret_found)
         rc = file_text_forget_in(db, tenant, id, err);
     if (!rc && *ret_found)
+        rc = file_pictures_forget_in(db, tenant, id, &pictures, err);
+    if (!rc && *ret_found)
         rc = storage_count(db, tenant, -db_int(rows, 0, 0), 0, err);
+    if (!rc && pictures)
+        rc = storage_count_documents(db, tenant, -pictures, err);
     return rc ? rc : db_commit(db, err);
 }
 

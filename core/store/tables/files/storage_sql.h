@@ -8,8 +8,8 @@
 #include "core/store/pg/db.h"
 
 /*
- * storage_sql.h -- how many bytes a project has, for the limit: those of its files, and those of the documents that
- * were made of them, each document once.
+ * storage_sql.h -- how many bytes a project has, for the limit: those of its files, and those of what was made
+ * of them: documents, each once, and pictures of pages (file_pictures.h).
  *
  * It is a row that all uploads of the project change, and all documents that become ready or go. So counting comes last
  * in a transaction, behind all other locks.

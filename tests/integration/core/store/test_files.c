@@ -11,6 +11,8 @@
 #include "core/base/fault.h"
 #include "core/base/mem.h"
 #include "core/store/tables/files/blobs.h"
+#include "core/store/tables/files/file_change.h"
+#include "core/store/tables/files/file_pictures.h"
 #include "core/store/tables/files/file_texts.h"
 #include "tests/integration/core/store/opened_store.h"
 #include "tests/support/pg_fixture.h"
@@ -22,19 +24,26 @@
 
 static const struct idempotency no_key = {.key = ""};
 
+static struct blob_row written(uint64_t bytes)
+{
+    struct blob_row blob = {.place = BLOB_DATABASE, .bytes = bytes};
+
+    id_make(blob.id, "blob_");
+    assert_int_equal(store_blob_begin(store, MINE, &blob, NULL), ERR_OK);
+    assert_int_equal(store_blob_written(store, MINE, &blob, NULL), ERR_OK);
+    return blob;
+}
+
 static struct file_row sample(uint64_t bytes)
 {
     struct file_row row = {.filename = mem_strdup("报告 \"a\".md"),
                            .purpose = mem_strdup("assistants"),
                            .bytes = bytes,
                            .created_at = clock_wall_us()};
-    struct blob_row blob = {.place = BLOB_DATABASE, .bytes = bytes};
+    struct blob_row blob = written(bytes);
 
     id_make(row.id, "file-");
-    id_make(blob.id, "blob_");
     memcpy(row.blob_id, blob.id, sizeof(blob.id));
-    assert_int_equal(store_blob_begin(store, MINE, &blob, NULL), ERR_OK);
-    assert_int_equal(store_blob_written(store, MINE, &blob, NULL), ERR_OK);
     return row;
 }
 
@@ -105,6 +114,89 @@ TEST(the_text_of_a_file_is_kept_by_version_and_goes_with_it)
     assert_int_equal(pg_fixture_count("SELECT count(*) FROM file_texts"), 0);
     assert_int_equal(store_file_text_put(store, MINE, &row, 2, text, 0, NULL), ERR_OK);
     assert_int_equal(pg_fixture_count("SELECT count(*) FROM file_texts"), 0);
+    file_row_clear(&row);
+}
+
+/* "holders of the blob, rows, bytes that count beside those of files" */
+static void assert_pictures(const struct blob_row *blob, const char *expected)
+{
+    assert_string_equal(
+        pg_fixture_ask("SELECT (SELECT holders FROM blobs WHERE id = '%s') || ' ' ||"
+                       " (SELECT count(*) FROM file_pictures) || ' ' || (SELECT document_bytes"
+                       " FROM storage_use WHERE project_id = 'proj_files')",
+                       blob->id),
+        expected);
+}
+
+static bool is_kept(const struct tenant *tenant, const struct file_row *row, int version,
+                    const struct blob_row *blob)
+{
+    char found[ID_SIZE];
+
+    return !store_file_pictures_get(store, tenant, row, version, found, NULL) &&
+           strcmp(found, blob->id) == 0;
+}
+
+TEST(the_pictures_of_a_file_are_held_and_counted_and_go_with_it)
+{
+    struct file_row row = made(7);
+    struct blob_row first = written(100), twin = written(50), second = written(30);
+    bool kept;
+
+    assert_int_equal(store_file_pictures_put(store, MINE, &row, 1, &first, &kept, NULL),
+                     ERR_OK);
+    assert_true(kept);
+    assert_true(is_kept(MINE, &row, 1, &first));
+    assert_false(is_kept(THEIRS, &row, 1, &first));
+    assert_false(is_kept(MINE, &row, 2, &first));
+    assert_pictures(&first, "1 1 100");
+    assert_int_equal(store_file_pictures_put(store, THEIRS, &row, 1, &twin, &kept, NULL),
+                     ERR_OK);
+    assert_false(kept);
+    assert_int_equal(store_file_pictures_put(store, MINE, &row, 2, &second, &kept, NULL),
+                     ERR_OK);
+    assert_true(kept);
+    assert_true(is_kept(MINE, &row, 2, &second));
+    assert_pictures(&first, "0 1 30");
+    assert_int_equal(store_file_delete(store, MINE, row.id, NULL), ERR_OK);
+    assert_pictures(&second, "0 0 0");
+    assert_int_equal(store_file_pictures_put(store, MINE, &row, 2, &twin, &kept, NULL), ERR_OK);
+    assert_false(kept);
+    assert_pictures(&twin, "0 0 0");
+    file_row_clear(&row);
+}
+
+TEST(pictures_go_when_the_bytes_of_their_file_change)
+{
+    struct file_row row = made(7);
+    struct blob_row drawn = written(100), other = written(9);
+    bool kept = false;
+
+    assert_int_equal(store_file_pictures_put(store, MINE, &row, 1, &drawn, &kept, NULL),
+                     ERR_OK);
+    assert_int_equal(store_file_replace(store, MINE, 0, &row, &other, NULL), ERR_OK);
+    assert_pictures(&drawn, "0 0 0");
+    assert_int_equal(store_file_pictures_put(store, MINE, &row, 1, &drawn, &kept, NULL),
+                     ERR_OK);
+    assert_false(kept);
+    assert_int_equal(store_file_delete(store, MINE, row.id, NULL), ERR_OK);
+    file_row_clear(&row);
+}
+
+TEST(pictures_are_not_kept_beyond_the_limit_of_the_project)
+{
+    struct file_row row = made(7);
+    struct blob_row drawn = written(100);
+    bool kept = false;
+    struct err err;
+
+    store_set_storage_limit(store, 7);
+    assert_int_equal(store_file_pictures_put(store, MINE, &row, 1, &drawn, &kept, &err),
+                     ERR_INVALID);
+    assert_int_equal(err.reason, REASON_STORAGE_QUOTA);
+    store_set_storage_limit(store, 0);
+    assert_false(kept);
+    assert_int_equal(store_file_delete(store, MINE, row.id, NULL), ERR_OK);
     file_row_clear(&row);
 }
 
@@ -287,6 +379,9 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_file_is_read_as_it_was_made_and_holds_its_blob),
         cmocka_unit_test(the_text_of_a_file_is_kept_by_version_and_goes_with_it),
+        cmocka_unit_test(the_pictures_of_a_file_are_held_and_counted_and_go_with_it),
+        cmocka_unit_test(pictures_go_when_the_bytes_of_their_file_change),
+        cmocka_unit_test(pictures_are_not_kept_beyond_the_limit_of_the_project),
         cmocka_unit_test(a_file_of_another_project_is_unknown),
         cmocka_unit_test(a_project_has_no_more_bytes_than_it_may),
         cmocka_unit_test(a_request_that_is_repeated_under_its_key_makes_one_file),
