@@ -46,8 +46,7 @@ static size_t png_length(const char *bytes, size_t length)
     return 0;
 }
 
-/* The output of a child that may lie. */
-static bool divide(struct document_pictures *pictures)
+bool document_pictures_divide(struct document_pictures *pictures)
 {
     const struct buf *bytes = &pictures->bytes;
 
@@ -117,7 +116,9 @@ enum err_code document_pictures(int fd, struct document_pictures *ret_pictures, 
         rc = compute_run(&plan, &pictures.bytes, &end, err);
     if (rc == ERR_TOO_LARGE)
         rc = err_set(err, rc, "The pictures of the pages have more than 64 MiB.");
-    if (!rc && (end.why != COMPUTE_EXITED || end.status != READING_DONE || !divide(&pictures)))
+    /* The child may lie. */
+    if (!rc && (end.why != COMPUTE_EXITED || end.status != READING_DONE ||
+                !document_pictures_divide(&pictures)))
         rc = undrawn(&end, err);
     if (rc)
         document_pictures_clear(&pictures);

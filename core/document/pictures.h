@@ -1,6 +1,7 @@
 #ifndef RUNNEL_CORE_DOCUMENT_PICTURES_H
 #define RUNNEL_CORE_DOCUMENT_PICTURES_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "core/base/buf.h"
@@ -27,6 +28,9 @@ struct document_pictures {
 };
 
 void document_pictures_clear(struct document_pictures *pictures);
+
+/* Finds where each one ends, in bytes alone. False: they are no whole PNG files, or too many. */
+bool document_pictures_divide(struct document_pictures *pictures);
 
 /* Draws the first pages of a PDF, which is borrowed; its offset is moved. Blocks like document_read(): for workers,
  * never for loops. The pictures are whole PNG files by their structure; what they show is the document's business.
