@@ -145,70 +145,73 @@ static json_t *picture_part(const char *bytes, size_t length)
                       "url", json_stringn_nocheck(url.data, url.length));
 }
 
-/* Draws the pages, and puts their pictures into `content` instead of the part at `at`. ERR_TOO_LARGE: more than `limit`
- * bytes. */
-static enum err_code put_pages(int fd, size_t limit, json_t *content, size_t at,
-                               size_t *ret_bytes, struct err *err)
+/* Puts pictures into `content` instead of the part at `at`. ERR_TOO_LARGE: more than `limit` bytes. */
+static enum err_code put_pages(const struct document_pictures *pictures, size_t limit,
+                               json_t *content, size_t at, struct err *err)
 {
-    CLEANUP(document_pictures_clear) struct document_pictures pictures = {0};
-    enum err_code rc = document_pictures(fd, &pictures, err);
-
-    if (rc)
-        return rc;
-    if (pictures.bytes.length > limit)
+    if (pictures->bytes.length > limit)
         return err_set(err, ERR_TOO_LARGE,
                        "The pictures of the pages have more than %zu bytes.", limit);
     json_array_remove(content, at);
-    for (size_t i = 0, begin = 0; i < pictures.count; begin = pictures.ends[i++])
+    for (size_t i = 0, begin = 0; i < pictures->count; begin = pictures->ends[i++])
         json_array_insert_new(
             content, at + i,
-            picture_part(pictures.bytes.data + begin, pictures.ends[i] - begin));
-    *ret_bytes = pictures.bytes.length;
+            picture_part(pictures->bytes.data + begin, pictures->ends[i] - begin));
     return ERR_OK;
 }
 
-/* A copy of the PDF. It is a file of the project, or stands in the part. */
-static enum err_code open_pages(const struct job *job, const json_t *named, int *ret_fd,
-                                struct err *err)
+/* Of a PDF that stands in the part. */
+static enum err_code draw_data(const char *data, struct document_pictures *ret_pictures,
+                               struct err *err)
 {
     static const char mark[] = ";base64,";
-    const char *data = json_get_string(named, "file_data", NULL);
-    const char *comma = data && strncmp(data, "data:", 5) == 0 ? strstr(data, mark) : NULL;
+    const char *comma = strncmp(data, "data:", 5) == 0 ? strstr(data, mark) : NULL;
     const char *digits = comma ? comma + strlen(mark) : data;
-    CLEANUP(stored_file_close) struct stored_file file = {0};
-    AUTO_FREE char *bytes = NULL;
     size_t length = 0;
+    AUTO_FREE char *bytes = base64_decode(digits, strlen(digits), &length);
+    int fd = -1;
+    enum err_code rc = bytes ? file_copy(bytes, length, &fd, err)
+                             : err_set(err, ERR_INVALID, "the file is no base64");
+
+    if (rc)
+        return rc;
+    rc = document_pictures(fd, ret_pictures, err);
+    close(fd);
+    return rc;
+}
+
+static enum err_code draw(const struct job *job, const json_t *named,
+                          struct document_pictures *ret_pictures, struct err *err)
+{
+    const char *data = json_get_string(named, "file_data", NULL);
+    CLEANUP(stored_file_close) struct stored_file file = {0};
     enum err_code rc;
 
-    if (!data) {
-        rc = stored_file_open(job->loading->server, &job->outgoing->tenant,
-                              json_get_string(named, "file_id", ""), &file, err);
-        return rc ? rc : stored_file_copy(&file, ret_fd, err);
-    }
-    bytes = base64_decode(digits, strlen(digits), &length);
-    return bytes ? file_copy(bytes, length, ret_fd, err)
-                 : err_set(err, ERR_INVALID, "the file is no base64");
+    if (data)
+        return draw_data(data, ret_pictures, err);
+    rc = stored_file_open(job->loading->server, &job->outgoing->tenant,
+                          json_get_string(named, "file_id", ""), &file, err);
+    return rc ? rc : stored_file_pictures(&file, ret_pictures, err);
 }
 
 /* Pictures that cannot be had are left out: the text of the pages stands before them. */
 static enum err_code load_pages(struct job *job, json_t *content, size_t at,
                                 const json_t *named, struct err *err)
 {
-    int fd = -1;
-    size_t bytes = 0;
+    CLEANUP(document_pictures_clear) struct document_pictures pictures = {0};
     enum err_code rc;
 
     if (job->outgoing->upstream->text_only || masking_hook(job->loading->server->masking)) {
         json_array_remove(content, at);
         return ERR_OK;
     }
-    rc = open_pages(job, named, &fd, err);
+    rc = draw(job, named, &pictures, err);
+    if (!rc)
+        rc = put_pages(&pictures, job->left, content, at, err);
     if (!rc) {
-        rc = put_pages(fd, job->left, content, at, &bytes, err);
-        close(fd);
+        job->left -= pictures.bytes.length;
+        job->pages += in_base64(pictures.bytes.length);
     }
-    job->left -= bytes;
-    job->pages += in_base64(bytes);
     if (rc != ERR_NOT_FOUND && rc != ERR_INVALID && rc != ERR_TOO_LARGE)
         return rc;
     become_text(json_array_get(content, at),

@@ -13,6 +13,7 @@
 #include "core/document/document.h"
 #include "core/document/document_type.h"
 #include "core/document/pictures.h"
+#include "core/store/tables/files/file_pictures.h"
 #include "core/store/tables/files/file_texts.h"
 #include "core/store/tables/files/files.h"
 #include "server/server.h"
@@ -22,7 +23,8 @@
 enum err_code stored_file_open(const struct server *server, const struct tenant *tenant,
                                const char *id, struct stored_file *ret_file, struct err *err)
 {
-    struct stored_file file = {.store = server->store, .tenant = tenant_kept(tenant)};
+    struct stored_file file = {
+        .store = server->store, .blobs = server->blobs, .tenant = tenant_kept(tenant)};
     enum err_code rc = store_file_get(file.store, tenant, id, &file.row, err);
 
     if (rc)
@@ -351,5 +353,94 @@ enum err_code stored_file_text(const struct stored_file *file, json_t **ret_text
 
     if (!rc)
         *ret_text = shown.text;
+    return rc;
+}
+
+/* ---- Pictures that were drawn before ---- */
+
+/* Other pictures for the same file need another number. */
+#define PICTURES_VERSION 1
+
+/* ERR_NOT_FOUND: they are not kept. */
+static enum err_code find_pictures(const struct stored_file *file,
+                                   struct document_pictures *ret_pictures, struct err *err)
+{
+    struct document_pictures pictures = {0};
+    struct blob_read *read = NULL;
+    char id[ID_SIZE];
+    size_t got = 0;
+    enum err_code rc = store_file_pictures_get(file->store, &file->tenant, &file->row,
+                                               PICTURES_VERSION, id, err);
+
+    if (!rc)
+        rc = blob_read_open(file->blobs, &file->tenant, id, &read, err);
+    if (rc)
+        return rc;
+    rc = blob_read_at(read, 0, buf_reserve(&pictures.bytes, (size_t)blob_read_row(read)->bytes),
+                      (size_t)blob_read_row(read)->bytes, &got, err);
+    blob_read_free(read);
+    buf_added(&pictures.bytes, rc ? 0 : got);
+    if (!rc && !document_pictures_divide(&pictures))
+        rc = err_set(err, ERR_INTERNAL, "the pictures of %s are damaged", file->row.id);
+    if (rc)
+        document_pictures_clear(&pictures);
+    else
+        *ret_pictures = pictures;
+    return rc;
+}
+
+static enum err_code write_pictures(const struct stored_file *file,
+                                    const struct document_pictures *pictures,
+                                    struct blob_row *ret_blob, struct err *err)
+{
+    struct blob_write *write = NULL;
+    enum err_code rc = blob_write_begin(file->blobs, &file->tenant, &write, err);
+
+    if (rc)
+        return rc;
+    rc = blob_write_add(write, pictures->bytes.data, pictures->bytes.length, err);
+    if (!rc)
+        rc = blob_write_finish(write, ret_blob, err);
+    blob_write_free(write);
+    return rc;
+}
+
+/* As keep_shown(). */
+static void keep_pictures(const struct stored_file *file,
+                          const struct document_pictures *pictures)
+{
+    struct blob_row blob;
+    struct err err;
+    bool kept = false;
+    enum err_code rc = write_pictures(file, pictures, &blob, &err);
+
+    if (!rc) {
+        rc = store_file_pictures_put(file->store, &file->tenant, &file->row, PICTURES_VERSION,
+                                     &blob, &kept, &err);
+        if (!kept)
+            blob_remove_unheld(file->blobs, &file->tenant, blob.id);
+    }
+    if (rc && err.reason != REASON_STORAGE_QUOTA)
+        log_warn("the pictures of %s are not kept: %s", file->row.id, err.text);
+}
+
+enum err_code stored_file_pictures(const struct stored_file *file,
+                                   struct document_pictures *ret_pictures, struct err *err)
+{
+    int fd = -1;
+    struct err unfound;
+    enum err_code rc = find_pictures(file, ret_pictures, &unfound);
+
+    if (!rc)
+        return ERR_OK;
+    if (rc != ERR_NOT_FOUND)
+        log_warn("the pictures of %s are drawn again: %s", file->row.id, unfound.text);
+    rc = stored_file_copy(file, &fd, err);
+    if (rc)
+        return rc;
+    rc = document_pictures(fd, ret_pictures, err);
+    close(fd);
+    if (!rc)
+        keep_pictures(file, ret_pictures);
     return rc;
 }

@@ -11,13 +11,14 @@
 #include "core/domain/tenant.h"
 
 /*
- * stored_file.h -- a file of a project as a model gets it: a picture or other bytes in base64, or its text, which is
- * read once (file_texts.h).
+ * stored_file.h -- a file of a project as a model gets it: a picture or other bytes in base64, or its text and the
+ * pictures of its pages, which are made once (file_texts.h, file_pictures.h).
  *
  * All functions but file_picture_type() block on the store, a disk or a child: for workers.
  */
 
-struct document; /* core/document/document.h */
+struct document;          /* core/document/document.h */
+struct document_pictures; /* core/document/pictures.h */
 struct server;
 
 /* Bytes of a file that goes to a model. */
@@ -28,6 +29,7 @@ struct server;
 
 struct stored_file {
     struct store *store;
+    struct blobs *blobs;
     struct tenant tenant;
     struct file_row row;
     struct blob_read *read;
@@ -71,6 +73,12 @@ enum err_code stored_file_shown(const struct stored_file *file, struct shown_fil
 /* Its text alone. */
 enum err_code stored_file_text(const struct stored_file *file, json_t **ret_text,
                                struct err *err) MUST_CHECK;
+
+/* The pages of a PDF as pictures, drawn once (file_pictures.h). The caller clears them. Errors of document_pictures(),
+ * and of blob.h. */
+enum err_code stored_file_pictures(const struct stored_file *file,
+                                   struct document_pictures *ret_pictures,
+                                   struct err *err) MUST_CHECK;
 
 /* The same of bytes that came with a request. `name` may be NULL. */
 enum err_code file_shown(const void *bytes, size_t size, const char *name,

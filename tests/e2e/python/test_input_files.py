@@ -260,7 +260,7 @@ def test_a_page_is_no_picture_for_a_model_that_reads_text_or_behind_masks(start_
     assert caught.value.code == "invalid_file"
 
 
-def test_the_text_of_a_stored_file_is_read_once(start_server, database, upstream):
+def test_a_stored_file_is_read_and_drawn_once(start_server, database, upstream):
     server = start_server()
     client = server.sdk()
     part = by_id(client, MANUAL)
@@ -269,6 +269,23 @@ def test_the_text_of_a_stored_file_is_read_once(start_server, database, upstream
     database.ask("UPDATE file_texts SET text = 'What was read before.'", url=server.settings["database_url"])
     client.responses.create(model="m", input=[message(part)])
     assert sent(upstream) == "What was read before."
+
+    def ask(question):
+        return database.ask(question, url=server.settings["database_url"])
+
+    parts = [by_id(client, pdf(text), detail="high") for text in ("One", "The other")]
+    drawn = []
+    for part in parts:
+        client.responses.create(model="m", input=[message(part)])
+        drawn.append(sent(upstream)[1:])
+    assert drawn[0] != drawn[1]
+    # They are kept: the model gets the pictures that the other file's row names.
+    ask("UPDATE file_pictures p SET pictures_id = (SELECT pictures_id FROM file_pictures WHERE file_id <> p.file_id)")
+    client.responses.create(model="m", input=[message(parts[0])])
+    assert sent(upstream)[1:] == drawn[1]
+    for part in parts:
+        client.files.delete(part["file_id"])
+    assert ask("SELECT (SELECT count(*) FROM file_pictures) || ' ' || (SELECT sum(document_bytes) FROM storage_use)") == [["0 0"]]
 
 
 def test_too_many_files_are_refused(client):
