@@ -1,0 +1,1 @@
+unit_test(core/web/plain_line core_web)
