@@ -249,3 +249,250 @@ uint64_t web_provider_timeout_ns(const struct web_provider *provider)
 {
     return clock_ns_from_seconds(provider->timeout_seconds);
 }
+
+/* ---- Words in braces ---- */
+
+/* What one search puts in their place. */
+struct words {
+    const struct web_provider *provider;
+    const struct web_question *question;
+    const char *query; /* with its domains, if the service takes them there */
+};
+
+/* The service's own word. The caller frees; NULL: the service has no such word. */
+static char *freshness_word(const struct words *words)
+{
+    static const char *const ours[] = {"day", "week", "month", "year"};
+    const char *theirs =
+        json_get_string(words->provider->description, "freshness", "day week month year");
+
+    for (size_t i = 0; words->question->freshness && i < COUNT_OF(ours); i++) {
+        size_t length = strcspn(theirs, " ");
+
+        if (strcmp(ours[i], words->question->freshness) == 0)
+            return length ? mem_strndup(theirs, length) : NULL;
+        theirs += length + (theirs[length] == ' ');
+    }
+    return NULL;
+}
+
+static json_t *text_or_none(const char *text)
+{
+    return text && *text ? json_string(text) : NULL;
+}
+
+/* The value of a word; NULL: it has none, or there is no such word. New reference. */
+static json_t *value_of(const struct words *words, const char *word, size_t length)
+{
+    const struct web_question *question = words->question;
+    AUTO_FREE char *name = mem_strndup(word, length);
+    AUTO_FREE char *fresh = NULL;
+
+    if (strcmp(name, "query") == 0)
+        return json_string(words->query);
+    if (strcmp(name, "count") == 0)
+        return json_integer((json_int_t)question->count);
+    if (strcmp(name, "country") == 0)
+        return text_or_none(question->country);
+    if (strcmp(name, "api_key") == 0)
+        return text_or_none(words->provider->api_key);
+    if (strcmp(name, "domains") == 0)
+        return json_array_size(question->domains) ? json_deep_copy(question->domains) : NULL;
+    if (strcmp(name, "freshness") != 0)
+        return NULL;
+    fresh = freshness_word(words);
+    return text_or_none(fresh);
+}
+
+/* A value as a part of a text: of a list its members, separated by commas. */
+static void add_value(struct buf *text, const json_t *value)
+{
+    size_t i;
+    json_t *member;
+
+    if (json_is_string(value))
+        buf_add_text(text, json_string_value(value));
+    else if (json_is_integer(value))
+        buf_add_int(text, json_integer_value(value));
+    json_array_foreach (value, i, member) {
+        if (i)
+            buf_add_char(text, ',');
+        add_value(text, member);
+    }
+}
+
+/* The length of the word in braces that the text begins with, braces included; 0: it begins with none. */
+static size_t word_length(const char *text)
+{
+    size_t length = text[0] == '{' ? strspn(text + 1, "abcdefghijklmnopqrstuvwxyz_") : 0;
+
+    return length && text[length + 1] == '}' ? length + 2 : 0;
+}
+
+/* The text with its words replaced; of a text that is one word its value, NULL if it has none. New reference. */
+static json_t *expand(const struct words *words, const char *text)
+{
+    AUTO_BUF out = {0};
+    size_t length = word_length(text);
+
+    if (length && !text[length])
+        return value_of(words, text + 1, length - 2);
+    while (*text) {
+        json_auto_t *value = NULL;
+
+        length = word_length(text);
+        if (length) {
+            value = value_of(words, text + 1, length - 2);
+            add_value(&out, value);
+        } else {
+            buf_add_char(&out, *text);
+        }
+        text += length ? length : 1;
+    }
+    return json_string(out.data ? out.data : "");
+}
+
+/* ---- The request ---- */
+
+static void add_escaped(struct buf *url, const char *text)
+{
+    for (; *text; text++) {
+        unsigned char byte = (unsigned char)*text;
+
+        if (isalnum(byte) || strchr("-._~", byte))
+            buf_add_char(url, *text);
+        else
+            buf_addf(url, "%%%02X", byte);
+    }
+}
+
+static char *url_with(const struct words *words)
+{
+    const json_t *parameters = json_object_get(words->provider->description, "parameters");
+    AUTO_BUF url = {0};
+    const char *name;
+    json_t *text;
+
+    buf_add_text(&url, words->provider->url);
+    json_object_foreach ((json_t *)(uintptr_t)parameters, name, text) {
+        json_auto_t *value = expand(words, json_string_value(text));
+        AUTO_BUF plain = {0};
+
+        add_value(&plain, value);
+        if (!plain.length)
+            continue;
+        buf_add_char(&url, strchr(url.data, '?') ? '&' : '?');
+        add_escaped(&url, name);
+        buf_add_char(&url, '=');
+        add_escaped(&url, plain.data);
+    }
+    return buf_take(&url);
+}
+
+/* Values of the file are texts: what looks like a number or a boolean is sent as one. New reference. */
+static json_t *literal(json_t *text)
+{
+    const char *word = json_string_value(text);
+    size_t digits = strspn(word, "0123456789");
+
+    if (strcmp(word, "true") == 0 || strcmp(word, "false") == 0)
+        return json_boolean(word[0] == 't');
+    if (digits && !word[digits] && digits < 10)
+        return json_integer(strtol(word, NULL, 10));
+    return json_incref(text);
+}
+
+/* A tree with its words replaced; NULL: there is nothing in it. New reference. */
+static json_t *fill_tree(const struct words *words, json_t *tree)
+{
+    json_t *filled;
+    const char *key;
+    size_t i;
+    json_t *value;
+
+    if (json_is_string(tree))
+        return strchr(json_string_value(tree), '{') ? expand(words, json_string_value(tree))
+                                                    : literal(tree);
+    filled = json_is_array(tree) ? json_array() : json_object();
+    json_object_foreach (tree, key, value) {
+        json_t *inner = fill_tree(words, value);
+
+        if (inner)
+            json_set(filled, key, inner);
+    }
+    json_array_foreach (tree, i, value) {
+        json_t *inner = fill_tree(words, value);
+
+        if (inner)
+            json_array_append_new(filled, inner);
+    }
+    return filled;
+}
+
+static char **headers_with(const struct words *words)
+{
+    json_t *headers = json_object_get(words->provider->description, "headers");
+    char **lines = mem_new_array(char *, json_object_size(headers) + 2);
+    size_t count = 0;
+    const char *name;
+    json_t *text;
+
+    json_object_foreach (headers, name, text) {
+        json_auto_t *value = expand(words, json_string_value(text));
+        AUTO_BUF plain = {0};
+
+        add_value(&plain, value);
+        if (plain.length)
+            lines[count++] = mem_printf("%s: %s", name, plain.data);
+    }
+    if (is_post(words->provider))
+        lines[count] = mem_strdup("Content-Type: application/json");
+    return lines;
+}
+
+/* The query with its domains, for a service that has no parameter for them. The caller frees. */
+static char *query_with(const struct web_provider *provider,
+                        const struct web_question *question)
+{
+    AUTO_BUF query = {0};
+    size_t count = json_array_size(question->domains);
+    size_t i;
+    json_t *domain;
+
+    buf_add_text(&query, question->query);
+    if (provider->takes_domains || !count || count > SITES_LIMIT)
+        return buf_take(&query);
+    buf_add_text(&query, count > 1 ? " (" : " ");
+    json_array_foreach (question->domains, i, domain)
+        buf_addf(&query, "%ssite:%s", i ? " OR " : "", json_string_value(domain));
+    if (count > 1)
+        buf_add_char(&query, ')');
+    return buf_take(&query);
+}
+
+void web_provider_ask(const struct web_provider *provider, const struct web_question *question,
+                      struct web_request *ret_request)
+{
+    AUTO_FREE char *query = query_with(provider, question);
+    struct words words = {.provider = provider, .question = question, .query = query};
+    json_auto_t *body = NULL;
+
+    *ret_request = (struct web_request){.headers = headers_with(&words)};
+    if (!is_post(provider)) {
+        ret_request->url = url_with(&words);
+        return;
+    }
+    body = fill_tree(&words, json_object_get(provider->description, "parameters"));
+    ret_request->url = mem_strdup(provider->url);
+    ret_request->body = json_text(body);
+}
+
+void web_request_clear(struct web_request *request)
+{
+    for (char **header = request->headers; header && *header; header++)
+        free(*header);
+    free(request->headers);
+    free(request->url);
+    free(request->body);
+    *request = (struct web_request){0};
+}
