@@ -496,3 +496,127 @@ void web_request_clear(struct web_request *request)
     free(request->body);
     *request = (struct web_request){0};
 }
+
+/* ---- The answer ---- */
+
+/* What a path of names leads to; NULL: nothing. */
+static json_t *follow(const json_t *value, const char *path)
+{
+    while (value && *path) {
+        size_t length = strcspn(path, ".");
+        AUTO_FREE char *name = mem_strndup(path, length);
+
+        value = json_object_get(value, name);
+        path += length + (path[length] == '.');
+    }
+    return (json_t *)(uintptr_t)value;
+}
+
+static bool is_below(const char *host, const char *domain)
+{
+    size_t host_length = strlen(host);
+    size_t length = strlen(domain);
+
+    return host_length >= length && strcasecmp(host + host_length - length, domain) == 0 &&
+           (host_length == length || host[host_length - length - 1] == '.');
+}
+
+static bool is_wanted(const struct web_question *question, const char *url)
+{
+    AUTO_FREE char *pair = NULL;
+    size_t i;
+    json_t *domain;
+
+    if (egress_url_check(url, NULL))
+        return false;
+    if (!json_array_size(question->domains))
+        return true;
+    pair = egress_pair_of(url);
+    if (!pair)
+        return false;
+    *strrchr(pair, ':') = '\0';
+    json_array_foreach (question->domains, i, domain) {
+        if (is_below(pair, json_string_value(domain)))
+            return true;
+    }
+    return false;
+}
+
+static const char *field_of(const struct web_provider *provider, const json_t *result,
+                            const char *field)
+{
+    const json_t *fields = json_object_get(provider->description, "fields");
+    const char *path = json_get_string(fields, field, NULL);
+
+    return path ? json_string_value(follow(result, path)) : NULL;
+}
+
+/* NULL: the result is left out. New reference. */
+static json_t *read_result(const struct web_provider *provider,
+                           const struct web_question *question, const json_t *result)
+{
+    const char *url = field_of(provider, result, "url");
+    AUTO_FREE char *title = plain_line(field_of(provider, result, "title"));
+    AUTO_FREE char *text = plain_line(field_of(provider, result, "text"));
+    AUTO_FREE char *date = plain_line(field_of(provider, result, "date"));
+    json_t *read;
+
+    if (!url || strlen(url) > WEB_URL_LIMIT || !is_wanted(question, url))
+        return NULL;
+    read =
+        json_build("{s:s, s:s, s:s}", "url", url, "title", *title ? title : url, "text", text);
+    if (*date)
+        json_set_string(read, "date", date);
+    return read;
+}
+
+/* A list that is missing together with the object around it: nothing was found. */
+static bool is_nothing(const json_t *answer, const char *path)
+{
+    const char *dot = strrchr(path, '.');
+    AUTO_FREE char *around = dot ? mem_strndup(path, (size_t)(dot - path)) : NULL;
+
+    return around && json_is_object(answer) && json_absent(follow(answer, around));
+}
+
+static enum err_code refuse_status(const struct web_provider *provider, int status,
+                                   struct err *err)
+{
+    const char *forbidden = json_get_string(provider->description, "forbidden", NULL);
+
+    if (status == 403 && forbidden)
+        return err_set(err, ERR_UPSTREAM, "%s answered with status 403: %s", provider->name,
+                       forbidden);
+    return err_set(err, ERR_UPSTREAM, "%s answered with status %d", provider->name, status);
+}
+
+enum err_code web_provider_read(const struct web_provider *provider,
+                                const struct web_question *question, int status,
+                                const char *bytes, size_t length, json_t **ret_results,
+                                struct err *err)
+{
+    const char *path = json_get_string(provider->description, "results", "");
+    json_auto_t *answer = NULL;
+    json_t *list;
+    json_t *results;
+
+    if (status != 200)
+        return refuse_status(provider, status, err);
+    if (json_parse(bytes, length, &answer, NULL))
+        return err_set(err, ERR_UPSTREAM, "the answer of %s is not JSON", provider->name);
+    list = follow(answer, path);
+    if (!json_is_array(list) && !is_nothing(answer, path))
+        return err_set(err, ERR_UPSTREAM, "the answer of %s has no list of results",
+                       provider->name);
+    results = json_array();
+    for (size_t i = 0; i < json_array_size(list); i++) {
+        json_t *result = json_array_size(results) < question->count
+                             ? read_result(provider, question, json_array_get(list, i))
+                             : NULL;
+
+        if (result)
+            json_array_append_new(results, result);
+    }
+    *ret_results = results;
+    return ERR_OK;
+}
