@@ -1,1 +1,2 @@
 unit_test(core/web/plain_line core_web)
+unit_test(core/web/provider core_web)
