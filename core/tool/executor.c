@@ -231,11 +231,11 @@ static enum err_code start_worker_locked(struct tool_executor *executor, struct 
 }
 
 /* A worker for each call that waits and that no idle one will take. If none can be started, the others take it
- * later. */
+ * later. Before the start of the executor calls only wait. */
 static enum err_code grow_locked(struct tool_executor *executor, struct err *err)
     REQUIRES(executor->lock)
 {
-    if (fair_queue_count(&executor->queue) <= executor->idle ||
+    if (!executor->timekeeping || fair_queue_count(&executor->queue) <= executor->idle ||
         executor->live >= executor->size)
         return ERR_OK;
     return start_worker_locked(executor, err);

@@ -405,18 +405,6 @@ TEST(executor_ends_calls_submitted_after_the_stop)
     tool_executor_free(executor);
 }
 
-TEST(executor_that_never_started_ends_its_calls)
-{
-    struct tool_executor *executor = tool_executor_new(1, 0);
-    struct turn turn;
-
-    turn_open(&turn, 1);
-    turn_submit(executor, &turn, 0, &handler_listed, "run", "call");
-    tool_executor_free(executor);
-    turn_expect_end(&turn, ERR_CANCELLED);
-    turn_close(&turn);
-}
-
 /* ---- faults ---- */
 
 #ifdef RUNNEL_FAULTS
@@ -465,7 +453,6 @@ int main(void)
         cmocka_unit_test(executor_survives_cancelling_at_any_moment),
         cmocka_unit_test(executor_stop_ends_waiting_calls),
         cmocka_unit_test(executor_ends_calls_submitted_after_the_stop),
-        cmocka_unit_test(executor_that_never_started_ends_its_calls),
 #ifdef RUNNEL_FAULTS
         cmocka_unit_test(executor_ends_a_call_in_which_a_fault_happened),
 #endif

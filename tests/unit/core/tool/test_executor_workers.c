@@ -153,6 +153,20 @@ TEST(executor_starts_workers_when_calls_need_them)
     executor_stop(executor);
 }
 
+TEST(executor_that_never_started_ends_its_calls)
+{
+    unsigned before = threads();
+    struct tool_executor *executor = tool_executor_new(1, 0);
+    struct turn turn;
+
+    turn_open(&turn, 1);
+    turn_submit(executor, &turn, 0, &handler_listed, "run", "call");
+    assert_int_equal(threads(), before);
+    tool_executor_free(executor);
+    turn_expect_end(&turn, ERR_CANCELLED);
+    turn_close(&turn);
+}
+
 TEST(executor_takes_the_worker_of_a_closed_call_when_others_wait)
 {
     struct tool_executor *executor = executor_started(1, 0);
@@ -198,6 +212,7 @@ int main(void)
         cmocka_unit_test(executor_replaces_workers_that_do_not_return),
         cmocka_unit_test(executor_replaces_no_more_than_the_limit),
         cmocka_unit_test(executor_starts_workers_when_calls_need_them),
+        cmocka_unit_test(executor_that_never_started_ends_its_calls),
         cmocka_unit_test(executor_takes_the_worker_of_a_closed_call_when_others_wait),
         cmocka_unit_test(executor_leaves_a_stuck_handler_behind),
     };
