@@ -182,6 +182,11 @@ enum err_code workspace_import(const struct workspace *workspace,
                                struct workspace_written *ret_written,
                                struct err *err) MUST_CHECK;
 
+/* Makes a link at `path`, whose folder exists, to `target` beside it. A link that is there already is replaced, nothing
+ * else is: ERR_CONFLICT. */
+enum err_code workspace_link(const struct workspace *workspace, const char *path,
+                             const char *target, struct err *err) MUST_CHECK;
+
 /* Removes a file or a link, no folder. */
 enum err_code workspace_remove(const struct workspace *workspace, const char *path,
                                struct err *err) MUST_CHECK;

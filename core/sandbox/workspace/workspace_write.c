@@ -327,23 +327,80 @@ enum err_code workspace_import(const struct workspace *workspace,
     return rc;
 }
 
-enum err_code workspace_remove(const struct workspace *workspace, const char *path,
-                               struct err *err)
-{
-    AUTO_FREE char *parsed = NULL;
-    const char *name = NULL;
+/* ---- Links, and away with it ---- */
+
+/* A path as its folder and the name in it. */
+struct place {
+    char *path; /* parsed; owned */
+    const char *name;
     int folder;
-    enum err_code rc = workspace_path_parse(path, &parsed, err);
+};
+
+static void place_clear(struct place *place)
+{
+    if (place->folder >= 0)
+        close(place->folder);
+    free(place->path);
+}
+
+static enum err_code open_place(const struct workspace *workspace, const char *path,
+                                struct place *place, struct err *err)
+{
+    enum err_code rc = workspace_path_parse(path, &place->path, err);
 
     if (rc)
         return rc;
-    if (strcmp(parsed, ".") == 0)
+    if (strcmp(place->path, ".") == 0)
         return workspace_failed(path, EISDIR, err);
-    folder = beneath_open_parent(workspace->fd, parsed, &name);
-    if (folder < 0)
+    place->folder = beneath_open_parent(workspace->fd, place->path, &place->name);
+    return place->folder < 0 ? workspace_failed(path, errno, err) : ERR_OK;
+}
+
+/* A link is known by what can be read of it. A box that puts something else there meanwhile loses that. */
+static bool link_at(const struct place *place, const char *target)
+{
+    char there[2];
+
+    if (symlinkat(target, place->folder, place->name) == 0)
+        return true;
+    if (errno != EEXIST)
+        return false;
+    if (readlinkat(place->folder, place->name, there, sizeof(there)) < 0) {
+        errno = EEXIST;
+        return false;
+    }
+    return unlinkat(place->folder, place->name, 0) == 0 &&
+           symlinkat(target, place->folder, place->name) == 0;
+}
+
+static bool own_link(const struct workspace *workspace, const struct place *place)
+{
+    return !workspace->user || fchownat(place->folder, place->name, workspace->user,
+                                        workspace->user, AT_SYMLINK_NOFOLLOW) == 0;
+}
+
+enum err_code workspace_link(const struct workspace *workspace, const char *path,
+                             const char *target, struct err *err)
+{
+    CLEANUP(place_clear) struct place place = {.folder = -1};
+    enum err_code rc = open_place(workspace, path, &place, err);
+
+    if (rc)
+        return rc;
+    if (!link_at(&place, target) || !own_link(workspace, &place))
         return workspace_failed(path, errno, err);
-    if (unlinkat(folder, name, 0) != 0)
-        rc = workspace_failed(path, errno, err);
-    close(folder);
-    return rc;
+    return ERR_OK;
+}
+
+enum err_code workspace_remove(const struct workspace *workspace, const char *path,
+                               struct err *err)
+{
+    CLEANUP(place_clear) struct place place = {.folder = -1};
+    enum err_code rc = open_place(workspace, path, &place, err);
+
+    if (rc)
+        return rc;
+    if (unlinkat(place.folder, place.name, 0) != 0)
+        return workspace_failed(path, errno, err);
+    return ERR_OK;
 }

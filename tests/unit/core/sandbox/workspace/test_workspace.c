@@ -374,6 +374,19 @@ TEST(files_and_links_are_removed_and_folders_are_not)
     assert_int_equal(workspace_remove(ground_workspace, "../x", &err), ERR_FORBIDDEN);
 }
 
+TEST(a_link_is_made_beside_its_file_and_replaces_links_only)
+{
+    ground_file("a", "first");
+    ground_file("b", "second");
+    assert_int_equal(workspace_link(ground_workspace, "file-1", "a", &err), ERR_OK);
+    assert_reads("file-1", "first");
+    assert_int_equal(workspace_link(ground_workspace, "file-1", "b", &err), ERR_OK);
+    assert_reads("file-1", "second");
+    assert_int_equal(workspace_link(ground_workspace, "b", "a", &err), ERR_CONFLICT);
+    assert_reads("b", "second");
+    assert_int_equal(workspace_link(ground_workspace, "../x", "a", &err), ERR_FORBIDDEN);
+}
+
 TEST(what_a_crash_left_half_written_goes_at_the_next_start)
 {
     AUTO_FREE char *path = mem_printf("%s/workspaces/.incoming/new_x", ground_dir);
@@ -466,6 +479,7 @@ int main(void)
         GROUNDED(a_failure_at_any_step_leaves_the_old_file),
         GROUNDED(a_descriptor_is_imported_to_its_end),
         GROUNDED(files_and_links_are_removed_and_folders_are_not),
+        GROUNDED(a_link_is_made_beside_its_file_and_replaces_links_only),
         GROUNDED(what_a_crash_left_half_written_goes_at_the_next_start),
         GROUNDED(no_race_leads_out),
     };
