@@ -79,9 +79,15 @@ static struct seen_file *listed_files(const struct workspace_scan *scan, size_t 
 
 /* ---- In ---- */
 
-/* The n-th name: report.csv, report-2.csv. */
-static char *name_number(const char *name, unsigned n)
+/* A name that means a folder is none for a file. */
+static const char *file_name(const char *name)
 {
+    return strcmp(name, ".") == 0 || strcmp(name, "..") == 0 ? "file" : name;
+}
+
+char *container_file_name(const char *full_name, unsigned n)
+{
+    const char *name = file_name(full_name);
     const char *end = strrchr(name, '.');
     size_t stem = end && end != name ? (size_t)(end - name) : strlen(name);
 
@@ -158,7 +164,7 @@ static enum err_code write_free(const struct container *container, struct blob_r
                                 struct workspace_stat *ret_stat, struct err *err)
 {
     for (unsigned n = 1; n <= NAME_TRIES; n++) {
-        AUTO_FREE char *path = name_number(name, n);
+        AUTO_FREE char *path = container_file_name(name, n);
         struct workspace_stat there;
         enum err_code rc = workspace_stat(container->workspace, path, &there, err);
 
@@ -176,10 +182,15 @@ static enum err_code write_free(const struct container *container, struct blob_r
                    NAME_TRIES, name);
 }
 
-/* A name that means a folder is none for a file. */
-static const char *file_name(const char *name)
+/* Prompts written for OpenAI open a file by its id. Code may have made something else of that name, which stays. */
+static void link_id(const struct container *container, const struct container_file_row *row)
 {
-    return strcmp(name, ".") == 0 || strcmp(name, "..") == 0 ? "file" : name;
+    struct err err = {0};
+
+    if (*row->origin_id &&
+        workspace_link(container->workspace, row->origin_id, row->path, &err))
+        log_info("container %s: %s is no link: %s", container->row.id, row->origin_id,
+                 err.text);
 }
 
 static enum err_code put(struct container *container, const char *name, const char *blob_id,
@@ -198,13 +209,14 @@ static enum err_code put(struct container *container, const char *name, const ch
         return rc;
     rc = check_room(container, blob_read_row(read)->bytes, err);
     if (!rc)
-        rc = write_free(container, read, file_name(name), &row.path, &stat, err);
+        rc = write_free(container, read, name, &row.path, &stat, err);
     blob_read_free(read);
     if (rc)
         return rc;
     id_make(row.id, "cfile_");
     memcpy(row.container_id, container->row.id, sizeof(row.container_id));
     memcpy(row.origin_id, origin_id, strlen(origin_id) + 1);
+    link_id(container, &row);
     row.bytes = stat.size;
     row.modified_ns = stat.mtime_ns;
     row.inode = stat.inode;

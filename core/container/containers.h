@@ -120,12 +120,15 @@ enum err_code container_note(struct container *container, enum container_source 
                              const char *call_id, struct changed_file **ret_changed,
                              size_t *ret_count, struct err *err) MUST_CHECK;
 
-/* Copies a file of the Files API into it, under its own name, `name-2.ext` if that is taken. One that was copied before
- * and is still there is not copied again. ERR_NOT_FOUND "No such File object: X". ERR_INVALID with
- * REASON_CONTAINER_FULL: the folder would have more bytes than it may. */
+/* Copies a file of the Files API into it, under its own name, `name-2.ext` if that is taken. Its id becomes a link to
+ * it, as at OpenAI. One that was copied before and is still there is not copied again. ERR_NOT_FOUND "No such File
+ * object: X". ERR_INVALID with REASON_CONTAINER_FULL: the folder would have more bytes than it may. */
 enum err_code container_put_file(struct container *container, const char *file_id,
                                  struct container_file_row *ret_row,
                                  struct err *err) MUST_CHECK;
+
+/* The n-th name, from 1, under which a file of this name is put: report.csv, report-2.csv. The caller frees. */
+char *container_file_name(const char *name, unsigned n);
 
 /* The same with the bytes of a blob and a name as file_name_kept() makes it. */
 enum err_code container_put_blob(struct container *container, const char *name,

@@ -525,6 +525,16 @@ static void assert_put(struct container *container, const struct file_row *file,
     assert_int_equal(row.bytes, file->bytes);
 }
 
+/* By its id, too. */
+static void assert_linked(struct container *container, const struct file_row *file)
+{
+    struct workspace_stat stat;
+
+    assert_int_equal(workspace_stat(container_workspace(container), file->id, &stat, NULL),
+                     ERR_OK);
+    assert_int_equal(stat.size, file->bytes);
+}
+
 TEST(a_file_is_put_under_its_name_once)
 {
     struct container *container = taken_for("thread_put");
@@ -535,6 +545,8 @@ TEST(a_file_is_put_under_its_name_once)
     assert_put(container, &first, "a.tar.gz");
     assert_put(container, &second, "a.tar-2.gz");
     assert_put(container, &first, "a.tar.gz");
+    assert_linked(container, &first);
+    assert_linked(container, &second);
     assert_string_equal(noted(container), "");
     assert_int_equal(workspace_remove(container_workspace(container), "a.tar.gz", NULL),
                      ERR_OK);
