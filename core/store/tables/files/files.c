@@ -198,6 +198,30 @@ enum err_code store_files_missing(struct store *store, const struct tenant *tena
     return ERR_OK;
 }
 
+enum err_code store_files_named(struct store *store, const struct tenant *tenant,
+                                const char *const *ids, size_t count,
+                                struct file_row **ret_rows, size_t *ret_count, struct err *err)
+{
+    static const struct db_statement select = {
+        "store_files_named",
+        "SELECT " FILE_COLUMNS " FROM unnest($2::text[]) WITH ORDINALITY u (id, n)"
+        " JOIN files f ON f.project_id = $1 AND f.id = u.id AND " ALIVE " ORDER BY u.n"};
+    AUTO_DB_ROWS *rows = NULL;
+    AUTO_DB_ARGS args = {0};
+    enum err_code rc;
+
+    db_arg_tenant(&args, tenant);
+    db_arg_texts(&args, ids, count);
+    rc = db_once(store, &select, &args, &rows, err);
+    if (rc)
+        return rc;
+    *ret_count = db_count(rows);
+    *ret_rows = mem_new_array(struct file_row, *ret_count + 1);
+    for (size_t i = 0; i < *ret_count; i++)
+        file_read(rows, i, &(*ret_rows)[i]);
+    return ERR_OK;
+}
+
 /* Without a purpose the list has no owner, see skills.c. */
 #define FILE_LIST(owner, low, high, order, limit)                          \
     "SELECT " FILE_COLUMNS " FROM files f WHERE f.project_id = $1" owner   \

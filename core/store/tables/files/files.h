@@ -39,6 +39,12 @@ enum err_code store_files_missing(struct store *store, const struct tenant *tena
                                   const char *const *ids, size_t count, bool *ret_missing,
                                   size_t *ret_index, struct err *err) MUST_CHECK;
 
+/* Those of the ids that are there, in the order of `ids`; the caller frees with file_rows_free(). */
+enum err_code store_files_named(struct store *store, const struct tenant *tenant,
+                                const char *const *ids, size_t count,
+                                struct file_row **ret_rows, size_t *ret_count,
+                                struct err *err) MUST_CHECK;
+
 /* In the order of their ids. `purpose` NULL: all. */
 enum err_code store_file_list(struct store *store, const struct tenant *tenant,
                               const char *purpose, const struct page *page,

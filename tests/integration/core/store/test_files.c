@@ -223,6 +223,28 @@ TEST(a_file_of_another_project_is_unknown)
     file_row_clear(&row);
 }
 
+TEST(files_are_found_in_the_order_of_their_ids)
+{
+    struct file_row one = made(1);
+    struct file_row two = made(2);
+    const char *ids[] = {two.id, "file-none", one.id};
+    struct file_row *rows;
+    size_t count;
+
+    assert_int_equal(store_files_named(store, MINE, ids, 3, &rows, &count, NULL), ERR_OK);
+    assert_int_equal(count, 2);
+    assert_int_equal(rows[0].bytes, 2);
+    assert_string_equal(rows[1].id, one.id);
+    file_rows_free(rows, count);
+    assert_int_equal(store_files_named(store, THEIRS, ids, 3, &rows, &count, NULL), ERR_OK);
+    assert_int_equal(count, 0);
+    file_rows_free(rows, count);
+    assert_int_equal(store_file_delete(store, MINE, one.id, NULL), ERR_OK);
+    assert_int_equal(store_file_delete(store, MINE, two.id, NULL), ERR_OK);
+    file_row_clear(&one);
+    file_row_clear(&two);
+}
+
 TEST(a_project_has_no_more_bytes_than_it_may)
 {
     struct file_row first = sample(60);
@@ -383,6 +405,7 @@ int main(void)
         cmocka_unit_test(pictures_go_when_the_bytes_of_their_file_change),
         cmocka_unit_test(pictures_are_not_kept_beyond_the_limit_of_the_project),
         cmocka_unit_test(a_file_of_another_project_is_unknown),
+        cmocka_unit_test(files_are_found_in_the_order_of_their_ids),
         cmocka_unit_test(a_project_has_no_more_bytes_than_it_may),
         cmocka_unit_test(a_request_that_is_repeated_under_its_key_makes_one_file),
         cmocka_unit_test(an_expired_file_is_gone_at_once_and_its_blob_with_the_keeper),
