@@ -495,6 +495,35 @@ enum err_code store_container_file_from(struct store *store, const struct tenant
     return find(store, &select, tenant, container_id, origin_id, ret_row, err);
 }
 
+enum err_code store_container_files_top(struct store *store, const struct tenant *tenant,
+                                        const char *container_id, const char *owner_id,
+                                        struct container_file_row **ret_rows, size_t *ret_count,
+                                        struct err *err)
+{
+    static const struct db_statement select = {
+        "store_container_files_top",
+        "SELECT " FILE_COLUMNS
+        " FROM containers c JOIN container_files f ON f.project_id = c.project_id"
+        " AND f.container_id = c.id WHERE c.project_id = $1 AND c.status = 'running'"
+        " AND CASE WHEN $2 <> '' THEN c.id = $2 ELSE c.owner_id = $3 END"
+        " AND strpos(f.path, '/') = 0"};
+    AUTO_DB_ROWS *rows = NULL;
+    AUTO_DB_ARGS args = {0};
+    enum err_code rc;
+
+    db_arg_tenant(&args, tenant);
+    db_arg_text(&args, container_id);
+    db_arg_text(&args, owner_id);
+    rc = db_once(store, &select, &args, &rows, err);
+    if (rc)
+        return rc;
+    *ret_count = db_count(rows);
+    *ret_rows = mem_new_array(struct container_file_row, *ret_count + 1);
+    for (size_t i = 0; i < *ret_count; i++)
+        file_read(rows, i, &(*ret_rows)[i]);
+    return ERR_OK;
+}
+
 #define FILE_LIST(order)                                                                \
     "SELECT " FILE_COLUMNS " FROM container_files f WHERE f.project_id = $1"            \
     " AND f.container_id = $2 AND f.id > coalesce($3, '') AND f.id < coalesce($4, '~')" \

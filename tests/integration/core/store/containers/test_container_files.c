@@ -182,6 +182,8 @@ TEST(a_file_that_a_request_puts_there_keeps_its_origin_until_it_changes)
     struct container_file_row row = {
         .path = mem_strdup("in.csv"), .bytes = 1, .modified_ns = 10, .inode = 1};
     CLEANUP(container_file_row_clear) struct container_file_row found = {0};
+    struct container_file_row *top;
+    size_t count;
 
     new_container();
     id_make(row.id, "cfile_");
@@ -193,6 +195,15 @@ TEST(a_file_that_a_request_puts_there_keeps_its_origin_until_it_changes)
                      ERR_OK);
     assert_string_equal(found.id, row.id);
     assert_int_equal(found.source, CONTAINER_FILE_USER);
+    assert_int_equal(store_container_files_top(store, MINE, box, "", &top, &count, NULL),
+                     ERR_OK);
+    assert_int_equal(count, 1);
+    assert_string_equal(top[0].origin_id, "file-1");
+    container_file_rows_free(top, count);
+    assert_int_equal(
+        store_container_files_top(store, MINE, "", "thread_none", &top, &count, NULL), ERR_OK);
+    assert_int_equal(count, 0);
+    container_file_rows_free(top, count);
     seen.bytes++;
     assert_string_equal(look(&seen, 1, SEEN_ALL), "~in.csv ");
     assert_int_equal(store_container_file_from(store, MINE, box, "file-1", &found, NULL),
