@@ -1,0 +1,119 @@
+#include "core/run/catalog/run_files.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "core/base/json.h"
+#include "core/domain/notes.h"
+#include "core/tool/files_view.h"
+#include "core/tool/registry.h"
+
+/* A history may be long, so a message is parsed only if its text has the key. */
+static json_t *message_with(const struct item_row *item, const char *key)
+{
+    if (item->type != ITEM_MESSAGE || !item->body || !strstr(item->body, key))
+        return NULL;
+    return json_parse_own(item->body);
+}
+
+json_t *run_files_view(const struct run_settings *settings, const struct item_row *items,
+                       size_t count)
+{
+    json_t *view = files_view_from_resources(settings->tool_resources);
+
+    for (size_t i = 0; i < count; i++) {
+        json_auto_t *body = message_with(&items[i], "\"attachments\"");
+
+        files_view_add_attachments(view, json_object_get(body, "attachments"));
+    }
+    return view;
+}
+
+void run_files_add_inputs(json_t *view, const char *type, const struct item_row *items,
+                          size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        json_auto_t *body = message_with(&items[i], "\"file_id\"");
+
+        files_view_add_content(view, type, json_object_get(body, "content"));
+    }
+}
+
+/* ---- The container ---- */
+
+/* A hosted tool has it in its item, another tool of this server in the metadata of its result; a remote one has no text
+ * there. */
+static bool used_container(const struct item_row *row, char ret_id[ID_SIZE])
+{
+    enum item_kind kind = item_type_kind(row->type);
+    json_auto_t *body = NULL;
+    const char *id;
+
+    if ((kind != ITEM_KIND_HOSTED_CALL && kind != ITEM_KIND_SERVER_CALL) || !row->body ||
+        !strstr(row->body, "\"container_id\""))
+        return false;
+    body = json_parse_own(row->body);
+    id = json_get_string(
+        kind == ITEM_KIND_HOSTED_CALL ? body : json_object_get(notes_of(body), "metadata"),
+        "container_id", "");
+    if (!*id || strlen(id) >= ID_SIZE)
+        return false;
+    (void)snprintf(ret_id, ID_SIZE, "%s", id);
+    return true;
+}
+
+void run_files_past_container(const struct item_row *items, size_t count, char ret_id[ID_SIZE])
+{
+    *ret_id = '\0';
+    while (count > 0) {
+        if (used_container(&items[--count], ret_id))
+            return;
+    }
+}
+
+static bool has_container(const json_t *entry)
+{
+    const struct tool_handler *handler =
+        tool_registry_definition(json_get_string(entry, "type", ""));
+
+    return handler && handler->flags & TOOL_NEEDS_SANDBOX && !tool_registry_lacks(handler);
+}
+
+static void add_all(json_t *view, const json_t *ids)
+{
+    size_t i;
+    json_t *id;
+
+    json_array_foreach (ids, i, id)
+        if (json_is_string(id))
+            files_view_add(view, "container", json_string_value(id));
+}
+
+json_t *run_files_of_container(const struct run_settings *settings, enum row_face face,
+                               const struct item_row *items, size_t count,
+                               const char **ret_named)
+{
+    json_auto_t *all = json_object();
+    json_auto_t *view = NULL;
+    const json_t *ids;
+    size_t i;
+    json_t *entry;
+
+    *ret_named = NULL;
+    json_array_foreach (settings->tools, i, entry) {
+        const char *type = json_get_string(entry, "type", "");
+
+        if (!has_container(entry))
+            continue;
+        if (!view)
+            view = run_files_view(settings, items, count);
+        if (face != FACE_ASSISTANTS)
+            run_files_add_inputs(view, type, items, count);
+        if (!*ret_named)
+            *ret_named = json_get_string(entry, "container", NULL);
+        add_all(all, json_object_get(json_object_get(entry, "container"), "file_ids"));
+        add_all(all, files_view_of(view, type));
+    }
+    ids = files_view_of(all, "container");
+    return ids ? json_incref((json_t *)(uintptr_t)ids) : json_array();
+}
