@@ -298,6 +298,7 @@ void run_settings_clear(struct run_settings *settings)
     permission_set_clear(&settings->permissions);
     permission_set_clear(&settings->project_permissions);
     free(settings->decisions);
+    json_decref(settings->container_files);
     json_decref(settings->snapshot);
     *settings = (struct run_settings){0};
 }

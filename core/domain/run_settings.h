@@ -111,7 +111,9 @@ struct run_settings {
     const char *awaited_store; /* whose files it waits for before it begins; or NULL */
     const char *expired_store; /* that the run was to search: it fails at once; or NULL */
     const json_t *skills;      /* that the model may read (core/memory/skill.h); or NULL */
-    bool one_call;             /* a turn has one call: later ones are dropped */
+    /* Owned, not of the snapshot: the files of its container, [{"name", "bytes"}] in their order; or NULL */
+    json_t *container_files;
+    bool one_call;                             /* a turn has one call: later ones are dropped */
     const json_t *project_tool_groups;         /* overrides of project and user */
     struct permission_set project_permissions; /* their policies, by group and tool */
 

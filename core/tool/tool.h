@@ -232,8 +232,9 @@ struct tool_handler {
     const char *alias; /* another type by which a tool_choice may name it; or NULL */
     const char *type;  /* of its entries in `tools`, if that is not its name; or NULL */
 
-    /* A definition that depends on the run: {"description", "parameters", "revision"}, each optional.
-     * Description and parameters replace those above. "revision" is any JSON that changes when the tool
+    /* A definition that depends on the run: {"description", "parameters", "revision", "note"}, each optional.
+     * Description and parameters replace those above. "note" is text for the model behind the description: approvals do
+     * not depend on it. "revision" is any JSON that changes when the tool
      * becomes a different one: approvals count for one revision; neither model nor client sees it.
      * Called when the tools of a run are put together, possibly on its loop: it must be quick, and use only
      * the context. Data from the store is put into the settings when the request is accepted.

@@ -392,6 +392,14 @@ static json_t *given_function(const struct tool_use *use)
     return function;
 }
 
+/* The description, and what init() notes for this run. The caller frees. */
+static char *offered_description(const struct tool_use *use)
+{
+    const char *note = json_get_string(use->made, "note", "");
+
+    return mem_printf("%s%s%s", tool_use_description(use), *note ? "\n" : "", note);
+}
+
 /* A tool in the form of the Chat API. */
 static json_t *offer_one(const struct tool_use *use)
 {
@@ -400,8 +408,9 @@ static json_t *offer_one(const struct tool_use *use)
     if (use->handler->flags & TOOL_AS_WRITTEN) {
         function = given_function(use);
     } else {
-        function = json_build("{s:s, s:s}", "name", use->name, "description",
-                              tool_use_description(use));
+        AUTO_FREE char *description = offered_description(use);
+
+        function = json_build("{s:s, s:s}", "name", use->name, "description", description);
         json_set(function, "parameters", tool_use_parameters(use));
     }
     return json_build("{s:s, s:o}", "type", "function", "function", function);
