@@ -22,6 +22,7 @@
 #include "core/domain/notes.h"
 #include "core/tool/tool_container.h"
 #include "handlers/handlers.h"
+#include "handlers/support/container_files.h"
 
 /* Bytes of code in one delta. */
 #define PIECE ((size_t)16 << 10)
@@ -275,6 +276,13 @@ static const char parameters[] =
     "  \"description\": \"Python code, as in a notebook. A line that begins with ! is a shell "
     "command.\"}}}";
 
+static json_t *init(const struct tool_context *context)
+{
+    AUTO_FREE char *files = container_files_text(context->settings->container_files);
+
+    return json_build("{s:s*}", "note", files);
+}
+
 const struct tool_handler code_interpreter_handler = {
     .name = "python",
     .type = "code_interpreter",
@@ -283,5 +291,6 @@ const struct tool_handler code_interpreter_handler = {
     .parameters = parameters,
     .flags = TOOL_HOSTED | TOOL_NEEDS_SANDBOX | TOOL_NEEDS_PYTHON | TOOL_OPENS | TOOL_IN_ORDER,
     .item = &code_interpreter_item,
+    .init = init,
     .run = run,
 };

@@ -1,5 +1,8 @@
+#include <stdlib.h>
+
 #include "core/tool/registry.h"
 #include "core/tool/tool_container.h"
+#include "handlers/support/container_files.h"
 #include "tests/support/quoted.h"
 #include "tests/unit/handlers/tool_run.h"
 
@@ -262,6 +265,26 @@ TEST(a_run_step_has_input_and_outputs)
                 "{'index':1,'type':'image','image':{'file_id':'file-1'}}]}");
 }
 
+TEST(files_of_the_container_are_listed)
+{
+    json_auto_t *files = quoted_json("[{'name': 'a.csv', 'bytes': 1023},"
+                                     " {'name': 'b\\n\\'.csv', 'bytes': 12345},"
+                                     " {'name': 'c', 'bytes': 20971520}]");
+    json_auto_t *many = json_array();
+    AUTO_FREE char *text = container_files_text(files);
+    AUTO_FREE char *none = container_files_text(NULL);
+    AUTO_FREE char *long_text = NULL;
+
+    assert_string_equal(text,
+                        "Files in /mnt/data: a.csv (1023 bytes), \"b\\n\\\".csv\" (12 KB),"
+                        " c (20 MB).");
+    assert_null(none);
+    for (int i = 0; i < 53; i++)
+        json_array_append(many, json_array_get(files, 0));
+    long_text = container_files_text(many);
+    assert_non_null(strstr(long_text, "a.csv (1023 bytes) and 3 more."));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -277,6 +300,7 @@ int main(void)
         cmocka_unit_test(clients_see_the_outputs_that_they_include),
         cmocka_unit_test(what_a_client_sends_back_is_read_again),
         cmocka_unit_test(a_run_step_has_input_and_outputs),
+        cmocka_unit_test(files_of_the_container_are_listed),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
