@@ -16,6 +16,7 @@
 #include "core/base/mem.h"
 #include "core/run/engine/engine.h"
 #include "core/store/tables/vector_stores/vector_stores.h"
+#include "server/sandbox/listed_files.h"
 #include "server/server.h"
 
 static bool is_busy(const struct server *server, const struct engine_file_wait *wait)
@@ -46,6 +47,7 @@ void awaited_files_run(struct server *server, struct run_start *start)
     struct engine_file_wait wait = {.project = ""};
     bool waits;
 
+    listed_files_add(server, start);
     if (!store_id) {
         engine_run(server->engine, start);
         return;

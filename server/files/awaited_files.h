@@ -14,7 +14,7 @@ struct server;
  * are not waited for, as at OpenAI.
  */
 
-/* As engine_run(), for runs that may wait. Blocks on the store if the run has such a store. */
+/* As engine_run(), for runs that may wait, or whose containers have files (listed_files.h). Blocks on the store. */
 void awaited_files_run(struct server *server, struct run_start *start);
 
 /* Lets all runs of this node go whose stores have no more files in progress. Blocks on the store if one waits. */

@@ -41,6 +41,7 @@
 #include "server/complaint.h"
 #include "server/encode/encode.h"
 #include "server/encode/faces.h"
+#include "server/files/awaited_files.h"
 #include "server/keeper.h"
 #include "server/params/params.h"
 #include "server/params/responses/response_params.h"
@@ -122,7 +123,7 @@ enum err_code api_response_create(struct request *request, struct err *err)
     if (*repeated.id)
         return response_repeat(request, &repeated, err);
     start.sink = make_sink(request, server->engine, &start.load);
-    engine_run(server->engine, &start);
+    awaited_files_run(server, &start);
     return ERR_OK;
 }
 

@@ -36,6 +36,7 @@
 #include "server/api/api.h"
 #include "server/encode/encode.h"
 #include "server/encode/encode_field.h"
+#include "server/files/awaited_files.h"
 #include "server/params/params.h"
 #include "server/server.h"
 
@@ -238,7 +239,7 @@ static enum err_code decide_of_run(struct server *server, const struct tenant *t
     }
     /* The run starts without a sink. Clients that follow its log receive the events. */
     start.load.run.flags &= ~(unsigned)RUN_STREAMED;
-    engine_run(server->engine, &start);
+    awaited_files_run(server, &start);
     return ERR_OK;
 }
 

@@ -47,6 +47,13 @@ def results(upstream):
     return [m["content"] for m in upstream.chats()[-1]["messages"] if m["role"] == "tool"]
 
 
+def listed(upstream):
+    """What the description of the tool says about files, or None."""
+    (tool,) = upstream.chats()[-1]["tools"]
+    found = re.search("\nFiles in .*", tool["function"]["description"])
+    return found and found[0][1:]
+
+
 def download(client, annotation):
     return client.containers.files.content.retrieve(annotation.file_id, container_id=annotation.container_id).read()
 
@@ -170,13 +177,18 @@ def test_calls_of_one_turn_run_one_after_another_in_one_container(client, runs_c
     assert one.container_id == two.container_id == three.container_id and logs_of(three) == "42\n"
 
 
-def test_files_of_the_input_lie_in_the_container(client, runs_code):
+def test_files_of_the_input_lie_in_the_container(client, runs_code, upstream):
     tables = [client.files.create(file=(f"{n}.csv", b"x\n%d\n" % n), purpose="user_data").id for n in (1, 2)]
-    runs_code("print(open('/mnt/data/1.csv').read() + open('/mnt/data/2.csv').read())")
+    runs_code("print(open('/mnt/data/1.csv').read() + open('/mnt/data/2.csv').read())",
+              f"open('/mnt/data/{tables[0]}').read() + open('{tables[1]}').read()")
     response = respond(
         client, tools=[{**AUTO, "container": {"type": "auto", "file_ids": [tables[0]]}}],
         input=[{"role": "user", "content": [{"type": "input_file", "file_id": tables[1]}]}])
     assert logs_of(response.output[0]) == "x\n1\nx\n2\n\n"
+    assert logs_of(response.output[1]) == repr("x\n1\nx\n2\n") + "\n"
+    assert listed(upstream) == "Files in /mnt/data: 1.csv (4 bytes), 2.csv (4 bytes)."
+    respond(client)
+    assert listed(upstream) is None
 
 
 def test_an_error_of_the_code_is_an_output(client, runs_code, upstream):
@@ -309,6 +321,23 @@ def test_a_run_shows_steps_figures_and_files(client, http, start, runs_code):
     assert [part["type"] for part in items[0]["content"]] == ["output_text"]
     assert items[0]["content"][0]["annotations"] == [
         {"type": "file_path", "file_id": made.id, "index": cited.start_index}]
+
+
+def test_files_of_one_name_are_all_there_and_listed(client, start, runs_code, upstream):
+    first, second, attached = [client.files.create(file=("a.csv", text), purpose="assistants").id
+                               for text in (b"1", b"22", b"333" * 400)]
+    runs_code("print(sorted(len(open(n).read()) for n in ('a.csv', 'a-2.csv', 'a-3.csv')))\n"
+              f"print([len(open('/mnt/data/' + n).read()) for n in {[first, second, attached]}])")
+    assistant, thread = start({"tool_resources": {"code_interpreter": {"file_ids": [second]}}},
+                              tool_resources={"code_interpreter": {"file_ids": [first]}})
+    client.beta.threads.messages.create(thread, role="user", content="and this", attachments=[
+        {"file_id": attached, "tools": [{"type": "code_interpreter"}]}])
+    step, _ = run(client, assistant, thread)
+    assert step.outputs[0].logs == "[1, 2, 1200]\n[1, 2, 1200]\n"
+    assert listed(upstream) == "Files in /mnt/data: a.csv (1 bytes), a-2.csv (2 bytes), a-3.csv (1 KB)."
+    client.files.delete(second)
+    client.beta.threads.runs.create_and_poll(assistant_id=assistant, thread_id=thread)
+    assert listed(upstream) == "Files in /mnt/data: a.csv (1 bytes), a-3.csv (1 KB)."
 
 
 def test_the_model_reads_what_the_user_does_not_get(start_server, upstream, runs_code):

@@ -36,6 +36,7 @@
 #include "server/api/responses/response_create.h"
 #include "server/api/responses/socket/session.h"
 #include "server/complaint.h"
+#include "server/files/awaited_files.h"
 #include "server/server.h"
 
 static void start_lane(struct session *session, struct lane *lane);
@@ -466,7 +467,7 @@ static void run(struct turn *turn)
     turn->start.sink = &turn->sink;
     turn->start.without_model = !turn->generate;
     turn->running = true;
-    engine_run(turn->session->server->engine, &turn->start);
+    awaited_files_run(turn->session->server, &turn->start);
     if (turn->session->gone)
         cancel_turn(turn);
 }
