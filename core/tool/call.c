@@ -56,6 +56,7 @@ struct tool_call *tool_call_new(const struct tool_call_spec *spec)
     if (spec->tenant)
         call->tenant = *spec->tenant;
     call->queued = (struct fair_job){.tenant = &call->tenant, .run = call->run};
+    call->seat.use = spec->handler->flags & TOOL_NEEDS_PYTHON ? SEAT_PYTHON : SEAT_COMMAND;
     call->user = mem_strdup(spec->tenant ? spec->tenant->user : "");
     call->tenant.user = call->user;
     call->scope = mem_strdup(spec->variables.scope ? spec->variables.scope : "");
@@ -86,8 +87,7 @@ void tool_call_free(struct tool_call *call)
 {
     if (!call)
         return;
-    if (call->container)
-        call->containers->close(call->containers->arg, call->container);
+    tool_call_close_container(call);
     free(call->past_container);
     json_decref(call->permission);
     json_decref(call->preview);

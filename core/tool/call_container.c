@@ -6,7 +6,9 @@
 
 #include <stdlib.h>
 
+#include "core/base/mem.h"
 #include "core/tool/call_internal.h"
+#include "core/tool/channel_internal.h"
 
 enum err_code tool_call_container(struct tool_call *call, struct tool_container **ret_container,
                                   struct err *err)
@@ -22,6 +24,22 @@ enum err_code tool_call_container(struct tool_call *call, struct tool_container 
     }
     *ret_container = call->container;
     return ERR_OK;
+}
+
+void tool_call_close_container(struct tool_call *call)
+{
+    if (call->container)
+        call->containers->close(call->containers->arg, TAKE(call->container));
+}
+
+bool tool_call_needs_seat(struct tool_call *call)
+{
+    struct tool_container *container;
+    struct err err;
+
+    return call->handler->flags & TOOL_TAKES_SEAT && !call->planning &&
+           !tool_channel_call_over(call->channel, call->position) &&
+           !tool_call_container(call, &container, &err);
 }
 
 enum err_code tool_call_box(struct tool_call *call, struct box **ret_box, struct err *err)

@@ -4,6 +4,7 @@
 #include "core/domain/fair_queue.h"
 #include "core/tool/channel.h"
 #include "core/tool/executor.h"
+#include "core/tool/seats.h"
 #include "core/tool/tool.h"
 
 /*
@@ -15,6 +16,7 @@
 
 struct tool_call {
     struct fair_job queued;
+    struct seat seat; /* the executor's */
     const struct tool_handler *handler;
     struct tool_channel *channel; /* held */
     unsigned position;
@@ -48,6 +50,13 @@ struct tool_call {
 
 struct tool_call *tool_call_new(const struct tool_call_spec *spec);
 void tool_call_free(struct tool_call *call);
+
+/* On a worker. True: it must have a seat in the box of call->container. What cannot be opened needs none: the handler
+ * learns why when it tries. */
+bool tool_call_needs_seat(struct tool_call *call);
+
+/* On a worker. It is opened again when the call asks for it. */
+void tool_call_close_container(struct tool_call *call);
 
 /* On a worker: runs plan() or run() and puts the END. Does nothing when the call is over already. */
 void tool_call_execute(struct tool_call *call);

@@ -20,6 +20,10 @@
  * end and puts its END into the call's channel. A worker may wait for room in a channel; the loop that empties the
  * channel never waits for a worker. So the pool cannot deadlock.
  *
+ * A call with TOOL_TAKES_SEAT that finds the box of its container busy leaves its worker and waits in the line of that
+ * container (seats.h). When it has a seat, it is in the queue again. At most SEATS_LINE_LIMIT wait in a line; a call
+ * beyond them ends with ERR_LIMIT.
+ *
  * Time: the deadline of a call counts from the start of its handler, not from its submission. The time that
  * it waits for room in the channel does not count: another call may have the floor. Handlers check the deadline
  * with tool_call_cancelled(). If a handler ignores it, the executor's timekeeper puts the END (ERR_TIMEOUT), and
@@ -78,6 +82,7 @@ struct tool_desk {
 
 /* What the functions of tool_container.h call. Any worker, several at a time. */
 struct tool_containers {
+    unsigned at_once; /* calls in the box of one container, at least 1 (seats.h) */
     enum err_code (*open)(void *arg, const struct tool_call *call,
                           struct tool_container **ret_container, struct err *err);
     enum err_code (*box)(void *arg, const struct tool_call *call,

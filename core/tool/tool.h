@@ -135,6 +135,10 @@ enum tool_flags {
     TOOL_NEEDS_RIPGREP = 1 << 16, /* ripgrep in it */
     TOOL_IN_ORDER =
         1 << 17, /* its calls of a turn run one after another, as the model wrote them */
+    /* It calls tool_call_box(), or with TOOL_NEEDS_PYTHON tool_call_python(): the call waits for that before it starts,
+     * without a worker. Only with TOOL_IN_ORDER: a call that had the floor could wait for one that waits for the
+     * floor */
+    TOOL_TAKES_SEAT = 1 << 18,
 
     /* Definition-only: */
     TOOL_NAMED = 1 << 6,      /* each entry has a name; other tools are named by their type */
