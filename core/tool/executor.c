@@ -23,6 +23,9 @@
  * The queue is shared fairly by project, and within a project by run (fair_queue.h). A worker pays for its
  * call when the call has ended: a handler that was given up pays when it returns.
  *
+ * Which container a call uses is known when a worker has opened it. So each call is taken by a worker first; if it must
+ * wait for a seat in the box, it is put down, and is in the queue again when it has one.
+ *
  * One thread keeps the time of all calls. It sleeps until the earliest deadline and never waits for a
  * handler. Its answer to a late call has two steps. First it puts the END instead of the handler, so the
  * run continues at once. Then, if the handler has not returned after EXECUTOR_GRACE_NS, it gives the
@@ -60,6 +63,7 @@ struct tool_executor {
     double default_timeout; /* constant */
     unsigned holders;       /* the owner, and threads */
     struct fair_queue queue;
+    struct seats seats;
     struct worker *workers;
     unsigned live; /* workers that are no strays */
     unsigned idle;
@@ -113,6 +117,16 @@ static void release(struct tool_executor *executor)
 }
 
 /* ---- workers ---- */
+
+/* Ends a call that no worker will run. */
+static void reject(struct tool_call *call, enum err_code rc, const char *why)
+{
+    struct err error;
+
+    err_set(&error, rc, "%s was not run: %s", call->handler->name, why);
+    tool_call_end_with(call->channel, call->position, &error);
+    tool_call_free(call);
+}
 
 static uint64_t least(uint64_t a, uint64_t b)
 {
@@ -176,16 +190,71 @@ static struct tool_call *next_call(struct worker *worker)
     return call;
 }
 
+/* The worker has no call any more. */
+static struct tool_call *put_down_locked(struct worker *worker) REQUIRES(worker->executor->lock)
+{
+    struct tool_call *call = TAKE(worker->call);
+
+    fair_queue_charge(&worker->executor->queue, &call->tenant,
+                      clock_mono_ns() - worker->began_ns);
+    return call;
+}
+
 static void finish_call(struct worker *worker)
 {
     struct tool_executor *executor = worker->executor;
     struct tool_call *call;
+    struct seat *next;
 
+    tool_call_close_container(worker->call);
     lock_acquire(&executor->lock);
-    call = TAKE(worker->call);
-    fair_queue_charge(&executor->queue, &call->tenant, clock_mono_ns() - worker->began_ns);
+    call = put_down_locked(worker);
+    next = seats_give(&executor->seats, &call->seat);
+    if (next) {
+        (void)fair_queue_put(&executor->queue,
+                             &CONTAINER_OF(next, struct tool_call, seat)->queued, SIZE_MAX);
+        pthread_cond_signal(&executor->work);
+    }
     lock_release(&executor->lock);
     tool_call_free(call);
+}
+
+/* The call waits for a seat, without this worker. True: it has it after all. */
+static bool stand_in_line(struct worker *worker, const char *container, unsigned at_once)
+{
+    struct tool_executor *executor = worker->executor;
+    struct tool_call *call = worker->call;
+    enum seat_answer answer = SEAT_TAKEN;
+
+    tool_call_close_container(call); /* a line is long, and descriptors are few */
+    lock_acquire(&executor->lock);
+    if (!executor->stopping)
+        answer = seats_ask(&executor->seats, &call->seat, container, at_once);
+    if (answer != SEAT_TAKEN)
+        (void)put_down_locked(worker);
+    lock_release(&executor->lock);
+    if (answer == SEAT_REFUSED)
+        reject(call, ERR_LIMIT, "too many calls wait for its container");
+    return answer == SEAT_TAKEN;
+}
+
+/* True: the call may start. It has a seat in the box of its container, or needs none. */
+static bool enter(struct worker *worker)
+{
+    struct tool_executor *executor = worker->executor;
+    struct tool_call *call = worker->call;
+    char container[ID_SIZE];
+    unsigned at_once;
+    bool has;
+
+    if (call->seat.has || !tool_call_needs_seat(call))
+        return true;
+    memcpy(container, call->container->id, sizeof(container));
+    at_once = call->containers->at_once;
+    lock_acquire(&executor->lock);
+    has = seats_try(&executor->seats, &call->seat, container, at_once);
+    lock_release(&executor->lock);
+    return has || stand_in_line(worker, container, at_once);
 }
 
 static void *work(void *arg)
@@ -195,6 +264,8 @@ static void *work(void *arg)
     struct tool_call *call;
 
     while ((call = next_call(worker))) {
+        if (!enter(worker))
+            continue;
         tool_call_execute(call);
         finish_call(worker);
     }
@@ -440,16 +511,6 @@ enum err_code tool_executor_start(struct tool_executor *executor, struct err *er
 
 static const char stopping_text[] = "the server is stopping";
 
-/* Ends a call that no worker will run. */
-static void reject(struct tool_call *call, enum err_code rc, const char *why)
-{
-    struct err error;
-
-    err_set(&error, rc, "%s was not run: %s", call->handler->name, why);
-    tool_call_end_with(call->channel, call->position, &error);
-    tool_call_free(call);
-}
-
 void tool_executor_submit(struct tool_executor *executor, const struct tool_call_spec *spec)
 {
     struct tool_call *call = tool_call_new(spec);
@@ -474,15 +535,21 @@ void tool_executor_submit(struct tool_executor *executor, const struct tool_call
         log_warn("%s", err.text);
 }
 
-/* Takes all waiting calls, as one list. */
+/* Takes all waiting calls, as one list. Those in the queue may have a seat already. */
 static struct fair_job *empty_queue_locked(struct tool_executor *executor)
     REQUIRES(executor->lock)
 {
     struct fair_job *calls = NULL;
     struct tool_call *call;
 
+    for (struct seat *seat = seats_take_waiting(&executor->seats); seat; seat = seat->next) {
+        call = CONTAINER_OF(seat, struct tool_call, seat);
+        call->queued.next = calls;
+        calls = &call->queued;
+    }
     while ((call = take_call_locked(executor))) {
         fair_queue_charge(&executor->queue, &call->tenant, 0);
+        (void)seats_give(&executor->seats, &call->seat);
         call->queued.next = calls;
         calls = &call->queued;
     }
