@@ -241,7 +241,7 @@ const struct tool_handler bash_handler = {
     .description = "Runs a command line with bash in the workspace, /mnt/data. There is no "
                    "network. Both output streams come back, up to 30000 characters.",
     .parameters = parameters,
-    .flags = TOOL_NEEDS_SANDBOX | TOOL_IN_ORDER,
+    .flags = TOOL_NEEDS_SANDBOX | TOOL_TAKES_SEAT | TOOL_IN_ORDER,
     .shown_limit = OUTPUT_LIMIT + 1000,
     .permission = {EXECUTION_AUTO, RESULT_NEVER},
     .returns = {"string", "the output"},

@@ -112,7 +112,7 @@ const struct tool_handler glob_handler = {
     .description = "Finds files of the workspace, /mnt/data, by their names; newest first.",
     .parameters = parameters,
     .flags = TOOL_IDEMPOTENT | TOOL_READ_ONLY | TOOL_IN_ORDER | TOOL_NEEDS_SANDBOX |
-             TOOL_NEEDS_RIPGREP,
+             TOOL_NEEDS_RIPGREP | TOOL_TAKES_SEAT,
     .shown_limit = CODE_SHOWN,
     .permission = {EXECUTION_AUTO, RESULT_NEVER},
     .returns = {"string", "paths, one a line"},

@@ -285,7 +285,7 @@ const struct tool_handler grep_handler = {
     .description = "Finds lines in files of the workspace, /mnt/data; newest files first.",
     .parameters = parameters,
     .flags = TOOL_IDEMPOTENT | TOOL_READ_ONLY | TOOL_IN_ORDER | TOOL_NEEDS_SANDBOX |
-             TOOL_NEEDS_RIPGREP,
+             TOOL_NEEDS_RIPGREP | TOOL_TAKES_SEAT,
     .shown_limit = CODE_SHOWN,
     .permission = {EXECUTION_AUTO, RESULT_NEVER},
     .returns = {"string", "files and lines"},

@@ -289,7 +289,8 @@ const struct tool_handler code_interpreter_handler = {
     .group = "hosted",
     .description = about,
     .parameters = parameters,
-    .flags = TOOL_HOSTED | TOOL_NEEDS_SANDBOX | TOOL_NEEDS_PYTHON | TOOL_OPENS | TOOL_IN_ORDER,
+    .flags = TOOL_HOSTED | TOOL_NEEDS_SANDBOX | TOOL_NEEDS_PYTHON | TOOL_TAKES_SEAT |
+             TOOL_OPENS | TOOL_IN_ORDER,
     .item = &code_interpreter_item,
     .init = init,
     .run = run,

@@ -69,6 +69,22 @@ TEST(the_reader_of_variables_is_the_one_that_its_group_names)
     assert_int_equal(readers, 1);
 }
 
+/* Else the call that has the floor could wait for one that waits for the floor. */
+TEST(calls_that_take_seats_run_in_order)
+{
+    size_t takers = 0;
+
+    handlers_register();
+    for (size_t i = 0; all_handlers[i]; i++) {
+        if (!(all_handlers[i]->flags & TOOL_TAKES_SEAT))
+            continue;
+        assert_true(all_handlers[i]->flags & TOOL_IN_ORDER);
+        assert_true(all_handlers[i]->flags & TOOL_NEEDS_SANDBOX);
+        takers++;
+    }
+    assert_true(takers > 0);
+}
+
 /* F76. */
 TEST(registering_all_tools_again_changes_nothing)
 {
@@ -114,6 +130,7 @@ int main(void)
         cmocka_unit_test(handlers_are_listed_once),
         cmocka_unit_test(handlers_are_found),
         cmocka_unit_test(the_reader_of_variables_is_the_one_that_its_group_names),
+        cmocka_unit_test(calls_that_take_seats_run_in_order),
         cmocka_unit_test(registering_all_tools_again_changes_nothing),
         cmocka_unit_test(handlers_bella_B23_every_parameter_has_a_type_and_a_description),
     };
