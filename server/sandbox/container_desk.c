@@ -542,7 +542,8 @@ static enum err_code run_python(void *arg, const struct tool_call *call,
 
 struct tool_containers container_desk(struct server *server)
 {
-    return (struct tool_containers){.open = open_container,
+    return (struct tool_containers){.at_once = server->config->sandbox_calls_per_container,
+                                    .open = open_container,
                                     .box = box_of,
                                     .python = run_python,
                                     .close = close_container,
