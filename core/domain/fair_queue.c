@@ -145,6 +145,7 @@ static struct fair_job *share_take(struct fair_queue *queue, struct fair_share *
     share->waiting--;
     queue->waiting--;
     share->working++;
+    queue->working++;
     return job;
 }
 
@@ -157,6 +158,31 @@ static bool is_solvent(struct fair_share *share)
     if (share->credit_ns > quantum)
         share->credit_ns = quantum; /* turns are not saved for later */
     return share->credit_ns > 0;
+}
+
+/* May the share have one more worker? One that has none always may. */
+static bool has_part(const struct fair_queue *queue, const struct fair_share *share)
+{
+    size_t free_workers = queue->workers > queue->working ? queue->workers - queue->working : 0;
+
+    return !queue->workers || !share->working ||
+           (free_workers && share->working < FAIR_QUEUE_PART * (free_workers - 1));
+}
+
+/* The next share that may have a worker. Those before it keep their place among themselves. */
+static struct fair_share *next_share(struct fair_queue *queue)
+{
+    struct fair_share *end = queue->last;
+
+    for (struct fair_share *share = queue->first; share; share = queue->first) {
+        (void)circle_pop(queue);
+        if (has_part(queue, share))
+            return share;
+        circle_append(queue, share);
+        if (share == end)
+            return NULL;
+    }
+    return NULL;
 }
 
 /* ---- Entry points ---- */
@@ -188,10 +214,10 @@ struct fair_job *fair_queue_take(struct fair_queue *queue)
     struct fair_share *share;
     struct fair_job *job;
 
-    if (!queue->first)
-        return NULL;
-    while (share = circle_pop(queue), !is_solvent(share))
+    while ((share = next_share(queue)) && !is_solvent(share))
         circle_append(queue, share);
+    if (!share)
+        return NULL;
     job = share_take(queue, share);
     if (share->waiting)
         circle_append(queue, share);
@@ -208,6 +234,7 @@ void fair_queue_charge(struct fair_queue *queue, const struct tenant *tenant, ui
     if (share->credit_ns < least)
         share->credit_ns = least;
     share->working--;
+    queue->working--;
     if (!share->working && !share->waiting)
         share_free(queue, share);
 }

@@ -23,6 +23,11 @@
  * A project that waits alone is served at once, in debt or not. A debt ends with the last job of its
  * project: it is not held against work of later times.
  *
+ * Jobs that take minutes would let a project that is alone for a moment have all workers for that long. With `workers`
+ * set, a project that works already gets another worker only while it has less than FAIR_QUEUE_PART times those that
+ * would still be free. So of 64 workers one project has 48 at most, two have about 27 each, and one is always left for
+ * a project that has none.
+ *
  * A job costs O(1): each turn that passes pays a part of a debt, and a job makes a debt of
  * FAIR_QUEUE_DEBT_NS at most.
  *
@@ -31,6 +36,7 @@
 
 #define FAIR_QUEUE_QUANTUM_NS (20 * NS_PER_MS) /* of worker time, for each turn */
 #define FAIR_QUEUE_DEBT_NS    NS_PER_SECOND    /* the most that a project may owe */
+#define FAIR_QUEUE_PART       3
 #define FAIR_QUEUE_BUCKETS    256
 
 struct fair_lane;
@@ -48,13 +54,15 @@ struct fair_queue {
     struct fair_share *first, *last;               /* the circle, first to be served first */
     struct fair_share *shares[FAIR_QUEUE_BUCKETS]; /* by project */
     struct fair_lane *lanes[FAIR_QUEUE_BUCKETS];   /* by run */
-    size_t waiting;                                /* jobs */
+    size_t waiting, working;                       /* jobs */
+    size_t workers; /* that there are; the caller's. 0: a project may have all */
 };
 
 /* False when `limit` jobs of the project wait: the job is still the caller's. */
 bool fair_queue_put(struct fair_queue *queue, struct fair_job *job, size_t limit);
 
-/* The next job, or NULL when none waits. fair_queue_charge() must follow when it has ended. */
+/* The next job, or NULL when none waits that may have a worker now. fair_queue_charge() must follow when it has
+ * ended. */
 struct fair_job *fair_queue_take(struct fair_queue *queue);
 
 /* A job of the project that was taken has ended, after so much time on a worker. */

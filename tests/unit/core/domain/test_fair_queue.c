@@ -160,6 +160,55 @@ TEST(fair_queue_refuses_more_than_its_limit_of_one_project_only)
     drain(&queue);
 }
 
+/* Takes as many jobs as get a worker now. Counts them by the letter of their project. */
+static void take_all(struct fair_queue *queue, size_t working[128])
+{
+    struct fair_job *job;
+
+    while ((job = fair_queue_take(queue))) {
+        working[(unsigned char)job->tenant->project[0]]++;
+        free(job);
+    }
+}
+
+TEST(fair_queue_leaves_workers_to_other_projects)
+{
+    static struct fair_queue queue = {.workers = 64};
+    size_t working[128] = {0};
+
+    put(&queue, "a", "run", 100);
+    take_all(&queue, working);
+    assert_int_equal(working['a'], 48);
+    put(&queue, "b", "run", 100);
+    take_all(&queue, working);
+    assert_int_equal(working['b'], 12);
+    put(&queue, "c", "run", 1);
+    assert_int_equal(serve(&queue, 0), 'c'); /* it does not wait */
+
+    /* As jobs end, both come to the same share. */
+    for (size_t i = 0; i < 40; i++) {
+        fair_queue_charge(&queue, &tenants['a'], 0);
+        working['a']--;
+        take_all(&queue, working);
+    }
+    assert_in_range(working['a'], 26, 28);
+    assert_in_range(working['b'], 26, 28);
+    while (working['a']--)
+        fair_queue_charge(&queue, &tenants['a'], 0);
+    while (working['b']--)
+        fair_queue_charge(&queue, &tenants['b'], 0);
+    drain(&queue);
+}
+
+TEST(fair_queue_gives_the_only_worker_to_any_project)
+{
+    static struct fair_queue queue = {.workers = 1};
+
+    put(&queue, "a", "run", 2);
+    assert_int_equal(serve(&queue, 0), 'a');
+    assert_int_equal(serve(&queue, 0), 'a');
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -170,6 +219,8 @@ int main(void)
         cmocka_unit_test(fair_queue_serves_a_project_in_debt_when_no_other_waits),
         cmocka_unit_test(fair_queue_limits_the_debt_of_a_project),
         cmocka_unit_test(fair_queue_refuses_more_than_its_limit_of_one_project_only),
+        cmocka_unit_test(fair_queue_leaves_workers_to_other_projects),
+        cmocka_unit_test(fair_queue_gives_the_only_worker_to_any_project),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
