@@ -92,6 +92,18 @@ struct tool_executor *tool_executor_new(unsigned workers, double default_timeout
     return executor;
 }
 
+void tool_executor_share(struct tool_executor *executor)
+{
+    executor->queue.workers = executor->size;
+}
+
+/* Strays are no workers of the pool, but their calls still count as work of their projects. */
+static void count_strays_locked(struct tool_executor *executor) REQUIRES(executor->lock)
+{
+    if (executor->queue.workers)
+        executor->queue.workers = executor->size + executor->strays;
+}
+
 /* Gives up one hold; the last one frees the executor. */
 static void release(struct tool_executor *executor)
 {
@@ -191,12 +203,14 @@ static struct tool_call *next_call(struct worker *worker)
 }
 
 /* The worker has no call any more. */
-static struct tool_call *put_down_locked(struct worker *worker) REQUIRES(worker->executor->lock)
+static struct tool_call *put_down_locked(struct tool_executor *executor, struct worker *worker)
+    REQUIRES(executor->lock)
 {
     struct tool_call *call = TAKE(worker->call);
 
-    fair_queue_charge(&worker->executor->queue, &call->tenant,
-                      clock_mono_ns() - worker->began_ns);
+    fair_queue_charge(&executor->queue, &call->tenant, clock_mono_ns() - worker->began_ns);
+    if (fair_queue_count(&executor->queue)) /* its project may have more workers now */
+        pthread_cond_signal(&executor->work);
     return call;
 }
 
@@ -208,7 +222,7 @@ static void finish_call(struct worker *worker)
 
     tool_call_close_container(worker->call);
     lock_acquire(&executor->lock);
-    call = put_down_locked(worker);
+    call = put_down_locked(executor, worker);
     next = seats_give(&executor->seats, &call->seat);
     if (next) {
         (void)fair_queue_put(&executor->queue,
@@ -220,7 +234,7 @@ static void finish_call(struct worker *worker)
 }
 
 /* The call waits for a seat, without this worker. True: it has it after all. */
-static bool stand_in_line(struct worker *worker, const char *container, unsigned at_once)
+static bool wait_for_seat(struct worker *worker, const char *container, unsigned at_once)
 {
     struct tool_executor *executor = worker->executor;
     struct tool_call *call = worker->call;
@@ -231,7 +245,7 @@ static bool stand_in_line(struct worker *worker, const char *container, unsigned
     if (!executor->stopping)
         answer = seats_ask(&executor->seats, &call->seat, container, at_once);
     if (answer != SEAT_TAKEN)
-        (void)put_down_locked(worker);
+        (void)put_down_locked(executor, worker);
     lock_release(&executor->lock);
     if (answer == SEAT_REFUSED)
         reject(call, ERR_LIMIT, "too many calls wait for its container");
@@ -254,7 +268,7 @@ static bool enter(struct worker *worker)
     lock_acquire(&executor->lock);
     has = seats_try(&executor->seats, &call->seat, container, at_once);
     lock_release(&executor->lock);
-    return has || stand_in_line(worker, container, at_once);
+    return has || wait_for_seat(worker, container, at_once);
 }
 
 static void *work(void *arg)
@@ -272,6 +286,7 @@ static void *work(void *arg)
     lock_acquire(&executor->lock);
     if (worker->stray)
         executor->strays--;
+    count_strays_locked(executor);
     worker->done = true;
     pthread_cond_broadcast(&executor->ended);
     pthread_cond_signal(&executor->time); /* a stray is to be joined */
@@ -387,6 +402,7 @@ static void replace_locked(struct tool_executor *executor, struct worker *worker
         worker->stray = true;
         executor->strays++;
         executor->live--;
+        count_strays_locked(executor);
     }
     strays = executor->strays;
     lock_release(&executor->lock);
@@ -547,6 +563,7 @@ static struct fair_job *empty_queue_locked(struct tool_executor *executor)
         call->queued.next = calls;
         calls = &call->queued;
     }
+    executor->queue.workers = 0; /* nothing keeps them back now */
     while ((call = take_call_locked(executor))) {
         fair_queue_charge(&executor->queue, &call->tenant, 0);
         (void)seats_give(&executor->seats, &call->seat);

@@ -42,6 +42,9 @@ struct tool_executor;
  * `default_timeout_seconds` is for handlers without a timeout of their own; 0 means no deadline. */
 struct tool_executor *tool_executor_new(unsigned workers, double default_timeout_seconds);
 
+/* Before the start, for tools that take minutes: no project has all workers (fair_queue.h, FAIR_QUEUE_PART). */
+void tool_executor_share(struct tool_executor *executor);
+
 /* ERR_INTERNAL when a thread cannot be started; then none runs. */
 enum err_code tool_executor_start(struct tool_executor *executor, struct err *err) MUST_CHECK;
 

@@ -173,6 +173,33 @@ TEST(a_stop_ends_the_calls_that_wait_for_a_container)
     tool_executor_free(executor);
 }
 
+/* Three calls of one project are at the door as soon as they may be. One of another project does not wait for them. */
+TEST(one_project_does_not_have_all_shared_workers)
+{
+    const struct tenant other = tenant_of_project("other");
+    struct tool_executor *executor = tool_executor_new(2, 0);
+    struct turn turn;
+    struct tool_call_spec spec = {
+        .handler = &handler_listed, .position = 3, .call_id = "call", .tenant = &other};
+
+    door_reset();
+    tool_executor_share(executor);
+    assert_int_equal(tool_executor_start(executor, NULL), ERR_OK);
+    turn_open(&turn, 4);
+    spec.channel = turn.channel;
+    for (unsigned i = 0; i < 3; i++)
+        turn_submit(executor, &turn, i, &handler_deaf_for_ever, "run", "call");
+    tool_executor_submit(executor, &spec);
+    turn_expect_result(&turn, "call");
+    tool_executor_stop(executor, 0);
+    turn_expect_end(&turn, ERR_CANCELLED);
+    turn_expect_end(&turn, ERR_CANCELLED);
+    door_open();
+    turn_expect_end(&turn, ERR_OK);
+    turn_close(&turn);
+    tool_executor_free(executor);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -181,6 +208,7 @@ int main(void)
         cmocka_unit_test(a_call_without_a_container_runs_and_its_handler_learns_why),
         cmocka_unit_test(the_line_of_a_container_has_an_end),
         cmocka_unit_test(a_stop_ends_the_calls_that_wait_for_a_container),
+        cmocka_unit_test(one_project_does_not_have_all_shared_workers),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
