@@ -52,6 +52,7 @@ enum err_code sandboxes_start(struct server *server, struct err *err)
         return rc;
     server->code_executor =
         tool_executor_new(config->sandbox_calls, config->sandbox_exec_max + AROUND_SECONDS);
+    tool_executor_share(server->code_executor);
     return tool_executor_start(server->code_executor, err);
 }
 
