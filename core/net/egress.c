@@ -193,24 +193,40 @@ static char *origin_of(CURLU *url)
     return mem_printf("%s://%s:%s", scheme ? scheme : "", host ? host : "", port ? port : "");
 }
 
-char *egress_url_join(const char *base, const char *reference)
+/* `ret_origins` NULL: not wanted. The caller frees all. */
+static char *resolve(const char *base, const char *reference, char *ret_origins[2])
 {
     CURLU *url = curl_url();
-    AUTO_FREE char *before = NULL;
-    AUTO_FREE char *after = NULL;
-    char *joined = NULL;
+    char *resolved = NULL;
 
     if (curl_url_set(url, CURLUPART_URL, base, 0) == CURLUE_OK) {
-        before = origin_of(url);
-        if (curl_url_set(url, CURLUPART_URL, reference, 0) == CURLUE_OK) {
-            after = origin_of(url);
-            joined = url_part(url, CURLUPART_URL, 0);
-        }
+        if (ret_origins)
+            ret_origins[0] = origin_of(url);
+        if (curl_url_set(url, CURLUPART_URL, reference, 0) == CURLUE_OK)
+            resolved = url_part(url, CURLUPART_URL, 0);
+        if (ret_origins)
+            ret_origins[1] = origin_of(url);
     }
-    if (!joined || strcasecmp(before, after) != 0 || has_user(url) ||
-        egress_url_check(joined, NULL))
-        free(TAKE(joined));
     curl_url_cleanup(url);
+    if (resolved && egress_url_check(resolved, NULL))
+        free(TAKE(resolved));
+    return resolved;
+}
+
+char *egress_url_resolve(const char *base, const char *reference)
+{
+    return resolve(base, reference, NULL);
+}
+
+char *egress_url_join(const char *base, const char *reference)
+{
+    char *origins[2] = {NULL, NULL};
+    char *joined = resolve(base, reference, origins);
+
+    if (joined && strcasecmp(origins[0], origins[1]) != 0)
+        free(TAKE(joined));
+    free(origins[0]);
+    free(origins[1]);
     return joined;
 }
 

@@ -33,8 +33,11 @@ enum err_code egress_url_check(const char *url, struct err *err) MUST_CHECK;
 /* "host:port" that the URL names, or NULL. The caller frees. */
 char *egress_pair_of(const char *url);
 
-/* Resolves a reference on a page at `base`. NULL when it is invalid or leads to another origin
- * (scheme, host or port). The caller frees. */
+/* Resolves a reference on a page at `base`. NULL when the URL that it leads to does not pass egress_url_check(). The
+ * caller frees. */
+char *egress_url_resolve(const char *base, const char *reference);
+
+/* The same, and NULL when it leads to another origin (scheme, host or port). */
 char *egress_url_join(const char *base, const char *reference);
 
 /* ERR_INVALID unless it is "host:port" or "[v6]:port". */
