@@ -24,10 +24,7 @@
 #include "core/base/mem.h"
 #include "core/net/http_multi.h"
 
-/* Bytes of memory for each open stream. Tokens come in pieces of a few hundred bytes; a larger
- * buffer was not measurably faster. */
-#define RECEIVE_BUFFER 1024L
-#define UPLOAD_BUFFER  16384L
+#define UPLOAD_BUFFER 16384L
 
 enum call_state {
     CALL_DEFERRED,   /* not given to libcurl yet */
@@ -389,7 +386,7 @@ static size_t take_header(char *line, size_t unit, size_t count, void *arg)
     head = read_head(call);
     if (head.status < 200)
         return size;
-    call->is_compressed = has_encoding(call);
+    call->is_compressed = !call->request.decodes && has_encoding(call);
     if (call->is_compressed)
         return 0;
     call->head_reported = true;
@@ -514,8 +511,9 @@ static void copy_headers(struct http_call *call, const char *const *headers)
 {
     /* Without this header libcurl waits a second for "100 Continue" before it sends a large body. */
     call->headers = curl_slist_append(NULL, "Expect:");
-    /* A request without this header accepts every encoding. */
-    call->headers = curl_slist_append(call->headers, "Accept-Encoding: identity");
+    /* A request without this header accepts every encoding. libcurl writes its own if it is to decode. */
+    if (!call->request.decodes)
+        call->headers = curl_slist_append(call->headers, "Accept-Encoding: identity");
     for (; headers && *headers; headers++) {
         if (!is_one_line(*headers))
             call->refusal = "a request header has a line break in it";
@@ -568,7 +566,7 @@ static CURLcode set_house_rules(CURL *easy)
     TRY_SETOPT(easy, CURLOPT_PROXY, "");
     TRY_SETOPT(easy, CURLOPT_USERAGENT, "runnel/" RUNNEL_VERSION);
     TRY_SETOPT(easy, CURLOPT_TCP_KEEPALIVE, 1L);
-    TRY_SETOPT(easy, CURLOPT_BUFFERSIZE, RECEIVE_BUFFER);
+    TRY_SETOPT(easy, CURLOPT_BUFFERSIZE, (long)HTTP_PIECE_SIZE);
     TRY_SETOPT(easy, CURLOPT_UPLOAD_BUFFERSIZE, UPLOAD_BUFFER);
 #if LIBCURL_VERSION_NUM >= 0x075700
     /* Without it, giving up on a slow name server waits for the resolver's thread. */
@@ -601,6 +599,8 @@ static CURLcode set_place(struct http_call *call)
 
     TRY_SETOPT(easy, CURLOPT_URL, call->url);
     TRY_SETOPT(easy, CURLOPT_FRESH_CONNECT, call->request.once ? 1L : 0L);
+    if (call->request.decodes)
+        TRY_SETOPT(easy, CURLOPT_ACCEPT_ENCODING, "gzip, deflate");
     TRY_SETOPT(easy, CURLOPT_HTTPHEADER, call->headers);
     TRY_SETOPT(easy, CURLOPT_CONNECTTIMEOUT_MS, connect_timeout_ms(&call->request));
     return CURLE_OK;
@@ -676,6 +676,14 @@ const char *http_call_header(const struct http_call *call, const char *name)
     if (curl_easy_header(call->transfer.easy, name, 0, CURLH_HEADER, -1, &header))
         return NULL;
     return header->value;
+}
+
+uint64_t http_call_received(const struct http_call *call)
+{
+    curl_off_t received = 0;
+
+    (void)curl_easy_getinfo(call->transfer.easy, CURLINFO_SIZE_DOWNLOAD_T, &received);
+    return received > 0 ? (uint64_t)received : 0;
 }
 
 struct http_call *http_call_start(struct loop *loop, const struct http_request *request)

@@ -18,7 +18,8 @@
  * one), because adding a transfer scans the others of its handle. Connections are kept alive
  * and used again; http_multi.h says how many and for how long. HTTP/1.1, no redirects (a redirect
  * could carry the upstream's key elsewhere), no proxies from the environment, no signals. No
- * compression, which could be a bomb: none is requested, and a compressed answer fails.
+ * compression, which could be a bomb: none is requested, and a compressed answer fails. A request that
+ * `decodes` takes compressed answers, and its on_data must have limits.
  *
  * A request whose URL a stranger has chosen carries `egress`: then only http and https, and no
  * address but public ones and those that the rules open.
@@ -34,6 +35,9 @@
 #define HTTP_CALLS_PER_MULTI 500
 /* Seconds. A server that asks for more gets this. libcurl 8.14 has the same limit. */
 #define HTTP_RETRY_AFTER_LIMIT (6 * 3600)
+/* Bytes that are read from a socket at once: memory of each open stream. Tokens come in pieces of a few hundred bytes;
+ * a larger buffer was not measurably faster. */
+#define HTTP_PIECE_SIZE 1024
 
 struct http_call;
 
@@ -81,6 +85,9 @@ struct http_request {
     /* Sent at most once: over a new connection, because libcurl repeats a request when the idle
      * connection that it used turns out to be closed. */
     bool once;
+    /* The answer may be compressed with gzip or deflate. on_data gets what it is decoded to, in pieces of up to
+     * 16 KiB: compare their sum with http_call_received(). */
+    bool decodes;
 
     /* Called once, before the first on_data and before on_done, if an answer began. May be NULL. */
     void (*on_head)(void *arg, const struct http_head *head);
@@ -95,6 +102,10 @@ struct http_request {
 
 /* A header of the answer, or NULL; inside on_head. Borrowed until the next call of libcurl. */
 const char *http_call_header(const struct http_call *call, const char *name);
+
+/* Bytes of the body that have come over the network, decoded or not; inside on_data. The newest piece may not count
+ * yet: it has up to HTTP_PIECE_SIZE bytes. */
+uint64_t http_call_received(const struct http_call *call);
 
 /* Copies the request. The call is alive until on_done or http_call_cancel().
  * No callback comes before this has returned. */
