@@ -7,10 +7,13 @@
 
 #include "core/net/http_ask.h"
 
+#include <errno.h>
+#include <poll.h>
 #include <pthread.h>
 #include <stdatomic.h>
-#include <stdbool.h>
 #include <stdlib.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
 
 #include "core/base/buf.h"
 #include "core/base/compiler.h"
@@ -24,6 +27,7 @@ struct http_asks {
     struct lock lock;
     pthread_cond_t ended;
     bool closed;         /* guarded by lock */
+    int closed_fd;       /* can be read then; -1: there was no descriptor left */
     atomic_uint holders; /* the maker, and each ask */
 };
 
@@ -35,6 +39,7 @@ struct http_ask {
     char *url;
     char **headers; /* ends with NULL */
     struct http_ask_request request;
+    int done_fd; /* can be read when it is done; -1: not watched, or there was no descriptor left */
     /* The loop's: */
     struct http_call *call; /* NULL: not begun, or ended */
     struct buf bytes;
@@ -47,8 +52,24 @@ struct http_ask {
 
 void http_answer_clear(struct http_answer *answer)
 {
+    free(answer->type);
+    free(answer->location);
     free(answer->bytes);
     *answer = (struct http_answer){0};
+}
+
+/* ---- Descriptors ---- */
+
+static void raise_fd(int fd)
+{
+    if (fd >= 0)
+        (void)eventfd_write(fd, 1);
+}
+
+static void close_fd(int fd)
+{
+    if (fd >= 0)
+        close(fd);
 }
 
 /* ---- Holders ---- */
@@ -59,6 +80,7 @@ static void drop_asks(struct http_asks *asks)
         return;
     pthread_cond_destroy(&asks->ended);
     lock_destroy(&asks->lock);
+    close_fd(asks->closed_fd);
     free(asks);
 }
 
@@ -72,6 +94,8 @@ static void drop_ask(struct http_ask *ask)
     free(ask->url);
     free(ask->request.body);
     buf_clear(&ask->bytes);
+    http_answer_clear(&ask->answer);
+    close_fd(ask->done_fd);
     drop_asks(ask->asks);
     free(ask);
 }
@@ -80,7 +104,8 @@ struct http_asks *http_asks_new(struct loop *(*any_loop)(void *arg), void *arg)
 {
     struct http_asks *asks = mem_new(struct http_asks);
 
-    *asks = (struct http_asks){.any_loop = any_loop, .arg = arg};
+    *asks = (struct http_asks){
+        .any_loop = any_loop, .arg = arg, .closed_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)};
     atomic_init(&asks->holders, 1);
     lock_init(&asks->lock, LOCK_ASKS);
     lock_cond_init(&asks->ended);
@@ -93,6 +118,7 @@ void http_asks_close(struct http_asks *asks)
     asks->closed = true;
     pthread_cond_broadcast(&asks->ended);
     lock_release(&asks->lock);
+    raise_fd(asks->closed_fd);
 }
 
 void http_asks_free(struct http_asks *asks)
@@ -115,15 +141,36 @@ static void finish(struct http_ask *ask, enum err_code rc, const struct err *err
     ask->done = true;
     pthread_cond_broadcast(&asks->ended);
     lock_release(&asks->lock);
+    raise_fd(ask->done_fd);
     drop_ask(ask);
+}
+
+static void give_up(struct http_ask *ask, enum err_code rc, const struct err *err)
+{
+    http_call_cancel(ask->call);
+    finish(ask, rc, err);
 }
 
 static void on_head(void *arg, const struct http_head *head)
 {
     struct http_ask *ask = arg;
+    const char *location = http_call_header(ask->call, "Location");
 
-    ask->answer.status = head->status;
-    ask->answer.retry_after_ns = head->retry_after_ns;
+    ask->answer = (struct http_answer){
+        .status = head->status,
+        .retry_after_ns = head->retry_after_ns,
+        .type = mem_strdup(head->content_type),
+        .location = location ? mem_strdup(location) : NULL,
+    };
+    if (ask->request.wants && !ask->request.wants(head))
+        give_up(ask, ERR_OK, NULL);
+}
+
+/* The piece that is being decoded may not count as received yet. */
+static bool is_bomb(const struct http_ask *ask, size_t length)
+{
+    return ask->request.decodes &&
+           length / HTTP_ASK_RATIO > http_call_received(ask->call) + HTTP_PIECE_SIZE;
 }
 
 static void on_data(void *arg, const char *bytes, size_t size)
@@ -131,14 +178,17 @@ static void on_data(void *arg, const char *bytes, size_t size)
     struct http_ask *ask = arg;
     struct err err;
 
-    if (size <= ask->request.answer_limit - ask->bytes.length) {
+    if (size > ask->request.answer_limit - ask->bytes.length) {
+        err_set(&err, ERR_UPSTREAM, "the answer has more than %zu bytes",
+                ask->request.answer_limit);
+        give_up(ask, ERR_UPSTREAM, &err);
+    } else if (is_bomb(ask, ask->bytes.length + size)) {
+        err_set(&err, ERR_UPSTREAM,
+                "the answer is compressed to less than a %dth of its length", HTTP_ASK_RATIO);
+        give_up(ask, ERR_UPSTREAM, &err);
+    } else {
         buf_add(&ask->bytes, bytes, size);
-        return;
     }
-    http_call_cancel(ask->call);
-    err_set(&err, ERR_UPSTREAM, "the answer has more than %zu bytes",
-            ask->request.answer_limit);
-    finish(ask, ERR_UPSTREAM, &err);
 }
 
 static void on_done(void *arg, enum err_code rc, const struct err *error)
@@ -160,6 +210,8 @@ static void begin(struct loop_task *task)
                                                .body = body,
                                                .timeouts = {.connect = ask->request.connect_ns,
                                                             .total = ask->request.total_ns},
+                                               .egress = ask->request.egress,
+                                               .decodes = ask->request.decodes,
                                                .on_head = on_head,
                                                .on_data = on_data,
                                                .on_done = on_done,
@@ -195,6 +247,7 @@ struct http_ask *http_ask_start(struct http_asks *asks, const struct http_ask_re
         .url = mem_strdup(request->url),
         .headers = mem_zeroed(count + 1, sizeof(*ask->headers)),
         .request = *request,
+        .done_fd = request->watched ? eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK) : -1,
     };
     for (size_t i = 0; i < count; i++)
         ask->headers[i] = mem_strdup(request->headers[i]);
@@ -221,11 +274,33 @@ void http_ask_drop(struct http_ask *ask)
         drop_ask(ask);
 }
 
+/* What has come. The holder of the thread ends. */
+static enum err_code take(struct http_ask *ask, bool done, struct http_answer *ret_answer,
+                          struct err *err)
+{
+    enum err_code rc;
+
+    if (!done) {
+        http_ask_drop(ask);
+        return err_set(err, ERR_CANCELLED, "the answer is no longer wanted");
+    }
+    rc = ask->rc;
+    if (rc && err)
+        *err = ask->err;
+    if (!rc) {
+        *ret_answer = ask->answer;
+        ask->answer = (struct http_answer){0};
+        ret_answer->length = ask->bytes.length;
+        ret_answer->bytes = buf_take(&ask->bytes);
+    }
+    drop_ask(ask);
+    return rc;
+}
+
 enum err_code http_ask_wait(struct http_ask *ask, struct http_answer *ret_answer,
                             struct err *err)
 {
     struct http_asks *asks = ask->asks;
-    enum err_code rc;
     bool done;
 
     lock_acquire(&asks->lock);
@@ -233,18 +308,26 @@ enum err_code http_ask_wait(struct http_ask *ask, struct http_answer *ret_answer
         lock_wait(&asks->lock, &asks->ended);
     done = ask->done;
     lock_release(&asks->lock);
-    if (!done) {
-        http_ask_drop(ask);
-        return err_set(err, ERR_CANCELLED, "the server goes down");
+    return take(ask, done, ret_answer, err);
+}
+
+enum err_code http_ask_wait_or(struct http_ask *ask, int cancel_fd,
+                               struct http_answer *ret_answer, struct err *err)
+{
+    struct pollfd fds[] = {{.fd = ask->done_fd, .events = POLLIN},
+                           {.fd = ask->asks->closed_fd, .events = POLLIN},
+                           {.fd = cancel_fd, .events = POLLIN}};
+    bool done;
+
+    if (ask->done_fd < 0) /* its time limit ends it */
+        return http_ask_wait(ask, ret_answer, err);
+    lock_acquire(&ask->asks->lock);
+    done = ask->done;
+    lock_release(&ask->asks->lock);
+    while (!done && poll(fds, COUNT_OF(fds), -1) < 0 && errno == EINTR) {
     }
-    rc = ask->rc;
-    if (rc && err)
-        *err = ask->err;
-    if (!rc) {
-        *ret_answer = ask->answer;
-        ret_answer->length = ask->bytes.length;
-        ret_answer->bytes = buf_take(&ask->bytes);
-    }
-    drop_ask(ask);
-    return rc;
+    lock_acquire(&ask->asks->lock);
+    done = ask->done;
+    lock_release(&ask->asks->lock);
+    return take(ask, done, ret_answer, err);
 }
