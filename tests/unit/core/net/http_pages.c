@@ -1,6 +1,7 @@
 #include "tests/unit/core/net/http_pages.h"
 
 #include <stdio.h>
+#include <string.h>
 #include <sys/socket.h>
 #include <time.h>
 
@@ -60,6 +61,36 @@ static bool page_compressed(struct tiny_request *request)
     tiny_write(request, "HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\n"
                         "Content-Length: 2\r\n\r\n\x1f\x8b");
     return true;
+}
+
+static bool write_bytes(struct tiny_request *request, const char *bytes, size_t length)
+{
+    return send(request->fd, bytes, length, MSG_NOSIGNAL) == (ssize_t)length;
+}
+
+static bool page_packed(struct tiny_request *request)
+{
+    static const char packed[] = "\x1f\x8b\x08\x00\x00\x00\x00\x00\x02\x03\x2b\x48\x4c"
+                                 "\xce\x4e\x4d\x01\x00\x10\xb4\xf6\x21\x06\x00\x00\x00";
+
+    tiny_write(request, "HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\n"
+                        "Content-Type: text/html; charset=x\r\nContent-Length: 26\r\n\r\n");
+    return write_bytes(request, packed, sizeof(packed) - 1);
+}
+
+/* 300,000 times the same letter: what stands for most of them are zeros. */
+static bool page_bomb(struct tiny_request *request)
+{
+    static const char first[] = "\x1f\x8b\x08\x00\x00\x00\x00\x00\x02\x03\xed\xc1\x01\x0d\x00"
+                                "\x00\x00\xc2\xa0\xac\xef\x5f\xc2\x1e\x0e\x28";
+    static const char last[] = "\xf8\x31\x5f\xf2\x4e\xf4\xe0\x93\x04\x00";
+    char bomb[sizeof(first) - 1 + 290 + sizeof(last) - 1] = {0};
+
+    memcpy(bomb, first, sizeof(first) - 1);
+    memcpy(bomb + sizeof(bomb) - sizeof(last) + 1, last, sizeof(last) - 1);
+    tiny_write(request, "HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\n"
+                        "Content-Length: 326\r\n\r\n");
+    return write_bytes(request, bomb, sizeof(bomb));
 }
 
 static bool page_encoded_as_it_is(struct tiny_request *request)
@@ -319,6 +350,8 @@ const struct tiny_page http_pages[] = {
     {"/cut-before-length",  page_cut_before_length},
     {"/until-close",        page_until_close},
     {"/compressed",         page_compressed},
+    {"/packed",             page_packed},
+    {"/bomb",               page_bomb},
     {"/encoded-as-it-is",   page_encoded_as_it_is},
     {"/cut-in-head",        page_cut_in_head},
     {"/bad-chunk",          page_bad_chunk},

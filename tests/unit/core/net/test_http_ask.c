@@ -7,10 +7,13 @@
 #include <pthread.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
 
 #include "core/base/clock.h"
 #include "core/base/compiler.h"
 #include "core/base/mem.h"
+#include "core/net/http_client.h"
 #include "tests/support/test.h"
 #include "tests/unit/core/net/http_exchange.h"
 #include "tests/unit/core/net/http_pages.h"
@@ -20,6 +23,18 @@
 static struct loop *loop_of(void *arg)
 {
     return ((struct fixture *)arg)->loop;
+}
+
+/* What is as in http_ask.h, and the place is the fixture's. */
+static struct http_ask *start_with(struct http_asks *asks, const struct fixture *fixture,
+                                   const char *path, struct http_ask_request request)
+{
+    char url[128];
+
+    (void)snprintf(url, sizeof(url), "http://127.0.0.1:%d%s", fixture->server->port, path);
+    request.url = url;
+    request.total_ns = LONG;
+    return http_ask_start(asks, &request);
 }
 
 static struct http_ask *start(struct http_asks *asks, const struct fixture *fixture,
@@ -160,6 +175,95 @@ TEST(what_is_dropped_is_not_waited_for)
     http_asks_free(asks);
 }
 
+TEST(a_compressed_answer_is_decoded_when_that_is_wanted)
+{
+    struct http_asks *asks = http_asks_new(loop_of, *state);
+    const struct http_ask_request wanted = {.decodes = true, .answer_limit = 1000};
+    struct http_answer answer = {0};
+
+    assert_int_equal(http_ask_wait(start_with(asks, *state, "/packed", wanted), &answer, NULL),
+                     ERR_OK);
+    assert_string_equal(answer.bytes, "packed");
+    assert_string_equal(answer.type, "text/html; charset=x");
+    assert_null(answer.location);
+    http_answer_clear(&answer);
+    http_asks_free(asks);
+}
+
+TEST(a_bomb_is_not_unpacked)
+{
+    struct http_asks *asks = http_asks_new(loop_of, *state);
+    const struct http_ask_request wanted = {.decodes = true, .answer_limit = 1 << 20};
+    struct http_answer answer = {0};
+    struct err err;
+
+    assert_int_equal(http_ask_wait(start_with(asks, *state, "/bomb", wanted), &answer, &err),
+                     ERR_UPSTREAM);
+    assert_string_equal(err.text,
+                        "the answer is compressed to less than a 100th of its length");
+    http_asks_free(asks);
+}
+
+static bool wants_no_redirect(const struct http_head *head)
+{
+    return head->status != 307;
+}
+
+TEST(a_body_that_is_not_wanted_is_not_read)
+{
+    struct http_asks *asks = http_asks_new(loop_of, *state);
+    const struct http_ask_request wanted = {.wants = wants_no_redirect, .answer_limit = 1000};
+    struct http_answer answer = {0};
+
+    assert_int_equal(
+        http_ask_wait(start_with(asks, *state, "/redirect", wanted), &answer, NULL), ERR_OK);
+    assert_int_equal(answer.status, 307);
+    assert_string_equal(answer.location, "/hello");
+    assert_int_equal(answer.length, 0);
+    http_answer_clear(&answer);
+    http_asks_free(asks);
+}
+
+TEST(a_private_address_is_not_asked)
+{
+    static const struct egress_rules public_only = {0};
+    struct http_asks *asks = http_asks_new(loop_of, *state);
+    const struct http_ask_request wanted = {.egress = &public_only, .answer_limit = 1000};
+    struct http_answer answer = {0};
+    struct err err;
+
+    assert_int_equal(http_ask_wait(start_with(asks, *state, "/hello", wanted), &answer, &err),
+                     ERR_UPSTREAM);
+    assert_int_equal(err.reason, REASON_ADDRESS);
+    http_asks_free(asks);
+}
+
+TEST(a_wait_ends_when_its_descriptor_is_raised)
+{
+    const struct fixture *fixture = *state;
+    struct http_asks *asks = http_asks_new(loop_of, *state);
+    const struct http_ask_request watched = {.watched = true, .answer_limit = 1000};
+    struct http_answer answer = {0};
+    int fd = eventfd(0, EFD_CLOEXEC);
+
+    assert_int_equal(
+        http_ask_wait_or(start_with(asks, fixture, "/hello", watched), fd, &answer, NULL),
+        ERR_OK);
+    assert_string_equal(answer.bytes, "hello");
+    http_answer_clear(&answer);
+    assert_int_equal(eventfd_write(fd, 1), 0);
+    assert_int_equal(
+        http_ask_wait_or(start_with(asks, fixture, "/silent", watched), fd, &answer, NULL),
+        ERR_CANCELLED);
+    http_asks_close(asks);
+    assert_int_equal(
+        http_ask_wait_or(start_with(asks, fixture, "/silent", watched), -1, &answer, NULL),
+        ERR_CANCELLED);
+    close(fd);
+    http_asks_free(asks);
+    let_pass(fixture->loop);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -170,6 +274,11 @@ int main(void)
         client_test(an_answer_that_is_too_long_or_late_fails),
         client_test(closing_ends_waits_and_drops_connections),
         client_test(what_is_dropped_is_not_waited_for),
+        client_test(a_compressed_answer_is_decoded_when_that_is_wanted),
+        client_test(a_bomb_is_not_unpacked),
+        client_test(a_body_that_is_not_wanted_is_not_read),
+        client_test(a_private_address_is_not_asked),
+        client_test(a_wait_ends_when_its_descriptor_is_raised),
     };
 
     return cmocka_run_group_tests(tests, start_http, end_http);
