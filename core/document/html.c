@@ -1,42 +1,28 @@
 /*
- * html.c -- walks gumbo's tree.
- *
- * The walk follows the parents' links back up and uses no stack: a page of a million nested elements is a tree that
- * deep. For the same reason the tree is not released by gumbo, but block by block.
+ * html.c -- writes the nodes of a page, from the first to the last.
  */
 
 #include "core/document/html.h"
 
-#include <gumbo.h>
-#include <stdbool.h>
-#include <stddef.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "core/base/compiler.h"
 #include "core/base/mem.h"
-#include "core/document/text_writer.h"
+#include "core/net/egress.h"
 
 /* ---- Elements ---- */
 
-static bool is_one_of(GumboTag tag, const GumboTag *tags, size_t count)
+bool html_is_no_text(GumboTag tag)
 {
-    for (size_t i = 0; i < count; i++) {
-        if (tags[i] == tag)
-            return true;
-    }
-    return false;
-}
+    static const GumboTag tags[] = {GUMBO_TAG_SCRIPT,  GUMBO_TAG_STYLE,  GUMBO_TAG_TEMPLATE,
+                                    GUMBO_TAG_IFRAME,  GUMBO_TAG_OBJECT, GUMBO_TAG_SELECT,
+                                    GUMBO_TAG_BUTTON,  GUMBO_TAG_SVG,    GUMBO_TAG_CANVAS,
+                                    GUMBO_TAG_AUDIO,   GUMBO_TAG_VIDEO,  GUMBO_TAG_NOSCRIPT,
+                                    GUMBO_TAG_TEXTAREA};
 
-static bool is_left_out(GumboTag tag)
-{
-    static const GumboTag tags[] = {GUMBO_TAG_SCRIPT,   GUMBO_TAG_STYLE,   GUMBO_TAG_TEMPLATE,
-                                    GUMBO_TAG_NAV,      GUMBO_TAG_IFRAME,  GUMBO_TAG_OBJECT,
-                                    GUMBO_TAG_SELECT,   GUMBO_TAG_BUTTON,  GUMBO_TAG_SVG,
-                                    GUMBO_TAG_CANVAS,   GUMBO_TAG_AUDIO,   GUMBO_TAG_VIDEO,
-                                    GUMBO_TAG_NOSCRIPT, GUMBO_TAG_TEXTAREA};
-
-    return is_one_of(tag, tags, COUNT_OF(tags));
+    return html_is_one_of(tag, tags, COUNT_OF(tags));
 }
 
 /* Blocks with an empty line around them. */
@@ -47,7 +33,7 @@ static bool is_paragraph(GumboTag tag)
         GUMBO_TAG_PRE, GUMBO_TAG_H1, GUMBO_TAG_H2,         GUMBO_TAG_H3,     GUMBO_TAG_H4,
         GUMBO_TAG_H5,  GUMBO_TAG_H6, GUMBO_TAG_BLOCKQUOTE, GUMBO_TAG_FIGURE, GUMBO_TAG_TITLE};
 
-    return is_one_of(tag, tags, COUNT_OF(tags));
+    return html_is_one_of(tag, tags, COUNT_OF(tags));
 }
 
 /* Blocks that begin a line. */
@@ -60,7 +46,7 @@ static bool is_block(GumboTag tag)
         GUMBO_TAG_DD,     GUMBO_TAG_HR,         GUMBO_TAG_CAPTION, GUMBO_TAG_ADDRESS,
         GUMBO_TAG_FORM,   GUMBO_TAG_FIGCAPTION, GUMBO_TAG_BR,      GUMBO_TAG_FIELDSET};
 
-    return is_one_of(tag, tags, COUNT_OF(tags));
+    return html_is_one_of(tag, tags, COUNT_OF(tags));
 }
 
 /* ---- Tables ---- */
@@ -71,60 +57,57 @@ static bool is_layout(GumboTag tag)
     static const GumboTag tags[] = {GUMBO_TAG_TABLE, GUMBO_TAG_PRE, GUMBO_TAG_H1, GUMBO_TAG_H2,
                                     GUMBO_TAG_H3,    GUMBO_TAG_H4,  GUMBO_TAG_H5, GUMBO_TAG_H6};
 
-    return is_one_of(tag, tags, COUNT_OF(tags));
+    return html_is_one_of(tag, tags, COUNT_OF(tags));
 }
 
-static const GumboVector *children_of(const GumboNode *node)
-{
-    if (node->type == GUMBO_NODE_DOCUMENT)
-        return &node->v.document.children;
-    if (node->type == GUMBO_NODE_ELEMENT && !is_left_out(node->v.element.tag))
-        return &node->v.element.children;
-    return NULL;
-}
+/* ---- The walk ---- */
 
-/* The node after `node` and what is in it, within `top`. NULL at the end. */
-static const GumboNode *next_beside(const GumboNode *node, const GumboNode *top)
-{
-    for (; node != top; node = node->parent) {
-        const GumboVector *siblings = children_of(node->parent);
-        size_t next = node->index_within_parent + 1;
+struct walk {
+    struct text_writer *writer;
+    const struct html_tree *tree;
+    const struct html_markdown *style; /* NULL: the form of document.h */
+    unsigned quotes;                   /* depth */
+};
 
-        if (next < siblings->length)
-            return siblings->data[next];
-    }
-    return NULL;
+static bool is_left_out(const struct html_node *node)
+{
+    GumboTag tag = html_tag(node);
+
+    return node->left_out || html_is_no_text(tag) || tag == GUMBO_TAG_NAV;
 }
 
 /* Looks no further than the first block. So tables inside of tables are not looked through again and again. */
-static bool has_data(const GumboNode *table)
+static bool has_data(const struct html_tree *tree, size_t table)
 {
-    const GumboNode *node = table;
+    size_t end = tree->nodes[table].end;
 
-    do {
-        const GumboVector *children = children_of(node);
-
-        node = children && children->length ? children->data[0] : next_beside(node, table);
-    } while (node && !(node->type == GUMBO_NODE_ELEMENT && is_layout(node->v.element.tag)));
-    return !node;
+    for (size_t i = table + 1; i < end;) {
+        if (is_layout(html_tag(&tree->nodes[i])))
+            return false;
+        i = is_left_out(&tree->nodes[i]) ? tree->nodes[i].end : i + 1;
+    }
+    return true;
 }
 
 /* ---- Writing ---- */
 
-/* Empty cells beside the first one. Browsers, too, believe no more than 1,000. */
-static size_t span_of(const GumboElement *cell)
+static void write_text(struct text_writer *writer, const char *text)
 {
-    const GumboAttribute *span = gumbo_get_attribute(&cell->attributes, "colspan");
-    long columns = span ? strtol(span->value, NULL, 10) : 1;
+    text_writer_add(writer, text, strlen(text));
+}
+
+/* Empty cells beside the first one. Browsers, too, believe no more than 1,000. */
+static size_t span_of(const struct html_node *cell)
+{
+    const char *span = html_attribute(cell, "colspan");
+    long columns = span ? strtol(span, NULL, 10) : 1;
 
     return columns < 1 || columns > 1000 ? 1 : (size_t)columns;
 }
 
 /* Enters a part of a table that has data. */
-static void enter_table(struct text_writer *writer, const GumboNode *node)
+static void enter_table(struct text_writer *writer, GumboTag tag)
 {
-    GumboTag tag = node->v.element.tag;
-
     if (tag == GUMBO_TAG_TABLE)
         text_writer_table(writer);
     else if (tag == GUMBO_TAG_TR)
@@ -147,141 +130,259 @@ static void break_around(struct text_writer *writer, GumboTag tag)
         text_writer_break(writer, 1);
 }
 
-static void write_text(struct text_writer *writer, const char *text)
+/* ---- Markdown ---- */
+
+/* There is a letter in it. */
+static bool has_text(const struct html_tree *tree, size_t top)
 {
-    text_writer_add(writer, text, strlen(text));
+    for (size_t i = top + 1; i < tree->nodes[top].end;) {
+        const char *text = html_text(&tree->nodes[i]);
+
+        if (text && text[strspn(text, " \t\r\n\f")])
+            return true;
+        i = is_left_out(&tree->nodes[i]) ? tree->nodes[i].end : i + 1;
+    }
+    return false;
 }
 
-static void enter(struct text_writer *writer, const GumboNode *node)
+/* Where the link of the element leads to; NULL: nowhere else. The caller frees. */
+static char *target_of(const struct walk *walk, const struct html_node *node, const char *name)
 {
-    const GumboElement *element = &node->v.element;
-    GumboTag tag = element->tag;
+    const char *reference = html_attribute(node, name);
 
-    break_around(writer, tag);
-    writer->lists += is_list(tag);
-    if (writer->tables || (tag == GUMBO_TAG_TABLE && has_data(node)))
-        enter_table(writer, node);
-    if (tag >= GUMBO_TAG_H1 && tag <= GUMBO_TAG_H6) {
-        text_writer_heading(writer, tag - GUMBO_TAG_H1 + 1);
-    } else if (tag == GUMBO_TAG_LI) {
-        text_writer_item(writer, writer->lists);
-    } else if (tag == GUMBO_TAG_IMG) {
-        const GumboAttribute *alternative = gumbo_get_attribute(&element->attributes, "alt");
+    if (!reference || !*reference || *reference == '#' || !walk->style->base)
+        return NULL;
+    return egress_url_resolve(walk->style->base, reference);
+}
 
-        if (alternative)
-            write_text(writer, alternative->value);
-    } else if (tag == GUMBO_TAG_PRE) {
-        writer->exact++;
+static void write_target(struct text_writer *writer, const char *url)
+{
+    write_text(writer, "](");
+    /* What would end the link. */
+    for (; *url; url++) {
+        if (*url == '(' || *url == ')')
+            write_text(writer, *url == '(' ? "%28" : "%29");
+        else
+            text_writer_add(writer, url, 1);
+    }
+    write_text(writer, ")");
+}
+
+static bool is_link(const struct walk *walk, size_t node)
+{
+    AUTO_FREE char *url = NULL;
+
+    if (!walk->style || !walk->style->links || !has_text(walk->tree, node))
+        return false;
+    url = target_of(walk, &walk->tree->nodes[node], "href");
+    return url != NULL;
+}
+
+static void write_image(const struct walk *walk, const struct html_node *node)
+{
+    const char *alternative = html_attribute(node, "alt");
+    AUTO_FREE char *url = NULL;
+
+    if (!walk->style) {
+        write_text(walk->writer, alternative ? alternative : "");
+        return;
+    }
+    url = walk->style->images ? target_of(walk, node, "src") : NULL;
+    if (!url)
+        return;
+    write_text(walk->writer, "![");
+    write_text(walk->writer, alternative ? alternative : "");
+    write_target(walk->writer, url);
+}
+
+/* An item of an ordered list has its number, and stands as deep as others. */
+static void write_item(const struct walk *walk, const struct html_node *node)
+{
+    struct html_node *list = &walk->tree->nodes[node->parent];
+    char mark[64];
+    unsigned level = walk->writer->lists < 8 ? walk->writer->lists : 8;
+
+    if (!walk->style || html_tag(list) != GUMBO_TAG_OL) {
+        text_writer_item(walk->writer, walk->writer->lists);
+        return;
+    }
+    (void)snprintf(mark, sizeof(mark), "%*s%u. ", level ? 2 * ((int)level - 1) : 0, "",
+                   ++list->items);
+    text_writer_break(walk->writer, 1);
+    text_writer_mark(walk->writer, mark);
+}
+
+/* "python", if the page says so in the way of CommonMark: <pre><code class="language-python">. */
+static void add_language(struct buf *fence, const struct html_tree *tree, size_t pre)
+{
+    static const char letters[] =
+        "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789+#-_";
+
+    for (size_t i = pre; i < pre + 2 && i < tree->nodes[pre].end; i++) {
+        const char *class = html_attribute(&tree->nodes[i], "class");
+        const char *at = class ? strstr(class, "language-") : NULL;
+
+        if (at) {
+            at += strlen("language-");
+            buf_add(fence, at,
+                    strnlen(at, strspn(at, letters) < 24 ? strspn(at, letters) : 24));
+            return;
+        }
     }
 }
 
-static void leave(struct text_writer *writer, const GumboElement *element)
+static const char *fence_of(const struct html_tree *tree, size_t pre)
 {
-    GumboTag tag = element->tag;
+    for (size_t i = pre + 1; i < tree->nodes[pre].end; i++) {
+        const char *text = html_text(&tree->nodes[i]);
 
-    if (tag == GUMBO_TAG_PRE)
-        writer->exact--;
+        if (text && strstr(text, "```"))
+            return "``````";
+    }
+    return "```";
+}
+
+static void enter_pre(const struct walk *walk, size_t node)
+{
+    AUTO_BUF fence = {0};
+
+    if (walk->style && !walk->writer->exact && !walk->writer->tables) {
+        buf_add_text(&fence, fence_of(walk->tree, node));
+        add_language(&fence, walk->tree, node);
+        buf_add_char(&fence, '\n');
+        text_writer_mark(walk->writer, fence.data);
+    }
+    walk->writer->exact++;
+}
+
+static void leave_pre(const struct walk *walk, size_t node)
+{
+    struct buf *text = walk->writer->text;
+
+    if (--walk->writer->exact || !walk->style || walk->writer->tables)
+        return;
+    while (text->length && text->data[text->length - 1] == '\n')
+        text->data[--text->length] = '\0';
+    text_writer_break(walk->writer, 1);
+    text_writer_mark(walk->writer, fence_of(walk->tree, node));
+}
+
+/* Code in a line of text. */
+static bool is_code(const struct walk *walk, size_t node)
+{
+    GumboTag tag = html_tag(&walk->tree->nodes[node]);
+
+    return walk->style && !walk->writer->exact &&
+           (tag == GUMBO_TAG_CODE || tag == GUMBO_TAG_TT || tag == GUMBO_TAG_SAMP ||
+            tag == GUMBO_TAG_KBD) &&
+           walk->tree->nodes[node].end == node + 2 && has_text(walk->tree, node) &&
+           !strchr(html_text(&walk->tree->nodes[node + 1]), '`');
+}
+
+/* ---- Nodes ---- */
+
+static void enter(struct walk *walk, size_t at)
+{
+    const struct html_node *node = &walk->tree->nodes[at];
+    struct text_writer *writer = walk->writer;
+    GumboTag tag = html_tag(node);
+
+    break_around(writer, tag);
+    writer->lists += is_list(tag);
+    walk->quotes += tag == GUMBO_TAG_BLOCKQUOTE;
+    if (writer->tables || (tag == GUMBO_TAG_TABLE && has_data(walk->tree, at)))
+        enter_table(writer, tag);
+    if (tag >= GUMBO_TAG_H1 && tag <= GUMBO_TAG_H6)
+        text_writer_heading(writer, tag - GUMBO_TAG_H1 + 1);
+    else if (tag == GUMBO_TAG_LI)
+        write_item(walk, node);
+    else if (tag == GUMBO_TAG_IMG)
+        write_image(walk, node);
+    else if (tag == GUMBO_TAG_PRE)
+        enter_pre(walk, at);
+    else if (tag == GUMBO_TAG_A && is_link(walk, at))
+        write_text(writer, "[");
+    else if (is_code(walk, at))
+        write_text(writer, "`");
+}
+
+static void leave(struct walk *walk, size_t at)
+{
+    const struct html_node *node = &walk->tree->nodes[at];
+    struct text_writer *writer = walk->writer;
+    GumboTag tag = html_tag(node);
+
+    if (tag == GUMBO_TAG_PRE) {
+        leave_pre(walk, at);
+    } else if (tag == GUMBO_TAG_A && is_link(walk, at)) {
+        AUTO_FREE char *url = target_of(walk, node, "href");
+
+        write_target(writer, url);
+    } else if (is_code(walk, at)) {
+        write_text(writer, "`");
+    }
     writer->lists -= is_list(tag);
+    walk->quotes -= tag == GUMBO_TAG_BLOCKQUOTE;
     break_around(writer, tag);
     if (!writer->tables)
         return;
     if (tag == GUMBO_TAG_TABLE)
         text_writer_table_end(writer);
     else if (tag == GUMBO_TAG_TD || tag == GUMBO_TAG_TH)
-        text_writer_cells(writer, span_of(element) - 1);
+        text_writer_cells(writer, span_of(node) - 1);
 }
 
-/* ---- The walk ---- */
-
-/* Visits one node; its children come next. */
-static void visit(struct text_writer *writer, const GumboNode *node)
+/* A paragraph of a quotation is one line, and begins with the mark. */
+static void visit_text(const struct walk *walk, const char *text)
 {
-    if (node->type == GUMBO_NODE_ELEMENT && !is_left_out(node->v.element.tag))
-        enter(writer, node);
-    else if (node->type == GUMBO_NODE_TEXT || node->type == GUMBO_NODE_CDATA ||
-             node->type == GUMBO_NODE_WHITESPACE)
-        write_text(writer, node->v.text.text);
+    struct text_writer *writer = walk->writer;
+
+    if (walk->style && walk->quotes && writer->newlines > 1 && !writer->exact &&
+        text[strspn(text, " \t\r\n\f")])
+        text_writer_mark(writer, "> ");
+    write_text(writer, text);
 }
 
-/* The node after `node` in the order of the page, when its children are done: the next sibling, or that of
- * a parent. NULL at the end. */
-static const GumboNode *after(struct text_writer *writer, const GumboNode *node)
+static void write_nodes(struct walk *walk, size_t top)
 {
-    for (; node->parent; node = node->parent) {
-        const GumboVector *siblings = children_of(node->parent);
-        size_t next = node->index_within_parent + 1;
+    const struct html_tree *tree = walk->tree;
+    size_t end = tree->nodes[top].end, open = top;
 
-        if (node->type == GUMBO_NODE_ELEMENT && !is_left_out(node->v.element.tag))
-            leave(writer, &node->v.element);
-        if (next < siblings->length)
-            return siblings->data[next];
+    for (size_t i = top; i < end && !text_writer_is_full(walk->writer);) {
+        const struct html_node *node = &tree->nodes[i];
+        const char *text = html_text(node);
+
+        while (tree->nodes[open].end <= i) {
+            leave(walk, open);
+            open = tree->nodes[open].parent;
+        }
+        if (text) {
+            visit_text(walk, text);
+        } else if (is_left_out(node)) {
+            i = node->end;
+            continue;
+        } else {
+            enter(walk, i);
+            open = i;
+        }
+        i++;
     }
-    return NULL;
+    for (; open != top; open = tree->nodes[open].parent)
+        leave(walk, open);
+    leave(walk, top);
 }
 
-/* ---- Memory ---- */
-
-/* What gumbo allocates, in a list. Its own way to release a tree is a recursion as deep as the tree. */
-struct block {
-    struct block *next, **place;
-    max_align_t bytes[];
-};
-
-static void *allocate(void *list, size_t size)
+void html_write_markdown(struct text_writer *writer, const struct html_tree *tree, size_t top,
+                         const struct html_markdown *style)
 {
-    struct block **first = list;
-    struct block *block = mem_zeroed(1, sizeof(*block) + size);
-
-    block->next = *first;
-    block->place = first;
-    if (block->next)
-        block->next->place = &block->next;
-    *first = block;
-    return block->bytes;
-}
-
-static void release(void *list, void *bytes)
-{
-    struct block *block;
-
-    (void)list;
-    if (!bytes)
-        return;
-    block = CONTAINER_OF(bytes, struct block, bytes);
-    *block->place = block->next;
-    if (block->next)
-        block->next->place = block->place;
-    free(block);
-}
-
-static void release_all(struct block *block)
-{
-    while (block) {
-        struct block *next = block->next;
-
-        free(block);
-        block = next;
-    }
+    write_nodes(&(struct walk){.writer = writer, .tree = tree, .style = style}, top);
 }
 
 void html_write(struct text_writer *writer, const char *html, size_t length)
 {
-    GumboOptions options = kGumboDefaultOptions;
-    struct block *blocks = NULL;
-    GumboOutput *output;
-    const GumboNode *node;
+    struct html_tree tree;
 
-    options.max_errors = 0;
-    options.allocator = allocate;
-    options.deallocator = release;
-    options.userdata = &blocks;
-    output = gumbo_parse_with_options(&options, html, length);
-    node = output ? output->document : NULL;
-    while (node && !text_writer_is_full(writer)) {
-        const GumboVector *children = children_of(node);
-
-        visit(writer, node);
-        node = children && children->length ? children->data[0] : after(writer, node);
-    }
-    release_all(blocks);
+    html_tree_parse(html, length, UINT32_MAX - 1, SIZE_MAX - 1, &tree);
+    write_nodes(&(struct walk){.writer = writer, .tree = &tree}, 0);
+    html_tree_clear(&tree);
 }
