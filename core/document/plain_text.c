@@ -13,7 +13,9 @@
 #include <iconv.h>
 #include <stdbool.h>
 #include <string.h>
+#include <strings.h>
 
+#include "core/base/compiler.h"
 #include "core/base/utf8.h"
 
 /* The length of the UTF-8 character at the beginning; 0 if it is invalid. */
@@ -117,13 +119,52 @@ static bool add_decoded(struct buf *text, const char *encoding, const char *byte
     return done != (size_t)-1;
 }
 
+static bool is_marked_utf16(const char *bytes, size_t length)
+{
+    return length >= 2 &&
+           (memcmp(bytes, "\xFF\xFE", 2) == 0 || memcmp(bytes, "\xFE\xFF", 2) == 0);
+}
+
+static bool is_marked_utf8(const char *bytes, size_t length)
+{
+    return length >= 3 && memcmp(bytes, "\xEF\xBB\xBF", 3) == 0;
+}
+
+/* What the Web calls by the name of a smaller encoding. */
+static const char *larger(const char *encoding)
+{
+    static const char *const pairs[][2] = {{"gb2312", "GB18030"},
+                                           {"gbk", "GB18030"},
+                                           {"iso-8859-1", "WINDOWS-1252"},
+                                           {"latin1", "WINDOWS-1252"},
+                                           {"ascii", "WINDOWS-1252"},
+                                           {"us-ascii", "WINDOWS-1252"},
+                                           {"iso-8859-9", "WINDOWS-1254"},
+                                           {"shift_jis", "CP932"},
+                                           {"euc-kr", "CP949"},
+                                           {"x-sjis", "CP932"}};
+
+    for (size_t i = 0; i < COUNT_OF(pairs); i++) {
+        if (strcasecmp(encoding, pairs[i][0]) == 0)
+            return pairs[i][1];
+    }
+    return encoding;
+}
+
+void plain_text_add_as(struct buf *text, const char *encoding, const char *bytes, size_t length)
+{
+    if (!encoding || is_marked_utf16(bytes, length) || is_marked_utf8(bytes, length) ||
+        strcasecmp(encoding, "utf-8") == 0 ||
+        !add_decoded(text, larger(encoding), bytes, length))
+        plain_text_add(text, bytes, length);
+}
+
 void plain_text_add(struct buf *text, const char *bytes, size_t length)
 {
-    bool utf16 =
-        length >= 2 && (memcmp(bytes, "\xFF\xFE", 2) == 0 || memcmp(bytes, "\xFE\xFF", 2) == 0);
-    bool marked = length >= 3 && memcmp(bytes, "\xEF\xBB\xBF", 3) == 0;
+    bool marked = is_marked_utf8(bytes, length);
 
-    if (utf16 && add_decoded(text, "UTF-16", bytes, length - length % 2))
+    if (is_marked_utf16(bytes, length) &&
+        add_decoded(text, "UTF-16", bytes, length - length % 2))
         return;
     if (marked || is_utf8(bytes, length)) {
         add_clean(text, bytes + (marked ? 3 : 0), length - (marked ? 3 : 0), "\t\n");

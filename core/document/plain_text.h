@@ -16,6 +16,11 @@
 /* Adds the text. Line ends become "\n", and control characters other than tab and newline are left out. */
 void plain_text_add(struct buf *text, const char *bytes, size_t length);
 
+/* The same for text whose encoding was named by others, such as "gb2312". A byte order mark knows better; a name that
+ * is unknown, and one that the bytes do not fit, count as none. `encoding` may be NULL. */
+void plain_text_add_as(struct buf *text, const char *encoding, const char *bytes,
+                       size_t length);
+
 /* The same for text that should be UTF-8 already, from a child that may lie: what is invalid becomes U+FFFD.
  * Form feeds stay, they end pages. */
 void plain_text_add_pages(struct buf *text, const char *bytes, size_t length);
