@@ -23,8 +23,8 @@
 #include "core/document/text_writer.h"
 #include "core/document/xhtml.h"
 
-/* The input is a file of a known size, so that it is mapped and not copied. NULL: it cannot be read. */
-static const char *map_input(size_t *ret_length)
+/* The input is a file of a known size, so that it is mapped and not copied. */
+const char *task_input(size_t *ret_length)
 {
     struct stat file;
     void *bytes;
@@ -38,14 +38,15 @@ static const char *map_input(size_t *ret_length)
     return bytes == MAP_FAILED ? NULL : bytes;
 }
 
-static int write_all(const struct buf *text)
+int task_output(const char *bytes, size_t length)
 {
-    for (size_t done = 0; done < text->length;) {
-        ssize_t written = write(STDOUT_FILENO, text->data + done, text->length - done);
+    while (length) {
+        ssize_t written = write(STDOUT_FILENO, bytes, length);
 
         if (written < 0)
             return READING_DAMAGED;
-        done += (size_t)written;
+        bytes += written;
+        length -= (size_t)written;
     }
     return READING_DONE;
 }
@@ -54,12 +55,12 @@ static int write_all(const struct buf *text)
 static int run(enum reading (*read)(struct text_writer *, const char *, size_t))
 {
     size_t length;
-    const char *bytes = map_input(&length);
+    const char *bytes = task_input(&length);
     struct buf text = {0};
     struct text_writer writer = {.text = &text};
     enum reading problem = bytes ? read(&writer, bytes, length) : READING_DAMAGED;
 
-    return problem ? (int)problem : write_all(&text);
+    return problem ? (int)problem : task_output(text.data ? text.data : "", text.length);
 }
 
 static enum reading read_html(struct text_writer *writer, const char *bytes, size_t length)

@@ -1,6 +1,8 @@
 #ifndef RUNNEL_CORE_DOCUMENT_TASKS_H
 #define RUNNEL_CORE_DOCUMENT_TASKS_H
 
+#include <stddef.h>
+
 /*
  * tasks.h -- what a compute child does for each type of document. document.h has the list that children are started
  * with. Each task reads the file at descriptor 0, writes text to descriptor 1, and ends with an enum reading.
@@ -10,6 +12,11 @@
 #define TASK_PDF_PROGRAM "/usr/bin/pdftotext"
 #define TASK_RTF_PROGRAM "/usr/bin/unrtf"
 #define TASK_DOC_PROGRAM "/usr/bin/antiword"
+
+/* The bytes at descriptor 0. NULL: they cannot be read. For the rest of the process. */
+const char *task_input(size_t *ret_length);
+/* Writes to descriptor 1; an enum reading. */
+int task_output(const char *bytes, size_t length);
 
 int task_html(void);
 int task_pdf(void);
