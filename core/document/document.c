@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "core/base/mem.h"
+#include "core/document/page/page_task.h"
 #include "core/document/plain_text.h"
 #include "core/document/reading.h"
 #include "core/document/tasks.h"
@@ -29,6 +30,7 @@ const struct compute_task document_tasks[DOCUMENT_TASKS] = {
     [DOCUMENT_TASK_RTF] = {"rtf", CONFINE_PROGRAM, task_rtf},
     [DOCUMENT_TASK_DOC] = {"doc", CONFINE_PROGRAM, task_doc},
     [DOCUMENT_TASK_PICTURES] = {"pictures", CONFINE_PROGRAM, task_pictures},
+    [DOCUMENT_TASK_PAGE] = {"page", CONFINE_COMPUTE, task_page},
 };
 
 /* The types that children read. */

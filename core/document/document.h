@@ -58,6 +58,7 @@ enum {
     DOCUMENT_TASK_RTF,
     DOCUMENT_TASK_DOC,
     DOCUMENT_TASK_PICTURES, /* pictures.h */
+    DOCUMENT_TASK_PAGE,     /* page/page.h */
     DOCUMENT_TASKS
 };
 extern const struct compute_task document_tasks[DOCUMENT_TASKS];
