@@ -31,6 +31,7 @@
 #include "server/config/config.h"
 #include "server/params/container_params.h"
 #include "server/params/params.h"
+#include "server/sandbox/sandboxes.h"
 #include "server/sandbox/unkept_files.h"
 #include "server/server.h"
 
@@ -598,7 +599,7 @@ static enum err_code check_container(const struct server *server, const struct t
 
     if (json_is_string(container))
         return check_named(server, tenant, json_string_value(container), err);
-    rc = container_memory_check(container, path, server->config->sandbox_memory_max, err);
+    rc = container_memory_check(container, path, sandboxes_largest(server->config), err);
     return rc ? rc
               : check_files(server, tenant, json_object_get(container, "file_ids"),
                             param_key(path, "file_ids").text, err);

@@ -5,6 +5,7 @@
 
 #include "core/base/clock.h"
 #include "core/container/boxes.h"
+#include "core/container/containers.h"
 #include "core/container/python.h"
 #include "core/sandbox/sandbox.h"
 #include "core/tool/executor.h"
@@ -17,9 +18,25 @@
 
 #define QUEUE_SECONDS 30.0
 
+#define SMALLEST ((uint64_t)CONTAINER_GIB << 30)
+
 static uint64_t half_of_memory(void)
 {
     return (uint64_t)sysconf(_SC_PHYS_PAGES) * (uint64_t)sysconf(_SC_PAGESIZE) / 2;
+}
+
+/* Of all boxes. */
+static uint64_t memory_of(const struct config *config)
+{
+    return config->sandbox_memory ? config->sandbox_memory : half_of_memory();
+}
+
+uint64_t sandboxes_largest(const struct config *config)
+{
+    uint64_t all = memory_of(config);
+    uint64_t most = config->sandbox_memory_max < all ? config->sandbox_memory_max : all;
+
+    return most > SMALLEST ? most : SMALLEST;
 }
 
 static enum err_code start_boxes(struct server *server, struct err *err)
@@ -27,7 +44,7 @@ static enum err_code start_boxes(struct server *server, struct err *err)
     const struct config *config = server->config;
     struct boxes_options options = {
         .count = config->sandbox_containers,
-        .memory = config->sandbox_memory ? config->sandbox_memory : half_of_memory(),
+        .memory = memory_of(config),
         .calls = config->sandbox_calls_per_container,
         .idle_ns = clock_ns_from_seconds(config->sandbox_idle),
         .queue_ns = clock_ns_from_seconds(QUEUE_SECONDS),
@@ -73,7 +90,10 @@ static const char *why_nothing_runs(const struct server *server)
                        sandbox_check_name(obstacle), *seen ? ": " : "", seen);
         return missing;
     }
-    return server->containers ? NULL : "this machine cannot have containers";
+    if (!server->containers)
+        return "this machine cannot have containers";
+    return memory_of(server->config) < SMALLEST ? "its boxes have less than 1 GiB together"
+                                                : NULL;
 }
 
 void sandboxes_declare(const struct server *server)

@@ -5,6 +5,7 @@
 
 #include "core/base/err.h"
 
+struct config;
 struct server;
 
 /*
@@ -12,6 +13,10 @@ struct server;
  *
  * A command may take minutes. On the workers of other tools, a few of them would keep all other calls waiting.
  */
+
+/* Bytes of the largest container that can ever run here: what the operator allows, and no more than all boxes together
+ * may have. At least 1 GiB, the smallest that a request can name. Any thread. */
+uint64_t sandboxes_largest(const struct config *config);
 
 /* Sets server->boxes and server->code_executor, if server->sandbox has found that this machine can confine. Else they
  * stay NULL, and nothing is executed. Once, when the server starts, after compute_start(). */
