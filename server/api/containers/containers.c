@@ -19,6 +19,7 @@
 #include "server/encode/encode.h"
 #include "server/params/container_params.h"
 #include "server/params/params.h"
+#include "server/sandbox/sandboxes.h"
 #include "server/server.h"
 
 #define NAME_LIMIT   512 /* characters */
@@ -80,7 +81,7 @@ static enum err_code read_body(const json_t *body, const struct config *config,
     if (!rc)
         rc = container_params_check(body, "", &gib, err);
     if (!rc)
-        rc = container_memory_check(body, "", config->sandbox_memory_max, err);
+        rc = container_memory_check(body, "", sandboxes_largest(config), err);
     if (!rc)
         rc = refuse_skills(body, err);
     if (rc)

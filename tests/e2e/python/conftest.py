@@ -114,7 +114,7 @@ def ended_well(server):
 def session_server(binary, scratch, upstream_process, recorder):
     directory = scratch / "server"
     directory.mkdir(mode=0o755)
-    server = Server(binary, directory, upstream_process.url, recorder,
+    server = Server(binary, directory, upstream_process.url, recorder, sandbox_memory=8 << 30,
                     config=with_native_model(directory, upstream_process.url)).start()
     yield server
     ended_well(server)

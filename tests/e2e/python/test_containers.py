@@ -191,8 +191,12 @@ def trash(server):
 
 
 def test_limits_and_expiry(start_server):
-    server = start_server(sandbox_idle=patience(3), sandbox_containers_per_project=2, sandbox_disk=1 << 20)
+    server = start_server(sandbox_idle=patience(3), sandbox_containers_per_project=2, sandbox_disk=1 << 20,
+                          sandbox_memory=2 << 30)
     client, http = server.sdk(), server.http()
+    answer = http.post("/v1/containers", json={"name": "large", "memory_limit": "4g"})
+    assert problem(answer) == (400, "invalid_value", "memory_limit", "Invalid value: '4g'. "
+                               "The largest memory_limit of this server is '1g'.")
     kept, other = (client.containers.create(name=name) for name in ("kept", "other"))
     answer = http.post("/v1/containers", json={"name": "third"})
     assert problem(answer)[:2] == (429, "rate_limit_exceeded") and answer.headers["retry-after"]
