@@ -134,7 +134,7 @@ static void add_user_text(json_t *messages, json_t *text)
 /* The member may be one text, or a list of them. Tokens have no text. */
 static json_t *messages_of_texts(const json_t *body)
 {
-    static const char *const keys[] = {"prompt", "input", "query"};
+    static const char *const keys[] = {"prompt", "input", "query", "q"};
     json_t *messages = json_array();
 
     for (size_t k = 0; k < COUNT_OF(keys); k++) {

@@ -149,6 +149,28 @@ static json_t *rerank(const struct prompt *prompt)
                       results, "usage", "total_tokens", read);
 }
 
+/* ---- pages that a search has found ---- */
+
+static json_t *web_pages(const struct prompt *prompt)
+{
+    static const char *const urls[] = {"https://example.org/one", "https://www.example.net/two",
+                                       "https://example.com/three"};
+    const char *query = json_get_string(prompt->body, "q", "");
+    json_t *results = json_array();
+
+    for (size_t i = 0; i < COUNT_OF(urls); i++) {
+        AUTO_FREE char *title = mem_printf("%s, page %zu", query, i + 1);
+        AUTO_FREE char *text = mem_printf("What page %zu says about %s.", i + 1, query);
+
+        json_array_append_new(results,
+                              json_build("{ss ss ss sn ss}", "url", urls[i], "title", title,
+                                         "content", text, "publishedDate", "engine", "script"));
+    }
+    return json_build("{ss si so s[] s[] s[] s[] s[]}", "query", query, "number_of_results", 0,
+                      "results", results, "answers", "corrections", "infoboxes", "suggestions",
+                      "unresponsive_engines");
+}
+
 /* ---- verdicts ---- */
 
 static const char *const categories[] = {
@@ -413,6 +435,7 @@ static const struct sample {
     {"/v1/embeddings",         embeddings, NULL,   NULL},
     {"/v1/rerank",             rerank,     NULL,   NULL},
     {"/v1/moderations",        moderation, NULL,   NULL},
+    {"/search",                web_pages,  NULL,   NULL},
     {"/v1/images/generations", pictures,   NULL,   picture_events},
     {"/v1/audio/speech",       NULL,       speech, speech_events},
     {"/v1/images/edits",       pictures,   NULL,   picture_events},
