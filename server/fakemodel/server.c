@@ -25,6 +25,7 @@
 #include "server/fakemodel/rules.h"
 #include "server/fakemodel/script.h"
 #include "server/fakemodel/upload.h"
+#include "server/http/parse/uri.h"
 
 /*
  * fakemodel/server.c -- connections, each with its thread, and the state that they share.
@@ -76,7 +77,8 @@ struct upstream_server {
 /* One request and its answer. It belongs to the connection's thread. */
 struct exchange {
     struct upstream_server *server;
-    struct MHD_Connection *connection;
+    struct MHD_Connection *connection; /* NULL until its handler has seen the request */
+    char *target;                      /* "/path?query" as it was sent */
     struct buf request;
     bool too_large;
     json_t *record; /* a reference; guarded by the server's lock; NULL: not recorded */
@@ -283,6 +285,20 @@ static enum MHD_Result add_header(void *arg, enum MHD_ValueKind kind, const char
     return MHD_YES;
 }
 
+/* Those in the URL. The library does not keep them: http/mhd_overrides.h. New reference. */
+static json_t *parameters_of(const char *target)
+{
+    json_t *parameters = json_object();
+    struct uri uri;
+
+    if (uri_parse(target, &uri, NULL))
+        return parameters;
+    for (size_t i = 0; i < uri.query_count; i++)
+        json_set_string(parameters, uri.query[i].name, uri.query[i].value);
+    uri_clear(&uri);
+    return parameters;
+}
+
 static json_t *headers_of(struct MHD_Connection *connection)
 {
     json_t *headers = json_object();
@@ -422,27 +438,32 @@ static const struct endpoint {
     const char *path;
     enum prompt_dialect dialect;
     const char *words;
+    const char *method; /* NULL: POST. A GET has its parameters in the URL */
 } endpoints[] = {
-    {"/v1/chat/completions",   PROMPT_CHAT,       "messages"},
-    {"/v1/responses",          PROMPT_RESPONSES,  "input"},
-    {"/v1/completions",        PROMPT_COMPLETION, "prompt"},
-    {"/v1/embeddings",         PROMPT_OTHER,      "input"},
-    {"/v1/moderations",        PROMPT_OTHER,      "input"},
-    {"/v1/rerank",             PROMPT_OTHER,      "query"},
-    {"/v1/images/generations", PROMPT_OTHER,      "prompt"},
-    {"/v1/audio/speech",       PROMPT_OTHER,      "input"},
-    {"/v1/images/edits",       PROMPT_OTHER,      "image"},
-    {"/v1/images/variations",  PROMPT_OTHER,      "image"},
-    {"/v1/audio/transcriptions", PROMPT_OTHER,    "file"},
-    {"/v1/audio/translations", PROMPT_OTHER,      "file"},
+    {"/v1/chat/completions",   PROMPT_CHAT,       "messages", NULL},
+    {"/v1/responses",          PROMPT_RESPONSES,  "input", NULL},
+    {"/v1/completions",        PROMPT_COMPLETION, "prompt", NULL},
+    {"/v1/embeddings",         PROMPT_OTHER,      "input", NULL},
+    {"/v1/moderations",        PROMPT_OTHER,      "input", NULL},
+    {"/v1/rerank",             PROMPT_OTHER,      "query", NULL},
+    {"/v1/images/generations", PROMPT_OTHER,      "prompt", NULL},
+    {"/v1/audio/speech",       PROMPT_OTHER,      "input", NULL},
+    {"/v1/images/edits",       PROMPT_OTHER,      "image", NULL},
+    {"/v1/images/variations",  PROMPT_OTHER,      "image", NULL},
+    {"/v1/audio/transcriptions", PROMPT_OTHER,    "file", NULL},
+    {"/v1/audio/translations", PROMPT_OTHER,      "file", NULL},
+    {"/search",                PROMPT_OTHER,      "q", MHD_HTTP_METHOD_GET},
 };
 /* clang-format on */
 
-static const struct endpoint *find_endpoint(const char *path)
+static const struct endpoint *find_endpoint(const char *method, const char *path)
 {
-    for (size_t i = 0; i < COUNT_OF(endpoints); i++)
-        if (!strcmp(path, endpoints[i].path))
+    for (size_t i = 0; i < COUNT_OF(endpoints); i++) {
+        const char *own = endpoints[i].method ? endpoints[i].method : MHD_HTTP_METHOD_POST;
+
+        if (!strcmp(path, endpoints[i].path) && !strcmp(method, own))
             return &endpoints[i];
+    }
     return NULL;
 }
 
@@ -495,6 +516,7 @@ static enum MHD_Result list_models(struct exchange *exchange, const struct scrip
 static enum MHD_Result serve_api(struct exchange *exchange, const char *method,
                                  const char *path)
 {
+    const struct endpoint *endpoint = find_endpoint(method, path);
     json_auto_t *headers = headers_of(exchange->connection);
     json_auto_t *body = NULL;
     const struct script *script = take_script(exchange);
@@ -505,12 +527,14 @@ static enum MHD_Result serve_api(struct exchange *exchange, const char *method,
     if (!body && exchange->request.length &&
         json_parse(exchange->request.data, exchange->request.length, &body, NULL))
         body = NULL;
+    if (endpoint && endpoint->method)
+        body = parameters_of(exchange->target);
     number = record_request(exchange, method, path, headers, body);
 
     if (!authorized(exchange, script))
         return send_error(exchange, 401, "invalid_api_key", "Incorrect API key provided.");
-    if (find_endpoint(path) && !strcmp(method, "POST"))
-        return serve_prompt(exchange, find_endpoint(path), body, headers, number);
+    if (endpoint)
+        return serve_prompt(exchange, endpoint, body, headers, number);
     if (!strcmp(path, "/v1/models") && !strcmp(method, "GET"))
         return list_models(exchange, script);
     return send_error(exchange, 404, NULL, "This path does not exist.");
@@ -560,6 +584,17 @@ static void take_upload(struct exchange *exchange, const char *bytes, size_t siz
     buf_add(&exchange->request, bytes, size);
 }
 
+/* The first that is known of a request. */
+static void *see_target(void *arg, const char *target, struct MHD_Connection *connection)
+{
+    struct exchange *exchange = mem_new(struct exchange);
+
+    (void)connection;
+    exchange->server = arg;
+    exchange->target = mem_strdup(target);
+    return exchange;
+}
+
 static enum MHD_Result handle(void *arg, struct MHD_Connection *connection, const char *path,
                               const char *method, const char *version, const char *upload,
                               size_t *upload_size, void **request)
@@ -568,11 +603,8 @@ static enum MHD_Result handle(void *arg, struct MHD_Connection *connection, cons
     struct exchange *exchange = *request;
 
     (void)version;
-    if (!exchange) {
-        exchange = mem_new(struct exchange);
-        exchange->server = server;
+    if (!exchange->connection) {
         exchange->connection = connection;
-        *request = exchange;
         return MHD_YES;
     }
     if (*upload_size) {
@@ -613,6 +645,7 @@ static void request_ended(void *arg, struct MHD_Connection *connection, void **r
     release_script(exchange->server, exchange->script);
     buf_clear(&exchange->request);
     buf_clear(&exchange->out);
+    free(exchange->target);
     free(exchange);
     *request = NULL;
 }
@@ -632,10 +665,11 @@ static enum err_code start_daemon(struct upstream_server *server, const char *li
         MHD_USE_THREAD_PER_CONNECTION | MHD_USE_INTERNAL_POLLING_THREAD | MHD_USE_POLL |
             MHD_USE_ITC,
         0, NULL, NULL, handle, server, MHD_OPTION_LISTEN_SOCKET, fd,
-        MHD_OPTION_NOTIFY_COMPLETED, request_ended, server, MHD_OPTION_CONNECTION_LIMIT,
-        UPSTREAM_CONNECTION_LIMIT, MHD_OPTION_CONNECTION_MEMORY_LIMIT, UPSTREAM_HEAD_LIMIT,
-        MHD_OPTION_CONNECTION_TIMEOUT, UPSTREAM_IDLE_TIMEOUT, MHD_OPTION_THREAD_STACK_SIZE,
-        UPSTREAM_STACK_SIZE, MHD_OPTION_END);
+        MHD_OPTION_URI_LOG_CALLBACK, see_target, server, MHD_OPTION_NOTIFY_COMPLETED,
+        request_ended, server, MHD_OPTION_CONNECTION_LIMIT, UPSTREAM_CONNECTION_LIMIT,
+        MHD_OPTION_CONNECTION_MEMORY_LIMIT, UPSTREAM_HEAD_LIMIT, MHD_OPTION_CONNECTION_TIMEOUT,
+        UPSTREAM_IDLE_TIMEOUT, MHD_OPTION_THREAD_STACK_SIZE, UPSTREAM_STACK_SIZE,
+        MHD_OPTION_END);
     if (server->daemon)
         return ERR_OK;
     rc = err_set(err, ERR_INTERNAL, "cannot start the scripted upstream: %s", strerror(errno));
