@@ -10,37 +10,13 @@
 #include "core/base/compiler.h"
 #include "core/base/json.h"
 #include "core/base/mem.h"
-#include "core/net/http_client.h"
 #include "server/fakemodel/server.h"
+#include "tests/support/loop_group.h"
 #include "tests/support/patience.h"
 #include "tests/support/test.h"
 
-static struct loop *loop;
 static struct upstream_server *upstream;
 static struct reranker *reranker;
-
-static struct loop *any_loop(void *arg)
-{
-    (void)arg;
-    return loop;
-}
-
-static int start(void **state)
-{
-    (void)state;
-    http_client_global_init();
-    loop = loop_new("rerank");
-    return loop_start(loop, NULL) ? -1 : 0;
-}
-
-static int stop(void **state)
-{
-    (void)state;
-    loop_stop(loop);
-    loop_free(loop);
-    http_client_global_free();
-    return 0;
-}
 
 /* An upstream with these rules, and a client of it. */
 static void open_with(const char *rules, struct rerank_options options)
@@ -246,5 +222,5 @@ int main(void)
         cmocka_unit_test(an_answer_that_is_not_whole_is_none),
     };
 
-    return cmocka_run_group_tests(tests, start, stop);
+    return cmocka_run_group_tests(tests, start_loop, end_loop);
 }
