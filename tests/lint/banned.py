@@ -23,7 +23,7 @@ CALLS = [
     ("rand srand random srandom drand48", "", "ids.h has random bytes"),
     ("localtime gmtime ctime asctime", "", "they share one buffer; the _r functions do not"),
     ("setenv putenv unsetenv", "tests", "other threads may be reading the environment"),
-    ("getenv", "server/config/config.c server/config/files.c server/config/mcp.c server/config/rerank.c server/config/webhooks.c core/base/fault.c tests", "settings come from server/config/config.c"),
+    ("getenv", "server/config/config.c server/config/files.c server/config/mcp.c server/config/rerank.c server/config/web_search.c server/config/webhooks.c core/base/fault.c tests", "settings come from server/config/config.c"),
     ("PQexec PQexecParams PQprepare PQexecPrepared", "core/store/embedded/embedded.c tests",
      "a frozen PostgreSQL hangs it for ever; use db.h"),
     ("malloc calloc realloc strdup strndup", "core/base/mem.c tests", "mem.h cannot fail"),
