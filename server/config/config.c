@@ -526,6 +526,10 @@ enum err_code config_read_some(int argc, char **argv, int *ret_argc, struct conf
         rc = config_rerank_read(json_object_get(config_whole_of(config)->file, "rerank"),
                                 &config->rerank, err);
     if (!rc)
+        rc =
+            config_web_search_read(json_object_get(config_whole_of(config)->file, "web_search"),
+                                   &config->web_search, err);
+    if (!rc)
         rc = config_embeddings_read(
             json_object_get(config_whole_of(config)->file, "embeddings"), config->upstreams,
             config->upstream_count, &config->embeddings, err);
@@ -571,6 +575,7 @@ void config_free(struct config *config)
     config_mcp_clear(&config->mcp);
     config_webhooks_clear(&config->webhooks);
     config_rerank_clear(&config->rerank);
+    config_web_search_clear(&config->web_search);
     permission_set_clear(&config->permissions);
     json_decref(config_whole_of(config)->file);
     free(config_whole_of(config));

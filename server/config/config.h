@@ -16,6 +16,7 @@
 #include "server/config/files.h"
 #include "server/config/mcp.h"
 #include "server/config/rerank.h"
+#include "server/config/web_search.h"
 #include "server/config/webhooks.h"
 
 /*
@@ -26,8 +27,8 @@
  * the manual. A flag wins over the environment, the environment over the file, the file over the default.
  *
  * The file may also have sections, for what does not fit on a line: upstreams, embeddings, rerank, rewrite,
- * mcp_servers, tools, files, approval_webhooks, hooks, network, sandbox. Every key of them is checked, also in sections
- * of features that this version does not have, so that a typing error never passes for a setting.
+ * mcp_servers, tools, files, approval_webhooks, hooks, network, sandbox, web_search. Every key of them is checked, also
+ * in sections of features that this version does not have, so that a typing error never passes for a setting.
  *
  * No variable OPENAI_* is ever read: users set those to point their clients at this server.
  *
@@ -138,6 +139,8 @@ struct config {
     struct config_files files;
     /* The section rerank. */
     struct config_rerank rerank;
+    /* The section web_search. */
+    struct config_web_search web_search;
     /* The section rewrite: the model for `rewrite_query`, and the upstream that serves it. NULL without one. */
     const char *rewrite_model;
     const struct model_upstream *rewrite_upstream;

@@ -298,6 +298,20 @@ static const struct key files_keys[] = {
     {"s3", SHAPE_MAP, false, s3_keys},
     {0},
 };
+static const struct key web_search_keys[] = {
+    {"provider",    SHAPE_TEXT, true,  NULL},
+    {"name",        SHAPE_TEXT, false, NULL},
+    {"url",         SHAPE_TEXT, false, NULL},
+    {"api_key_env", SHAPE_TEXT, false, NULL},
+    {"timeout",     SHAPE_TEXT, false, NULL},
+    {"method",      SHAPE_TEXT, false, NULL},
+    {"headers",     SHAPE_ANY,  false, NULL},
+    {"parameters",  SHAPE_ANY,  false, NULL},
+    {"freshness",   SHAPE_TEXT, false, NULL},
+    {"results",     SHAPE_TEXT, false, NULL},
+    {"fields",      SHAPE_ANY,  false, NULL},
+    {0},
+};
 static const struct key sections[] = {
     {"upstreams",   SHAPE_MAPS, false, upstream_keys},
     {"embeddings",  SHAPE_MAP,  false, embeddings_keys},
@@ -310,6 +324,7 @@ static const struct key sections[] = {
     {"hooks",       SHAPE_MAP,  false, hooks_keys},
     {"network",     SHAPE_MAP,  false, network_keys},
     {"sandbox",     SHAPE_MAP,  false, sandbox_keys},
+    {"web_search",  SHAPE_MAPS, false, web_search_keys},
     {0},
 };
 /* clang-format on */

@@ -276,6 +276,27 @@ TEST(a_reranker_has_a_url_and_may_have_a_key_a_model_and_a_dialect)
     refused(read_file("rerank: {model: a}\n"), "rerank: 'url' is missing");
 }
 
+TEST(providers_of_web_search_keep_their_order)
+{
+    struct config *config;
+
+    setenv("TEST_BRAVE_KEY", "secret", 1);
+    config = read_file("web_search:\n"
+                       "  - {provider: searxng, url: 'http://127.0.0.1:8888', name: ours}\n"
+                       "  - {provider: brave, api_key_env: TEST_BRAVE_KEY, timeout: 2}\n");
+    assert_non_null(config);
+    assert_int_equal(config->web_search.count, 2);
+    assert_string_equal(web_provider_name(config->web_search.providers[0]), "ours");
+    assert_string_equal(web_provider_name(config->web_search.providers[1]), "brave");
+    config_free(config);
+    unsetenv("TEST_BRAVE_KEY");
+    refused(read_file("web_search: [{provider: brave, api_key_env: TEST_BRAVE_KEY}]\n"),
+            "web_search[0]: api_key_env: the environment variable TEST_BRAVE_KEY is not set");
+    refused(read_file("web_search: [{provider: bing}]\n"), "web_search[0]: provider: expected");
+    refused(read_file("web_search: [{url: 'http://a'}]\n"), "'provider' is missing");
+    refused(read_file("web_search: [{provider: searxng, api_key: k}]\n"), "unknown key");
+}
+
 TEST(internal_hosts_are_exact_pairs)
 {
     struct config *config =
@@ -498,6 +519,7 @@ int main(void)
         cmocka_unit_test(upstreams_come_from_the_file_and_the_url_serves_the_rest),
         cmocka_unit_test(an_unknown_key_of_the_file_is_named_with_its_path),
         cmocka_unit_test(a_reranker_has_a_url_and_may_have_a_key_a_model_and_a_dialect),
+        cmocka_unit_test(providers_of_web_search_keep_their_order),
         cmocka_unit_test(internal_hosts_are_exact_pairs),
         cmocka_unit_test(masks_are_read_with_their_paths),
         cmocka_unit_test(mcp_servers_of_the_operator_are_checked),
