@@ -69,6 +69,7 @@ struct tool_call *tool_call_new(const struct tool_call_spec *spec)
     call->search = spec->search;
     call->finder = spec->finder;
     call->desk = spec->desk;
+    call->web = spec->web;
     call->passage_tokens = spec->passage_tokens;
     call->containers = spec->containers;
     call->past_container = mem_strdup(spec->past_container ? spec->past_container : "");
@@ -177,6 +178,14 @@ enum err_code tool_call_find(const struct tool_call *call, const json_t *query,
     if (!call->finder)
         return err_set(err, ERR_INVALID, "There are no files to search on this server.");
     return call->finder->find(call->finder->arg, call, &call->tenant, query, ret_found, err);
+}
+
+enum err_code tool_call_search_web(struct tool_call *call, const json_t *query,
+                                   json_t **ret_found, struct err *err)
+{
+    if (!call->web)
+        return err_set(err, ERR_INVALID, "This server does not search the web.");
+    return call->web->search(call->web->arg, call, query, ret_found, err);
 }
 
 static enum err_code no_files(struct err *err)

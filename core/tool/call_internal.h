@@ -31,6 +31,7 @@ struct tool_call {
     struct regex_budget *searches; /* held, or NULL */
     bool resolved;                 /* the arguments had references */
     const struct tool_finder *finder;
+    const struct tool_web *web;
     const struct tool_desk *desk;
     size_t passage_tokens;
     const struct tool_containers *containers;

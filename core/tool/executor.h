@@ -65,6 +65,13 @@ struct tool_finder {
     size_t passage_tokens; /* of one search, at most */
 };
 
+/* What tool_call_search_web() calls. Any worker, several at a time. It may wait with tool_call_wait(call). */
+struct tool_web {
+    enum err_code (*search)(void *arg, struct tool_call *call, const json_t *query,
+                            json_t **ret_found, struct err *err);
+    void *arg;
+};
+
 /* What tool_call_list_files() and its neighbours call. Any worker, several at a time. */
 struct tool_desk {
     enum err_code (*list)(void *arg, const struct tenant *tenant, const json_t *query,
@@ -120,6 +127,7 @@ struct tool_call_spec {
     unsigned search;                  /* for tool_call_search() */
     const struct tool_finder *finder; /* outlives the executor; NULL: nothing can be found */
     const struct tool_desk *desk;     /* outlives the executor; NULL: there are no files */
+    const struct tool_web *web;       /* outlives the executor; NULL: the web is not searched */
     size_t passage_tokens;            /* for tool_call_passage_tokens() */
     const struct tool_containers
         *containers;            /* outlives the executor; NULL: nothing is executed */

@@ -44,6 +44,7 @@ static struct {
     {TOOL_NEEDS_SANDBOX, "this server has no sandbox"},
     {TOOL_NEEDS_PYTHON, "this server has no Python"},
     {TOOL_NEEDS_RIPGREP, "this server has no ripgrep"},
+    {TOOL_NEEDS_WEB_SEARCH, "no search provider is configured"},
 };
 
 static const struct tool_group *const no_groups[] = {NULL};

@@ -131,8 +131,9 @@ enum tool_flags {
     TOOL_OPENS = 1 << 13, /* its item opens with tool_call_open() */
     /* It runs code in a container (tool_container.h). Where nothing can be confined, it is not offered */
     TOOL_NEEDS_SANDBOX = 1 << 14,
-    TOOL_NEEDS_PYTHON = 1 << 15,  /* a Python in that container */
-    TOOL_NEEDS_RIPGREP = 1 << 16, /* ripgrep in it */
+    TOOL_NEEDS_PYTHON = 1 << 15,     /* a Python in that container */
+    TOOL_NEEDS_RIPGREP = 1 << 16,    /* ripgrep in it */
+    TOOL_NEEDS_WEB_SEARCH = 1 << 19, /* a provider that searches the web */
     TOOL_IN_ORDER =
         1 << 17, /* its calls of a turn run one after another, as the model wrote them */
     /* It calls tool_call_box(), or with TOOL_NEEDS_PYTHON tool_call_python(): the call waits for that before it starts,
@@ -278,6 +279,16 @@ json_t *tool_call_files(const struct tool_call *call);
  * Blocks. The text of an error is for the model. ERR_INVALID when this server searches no files. */
 enum err_code tool_call_find(const struct tool_call *call, const json_t *query,
                              json_t **ret_found, struct err *err) MUST_CHECK;
+
+/* Searches the web. `query` is an object with `queries` and `count` of all results, and if they are wanted
+ * `freshness` ("day", "week", "month" or "year"), `country` (two letters) and `domains`. *ret_found, a new
+ * reference, lists what was found in the order of rank, titles and texts as one line of plain text:
+ *
+ *   {"url", "title", "text", and if it is known "date"}
+ *
+ * Blocks. The text of an error is for the model. ERR_INVALID when this server does not search the web. */
+enum err_code tool_call_search_web(struct tool_call *call, const json_t *query,
+                                   json_t **ret_found, struct err *err) MUST_CHECK;
 
 /* The files of the project, newest first, or those of one vector store. `query` may have `vector_store_id`, `after` (a
  * file id) and `count`. *ret_page, a new reference:

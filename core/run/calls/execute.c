@@ -219,6 +219,7 @@ static void execute(struct run *run, struct call *call, json_t *args)
             .search = call->search,
             .finder = engine_options(run->engine)->finder,
             .desk = engine_options(run->engine)->desk,
+            .web = engine_options(run->engine)->web,
             .passage_tokens = run_passage_tokens(run),
             .containers = engine_options(run->engine)->containers,
             .past_container = past_container,

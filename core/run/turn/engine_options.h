@@ -26,6 +26,7 @@ struct tool_executor;
 struct tool_containers;
 struct tool_desk;
 struct tool_finder;
+struct tool_web;
 
 /* What the pointers refer to outlives the engine. */
 struct engine_options {
@@ -40,6 +41,7 @@ struct engine_options {
         *cited; /* files of containers that responses cite are copied; NULL: they are not */
     const struct tool_desk *desk;     /* for tools that look through files; NULL: none can */
     const struct tool_finder *finder; /* for tools that search files; NULL: none can */
+    const struct tool_web *web;       /* for tools that search the web; NULL: none can */
     const struct face *assistants;    /* the two faces */
     const struct face *responses;
     const struct permission_set *permissions; /* the operator's; NULL: the operator set none */
