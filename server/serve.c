@@ -67,6 +67,7 @@
 #include "core/store/tables/secrets.h"
 #include "core/store/writer/writer.h"
 #include "core/tool/executor.h"
+#include "core/web/web_search.h"
 #include "server/api/auth.h"
 #include "server/api/files/turns.h"
 #include "server/api/responses/socket/memory.h"
@@ -92,6 +93,7 @@
 #include "server/sandbox/container_desk.h"
 #include "server/sandbox/sandboxes.h"
 #include "server/server.h"
+#include "server/web/web_desk.h"
 #include "server/workers.h"
 
 #define DEMO_LISTEN "127.0.0.1:0"
@@ -121,6 +123,7 @@ struct serving {
     bool key_known; /* the database has the key: the files of data_dir must stay */
     struct tool_finder finder;
     struct tool_desk desk;
+    struct tool_web web;
     struct tool_containers containers;
     struct sandbox_report sandbox;
     bool engine_started, executor_started, writers_started;
@@ -444,6 +447,7 @@ static enum err_code start_engine(struct serving *serving, struct err *err)
         .finder = &serving->finder,
         .cited = cited_copies_hook(serving->cited_copies),
         .desk = &serving->desk,
+        .web = &serving->web,
         .containers = &serving->containers,
         .assistants = &assistants_face,
         .responses = &responses_face,
@@ -619,6 +623,8 @@ static enum err_code start_retrieval(struct serving *serving, struct err *err)
     rc = retrieval_open(&options, &serving->server.retrieval, err);
     serving->finder = file_finder(&serving->server);
     serving->desk = file_desk(&serving->server);
+    serving->web = web_desk(&serving->server);
+    web_desk_open(&serving->server);
     serving->containers = container_desk(&serving->server);
     return rc ? rc
               : workers_start(config->search_workers, serving->server.store,
@@ -706,6 +712,8 @@ static void go_down(struct serving *serving)
         reranker_close(server->reranker);
     if (server->rewriter)
         query_rewriter_close(server->rewriter);
+    if (server->web_searcher)
+        web_searcher_close(server->web_searcher);
     ingest_cut(server->ingest);
     /* Before http_stop(), which waits for turns that read files. */
     blobs_stop(server->blobs);
@@ -744,6 +752,7 @@ static void go_down(struct serving *serving)
     vector_model_free(server->vector_model);
     embeddings_free(server->embeddings);
     query_rewriter_free(server->rewriter);
+    web_searcher_free(server->web_searcher);
     containers_free(server->containers);
     workspaces_close(serving->workspaces);
     blobs_free(server->blobs);

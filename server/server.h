@@ -33,6 +33,7 @@ struct store;
 struct tool_executor;
 struct turns;
 struct vector_model;
+struct web_searcher;
 struct workers;
 struct ws_budget;
 
@@ -60,6 +61,7 @@ struct server {
     struct reranker *reranker;     /* judges what was found; NULL: the configuration has none */
     struct embeddings *embeddings; /* NULL: search is by words; so is the next */
     struct vector_model *vector_model;
+    struct web_searcher *web_searcher;    /* NULL: the configuration has no provider */
     struct workers *searchers;            /* for searches over HTTP */
     struct held_polls *held_polls;        /* of pollers of files */
     const struct sandbox_report *sandbox; /* what this machine can confine; NULL: off */
