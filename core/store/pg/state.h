@@ -46,6 +46,9 @@ struct store {
                           * used again */
 
     atomic_int embedding_model;     /* embedding_models.h; 0: words alone */
+    atomic_bool pgvector_used;      /* pgvector.h: vectors go into its table */
+    atomic_bool pgvector_there;     /* there is such a table */
+    atomic_int pgvector_indexed;    /* the model whose index is known to be there; 0: none */
     _Atomic uint64_t storage_limit; /* files.h: bytes of a project; 0: no limit */
 
     pthread_key_t thread_db; /* the calling thread's struct db */

@@ -43,6 +43,13 @@ enum err_code document_forget_parts(struct db *db, const struct tenant *tenant,
                                     const struct document_work *work,
                                     struct err *err) MUST_CHECK;
 
+/* pgvector.h: the vectors of the next `count` chunks, and all rows of a document, if there is such a table. */
+enum err_code pgvector_insert_in(struct db *db, const struct tenant *tenant,
+                                 const struct document_work *work, const float *vectors,
+                                 size_t count, uint32_t dimensions, struct err *err) MUST_CHECK;
+enum err_code pgvector_forget_in(struct db *db, const struct tenant *tenant,
+                                 const char *document_id, struct err *err) MUST_CHECK;
+
 /* What became of it. */
 struct document_outcome {
     enum store_file_status status;
