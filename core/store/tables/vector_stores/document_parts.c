@@ -225,7 +225,10 @@ enum err_code document_forget_parts(struct db *db, const struct tenant *tenant,
     static const struct db_statement forget = {"store_document_forget_parts",
                                                PARTS_DELETE " " VECTORS_DELETE};
     AUTO_DB_ARGS args = {0};
+    enum err_code rc = pgvector_forget_in(db, tenant, work->id, err);
 
+    if (rc)
+        return rc;
     document_work_args(&args, tenant, work);
     return db_exec(db, &forget, &args, NULL, err);
 }
@@ -242,8 +245,10 @@ enum err_code document_drop_in(struct db *db, const struct tenant *tenant, const
                      " RETURNING CASE d.state WHEN 'ready' THEN d.usage_bytes ELSE 0 END"};
     AUTO_DB_ROWS *rows = NULL;
     AUTO_DB_ARGS args = {0};
-    enum err_code rc;
+    enum err_code rc = pgvector_forget_in(db, tenant, id, err);
 
+    if (rc)
+        return rc;
     db_arg_tenant(&args, tenant);
     db_arg_text(&args, id);
     rc = db_exec(db, &drop, &args, &rows, err);

@@ -6,6 +6,7 @@
 #include "core/store/pg/db.h"
 #include "core/store/pg/state.h"
 #include "core/store/tables/vector_stores/document_sql.h"
+#include "core/store/tables/vector_stores/pgvector.h"
 #include "core/store/tables/vector_stores/vector_bytes.h"
 
 /* ---- Cutting ---- */
@@ -140,7 +141,9 @@ enum err_code store_document_embedded(struct store *store, struct document_work 
     if (!rc)
         rc = document_hold(db, &tenant, work, err);
     if (!rc)
-        rc = insert_vectors(db, &tenant, work, vectors, count * dimensions, err);
+        rc = store_pgvector_is_used(store)
+                 ? pgvector_insert_in(db, &tenant, work, vectors, count, dimensions, err)
+                 : insert_vectors(db, &tenant, work, vectors, count * dimensions, err);
     if (!rc)
         rc = note_embedded(db, &tenant, work, work->embedded + count, err);
     if (!rc)
@@ -163,6 +166,8 @@ enum err_code store_document_unembed(struct store *store, struct document_work *
         rc = document_hold(db, &tenant, work, err);
     if (!rc)
         rc = document_forget_vectors(db, &tenant, work, err);
+    if (!rc)
+        rc = pgvector_forget_in(db, &tenant, work->id, err);
     if (!rc)
         rc = note_embedded(db, &tenant, work, 0, err);
     if (!rc)
@@ -223,16 +228,17 @@ enum err_code store_document_vectors(struct store *store, const struct document_
 
 /* ---- Publishing ---- */
 
-enum err_code store_document_publish_cut(struct store *store, const struct document_work *work,
-                                         const void *segment, size_t size, struct err *err)
+/* `rows`: bytes of vectors that are not in the segment. */
+static enum err_code publish(struct store *store, const struct document_work *work,
+                             const void *segment, size_t size, uint64_t rows, struct err *err)
 {
     const struct tenant tenant = tenant_of_project(work->project);
     const struct document_outcome outcome = {
         .status = STORE_FILE_COMPLETED,
         .pages = work->pages,
         .chunks = work->chunks,
-        .embedded = segment ? work->chunks : 0,
-        .usage_bytes = work->usage_bytes + size,
+        .embedded = segment || rows ? work->chunks : 0,
+        .usage_bytes = work->usage_bytes + size + rows,
     };
     struct document_work held = *work;
     AUTO_DB *db = NULL;
@@ -245,4 +251,16 @@ enum err_code store_document_publish_cut(struct store *store, const struct docum
     if (!rc)
         rc = document_hold(db, &tenant, &held, err);
     return rc ? rc : document_end(db, &tenant, &held, &outcome, err);
+}
+
+enum err_code store_document_publish_cut(struct store *store, const struct document_work *work,
+                                         const void *segment, size_t size, struct err *err)
+{
+    return publish(store, work, segment, size, 0, err);
+}
+
+enum err_code store_document_publish_rows(struct store *store, const struct document_work *work,
+                                          uint64_t bytes, struct err *err)
+{
+    return publish(store, work, NULL, 0, bytes, err);
 }

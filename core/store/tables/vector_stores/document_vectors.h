@@ -30,7 +30,8 @@ enum err_code store_document_chunks(struct store *store, const struct document_w
                                     struct err *err) MUST_CHECK;
 void document_chunks_free(struct document_chunk *chunks, size_t count);
 
-/* Stores the vectors of the next `count` chunks, and counts them in `work`. Its attempts and tries begin anew. */
+/* Stores the vectors of the next `count` chunks, in the table of pgvector.h if that is used, and counts them in `work`.
+ * Its attempts and tries begin anew. */
 enum err_code store_document_embedded(struct store *store, struct document_work *work,
                                       const float *vectors, size_t count, uint32_t dimensions,
                                       struct err *err) MUST_CHECK;
@@ -51,5 +52,8 @@ enum err_code store_document_unembed(struct store *store, struct document_work *
 enum err_code store_document_publish_cut(struct store *store, const struct document_work *work,
                                          const void *segment, size_t size,
                                          struct err *err) MUST_CHECK;
+/* The same of one whose vectors are rows of a table (pgvector.h), so many bytes. */
+enum err_code store_document_publish_rows(struct store *store, const struct document_work *work,
+                                          uint64_t bytes, struct err *err) MUST_CHECK;
 
 #endif
