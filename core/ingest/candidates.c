@@ -1,6 +1,7 @@
 #include "core/ingest/candidates.h"
 
 #include <assert.h>
+#include <math.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
@@ -66,8 +67,11 @@ static size_t by_vectors(const struct finding *finding, const float *query,
     const struct candidates *candidates = finding->candidates;
     const struct vector_space *space = candidates->space;
     AUTO_FREE struct vectors_hit *hits = mem_new_array(struct vectors_hit, CANDIDATES_LIST);
-    size_t count = vectors_search(finding->sets, candidates->count, query, space->dimensions,
-                                  space->mean, hits, CANDIDATES_LIST, candidates->stop);
+    const struct candidates_table *table = candidates->table;
+    size_t count =
+        table ? table->near(table->arg, query, hits, CANDIDATES_LIST)
+              : vectors_search(finding->sets, candidates->count, query, space->dimensions,
+                               space->mean, hits, CANDIDATES_LIST, candidates->stop);
 
     for (size_t i = 0; i < count; i++)
         ret_entries[i] = (struct fusion_entry){
@@ -80,15 +84,20 @@ static size_t compare(const struct finding *finding, const float *query,
                       const struct fusion_list *words, struct fusion_entry *ret_entries)
 {
     const struct vector_space *space = finding->candidates->space;
+    const struct candidates_table *table = finding->candidates->table;
     AUTO_FREE struct vectors_hit *hits = mem_new_array(struct vectors_hit, words->count + 1);
 
     for (size_t i = 0; i < words->count; i++)
         hits[i] = (struct vectors_hit){.document = words->entries[i].document,
                                        .chunk = words->entries[i].chunk};
-    vectors_compare(finding->sets, query, space->dimensions, space->mean, hits, words->count);
+    if (table)
+        table->compare(table->arg, query, hits, words->count);
+    else
+        vectors_compare(finding->sets, query, space->dimensions, space->mean, hits,
+                        words->count);
     for (size_t i = 0; i < words->count; i++) {
         ret_entries[i] = words->entries[i];
-        if (finding->sets[hits[i].document].int8)
+        if (table ? !isnan(hits[i].cosine) : finding->sets[hits[i].document].int8 != NULL)
             ret_entries[i].value = hits[i].cosine;
     }
     return words->count;
