@@ -13,10 +13,13 @@
 #include "core/retrieval/index.h"
 #include "core/retrieval/vectors.h"
 #include "core/store/tables/vector_stores/document_vectors.h"
+#include "core/store/tables/vector_stores/pgvector.h"
 
 #define WINDOW (EMBEDDINGS_BATCH * EMBEDDINGS_AT_ONCE) /* chunks that are read at once */
 
 #define OTHERS_US (10 * US_PER_SECOND) /* until a document of a newer model is claimed again */
+
+#define HALF ((uint64_t)2) /* bytes of a number of a halfvec */
 
 struct embedding {
     const struct document_embedder *embedder;
@@ -105,13 +108,28 @@ static enum err_code build(const struct document_embedder *embedder,
     return ERR_OK;
 }
 
+/* Their rows are there already, and no search sees them before this. */
+static enum err_code publish_rows(const struct document_embedder *embedder,
+                                  const struct document_work *work,
+                                  const struct vector_space *space, struct err *err)
+{
+    if (FAULT("ingest.publish"))
+        return err_set(err, ERR_INTERNAL, "a fault before a document was published");
+    return store_document_publish_rows(embedder->store, work,
+                                       work->chunks * space->dimensions * HALF, err);
+}
+
 static enum err_code publish(const struct document_embedder *embedder,
                              struct document_work *work, const struct vector_space *space,
                              struct err *err)
 {
     struct buf index = {0};
     struct err unembedded;
-    enum err_code rc = build(embedder, work, space, &index, err);
+    enum err_code rc;
+
+    if (store_pgvector_is_used(embedder->store))
+        return publish_rows(embedder, work, space, err);
+    rc = build(embedder, work, space, &index, err);
 
     /* Vectors that do not fit are made again. */
     if (rc == ERR_INTERNAL && store_document_unembed(embedder->store, work, &unembedded))
@@ -159,7 +177,9 @@ enum err_code document_embed(const struct document_embedder *embedder,
     *ret_ready = true;
     if (!space || space->id != work->model_id)
         return leave(embedder, work, space, err);
-    if (before < work->chunks)
+    if (store_pgvector_is_used(embedder->store))
+        rc = store_pgvector_index(embedder->store, space->id, space->dimensions, err);
+    if (!rc && before < work->chunks)
         rc = embed_window(&embedding, space, ret_pause_ns, err);
     if (rc && !(rc == ERR_TIMEOUT && work->embedded > before))
         return rc; /* a slow model that has made some of the vectors has not failed */

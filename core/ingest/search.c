@@ -26,8 +26,10 @@
 #include "core/ingest/rerank.h"
 #include "core/ingest/segment_cache.h"
 #include "core/ingest/vector_model.h"
+#include "core/ingest/vector_rows.h"
 #include "core/retrieval/fusion.h"
 #include "core/retrieval/scan_stop.h"
+#include "core/store/tables/vector_stores/pgvector.h"
 #include "core/store/tables/vector_stores/search_set.h"
 #include "core/store/tables/vector_stores/vector_stores.h"
 
@@ -331,23 +333,47 @@ static bool is_to_complain(_Atomic uint64_t *due_ns, enum err_code rc)
            atomic_compare_exchange_strong(due_ns, &due, now + COMPLAIN_EVERY_NS);
 }
 
+/* The space of the vectors that the set has; *ret_space is NULL if all are still to be made. */
+static enum err_code find_space(struct search *search, struct vector_rows *rows,
+                                const struct vector_space **ret_space, struct err *err)
+{
+    struct retrieval *retrieval = search->retrieval;
+    bool in_rows = store_pgvector_is_used(retrieval->store);
+    int newest = in_rows ? 0 : newest_model(search);
+    const struct vector_space *space = NULL;
+    bool has = false;
+    enum err_code rc;
+
+    if (!newest && !in_rows)
+        return ERR_OK;
+    rc = vector_model_known(retrieval->model, newest, &space, err);
+    if (rc || !space)
+        return rc;
+    if (in_rows)
+        rc = vector_rows_begin(rows, space, &has, err);
+    else
+        has = has_vectors(search, space);
+    if (!rc && has)
+        *ret_space = space;
+    return rc;
+}
+
 /* Fills in what a search by meaning needs. Without it the search is by words. */
 static void find_vectors(struct search *search, const struct search_query *query,
-                         struct candidates *candidates, float **ret_vectors,
-                         struct search_result *result)
+                         struct vector_rows *rows, struct candidates *candidates,
+                         float **ret_vectors, struct search_result *result)
 {
     struct retrieval *retrieval = search->retrieval;
     const struct vector_space *space = NULL;
-    int newest = retrieval->model ? newest_model(search) : 0;
     double seconds = seconds_left(search, QUERY_SECONDS);
     struct err err;
     enum err_code rc;
 
-    if (!newest || !(query->embedding_weight > 0))
+    if (!retrieval->model || !search->count || !(query->embedding_weight > 0))
         return;
-    rc = vector_model_known(retrieval->model, newest, &space, &err);
-    if (!rc && (!space || !has_vectors(search, space)))
-        return; /* all are still to be made anew */
+    rc = find_space(search, rows, &space, &err);
+    if (!rc && !space)
+        return;
     if (!rc && seconds <= 0)
         rc = err_set(&err, ERR_TIMEOUT, "no time is left");
     if (!rc)
@@ -361,16 +387,25 @@ static void find_vectors(struct search *search, const struct search_query *query
         return;
     }
     candidates->space = space;
+    candidates->table = rows->space ? &rows->table : NULL;
     candidates->vectors = *ret_vectors;
     result->mode = SEARCH_HYBRID;
 }
 
 /* ---- Ranking ---- */
 
-/* The caller looks at the limits afterwards: a scan that they ended has found nothing. */
-static size_t rank(struct search *search, const struct search_query *query,
-                   struct search_result *result, struct fusion_hit **ret_hits)
+/* The caller looks at the limits afterwards: a scan that they ended has found nothing. Fails for vectors alone that are
+ * in the database. */
+static enum err_code rank(struct search *search, const struct search_query *query,
+                          struct search_result *result, struct fusion_hit **ret_hits,
+                          size_t *ret_count, struct err *err)
 {
+    AUTO_FREE const char **ids = mem_new_array(const char *, search->count + 1);
+    struct vector_rows rows = {.store = search->retrieval->store,
+                               .tenant = search->tenant,
+                               .documents = ids,
+                               .count = search->count,
+                               .chunks = search->chunks};
     AUTO_FREE const struct index **indexes =
         mem_zeroed(search->count + 1, sizeof(const struct index *));
     AUTO_FREE float *vectors = NULL;
@@ -384,10 +419,15 @@ static size_t rank(struct search *search, const struct search_query *query,
         .stop = &stop,
     };
 
-    for (size_t i = 0; i < search->count; i++)
+    for (size_t i = 0; i < search->count; i++) {
         indexes[i] = search->held[i] ? held_index(search->held[i]) : NULL;
-    find_vectors(search, query, &candidates, &vectors, result);
-    return candidates_find(&candidates, ret_hits);
+        ids[i] = search->files[i].document_id;
+    }
+    find_vectors(search, query, &rows, &candidates, &vectors, result);
+    *ret_count = candidates_find(&candidates, ret_hits);
+    if (rows.rc)
+        *err = rows.err;
+    return rows.rc;
 }
 
 /* ---- Texts ---- */
@@ -512,15 +552,16 @@ static enum err_code do_search(struct retrieval *retrieval, const struct tenant 
     };
     AUTO_FREE struct fusion_hit *found = NULL;
     struct search_result result = {.mode = SEARCH_LEXICAL};
-    size_t count;
+    size_t count = 0;
     enum err_code rc = find_set(&search, query, err);
 
     if (!rc)
         rc = hold_segments(&search, err);
     if (rc)
         return rc;
-    count = rank(&search, query, &result, &found);
-    rc = look_at_limits(&search, err);
+    rc = rank(&search, query, &result, &found, &count, err);
+    if (!rc)
+        rc = look_at_limits(&search, err);
     if (!rc && count && retrieval->reranker && query->ranker == SEARCH_RANKER_AUTO)
         rc = judge(&search, found, &count, &result.reranked, err);
     count = fusion_cut(found, count, query->threshold, query->limit);

@@ -19,6 +19,7 @@
 #include "core/ingest/sample_texts.h"
 #include "core/store/store.h"
 #include "core/store/tables/vector_stores/embedding_models.h"
+#include "core/store/tables/vector_stores/pgvector.h"
 
 #define LEARN_SECONDS     60.0 /* for a batch of texts */
 #define LEARN_ALL_SECONDS 600.0
@@ -45,12 +46,14 @@ struct vector_model {
 /* ---- Opening ---- */
 
 /* What decides about the vectors of a text. The URL may have a password in it, so it is hashed. */
-static void make_identity(const struct embeddings_options *options,
+/* The engine is a part of it: an index has its vectors as int8, which cannot be given to a table, and a search looks in
+ * one place. */
+static void make_identity(const struct embeddings_options *options, const char *engine,
                           char ret_identity[EMBEDDING_IDENTITY_SIZE])
 {
     AUTO_FREE char *all =
-        mem_printf("%s\n%s\n%u\n%zu\n%s", options->url, options->model, options->dimensions,
-                   options->max_input_tokens, options->document_prefix);
+        mem_printf("%s\n%s\n%u\n%zu\n%s%s", options->url, options->model, options->dimensions,
+                   options->max_input_tokens, options->document_prefix, engine);
     uint8_t hash[SHA256_DIGEST_SIZE];
 
     sha256_text(all, hash);
@@ -87,7 +90,7 @@ enum err_code vector_model_open(struct store *store, struct embeddings *embeddin
     enum err_code rc;
 
     *model = (struct vector_model){.store = store, .embeddings = embeddings};
-    make_identity(options, model->identity);
+    make_identity(options, store_pgvector_is_used(store) ? "\npgvector" : "", model->identity);
     lock_init(&model->lock, LOCK_VECTOR_MODEL);
     lock_cond_init(&model->learned);
     rc = store_embedding_model_choose(store, options->model, model->identity, &row, err);
