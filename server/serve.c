@@ -65,6 +65,7 @@
 #include "core/store/tables/files/files.h"
 #include "core/store/tables/keys.h"
 #include "core/store/tables/secrets.h"
+#include "core/store/tables/vector_stores/pgvector.h"
 #include "core/store/writer/writer.h"
 #include "core/tool/executor.h"
 #include "core/web/web_search.h"
@@ -566,7 +567,13 @@ static enum err_code open_embeddings(struct serving *serving, struct err *err)
 {
     const struct config_embeddings *config = &serving->config->embeddings;
     struct server *server = &serving->server;
+    enum err_code rc = store_pgvector_open(
+        server->store,
+        serving->config->retrieval_engine == RETRIEVAL_PGVECTOR ? PGVECTOR_USED : PGVECTOR_LEFT,
+        err);
 
+    if (rc)
+        return rc;
     if (!config->upstream) {
         log_info("no embeddings model is configured: vector stores are searched by words");
         return ERR_OK;

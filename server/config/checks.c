@@ -123,6 +123,10 @@ enum err_code config_check(struct config *config, struct err *err)
             err, ERR_INVALID,
             "file_storage is s3, and the configuration file has no section 'files' with "
             "the bucket");
+    if (!rc && config->retrieval_engine == RETRIEVAL_PGVECTOR && !config->embeddings.upstream)
+        rc = err_set(err, ERR_INVALID,
+                     "retrieval_engine is pgvector, and the configuration file has no section "
+                     "'embeddings': there are no vectors to keep");
     if (!rc)
         rc = check_upstream_url(config, err);
     if (!rc)

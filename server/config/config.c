@@ -67,6 +67,7 @@ struct setting {
 static const char *const unknown_words[] = {"ignore", "reject", NULL};
 static const char *const unavailable_words[] = {"skip", "reject", NULL};
 static const char *const storage_words[] = {"auto", "dir", "database", "s3", NULL};
+static const char *const engine_words[] = {"builtin", "pgvector", NULL};
 static const char *const sandbox_words[] = {"auto", "off", "bwrap", NULL};
 static const char *const copies_words[] = {"cited", "all", NULL};
 static const char *const history_words[] = {"native", "compact", NULL};
@@ -102,6 +103,7 @@ static const struct setting settings[] = {
     {"file_search_tokens", KIND_COUNT, AT(file_search_tokens), "16000", 100, 1000000, NULL, NULL, "tokens of passages that one search shows the model"},
     {"search_timeout",   KIND_SECONDS, AT(search_timeout), "10", 0.05, 600, NULL, NULL, "until a search of vector stores ends with 503; without its wait for a worker and without the rewriting of queries"},
     {"segment_cache",    KIND_BYTES, AT(segment_cache), "8589934592", 0, 1048576 * MIB, NULL, NULL, "bytes in `data_dir/cache` of what searches have read before"},
+    {"retrieval_engine", KIND_WORD, AT(retrieval_engine), "builtin", 0, 0, engine_words, NULL, "where the vectors of documents are: `builtin`, in indexes that each node keeps; `pgvector`, in a table of the database, which needs that extension; a change embeds all documents anew"},
 
     {"run_expiry",       KIND_SECONDS, AT(run_expiry),       "600",  1, 30 * DAY, NULL, NULL, "until an unfinished Assistants run expires"},
     {"response_timeout", KIND_SECONDS, AT(response_timeout), "3600", 1, 30 * DAY, NULL, NULL, "until a running response ends `failed`"},

@@ -60,6 +60,11 @@ enum file_storage {
     FILE_STORAGE_S3,
 };
 
+enum retrieval_engine {
+    RETRIEVAL_BUILTIN,
+    RETRIEVAL_PGVECTOR,
+};
+
 struct config {
     char *config; /* the file, or NULL */
     char *listen; /* "127.0.0.1:8080", "[::1]:8080" */
@@ -70,8 +75,9 @@ struct config {
     char *upstream_api_key;
     char *api_key; /* NULL: generated once and kept in data_dir */
     bool no_auth;
-    int file_storage; /* enum file_storage */
-    char *files_dir;  /* NULL: files, in data_dir */
+    int file_storage;     /* enum file_storage */
+    int retrieval_engine; /* enum retrieval_engine */
+    char *files_dir;      /* NULL: files, in data_dir */
 
     /* Seconds. */
     double run_expiry, response_timeout;
