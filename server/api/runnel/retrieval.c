@@ -6,6 +6,7 @@
 #include "core/ingest/vector_model.h"
 #include "core/retrieval/chunker.h"
 #include "core/store/tables/vector_stores/document_counts.h"
+#include "core/store/tables/vector_stores/pgvector.h"
 #include "core/store/tables/vector_stores/vector_stores.h"
 #include "server/api/api.h"
 #include "server/params/vector_store_params.h"
@@ -108,15 +109,17 @@ enum err_code api_retrieval_get(struct request *request, struct err *err)
 {
     const struct server *server = request_server(request);
     struct document_counts counts;
+    const char *engine;
     json_t *object;
     enum err_code rc =
         store_document_counts(server->store, request_tenant(request), &counts, err);
 
     if (rc)
         return rc;
+    engine = store_pgvector_is_used(server->store) ? "pgvector" : "builtin";
     object =
         json_build("{s:s, s:s, s:s, s:n, s:o, s:o, s:o, s:o}", "object", "runnel.retrieval",
-                   "engine", "builtin", "mode", search_mode_name(SEARCH_LEXICAL), "embeddings",
+                   "engine", engine, "mode", search_mode_name(SEARCH_LEXICAL), "embeddings",
                    "reranker", reranker_object(server->reranker), "readers", readers_list(),
                    "limits", limits_object(server->config), "counts", counts_object(&counts));
     rc = add_embeddings(server, object, err);
