@@ -36,8 +36,8 @@ def unprivileged():
 
 
 class Database:
-    def __init__(self, directory, binary):
-        self.bin = binaries()
+    def __init__(self, directory, binary, programs=None):
+        self.bin = programs or binaries()
         self.binary = binary
         self.directory = directory
         self.data = directory / "pg"
