@@ -1,6 +1,8 @@
 """Vector stores that are searched by meaning: by the embeddings of the scripted upstream, for which "car", "automobile" and
 "vehicle" are one word (server/fakemodel/vector.c)."""
 
+import subprocess
+
 import pytest
 
 from harness.server import eventually
@@ -221,3 +223,17 @@ def test_a_successor_of_a_newer_model_is_left_to_a_node_that_knows_it(start_serv
     tried = "SELECT state FROM documents WHERE id = 'doc_newer' AND fence > 0 AND state <> 'parsing'"
     assert eventually(lambda: database.ask(tried, url=url)) == [["queued"]]
     assert search(server.sdk(), store, "automobile")[0] == [car]
+
+
+def test_the_engine_pgvector_needs_the_extension_and_a_model(binary, database, upstream, tmp_path):
+    def start(*flags):
+        made = subprocess.run([binary, "serve", "--retrieval-engine", "pgvector", "--data-dir", tmp_path / "data", *flags],
+                              capture_output=True, text=True, timeout=60, check=False)
+        assert made.returncode
+        return made.stderr
+    assert "no section 'embeddings': there are no vectors to keep" in start()
+    if database.ask("SELECT 1 FROM pg_available_extensions WHERE name = 'vector'", "postgres"):
+        pytest.skip("this PostgreSQL has pgvector")
+    config = with_embeddings(tmp_path, upstream.url)
+    assert "this PostgreSQL has no extension pgvector of version 0.8 or newer" in start(
+        "--config", config, "--database-url", database.new())
