@@ -261,10 +261,26 @@ static const char *type_of(const struct tool_handler *handler)
     return handler->type ? handler->type : handler->name;
 }
 
+static bool has_entries(const struct tool_handler *handler, const char *type)
+{
+    return (!handler->run || handler->flags & TOOL_HOSTED) &&
+           strcmp(type_of(handler), type) == 0;
+}
+
 const struct tool_handler *tool_registry_definition(const char *type)
 {
     for (size_t i = 0; i < count; i++)
-        if ((!all[i]->run || all[i]->flags & TOOL_HOSTED) && strcmp(type_of(all[i]), type) == 0)
+        if (has_entries(all[i], type))
+            return all[i];
+    return NULL;
+}
+
+const struct tool_handler *tool_registry_serving(const json_t *entry)
+{
+    const char *type = json_get_string(entry, "type", "");
+
+    for (size_t i = 0; i < count; i++)
+        if (has_entries(all[i], type) && (!all[i]->serves || all[i]->serves(entry)))
             return all[i];
     return NULL;
 }

@@ -73,5 +73,7 @@ void tool_registry_show(json_t *object, unsigned include);
 
 /* The definition-only or hosted handler for a tool entry's `type`, or NULL. */
 const struct tool_handler *tool_registry_definition(const char *type);
+/* The one of them that serves this entry, or NULL. */
+const struct tool_handler *tool_registry_serving(const json_t *entry);
 
 #endif

@@ -236,6 +236,9 @@ struct tool_handler {
     const char *files_of;
     const char *alias; /* another type by which a tool_choice may name it; or NULL */
     const char *type;  /* of its entries in `tools`, if that is not its name; or NULL */
+    /* Which entries of its type it serves, where two handlers have one type: the first that says so has it. NULL:
+     * all */
+    bool (*serves)(const json_t *entry);
 
     /* A definition that depends on the run: {"description", "parameters", "revision", "note"}, each optional.
      * Description and parameters replace those above. "note" is text for the model behind the description: approvals do

@@ -388,7 +388,7 @@ static enum err_code add_definition(struct tool_set *set, json_t *entry, const c
     char param[64];
     enum err_code rc;
 
-    use.handler = tool_registry_definition(use.type);
+    use.handler = tool_registry_serving(entry);
     if (!use.handler || unavailable_reason(entry) ||
         (use.handler->is_clients && !use.handler->is_clients(entry)))
         return ERR_OK;

@@ -39,7 +39,7 @@ static bool is_list(const char *type)
 const char *unavailable_reason(const json_t *entry)
 {
     const char *type = json_get_string(entry, "type", "");
-    const struct tool_handler *handler = tool_registry_definition(type);
+    const struct tool_handler *handler = tool_registry_serving(entry);
 
     if (is_list(type))
         return NULL;

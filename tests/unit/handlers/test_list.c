@@ -35,11 +35,13 @@ TEST(handlers_either_run_in_a_group_or_are_the_clients)
     }
 }
 
+/* Two may have one type, and the same name: the first serves some of its entries. */
 TEST(handlers_are_listed_once)
 {
     for (size_t i = 0; all_handlers[i]; i++)
         for (size_t j = 0; j < i; j++)
-            assert_string_not_equal(all_handlers[i]->name, all_handlers[j]->name);
+            if (!all_handlers[j]->serves)
+                assert_string_not_equal(all_handlers[i]->name, all_handlers[j]->name);
 }
 
 TEST(handlers_are_found)

@@ -96,6 +96,27 @@ TEST(a_hosted_tool_is_found_by_the_type_of_its_entries_and_not_by_its_name)
     assert_null(tool_registry_definition("python"));
 }
 
+static bool is_here(const json_t *entry)
+{
+    return json_is_true(json_object_get(entry, "here"));
+}
+
+TEST(two_tools_of_one_type_share_its_entries)
+{
+    static const struct tool_handler here = {.name = "shell", .serves = is_here};
+    static const struct tool_handler elsewhere = {
+        .name = "shell", .group = "hosted", .flags = TOOL_HOSTED, .run = run};
+    static const struct tool_handler *const tools[] = {&here, &elsewhere, NULL};
+    json_auto_t *entry = json_pack("{s:s, s:b}", "type", "shell", "here", 1);
+
+    tool_registry_set(tools);
+    assert_ptr_equal(tool_registry_serving(entry), &here);
+    json_object_set_new(entry, "here", json_false());
+    assert_ptr_equal(tool_registry_serving(entry), &elsewhere);
+    json_object_set_new(entry, "type", json_string("python"));
+    assert_null(tool_registry_serving(entry));
+}
+
 TEST(what_needs_a_sandbox_is_lacking_until_there_is_one)
 {
     static const struct tool_handler confined = {
@@ -161,6 +182,7 @@ int main(void)
         cmocka_unit_test(registry_bella_B22_an_invented_name_is_not_found),
         cmocka_unit_test(the_second_of_two_tools_with_one_name_replaces_the_first),
         cmocka_unit_test(a_hosted_tool_is_found_by_the_type_of_its_entries_and_not_by_its_name),
+        cmocka_unit_test(two_tools_of_one_type_share_its_entries),
         cmocka_unit_test(what_needs_a_sandbox_is_lacking_until_there_is_one),
         cmocka_unit_test(a_removed_tool_is_not_found),
         cmocka_unit_test(
