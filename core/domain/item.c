@@ -245,6 +245,19 @@ json_t *item_body(const struct item *item)
     return body;
 }
 
+const char *item_container(const json_t *body)
+{
+    const json_t *const places[] = {body, json_object_get(body, "environment"), notes_of(body)};
+
+    for (size_t i = 0; i < COUNT_OF(places); i++) {
+        const char *id = json_get_string(places[i], "container_id", "");
+
+        if (*id)
+            return id;
+    }
+    return "";
+}
+
 void item_hide_notes(json_t *object)
 {
     json_t *notes = notes_of(object);

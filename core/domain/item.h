@@ -93,6 +93,10 @@ json_t *item_body(const struct item *item);
 /* The whole Responses item: {"id","type","status", ...}. New reference. */
 json_t *item_object(const struct item *item);
 
+/* The container in which a hosted call has run, by the body of its item or of its output's; "" without one.
+ * Borrowed. */
+const char *item_container(const json_t *body);
+
 /* Removes from an item's JSON the notes that clients must not see: that a crash cut it, why it is not
  * complete, which upstream made it, its id there, and what that upstream wants back with it. */
 void item_hide_notes(json_t *object);

@@ -37,6 +37,22 @@ struct item_parts {
     const json_t *(*list)(const json_t *body); /* the array of strings, borrowed; or NULL */
 };
 
+/* A server-side call whose output is an item of its own, as a client's answer is. The call's item opens and closes when
+ * the call may speak. Then the output's item opens, grows by stages, and closes with the call. Runs of threads show
+ * such a call as any other: its text is the output. */
+struct item_answer {
+    const char *type;   /* "shell_call_output"; item_type.h has it */
+    const char *fields; /* of the output when it opens, as JSON text */
+    /* Each stage that the tool emits is the event <event>.<stage>, with the fields of the stage; NULL: none is shown */
+    const char *event;
+    /* The fields of the call's item, from what the model wrote; NULL: that was no JSON. Those of tool_call_open()
+     * replace them. New reference. */
+    json_t *(*call)(const json_t *args);
+    /* Completes the fields of the output. `why` is NULL, or says why the call has failed or was not executed. */
+    void (*fill)(json_t *fields, const json_t *args, const struct tool_result *result,
+                 const char *why);
+};
+
 struct tool_item {
     const char *type;      /* "file_search_call" */
     const char *id_prefix; /* "fs_"; NULL: item_type.h has the type, with its prefix */
@@ -82,7 +98,9 @@ struct tool_item {
     json_t *(*step_delta)(const char *field, const char *text, size_t length);
     json_t *(*step_end)(const json_t *body);
 
-    /* ---- Client calls ---- */
+    const struct item_answer *answer; /* NULL: the output is in the same item */
+
+    /* ---- Client calls, and those with an answer ---- */
 
     const struct item_parts *parts; /* or NULL */
 
