@@ -375,13 +375,30 @@ static void emit_whole(const struct run_event *event, struct frames *frames)
     }
 }
 
+/* The output of a call as it comes, where that is an item of its own. */
+static void emit_answer_stage(const struct run_event *event, const struct item_answer *answer,
+                              struct frames *frames)
+{
+    char type[96];
+
+    if (!answer->event)
+        return;
+    (void)snprintf(type, sizeof(type), "%s.%s", answer->event, event->name);
+    item_frame(frames, type, event->item, json_incref(event->fields));
+}
+
 /* response.<item type>.<stage>. Hosted calls have no "failed" event: the status of the item says it. */
 static void emit_stage(const struct run_event *event, struct frames *frames)
 {
     bool hosted = item_type_kind(event->item->row.type) == ITEM_KIND_HOSTED_CALL;
     bool failed = strcmp(event->name, "failed") == 0;
+    const struct item_answer *answer = event->item->look ? event->item->look->answer : NULL;
     char type[96];
 
+    if (answer) {
+        emit_answer_stage(event, answer, frames);
+        return;
+    }
     emit_whole(event, frames);
     (void)snprintf(type, sizeof(type), "response.%s.%s", item_row_type_name(&event->item->row),
                    failed && hosted ? "completed" : event->name);

@@ -37,6 +37,7 @@
 #include "core/run/approval/run_approvals.h"
 #include "core/run/approval/run_grants.h"
 #include "core/run/approval/run_results.h"
+#include "core/run/calls/answered_call.h"
 #include "core/run/calls/call_end.h"
 #include "core/run/calls/run_calls.h"
 #include "core/run/calls/run_servers.h"
@@ -83,6 +84,13 @@ void run_emit_stage(struct run *run, struct item *item, const char *stage, json_
                       .kind = RUN_EVENT_STAGE, .item = item, .name = stage, .fields = fields});
 }
 
+/* The stages that every server-side call has. An output that is an item of its own has other events. */
+static void emit_usual_stage(struct run *run, struct item *item, const char *stage)
+{
+    if (!item_answer_of(item))
+        run_emit_stage(run, item, stage, NULL);
+}
+
 static bool is_opening(const struct tool_output *output)
 {
     return output->kind == TOOL_OUTPUT_STAGE && strcmp(output->name, TOOL_STAGE_OPENING) == 0;
@@ -107,9 +115,17 @@ static void show_call(struct run *run, struct call *call, json_t *fields)
     const struct tool_item *look = here ? call->use->handler->item : NULL;
     struct item *item;
 
+    if (run_answer_of(run, call)) {
+        run_show_answered(run, call, fields);
+        return;
+    }
+    if (look && look->answer)
+        look = NULL;
     run_close_item(run, ITEM_COMPLETED);
     item =
         look ? new_hosted_item(run, call, look) : run_new_call_item(run, call, ITEM_MCP_CALL);
+    if (here && !look && !item->label)
+        item->label = mem_strdup(tool_use_label(call->use));
     if (look && fields)
         json_object_update(item->fields, fields);
     else if (look && call->use->handler->flags & TOOL_NEEDS_SANDBOX)
@@ -219,7 +235,7 @@ static void take_metadata(struct run *run, struct call *call, const struct tool_
     uint64_t now = clock_mono_ns();
     struct item *item = call->item;
 
-    if (!item || item != run->items.open)
+    if (!item || item != run->items.open || item_answer_of(item))
         return;
     if (output->text || json_object_size(output->fields))
         note_title(call, item, output->text);
@@ -317,7 +333,7 @@ static void fill_hosted(struct item *item, const struct call *call,
     const char *text = call->arguments.length ? call->arguments.data : "{}";
     json_auto_t *args = NULL;
 
-    if (!item->look->fill)
+    if (!item->look || !item->look->fill)
         return;
     if (json_parse(text, strlen(text), &args, NULL))
         args = NULL;
@@ -410,6 +426,13 @@ static void note_sources(struct run *run, struct item *item, const struct call *
         run_add_sources(run, call->search, output->result.sources, item->output);
 }
 
+static const char *container_of(const struct item *item)
+{
+    const char *noted = json_get_string(item->metadata, "container_id", "");
+
+    return *noted ? noted : item_container(item->fields);
+}
+
 /* A withheld result shows no files yet, either. */
 static void note_files(struct run *run, struct item *item, const struct call *call,
                        const struct tool_output *output)
@@ -420,7 +443,7 @@ static void note_files(struct run *run, struct item *item, const struct call *ca
         return;
     json_set(item->metadata, NOTE_FILES, json_incref(files));
     if (!call->withheld)
-        run_made_add(run, json_get_string(item->fields, "container_id", ""), files);
+        run_made_add(run, container_of(item), files);
 }
 
 static enum item_status status_of(const struct call *call)
@@ -478,14 +501,18 @@ static void close_rejected(struct run *run, struct call *call, const char *text)
     struct item *item = call->item;
 
     item->output = mem_strdup(text);
-    item_set_field(item, "output", json_null());
+    if (item_answer_of(item))
+        run_fill_answer(call, NULL, text);
+    else
+        item_set_field(item, "output", json_null());
     item_note(item, "status", ran ? "result_rejected" : "execution_rejected");
     item_note(item, "reject_reason", call->reason);
     item_note(item, "output", text);
     if (ran)
         note_course(run, item, call);
-    run_emit_stage(run, item, "failed", NULL);
-    run_close_item(run, ITEM_INCOMPLETE);
+    emit_usual_stage(run, item, "failed");
+    /* An output says by itself that nothing was executed. */
+    run_close_item(run, item_answer_of(item) ? ITEM_COMPLETED : ITEM_INCOMPLETE);
 }
 
 /* The tool did nothing. Neither output nor error either, but what the model received. */
@@ -495,7 +522,10 @@ static void note_undone(const struct run *run, struct item *item, const struct c
     bool rejected = call->outcome == TOOL_REJECTED;
 
     item->output = mem_strdup(text);
-    item_set_field(item, "output", json_null());
+    if (item_answer_of(item))
+        item_answer_of(item)->fill(item->fields, NULL, NULL, text);
+    else
+        item_set_field(item, "output", json_null());
     item_note(item, "status", tool_status_name(call->outcome));
     item_note(item, rejected ? "reject_reason" : "reason", call->why);
     item_note(item, "output", text);
@@ -518,19 +548,22 @@ static void close_call(struct run *run, struct call *call, const struct tool_out
     if (is_undone(call)) {
         note_undone(run, item, call, text);
         note_description(call, item, &output->result);
-        run_emit_stage(run, item, "failed", NULL);
+        emit_usual_stage(run, item, "failed");
         run_close_item(run, ITEM_INCOMPLETE);
         return;
     }
     item->output = mem_strdup(text);
     note_course(run, item, call);
+    if (item_answer_of(item))
+        run_fill_answer(call, &output->result,
+                        failed || call->status == CALL_SKIPPED ? text : NULL);
     if (call->status == CALL_SKIPPED) {
         run_close_item(run, status_of(call));
         return;
     }
     if (failed)
         item->error = mem_strdup(text);
-    else if (item->look)
+    else
         fill_hosted(item, call, output);
     note_sources(run, item, call, output);
     note_files(run, item, call, output);
@@ -550,7 +583,7 @@ static void close_call(struct run *run, struct call *call, const struct tool_out
         json_set_bool(item->metadata, RUN_LIST_CHANGED, true);
     if (call->withheld)
         withheld_mark(item->metadata);
-    run_emit_stage(run, item, failed ? "failed" : "completed", NULL);
+    emit_usual_stage(run, item, failed ? "failed" : "completed");
     run_close_item(run, status_of(call));
 }
 
