@@ -45,12 +45,20 @@ static bool is_of_call(const struct run *run, const struct item_row *item,
            strcmp(item->call_id, row->call_id) == 0;
 }
 
+/* The first of the two items of a call that was executed here (answered_call.h): it has no output. */
+static bool lacks_output(const struct item_row *item, const struct call_row *row)
+{
+    return !row->client && item_type_is_client_call(item->type);
+}
+
 /* An item that a crash has cut does not count: the call gets another one. */
 static const struct item_row *find_item(const struct run *run, const struct call_row *row)
 {
     for (size_t i = run->history_count; i-- > 0;) {
-        if (is_of_call(run, &run->history[i], row) && !item_row_is_cut(&run->history[i]))
-            return &run->history[i];
+        const struct item_row *item = &run->history[i];
+
+        if (is_of_call(run, item, row) && !lacks_output(item, row) && !item_row_is_cut(item))
+            return item;
     }
     return NULL;
 }

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "core/base/json.h"
+#include "core/domain/item.h"
 #include "core/domain/notes.h"
 #include "core/tool/files_view.h"
 #include "core/tool/registry.h"
@@ -45,17 +46,16 @@ void run_files_add_inputs(json_t *view, const char *type, const struct item_row 
  * there. */
 static bool used_container(const struct item_row *row, char ret_id[ID_SIZE])
 {
-    enum item_kind kind = item_type_kind(row->type);
+    bool other = item_type_kind(row->type) == ITEM_KIND_SERVER_CALL;
     json_auto_t *body = NULL;
     const char *id;
 
-    if ((kind != ITEM_KIND_HOSTED_CALL && kind != ITEM_KIND_SERVER_CALL) || !row->body ||
-        !strstr(row->body, "\"container_id\""))
+    if (!item_type_is_call(row->type) || !row->body || !strstr(row->body, "\"container_id\""))
         return false;
     body = json_parse_own(row->body);
-    id = json_get_string(
-        kind == ITEM_KIND_HOSTED_CALL ? body : json_object_get(notes_of(body), "metadata"),
-        "container_id", "");
+    id = other
+             ? json_get_string(json_object_get(notes_of(body), "metadata"), "container_id", "")
+             : item_container(body);
     if (!*id || strlen(id) >= ID_SIZE)
         return false;
     (void)snprintf(ret_id, ID_SIZE, "%s", id);
@@ -73,8 +73,7 @@ void run_files_past_container(const struct item_row *items, size_t count, char r
 
 static bool has_container(const json_t *entry)
 {
-    const struct tool_handler *handler =
-        tool_registry_definition(json_get_string(entry, "type", ""));
+    const struct tool_handler *handler = tool_registry_serving(entry);
 
     return handler && handler->flags & TOOL_NEEDS_SANDBOX && !tool_registry_lacks(handler);
 }

@@ -138,8 +138,10 @@ void run_made_add(struct run *run, const char *container_id, const json_t *files
 /* Cheap for all other items: most are messages. */
 static bool has_files(const struct item_row *row)
 {
-    return item_type_kind(row->type) == ITEM_KIND_HOSTED_CALL && row->body &&
-           strstr(row->body, "\"" NOTE_FILES "\"");
+    bool hosted = item_type_kind(row->type) == ITEM_KIND_HOSTED_CALL ||
+                  (item_type_is_output(row->type) && !row->input);
+
+    return hosted && row->body && strstr(row->body, "\"" NOTE_FILES "\"");
 }
 
 /* A message of this run, made by an earlier residency, shows the picture. */
@@ -162,8 +164,7 @@ static void add_past(const struct run *run, struct run_made *made, const struct 
 
     if (withheld_is(body))
         return;
-    put_files(made, json_get_string(body, "container_id", ""),
-              json_object_get(notes_of(body), NOTE_FILES),
+    put_files(made, item_container(body), json_object_get(notes_of(body), NOTE_FILES),
               run_has_made(run, row) ? DRAWN_NOW : DRAWN_BEFORE);
 }
 
