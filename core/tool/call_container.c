@@ -62,6 +62,16 @@ enum err_code tool_call_python(struct tool_call *call, const char *code,
                                          err);
 }
 
+enum err_code tool_call_note_files(struct tool_call *call, struct tool_run *ret_ran,
+                                   struct err *err)
+{
+    struct tool_container *container;
+    enum err_code rc = tool_call_container(call, &container, err);
+
+    return rc ? rc
+              : call->containers->note(call->containers->arg, call, container, ret_ran, err);
+}
+
 const char *tool_call_past_container(const struct tool_call *call)
 {
     return call->past_container;

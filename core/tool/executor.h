@@ -101,6 +101,9 @@ struct tool_containers {
     enum err_code (*python)(void *arg, const struct tool_call *call,
                             struct tool_container *container, const char *code,
                             struct tool_run *ret_ran, struct err *err);
+    enum err_code (*note)(void *arg, const struct tool_call *call,
+                          struct tool_container *container, struct tool_run *ret_ran,
+                          struct err *err);
     void (*close)(void *arg, struct tool_container *container);
     void *arg;
 };

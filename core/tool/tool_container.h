@@ -4,6 +4,7 @@
 #include <jansson.h>
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include "core/base/err.h"
 #include "core/base/ids.h"
@@ -30,6 +31,9 @@ struct tool_container {
     char id[ID_SIZE];
     struct workspace *workspace;    /* its files: core/sandbox/workspace/workspace.h */
     const char *const *environment; /* of commands in its box: struct box_command (box.h) */
+    uint32_t timeout_ms;            /* of a command whose call names none */
+    uint32_t timeout_max_ms;        /* of all commands of a call together */
+    size_t output_limit;            /* bytes that are kept of each stream of a command */
     /* For the model, once: what an earlier container of this context had is gone. Owned by the server; or NULL */
     const char *lost;
 };
@@ -84,5 +88,11 @@ void tool_run_clear(struct tool_run *ran);
  * traceback is in the outputs. */
 enum err_code tool_call_python(struct tool_call *call, const char *code,
                                struct tool_run *ret_ran, struct err *err) MUST_CHECK;
+
+/* What a call that ran no Python has done to files: fills ret_ran->files, and `unkept`. Once, when it has done all.
+ * Otherwise the server looks when the call has ended, and clients find the files in the container's list only.
+ * ERR_CONFLICT: the container was deleted meanwhile. */
+enum err_code tool_call_note_files(struct tool_call *call, struct tool_run *ret_ran,
+                                   struct err *err) MUST_CHECK;
 
 #endif
