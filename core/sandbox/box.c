@@ -345,6 +345,7 @@ struct running {
     int outputs[2]; /* read ends; -1 at their end */
     uint64_t deadline_ns;
     bool interrupted, killed;
+    bool talks; /* output came since the last pause */
     enum box_why killed_for;
 };
 
@@ -354,6 +355,7 @@ static bool carry(struct running *running, enum box_stream stream, char *bytes)
     const struct box_run *run = running->run;
     ssize_t got = read(running->outputs[stream], bytes, READ_SIZE);
 
+    running->talks |= got > 0;
     if (got > 0)
         return !run->take_output || run->take_output(run->argument, stream, bytes, (size_t)got);
     if (got == 0 || (errno != EAGAIN && errno != EINTR)) {
@@ -413,6 +415,26 @@ static int time_left(const struct running *running)
                : (int)((running->deadline_ns - now + NS_PER_MS - 1) / NS_PER_MS);
 }
 
+/* Until its deadline, or until a pause of its output. */
+static int wait_ms(const struct running *running)
+{
+    int left = time_left(running);
+    uint32_t pause = running->talks ? running->run->pause_ms : 0;
+
+    return pause && (uint32_t)left > pause ? (int)pause : left;
+}
+
+static void report_pause(struct running *running)
+{
+    const struct box_run *run = running->run;
+
+    if (!running->talks || !run->pause_ms || running->killed)
+        return;
+    running->talks = false;
+    if (!run->take_output(run->argument, BOX_STDOUT, NULL, 0))
+        kill_for(running, BOX_UNWANTED);
+}
+
 /* Carries output until the command has ended. */
 static void follow(struct running *running, char *bytes)
 {
@@ -426,10 +448,12 @@ static void follow(struct running *running, char *bytes)
             {.fd = running->killed ? -1 : running->run->cancel, .events = POLLIN},
         };
         int ready =
-            FAULT("sandbox.box.poll") ? -1 : poll(polled, COUNT_OF(polled), time_left(running));
+            FAULT("sandbox.box.poll") ? -1 : poll(polled, COUNT_OF(polled), wait_ms(running));
 
         if (ready < 0 && errno != EINTR)
             break;
+        if (ready == 0)
+            report_pause(running);
         for (int i = BOX_STDOUT; ready > 0 && i <= BOX_STDERR; i++) {
             if (polled[i].revents && !carry(running, (enum box_stream)i, bytes))
                 kill_for(running, BOX_UNWANTED);

@@ -129,6 +129,9 @@ struct box_run {
      * fills and the command waits. False kills the
      * command, and is the last call. */
     bool (*take_output)(void *argument, enum box_stream stream, const char *bytes, size_t size);
+    /* It is also called without bytes when nothing came for so long after an output; 0: it is not. For callers that
+     * collect small pieces */
+    uint32_t pause_ms;
     void *argument;
 };
 

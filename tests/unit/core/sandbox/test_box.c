@@ -158,6 +158,28 @@ TEST(endless_output_ends_when_the_caller_wants_no_more)
     assert_box_is_empty();
 }
 
+/* Wants no more when the output pauses. */
+static bool refuse_pause(void *argument, enum box_stream stream, const char *bytes, size_t size)
+{
+    (void)stream, (void)bytes;
+    *(size_t *)argument += size;
+    return size > 0;
+}
+
+TEST(a_pause_of_the_output_is_reported)
+{
+    const char *arguments[4];
+    struct box_run plan = script(arguments, "echo a; sleep 600");
+    size_t taken = 0;
+
+    plan.take_output = refuse_pause;
+    plan.pause_ms = 10;
+    plan.argument = &taken;
+    assert_int_equal(run(plan).why, BOX_UNWANTED);
+    assert_int_equal(taken, 2);
+    assert_box_is_empty();
+}
+
 /* The reader takes nothing for a while, and the command's time is over meanwhile. */
 static bool sleep_once(void *argument, enum box_stream stream, const char *bytes, size_t size)
 {
@@ -286,6 +308,7 @@ int main(void)
         IN_A_BOX(a_command_with_a_grace_is_interrupted_first),
         IN_A_BOX(a_command_is_cancelled_by_a_descriptor),
         IN_A_BOX(endless_output_ends_when_the_caller_wants_no_more),
+        IN_A_BOX(a_pause_of_the_output_is_reported),
         IN_A_BOX(a_reader_that_does_not_read_makes_the_program_wait),
         IN_A_BOX(daemons_end_with_their_command),
         IN_A_BOX(a_call_does_not_wait_for_a_child_that_holds_its_output),
