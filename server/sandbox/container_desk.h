@@ -24,11 +24,6 @@ struct server;
 /* Entries of a call's list of files. */
 #define DESK_LIST_LIMIT ((size_t)100)
 
-/* The check of a request's `tools`: the container that an entry names runs, its files exist, and the operator allows
- * the memory. Blocks on the store. */
-enum err_code container_desk_check(const struct server *server, const struct tenant *tenant,
-                                   const json_t *tools, struct err *err) MUST_CHECK;
-
 /* For the engine's options. The server must have its containers and its boxes when the first tool runs; without them
  * every call fails. */
 struct tool_containers container_desk(struct server *server);

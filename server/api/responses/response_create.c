@@ -66,7 +66,7 @@
 #include "server/params/skill_params.h"
 #include "server/params/tool_settings_params.h"
 #include "server/params/variable_params.h"
-#include "server/sandbox/container_desk.h"
+#include "server/sandbox/container_check.h"
 
 static bool has_key(const struct response_create *create)
 {
@@ -149,7 +149,7 @@ static enum err_code check_means(const struct response_create *create,
     if (!rc)
         rc = file_finder_check(create->server, create->tenant, list, err);
     if (!rc)
-        rc = container_desk_check(create->server, create->tenant, list, err);
+        rc = container_check_tools(create->server, create->tenant, list, err);
     if (!rc)
         rc = tool_set_init(&tools, json_is_array(list) ? list : NULL, settings, err);
     if (rc)
