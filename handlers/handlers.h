@@ -37,6 +37,7 @@
     X(skill)                      \
     X(file_search)                \
     X(code_interpreter)           \
+    X(container_shell)            \
     X(list_documents)             \
     X(read_document)              \
     X(search_document)            \
