@@ -6,6 +6,9 @@
 #include "server/complaint.h"
 #include "server/params/params.h"
 
+/* Skills of a container; the same as of a request. */
+#define SKILLS_LIMIT ((size_t)200)
+
 static const char *const memory_words[] = {"1g", "4g", "16g", "64g", NULL};
 static const int memory_gib[] = {1, 4, 16, 64};
 
@@ -107,4 +110,53 @@ enum err_code container_choice_check(const json_t *tool, const char *path, struc
         return param_wrong_type(err, at.text, "one of a string or an object", container);
     rc = param_enum(container, at.text, "type", PARAM_REQUIRED, types, &type, err);
     return rc ? rc : container_params_check(container, at.text, NULL, err);
+}
+
+static enum err_code check_skills(const json_t *environment, const char *path, struct err *err)
+{
+    struct param_path at = param_key(path, "skills");
+    json_t *skills = NULL;
+    enum err_code rc =
+        param_array(environment, path, "skills", PARAM_OPTIONAL, SKILLS_LIMIT, &skills, err);
+
+    if (rc || !json_array_size(skills))
+        return rc;
+    return err_invalid(err, "unsupported_value", at.text,
+                       "Unsupported value: containers of this server have no skills.");
+}
+
+enum err_code container_environment_check(const json_t *tool, const char *path, struct err *err)
+{
+    static const char *const types[] = {"container_auto", "local", "container_reference", NULL};
+    struct param_path at = param_key(path, "environment");
+    json_t *environment = NULL;
+    const char *type = NULL, *id = NULL;
+    enum err_code rc =
+        param_object(tool, path, "environment", PARAM_OPTIONAL, &environment, err);
+
+    if (rc || !environment)
+        return rc;
+    rc = param_enum(environment, at.text, "type", PARAM_REQUIRED, types, &type, err);
+    if (rc || strcmp(type, "local") == 0)
+        return rc;
+    if (strcmp(type, "container_auto") == 0) {
+        rc = container_params_check(environment, at.text, NULL, err);
+        return rc ? rc : check_skills(environment, at.text, err);
+    }
+    rc = param_string(environment, at.text, "container_id", PARAM_REQUIRED, 0, &id, err);
+    return rc ? rc : param_id(id, "cntr_", param_key(at.text, "container_id").text, err);
+}
+
+const json_t *container_wish(const json_t *tool, const char **ret_member)
+{
+    const json_t *container = json_object_get(tool, "container");
+    const json_t *environment = json_object_get(tool, "environment");
+    const char *type = json_get_string(environment, "type", "");
+
+    *ret_member = json_absent(container) ? "environment" : "container";
+    if (!json_absent(container))
+        return container;
+    if (strcmp(type, "container_reference") == 0)
+        return json_object_get(environment, "container_id");
+    return strcmp(type, "container_auto") == 0 ? environment : NULL;
 }

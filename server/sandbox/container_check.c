@@ -74,14 +74,14 @@ enum err_code container_check_tools(const struct server *server, const struct te
     json_t *entry;
 
     json_array_foreach (tools, i, entry) {
-        const json_t *container = json_object_get(entry, "container");
+        const char *member;
+        const json_t *container = container_wish(entry, &member);
         struct param_path at = param_index("tools", i);
         enum err_code rc;
 
-        if (json_absent(container) || unavailable_reason(entry))
+        if (!container || unavailable_reason(entry))
             continue;
-        rc = check_container(server, tenant, container, param_key(at.text, "container").text,
-                             err);
+        rc = check_container(server, tenant, container, param_key(at.text, member).text, err);
         if (rc)
             return rc;
     }

@@ -25,6 +25,7 @@
 #include "core/container/kept_output.h"
 #include "core/container/python.h"
 #include "core/run/catalog/unavailable.h"
+#include "core/sandbox/box.h"
 #include "core/sandbox/workspace/workspace.h"
 #include "core/store/tables/files/files.h"
 #include "server/complaint.h"
@@ -58,7 +59,9 @@ static const char lost[] = "The earlier container has expired: this is a new one
 
 static const json_t *chosen(const struct tool_call *call)
 {
-    return json_object_get(tool_call_config(call), "container");
+    const char *member;
+
+    return container_wish(tool_call_config(call), &member);
 }
 
 static struct container_choice choice_of(const struct tool_call *call)
@@ -148,6 +151,9 @@ static enum err_code open_container(void *arg, const struct tool_call *call,
     lent->call_id = mem_strdup(tool_call_id(call));
     lent->base.workspace = container_workspace(container);
     lent->base.environment = boxes_environment(server->boxes);
+    lent->base.timeout_ms = (uint32_t)(server->config->sandbox_exec_timeout * 1000);
+    lent->base.timeout_max_ms = (uint32_t)(server->config->sandbox_exec_max * 1000);
+    lent->base.output_limit = server->config->sandbox_output;
     memcpy(lent->base.id, container_row(container)->id, ID_SIZE);
     if (container_is_new(container) && *choice.in_context)
         lent->base.lost = lost;
@@ -196,6 +202,9 @@ static enum err_code box_of(void *arg, const struct tool_call *call,
     enum err_code rc = ERR_OK;
 
     (void)arg;
+    /* A command may have ended it, by its memory: the next one of the call gets another. */
+    if (lent->hold && !box_is_alive(boxes_box(lent->hold)))
+        boxes_give(TAKE(lent->hold));
     if (!lent->hold)
         rc = take_box(lent, call, BOXES_COMMAND, &lent->hold, err);
     if (!rc)
@@ -540,12 +549,31 @@ static enum err_code run_python(void *arg, const struct tool_call *call,
     return ERR_OK;
 }
 
+/* What commands have done. */
+static enum err_code note_call(void *arg, const struct tool_call *call,
+                               struct tool_container *base, struct tool_run *ret_ran,
+                               struct err *err)
+{
+    struct lent *lent = lent_of(base);
+    CLEANUP(cell_clear) struct cell nothing = {0};
+    enum err_code rc;
+
+    (void)arg;
+    if (container_is_gone(lent->container))
+        return err_set(err, ERR_CONFLICT, "The container was deleted.");
+    rc = note_made(lent, call, &nothing, ret_ran, err);
+    if (!rc)
+        ret_ran->unkept = unkept_files_take(&nothing.unkept);
+    return rc;
+}
+
 struct tool_containers container_desk(struct server *server)
 {
     return (struct tool_containers){.at_once = server->config->sandbox_calls_per_container,
                                     .open = open_container,
                                     .box = box_of,
                                     .python = run_python,
+                                    .note = note_call,
                                     .close = close_container,
                                     .arg = server};
 }

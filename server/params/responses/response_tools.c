@@ -132,22 +132,6 @@ static enum err_code check_namespace(const json_t *tool, const char *path, struc
     return rc;
 }
 
-static enum err_code check_shell(const json_t *tool, const char *path, struct err *err)
-{
-    static const char *const environments[] = {"container_auto", "local", "container_reference",
-                                               NULL};
-    struct param_path inner = param_key(path, "environment");
-    json_t *environment = NULL;
-    const char *type = NULL;
-    enum err_code rc =
-        param_object(tool, path, "environment", PARAM_OPTIONAL, &environment, err);
-
-    if (rc || !environment)
-        return rc;
-    return param_enum(environment, inner.text, "type", PARAM_REQUIRED, environments, &type,
-                      err);
-}
-
 static enum err_code check_display(const json_t *tool, const char *path, struct err *err)
 {
     static const char *const environments[] = {"windows", "mac",     "linux",
@@ -231,7 +215,7 @@ static const struct tool_type {
     {"namespace",                     check_namespace},
     {"tool_search",                   check_search},
     {"local_shell",                   NULL},
-    {"shell",                         check_shell},
+    {"shell",                         container_environment_check},
     {"apply_patch",                   NULL},
     {"computer",                      NULL},
     {"computer_use_preview",          check_display},
