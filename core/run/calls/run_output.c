@@ -448,7 +448,12 @@ static void note_files(struct run *run, struct item *item, const struct call *ca
 
 static enum item_status status_of(const struct call *call)
 {
+    bool never_fails =
+        call->item && item_type_statuses(call->item->row.type) != ITEM_STATUSES_FAILED;
+
     if (call->status == CALL_SKIPPED || is_undone(call))
+        return ITEM_INCOMPLETE;
+    if (call_has_failed(call) && never_fails)
         return ITEM_INCOMPLETE;
     return call_has_failed(call) ? ITEM_FAILED : ITEM_COMPLETED;
 }

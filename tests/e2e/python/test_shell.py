@@ -5,6 +5,7 @@ import json
 import openai
 import pytest
 
+from harness.recorder import parse_events
 from harness.sandbox import require_sandbox
 from harness.tools import call
 
@@ -231,12 +232,13 @@ def test_a_person_is_asked_where_a_policy_wants_it(client, http, runs, upstream)
 
 def test_a_result_that_a_person_must_see_first_is_not_read_before(client, http, runs, upstream):
     runs("echo secret")
-    asks = {"permissions": {"hosted/shell": {"result": "ask-always"}}}
+    asks = {"permissions": {"hosted/shell": {"result": "always"}}}
     first = http.post("/v1/responses", json={"model": "demo", "input": "go", "tools": [AUTO], "runnel": asks}).json()
     (question,) = [item for item in first["output"] if item["type"] == "mcp_approval_request"]
     answer = {"type": "mcp_approval_response", "approval_request_id": question["id"], "approve": False}
     respond(client, previous_response_id=first["id"], input=[answer], extra_body={"runnel": asks})
-    assert "secret" not in json.dumps([m for m in upstream.chats()[-1]["messages"] if m["role"] == "tool"])
+    (read,) = [m["content"] for m in upstream.chats()[-1]["messages"] if m["role"] == "tool"]
+    assert "secret" not in read and '"status":"rejected"' in read
 
 
 def test_local_shells_stay_the_clients(client, upstream):
@@ -245,16 +247,15 @@ def test_local_shells_stay_the_clients(client, upstream):
     assert (asked.type, asked.environment.type) == ("shell_call", "local")
 
 
-def test_a_run_of_a_thread_shows_a_function_with_its_output(client, runs):
+def test_a_run_of_a_thread_shows_a_function_with_its_output(client, http, runs):
     runs("echo 42 > a.txt; cat a.txt", text="[a](sandbox:/mnt/data/a.txt)")
-    assistant = client.beta.assistants.create(model="demo", tools=[AUTO]).id
+    assistant = http.post("/v1/assistants", json={"model": "demo", "tools": [AUTO]}).json()["id"]
     thread = client.beta.threads.create(messages=[{"role": "user", "content": "go"}]).id
-    done = client.beta.threads.runs.create_and_poll(assistant_id=assistant, thread_id=thread)
-    assert done.status == "completed", done.last_error
-    steps = client.beta.threads.runs.steps.list(done.id, thread_id=thread, order="asc").data
-    (shown,) = steps[0].step_details.tool_calls
-    assert (shown.type, shown.function.name) == ("function", "shell")
-    assert json.loads(shown.function.output) == [
+    answer = http.post(f"/v1/threads/{thread}/runs", json={"assistant_id": assistant, "stream": True})
+    steps = [json.loads(data) for name, data in parse_events(answer.text) if name == "thread.run.step.completed"]
+    (shown,) = steps[0]["step_details"]["tool_calls"]
+    assert (shown["type"], shown["function"]["name"]) == ("function", "shell")
+    assert json.loads(shown["function"]["output"]) == [
         {"stdout": "42\n", "stderr": "", "outcome": {"type": "exit", "exit_code": 0}}]
     (cited,) = client.beta.threads.messages.list(thread).data[0].content[0].text.annotations
     assert client.files.content(cited.file_path.file_id).read() == b"42\n"
