@@ -6,47 +6,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "tests/support/boxes.h"
-#include "tests/unit/handlers/code/workspace_run.h"
-
-/* The first box makes the connection to the spawner, which stays. */
-static int start(void **state)
-{
-    int rc = boxes_start(state);
-
-    box_close(open_test_box((uint64_t)1 << 28, 64));
-    return rc;
-}
-
-static int set_up(void **state)
-{
-    const struct box_folder folder = {NULL, WORKSPACE_MOUNT, true};
-    struct box_folder folders[] = {folder};
-    struct box_plan plan = {
-        .folders = folders,
-        .folder_count = 1,
-        .limits = {.memory = (uint64_t)1 << 28,
-                   .temporary = 1 << 20,
-                   .file = 1 << 20,
-                   .processes = 64,
-                   .cpus = 1},
-        .user = box_user(),
-    };
-    struct err err;
-
-    ground_user = box_user();
-    assert_int_equal(ground_set_up(state), 0);
-    folders[0].source = ground_folder;
-    if (box_open(&plan, &test_box, &err) != ERR_OK)
-        fail_msg("%s", err.text);
-    return 0;
-}
-
-static int tear_down(void **state)
-{
-    box_tear_down(state);
-    return ground_tear_down(state);
-}
+#include "tests/unit/handlers/code/boxed_run.h"
 
 static struct outcome call_tool(const struct tool_handler *handler, const char *args)
 {
@@ -277,8 +237,6 @@ TEST(a_hundred_matches_of_two_thousand_characters_are_shown)
     assert_non_null(strstr(outcome.text, "  100: x\n\n(Results are truncated."));
 }
 
-#define BOXED(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -296,5 +254,5 @@ int main(void)
         BOXED(a_hundred_matches_of_two_thousand_characters_are_shown),
     };
 
-    return run_in_boxes(tests, COUNT_OF(tests), start, boxes_stop);
+    return run_in_boxes(tests, COUNT_OF(tests), start_boxed, boxes_stop);
 }

@@ -10,6 +10,7 @@
  */
 
 static struct tool_container run_container;
+static unsigned run_seconds; /* of all commands of a call; 0: many */
 
 static inline enum err_code open_run_container(void *arg, const struct tool_call *call,
                                                struct tool_container **ret_container,
@@ -20,8 +21,13 @@ static inline enum err_code open_run_container(void *arg, const struct tool_call
     (void)arg;
     (void)call;
     (void)err;
-    run_container = (struct tool_container){
-        .id = "cntr_a", .workspace = ground_workspace, .environment = environment};
+    run_container =
+        (struct tool_container){.id = "cntr_a",
+                                .workspace = ground_workspace,
+                                .environment = environment,
+                                .timeout_ms = 60000,
+                                .timeout_max_ms = run_seconds ? run_seconds * 1000 : 600000,
+                                .output_limit = 1 << 20};
     *ret_container = &run_container;
     return ERR_OK;
 }
@@ -37,6 +43,18 @@ static inline enum err_code lend_run_box(void *arg, const struct tool_call *call
     return ERR_OK;
 }
 
+static inline enum err_code note_nothing(void *arg, const struct tool_call *call,
+                                         struct tool_container *container,
+                                         struct tool_run *ret_ran, struct err *err)
+{
+    (void)arg;
+    (void)call;
+    (void)container;
+    (void)err;
+    ret_ran->files = json_array();
+    return ERR_OK;
+}
+
 static inline void close_run_container(void *arg, struct tool_container *container)
 {
     (void)arg;
@@ -49,6 +67,7 @@ static inline struct outcome call_in_workspace(const struct tool_handler *handle
 {
     const struct tool_containers containers = {.open = open_run_container,
                                                .box = lend_run_box,
+                                               .note = note_nothing,
                                                .close = close_run_container,
                                                .arg = box};
     json_auto_t *object = quoted_json(args);
