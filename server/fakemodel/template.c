@@ -273,15 +273,28 @@ static void add_passage(struct buf *buf, const struct prompt *prompt)
     buf_add(buf, mark, (size_t)(mark_end - mark) + strlen("】"));
 }
 
-/* What the user has written behind the first "python:", without blank lines around it and without a fence. */
+/* What stands behind the word that announces code; all of it without the word. */
+static const char *behind_word(const char *text)
+{
+    static const char *const words[] = {"python:", "shell:"};
+
+    for (size_t i = 0; i < COUNT_OF(words); i++) {
+        const char *found = strcasestr(text, words[i]);
+
+        if (found)
+            return found + strlen(words[i]);
+    }
+    return text;
+}
+
+/* What the user has written behind the first "python:" or "shell:", without blank lines around it and without a
+ * fence. */
 static void add_code(struct buf *buf, const struct prompt *prompt)
 {
-    static const char head[] = "python:";
     static const char fence[] = "```";
-    const char *text = strcasestr(prompt->user, head);
+    const char *text = behind_word(prompt->user);
     const char *end;
 
-    text = text ? text + strlen(head) : prompt->user;
     if (strstr(text, fence)) {
         text = strstr(text, fence) + strlen(fence);
         text += strcspn(text, "\n"); /* the name of the language */
