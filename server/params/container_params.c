@@ -146,17 +146,3 @@ enum err_code container_environment_check(const json_t *tool, const char *path, 
     rc = param_string(environment, at.text, "container_id", PARAM_REQUIRED, 0, &id, err);
     return rc ? rc : param_id(id, "cntr_", param_key(at.text, "container_id").text, err);
 }
-
-const json_t *container_wish(const json_t *tool, const char **ret_member)
-{
-    const json_t *container = json_object_get(tool, "container");
-    const json_t *environment = json_object_get(tool, "environment");
-    const char *type = json_get_string(environment, "type", "");
-
-    *ret_member = json_absent(container) ? "environment" : "container";
-    if (!json_absent(container))
-        return container;
-    if (strcmp(type, "container_reference") == 0)
-        return json_object_get(environment, "container_id");
-    return strcmp(type, "container_auto") == 0 ? environment : NULL;
-}

@@ -31,10 +31,6 @@ enum err_code container_choice_check(const json_t *tool, const char *path,
 enum err_code container_environment_check(const json_t *tool, const char *path,
                                           struct err *err) MUST_CHECK;
 
-/* The container that an entry of `tools` asks for: its id, or an object that says what a new one is made with. NULL: it
- * runs no code. *ret_member is the member that says so. Borrowed. */
-const json_t *container_wish(const json_t *tool, const char **ret_member);
-
 /* A memory_limit that is more than the operator's `most` bytes is refused: "Invalid value: '64g'. The largest
  * memory_limit of this server is '4g'." `path` is that of the object. */
 enum err_code container_memory_check(const json_t *object, const char *path, uint64_t most,

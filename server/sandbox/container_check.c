@@ -6,6 +6,7 @@
 
 #include "core/base/json.h"
 #include "core/container/containers.h"
+#include "core/run/catalog/run_files.h"
 #include "core/run/catalog/unavailable.h"
 #include "core/store/tables/files/files.h"
 #include "server/complaint.h"
@@ -75,7 +76,7 @@ enum err_code container_check_tools(const struct server *server, const struct te
 
     json_array_foreach (tools, i, entry) {
         const char *member;
-        const json_t *container = container_wish(entry, &member);
+        const json_t *container = run_wanted_container(entry, &member);
         struct param_path at = param_index("tools", i);
         enum err_code rc;
 

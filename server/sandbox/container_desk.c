@@ -24,6 +24,7 @@
 #include "core/container/containers.h"
 #include "core/container/kept_output.h"
 #include "core/container/python.h"
+#include "core/run/catalog/run_files.h"
 #include "core/run/catalog/unavailable.h"
 #include "core/sandbox/box.h"
 #include "core/sandbox/workspace/workspace.h"
@@ -61,7 +62,7 @@ static const json_t *chosen(const struct tool_call *call)
 {
     const char *member;
 
-    return container_wish(tool_call_config(call), &member);
+    return run_wanted_container(tool_call_config(call), &member);
 }
 
 static struct container_choice choice_of(const struct tool_call *call)

@@ -71,6 +71,20 @@ void run_files_past_container(const struct item_row *items, size_t count, char r
     }
 }
 
+const json_t *run_wanted_container(const json_t *tool, const char **ret_member)
+{
+    const json_t *container = json_object_get(tool, "container");
+    const json_t *environment = json_object_get(tool, "environment");
+    const char *type = json_get_string(environment, "type", "");
+
+    *ret_member = json_absent(container) ? "environment" : "container";
+    if (!json_absent(container))
+        return container;
+    if (strcmp(type, "container_reference") == 0)
+        return json_object_get(environment, "container_id");
+    return strcmp(type, "container_auto") == 0 ? environment : NULL;
+}
+
 static bool has_container(const json_t *entry)
 {
     const struct tool_handler *handler = tool_registry_serving(entry);
@@ -101,6 +115,8 @@ json_t *run_files_of_container(const struct run_settings *settings, enum row_fac
     *ret_named = NULL;
     json_array_foreach (settings->tools, i, entry) {
         const char *type = json_get_string(entry, "type", "");
+        const char *member;
+        const json_t *wanted;
 
         if (!has_container(entry))
             continue;
@@ -108,9 +124,10 @@ json_t *run_files_of_container(const struct run_settings *settings, enum row_fac
             view = run_files_view(settings, items, count);
         if (face != FACE_ASSISTANTS)
             run_files_add_inputs(view, type, items, count);
+        wanted = run_wanted_container(entry, &member);
         if (!*ret_named)
-            *ret_named = json_get_string(entry, "container", NULL);
-        add_all(all, json_object_get(json_object_get(entry, "container"), "file_ids"));
+            *ret_named = json_string_value(wanted);
+        add_all(all, json_object_get(wanted, "file_ids"));
         add_all(all, files_view_of(view, type));
     }
     ids = files_view_of(all, "container");

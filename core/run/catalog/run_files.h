@@ -33,4 +33,8 @@ json_t *run_files_of_container(const struct run_settings *settings, enum row_fac
                                const struct item_row *items, size_t count,
                                const char **ret_named);
 
+/* The container that an entry of `tools` asks for: its id, or an object that says what a new one is made with. NULL: it
+ * runs no code. *ret_member is the member that says so. Borrowed. */
+const json_t *run_wanted_container(const json_t *tool, const char **ret_member);
+
 #endif
