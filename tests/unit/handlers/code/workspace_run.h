@@ -65,7 +65,8 @@ static inline void close_run_container(void *arg, struct tool_container *contain
 static inline struct outcome call_in_workspace(const struct tool_handler *handler,
                                                const char *args, bool planning, struct box *box)
 {
-    const struct tool_containers containers = {.open = open_run_container,
+    const struct tool_containers containers = {.at_once = 1,
+                                               .open = open_run_container,
                                                .box = lend_run_box,
                                                .note = note_nothing,
                                                .close = close_run_container,

@@ -67,7 +67,7 @@ static struct outcome run_code(struct fake *fake, const char *code)
     json_auto_t *args = json_build("{s:s}", "code", code);
     AUTO_FREE char *text = json_text(args);
     const struct tool_containers containers = {
-        .open = open_fake, .python = run_fake, .close = close_fake, .arg = fake};
+        .at_once = 1, .open = open_fake, .python = run_fake, .close = close_fake, .arg = fake};
 
     return tool_run_spec(
         &code_interpreter_handler, text,
