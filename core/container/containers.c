@@ -157,6 +157,30 @@ enum err_code containers_check(struct containers *containers, const struct tenan
     return row.status == CONTAINER_RUNNING ? ERR_OK : expired(err);
 }
 
+/* Its row, if it runs and its folder is on this node. */
+static enum err_code use_here(struct containers *containers, const struct tenant *tenant,
+                              const char *id, struct container_row *ret_row, struct err *err)
+{
+    enum err_code rc;
+
+    if (strlen(id) >= ID_SIZE) /* this server makes shorter ones */
+        return container_not_found(id, err);
+    rc = store_container_use(containers->options.store, tenant, id, ret_row, err);
+    if (!rc && ret_row->status != CONTAINER_RUNNING)
+        rc = expired(err);
+    else if (!rc && !is_here(containers, ret_row))
+        rc = elsewhere(err);
+    return rc;
+}
+
+enum err_code containers_check_here(struct containers *containers, const struct tenant *tenant,
+                                    const char *id, struct err *err)
+{
+    CLEANUP(container_row_clear) struct container_row row = {0};
+
+    return use_here(containers, tenant, id, &row, err);
+}
+
 static void container_end(struct container *container)
 {
     struct containers *containers = container->all;
@@ -211,11 +235,7 @@ static enum err_code take(struct containers *containers, const struct tenant *te
     if (strlen(id) >= ID_SIZE) /* this server makes shorter ones */
         return container_not_found(id, err);
     container = container_new(containers, tenant, id);
-    rc = store_container_use(containers->options.store, tenant, id, &container->row, err);
-    if (!rc && container->row.status != CONTAINER_RUNNING)
-        rc = expired(err);
-    else if (!rc && !is_here(containers, &container->row))
-        rc = elsewhere(err);
+    rc = use_here(containers, tenant, id, &container->row, err);
     if (!rc)
         rc = open_folder(containers, tenant, container, err);
     if (rc) {

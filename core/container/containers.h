@@ -155,6 +155,10 @@ enum err_code containers_copy_file(struct containers *containers, const struct t
 enum err_code containers_check(struct containers *containers, const struct tenant *tenant,
                                const char *id, struct err *err) MUST_CHECK;
 
+/* The same, and it could be taken on this node. Waits for the store only, not for the disk. */
+enum err_code containers_check_here(struct containers *containers, const struct tenant *tenant,
+                                    const char *id, struct err *err) MUST_CHECK;
+
 /* row->id, name, memory and idle time are given; the rest is filled in. A repeated key: as store_container_create(). */
 enum err_code containers_create(struct containers *containers, const struct tenant *tenant,
                                 const struct idempotency *idempotency,
