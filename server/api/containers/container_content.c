@@ -52,62 +52,73 @@ static const char *name_of(const struct container_file_row *row)
 }
 
 /* Its size is that of now: code may have changed it since the last look. */
-static enum err_code from_folder(struct request *request, const struct container *container,
-                                 const struct container_file_row *row, struct err *err)
+static enum err_code open_in_folder(struct container_job *job,
+                                    const struct container *container, struct err *err)
 {
-    struct content content = {.filename = name_of(row), .read = read_piece, .drop = drop};
     struct workspace_stat stat;
-    struct open_file *file;
-    int fd;
-    enum err_code rc =
-        workspace_read_fd(container_workspace(container), row->path, &fd, &stat, err);
+    enum err_code rc = workspace_read_fd(container_workspace(container), job->found.path,
+                                         &job->fd, &stat, err);
 
     if (rc == ERR_NOT_FOUND)
-        return container_file_not_found(row->id, err);
-    if (rc)
+        return container_file_not_found(job->found.id, err);
+    if (!rc)
+        job->bytes = stat.size;
+    return rc;
+}
+
+/* Without a folder it has a copy, or `elsewhere` is the answer. */
+static enum err_code find(struct container_job *job, struct err *err)
+{
+    struct container *container = NULL;
+    struct err elsewhere = {0};
+    enum err_code rc =
+        container_take(job->server, &job->tenant, job->container, &container, &elsewhere);
+
+    if (rc && elsewhere.reason != REASON_CONTAINER_ELSEWHERE) {
+        *err = elsewhere;
         return rc;
-    file = mem_new(struct open_file);
-    file->fd = fd;
-    content.bytes = stat.size;
-    content.arg = file;
+    }
+    rc = store_container_file_get(job->server->store, &job->tenant, job->container, job->file,
+                                  &job->found, err);
+    if (!rc && container) {
+        rc = open_in_folder(job, container, err);
+    } else if (!rc && !*job->found.blob_id) {
+        *err = elsewhere;
+        rc = err->code;
+    }
+    container_release(container);
+    return rc;
+}
+
+static enum err_code show(struct container_job *job, struct request *request, struct err *err)
+{
+    struct content content = {.filename = name_of(&job->found),
+                              .bytes = job->bytes,
+                              .read = read_piece,
+                              .drop = drop};
+    struct open_file *file;
+    enum err_code rc;
+
+    if (job->fd < 0)
+        return content_answer_blob(request, job->found.blob_id, content.filename, err);
+    content.arg = file = mem_new(struct open_file);
+    file->fd = job->fd;
+    job->fd = -1;
     rc = content_answer(request, &content, err);
     if (rc)
         drop(file);
     return rc;
 }
 
-/* `elsewhere` is the error if there is no copy. */
-static enum err_code from_copy(struct request *request, const struct container_file_row *row,
-                               struct err *elsewhere, struct err *err)
-{
-    if (*row->blob_id)
-        return content_answer_blob(request, row->blob_id, name_of(row), err);
-    *err = *elsewhere;
-    return err->code;
-}
-
 enum err_code api_container_file_content(struct request *request, struct err *err)
 {
-    CLEANUP(container_file_row_clear) struct container_file_row row = {0};
-    struct server *server = request_server(request);
-    const struct tenant *tenant = request_tenant(request);
-    const char *id = request_param(request, "container");
-    struct container *container = NULL;
-    struct err elsewhere = {0};
+    struct container_job *job;
     enum err_code rc = containers_present(request, err);
 
     if (rc)
         return rc;
-    rc = container_take(server, tenant, id, &container, &elsewhere);
-    if (rc && elsewhere.reason != REASON_CONTAINER_ELSEWHERE) {
-        *err = elsewhere;
-        return rc;
-    }
-    rc = store_container_file_get(server->store, tenant, id, request_param(request, "file"),
-                                  &row, err);
-    if (!rc)
-        rc = container ? from_folder(request, container, &row, err)
-                       : from_copy(request, &row, &elsewhere, err);
-    container_release(container);
-    return rc;
+    job = container_job_new(request, find);
+    job->show = show;
+    container_job_begin(request, job);
+    return ERR_OK;
 }

@@ -2,6 +2,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "core/base/mem.h"
 #include "core/store/tables/containers/containers.h"
@@ -34,6 +35,7 @@ struct container_job *container_job_new(struct request *request,
     job->server = request_server(request);
     job->tenant = tenant_kept(request_tenant(request));
     job->run = run;
+    job->fd = -1;
     (void)snprintf(job->container, sizeof(job->container), "%s",
                    request_param(request, "container"));
     (void)snprintf(job->file, sizeof(job->file), "%s", request_param(request, "file"));
@@ -42,6 +44,9 @@ struct container_job *container_job_new(struct request *request,
 
 void container_job_free(struct container_job *job)
 {
+    if (job->fd >= 0)
+        close(job->fd);
+    container_file_row_clear(&job->found);
     container_row_clear(&job->row);
     json_decref(job->file_ids);
     json_decref(job->answer);
@@ -59,7 +64,8 @@ static enum err_code resume(struct request *request, struct aside *aside, struct
 {
     struct container_job *job = CONTAINER_OF(aside, struct container_job, aside);
 
-    (void)err;
+    if (job->show)
+        return job->show(job, request, err);
     request_answer(request, 200, TAKE(job->answer));
     return ERR_OK;
 }

@@ -31,6 +31,11 @@ struct container_job {
     /* On a worker. Leaves an answer, whose only reference is the job's. */
     enum err_code (*run)(struct container_job *job, struct err *err);
     json_t *answer;
+    /* On an HTTP worker, after run(); NULL: it answers with `answer`. */
+    enum err_code (*show)(struct container_job *job, struct request *request, struct err *err);
+    struct container_file_row found; /* these are for show() */
+    int fd;                          /* of the file; -1: it is not open. Who takes it sets -1 */
+    uint64_t bytes;                  /* of it */
 };
 
 /* With the path's parameters. */
