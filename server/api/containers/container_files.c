@@ -93,20 +93,26 @@ enum err_code api_container_file_get(struct request *request, struct err *err)
     return rc;
 }
 
+static enum err_code remove_file(struct container_job *job, struct err *err)
+{
+    struct container *container;
+    enum err_code rc =
+        container_take(job->server, &job->tenant, job->container, &container, err);
+
+    if (rc)
+        return rc;
+    rc = container_remove_file(container, job->file, err);
+    container_release(container);
+    if (!rc)
+        job->answer = encode_deleted(job->file, "container.file.deleted");
+    return rc;
+}
+
 enum err_code api_container_file_delete(struct request *request, struct err *err)
 {
-    const char *file = request_param(request, "file");
-    struct container *container;
     enum err_code rc = containers_present(request, err);
 
     if (!rc)
-        rc = container_take(request_server(request), request_tenant(request),
-                            request_param(request, "container"), &container, err);
-    if (rc)
-        return rc;
-    rc = container_remove_file(container, file, err);
-    container_release(container);
-    if (!rc)
-        request_answer(request, 200, encode_deleted(file, "container.file.deleted"));
+        container_job_begin(request, container_job_new(request, remove_file));
     return rc;
 }

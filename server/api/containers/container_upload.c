@@ -10,6 +10,7 @@
 
 #include "core/base/mem.h"
 #include "core/container/containers.h"
+#include "core/store/tables/containers/containers.h"
 #include "server/api/api.h"
 #include "server/api/containers/container_job.h"
 #include "server/api/files/file_form.h"
@@ -130,16 +131,14 @@ static enum err_code put_by_id(struct request *request, struct err *err)
  * come. */
 enum err_code api_container_file_create(struct request *request, struct err *err)
 {
-    struct server *server = request_server(request);
-    struct container *container;
+    const struct server *server = request_server(request);
+    const char *id = request_param(request, "container");
     enum err_code rc = containers_present(request, err);
 
     if (!rc)
-        rc = container_take(server, request_tenant(request),
-                            request_param(request, "container"), &container, err);
+        rc = containers_check_here(server->containers, request_tenant(request), id, err);
     if (rc)
-        return rc;
-    container_release(container);
+        return rc == ERR_CONFLICT ? container_not_found(id, err) : rc;
     return request_has_form(request)
                ? file_form_take(request, &kind, server->config->max_file, 0, err)
                : put_by_id(request, err);
