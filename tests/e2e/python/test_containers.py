@@ -1,5 +1,7 @@
 """Containers and the files in them: made, filled, listed, read, expired, deleted; and what is refused."""
 
+from concurrent.futures import ThreadPoolExecutor
+
 import httpx2
 import openai
 import pytest
@@ -260,6 +262,26 @@ def test_a_killed_server_leaves_nothing_but_trash(start_fault_server):
     assert folders(server) == []
     eventually(lambda: trash(server), lambda left: not left)
     assert server.api().get(f"/containers/{half['id']}").status_code == 404
+
+
+def test_a_slow_disk_keeps_no_other_request_waiting(start_fault_server):
+    server = start_fault_server(http_workers=1, sandbox_disk_reserve=0)
+    http = server.http()
+    box = http.post("/v1/containers", json={"name": "box"}).json()["id"]
+    at = f"/v1/containers/{box}/files"
+    file = http.post(at, files={"file": ("table.csv", TABLE)}).json()["id"]
+    with ThreadPoolExecutor(1) as pool:
+        for ask in (lambda: http.get(f"{at}/{file}/content"), lambda: http.delete(f"{at}/{file}"),
+                    lambda: http.post(at, files={"file": ("table.csv", TABLE)})):
+            server.arm("container.folder:1:hold")
+            answer = pool.submit(ask)
+            eventually(server.has_fired, bool)
+            try:
+                assert server.http().get(f"/v1/containers/{box}", timeout=patience(10)).status_code == 200
+                assert not answer.done()
+            finally:
+                server.arm()
+            assert answer.result().status_code == 200
 
 
 def test_a_folder_that_cannot_be_made_leaves_no_container(start_fault_server):
