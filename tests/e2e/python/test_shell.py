@@ -7,6 +7,7 @@ import pytest
 
 from harness.recorder import parse_events
 from harness.sandbox import require_sandbox
+from harness.server import eventually
 from harness.tools import call
 
 AUTO = {"type": "shell", "environment": {"type": "container_auto"}}
@@ -259,3 +260,21 @@ def test_a_run_of_a_thread_shows_a_function_with_its_output(client, http, runs):
         {"stdout": "42\n", "stderr": "", "outcome": {"type": "exit", "exit_code": 0}}]
     (cited,) = client.beta.threads.messages.list(thread).data[0].content[0].text.annotations
     assert client.files.content(cited.file_path.file_id).read() == b"42\n"
+
+
+def test_a_call_that_a_crash_has_cut_is_shown_once_and_not_run_again(start_server, runs, upstream):
+    server = start_server()
+    runs("echo x >> ran; sleep 600")
+    begun = respond(server.sdk(), background=True)
+
+    def items():
+        return server.sdk().responses.retrieve(begun.id).output
+    eventually(items, lambda output: [item.type for item in output] == ["shell_call", "shell_call_output"])
+    server.kill()
+    server.start()
+    done = eventually(lambda: server.sdk().responses.retrieve(begun.id), lambda r: r.status == "completed", seconds=60)
+    called, output, _ = done.output
+    assert (called.type, output.type, output.status) == ("shell_call", "shell_call_output", "incomplete")
+    ((_, stderr, code),) = entries(output)
+    assert code == 126 and "may or may not have taken effect" in stderr
+    assert len(upstream.chats()) == 2
