@@ -12,10 +12,10 @@
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
 
-#include "core/base/buf.h"
 #include "core/base/compiler.h"
 #include "core/base/lock.h"
 #include "core/base/mem.h"
@@ -39,9 +39,12 @@ struct http_ask {
     char *url;
     char **headers; /* ends with NULL */
     struct http_ask_request request;
-    int done_fd; /* can be read when it is done; -1: not watched, or there was no descriptor left */
+    /* Can be read when it is done, or a piece has come; -1: not watched, or there was no descriptor left */
+    int done_fd;
     /* The loop's: */
     struct http_call *call; /* NULL: not begun, or ended */
+    size_t total;           /* bytes that have come */
+    /* Of an answer in pieces, what was not read yet: guarded by the lock of the asks */
     struct buf bytes;
     struct http_answer answer; /* without its bytes */
     /* Guarded by the lock of the asks: */
@@ -173,21 +176,33 @@ static bool is_bomb(const struct http_ask *ask, size_t length)
            length / HTTP_ASK_RATIO > http_call_received(ask->call) + HTTP_PIECE_SIZE;
 }
 
+static void add_piece(struct http_ask *ask, const char *bytes, size_t size)
+{
+    lock_acquire(&ask->asks->lock);
+    buf_add(&ask->bytes, bytes, size);
+    lock_release(&ask->asks->lock);
+    raise_fd(ask->done_fd);
+}
+
 static void on_data(void *arg, const char *bytes, size_t size)
 {
     struct http_ask *ask = arg;
     struct err err;
 
-    if (size > ask->request.answer_limit - ask->bytes.length) {
+    if (size > ask->request.answer_limit - ask->total) {
         err_set(&err, ERR_UPSTREAM, "the answer has more than %zu bytes",
                 ask->request.answer_limit);
         give_up(ask, ERR_UPSTREAM, &err);
-    } else if (is_bomb(ask, ask->bytes.length + size)) {
+    } else if (is_bomb(ask, ask->total + size)) {
         err_set(&err, ERR_UPSTREAM,
                 "the answer is compressed to less than a %dth of its length", HTTP_ASK_RATIO);
         give_up(ask, ERR_UPSTREAM, &err);
     } else {
-        buf_add(&ask->bytes, bytes, size);
+        ask->total += size;
+        if (ask->request.in_pieces)
+            add_piece(ask, bytes, size);
+        else
+            buf_add(&ask->bytes, bytes, size);
     }
 }
 
@@ -247,7 +262,9 @@ struct http_ask *http_ask_start(struct http_asks *asks, const struct http_ask_re
         .url = mem_strdup(request->url),
         .headers = mem_zeroed(count + 1, sizeof(*ask->headers)),
         .request = *request,
-        .done_fd = request->watched ? eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK) : -1,
+        .done_fd = request->watched || request->in_pieces
+                       ? eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)
+                       : -1,
     };
     for (size_t i = 0; i < count; i++)
         ask->headers[i] = mem_strdup(request->headers[i]);
@@ -330,4 +347,43 @@ enum err_code http_ask_wait_or(struct http_ask *ask, int cancel_fd,
     done = ask->done;
     lock_release(&ask->asks->lock);
     return take(ask, done, ret_answer, err);
+}
+
+/* True: all that has come is in *into, or the answer has ended. */
+static bool take_pieces(struct http_ask *ask, struct buf *into, bool *ret_ended)
+{
+    bool more;
+
+    lock_acquire(&ask->asks->lock);
+    more = ask->bytes.length > 0;
+    if (more)
+        buf_add(into, ask->bytes.data, ask->bytes.length);
+    buf_reset(&ask->bytes);
+    *ret_ended = ask->done;
+    lock_release(&ask->asks->lock);
+    return more || *ret_ended;
+}
+
+enum err_code http_ask_read(struct http_ask *ask, int cancel_fd, struct buf *into,
+                            bool *ret_ended, struct err *err)
+{
+    struct pollfd fds[] = {{.fd = ask->done_fd, .events = POLLIN},
+                           {.fd = ask->asks->closed_fd, .events = POLLIN},
+                           {.fd = cancel_fd, .events = POLLIN}};
+    eventfd_t count;
+
+    if (ask->done_fd < 0)
+        return err_set(err, ERR_INTERNAL, "the process has no descriptors left");
+    while (!take_pieces(ask, into, ret_ended)) {
+        if (poll(fds, COUNT_OF(fds), -1) < 0) {
+            if (errno == EINTR)
+                continue;
+            return err_set(err, ERR_INTERNAL, "poll failed: %s", strerror(errno));
+        }
+        if (fds[1].revents || fds[2].revents)
+            return err_set(err, ERR_CANCELLED, "the answer is no longer wanted");
+        if (eventfd_read(ask->done_fd, &count))
+            continue; /* it was read before: what was noted with it is taken now */
+    }
+    return ERR_OK;
 }

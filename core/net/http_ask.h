@@ -5,6 +5,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "core/base/buf.h"
 #include "core/base/err.h"
 #include "core/net/egress.h"
 #include "core/net/loop.h"
@@ -42,6 +43,7 @@ struct http_ask_request {
     const struct egress_rules *egress; /* as in http_client.h; outlives the ask */
     bool decodes;                      /* the same; answer_limit is of decoded bytes */
     bool watched;                      /* http_ask_wait_or() may be called */
+    bool in_pieces;                    /* http_ask_read() is called to the end of the answer */
     /* On the loop, with the head (http_client.h): is the body wanted? If not, the ask ends well without it. Pure. NULL:
      * always. */
     bool (*wants)(const struct http_head *head);
@@ -75,6 +77,13 @@ enum err_code http_ask_wait(struct http_ask *ask, struct http_answer *ret_answer
 /* The same, and ERR_CANCELLED as soon as `cancel_fd` can be read (-1: never). */
 enum err_code http_ask_wait_or(struct http_ask *ask, int cancel_fd,
                                struct http_answer *ret_answer, struct err *err) MUST_CHECK;
+
+/* Waits for a piece of an answer `in_pieces`, and adds all that has come to *into. *ret_ended: that was the last one;
+ * then http_ask_wait() says how it ended, and its answer has no bytes. ERR_CANCELLED as soon as `cancel_fd` can be read
+ * (-1: never), and if the asks were closed; ERR_INTERNAL if the process has no descriptors left. After an error the ask
+ * is to be dropped. */
+enum err_code http_ask_read(struct http_ask *ask, int cancel_fd, struct buf *into,
+                            bool *ret_ended, struct err *err) MUST_CHECK;
 
 /* The answer is no longer wanted: its connection is closed. NULL is fine. */
 void http_ask_drop(struct http_ask *ask);

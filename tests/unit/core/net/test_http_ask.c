@@ -264,6 +264,63 @@ TEST(a_wait_ends_when_its_descriptor_is_raised)
     let_pass(fixture->loop);
 }
 
+TEST(an_answer_is_read_in_pieces_to_its_end)
+{
+    struct http_asks *asks = http_asks_new(loop_of, *state);
+    struct http_ask *ask =
+        start_with(asks, *state, "/chunked",
+                   (struct http_ask_request){.in_pieces = true, .answer_limit = HTTP_BIG_PAGE});
+    struct http_answer answer = {0};
+    AUTO_BUF text = {0};
+    bool ended = false;
+
+    while (!ended)
+        assert_int_equal(http_ask_read(ask, -1, &text, &ended, NULL), ERR_OK);
+    assert_int_equal(http_ask_wait(ask, &answer, NULL), ERR_OK);
+    assert_int_equal(answer.status, 200);
+    assert_int_equal(answer.length, 0);
+    assert_string_equal(text.data, "onetwothree");
+    http_answer_clear(&answer);
+    http_asks_free(asks);
+}
+
+TEST(pieces_that_are_too_many_end_the_answer)
+{
+    struct http_asks *asks = http_asks_new(loop_of, *state);
+    struct http_ask *ask = start_with(
+        asks, *state, "/big",
+        (struct http_ask_request){.in_pieces = true, .answer_limit = HTTP_BIG_PAGE - 1});
+    struct http_answer answer = {0};
+    AUTO_BUF text = {0};
+    bool ended = false;
+
+    while (!ended)
+        assert_int_equal(http_ask_read(ask, -1, &text, &ended, NULL), ERR_OK);
+    assert_int_equal(http_ask_wait(ask, &answer, NULL), ERR_UPSTREAM);
+    assert_true(text.length < HTTP_BIG_PAGE);
+    http_asks_free(asks);
+}
+
+TEST(a_reader_whose_answer_is_no_longer_wanted_leaves)
+{
+    const struct fixture *fixture = *state;
+    struct http_asks *asks = http_asks_new(loop_of, *state);
+    struct http_ask *ask =
+        start_with(asks, fixture, "/stalls",
+                   (struct http_ask_request){.in_pieces = true, .answer_limit = 100});
+    int cancel_fd = eventfd(1, EFD_CLOEXEC);
+    AUTO_BUF text = {0};
+    bool ended = false;
+
+    assert_int_equal(http_ask_read(ask, -1, &text, &ended, NULL), ERR_OK);
+    assert_false(ended);
+    assert_int_equal(http_ask_read(ask, cancel_fd, &text, &ended, NULL), ERR_CANCELLED);
+    http_ask_drop(ask);
+    let_pass(fixture->loop);
+    http_asks_free(asks);
+    close(cancel_fd);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -279,6 +336,9 @@ int main(void)
         client_test(a_body_that_is_not_wanted_is_not_read),
         client_test(a_private_address_is_not_asked),
         client_test(a_wait_ends_when_its_descriptor_is_raised),
+        client_test(an_answer_is_read_in_pieces_to_its_end),
+        client_test(pieces_that_are_too_many_end_the_answer),
+        client_test(a_reader_whose_answer_is_no_longer_wanted_leaves),
     };
 
     return cmocka_run_group_tests(tests, start_http, end_http);
