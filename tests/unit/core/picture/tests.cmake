@@ -1,0 +1,1 @@
+unit_test(core/picture/picture_request core_picture)
