@@ -1,2 +1,4 @@
 unit_test(core/picture/picture_answer core_picture)
+unit_test(core/picture/picture_model core_picture)
+target_link_libraries(test_core_picture_picture_model PRIVATE fakemodel)
 unit_test(core/picture/picture_request core_picture)
