@@ -536,6 +536,10 @@ enum err_code config_read_some(int argc, char **argv, int *ret_argc, struct conf
             json_object_get(config_whole_of(config)->file, "embeddings"), config->upstreams,
             config->upstream_count, &config->embeddings, err);
     if (!rc)
+        rc =
+            config_images_read(json_object_get(config_whole_of(config)->file, "images"),
+                               config->upstreams, config->upstream_count, &config->images, err);
+    if (!rc)
         rc = find_rewrite_model(config, err);
     if (!rc)
         rc = config_check(config, err);

@@ -14,6 +14,7 @@
 #include "core/net/egress.h"
 #include "server/config/embeddings.h"
 #include "server/config/files.h"
+#include "server/config/images.h"
 #include "server/config/mcp.h"
 #include "server/config/rerank.h"
 #include "server/config/web_search.h"
@@ -26,7 +27,7 @@
  * variable (RUNNEL_RUN_EXPIRY), a key of the YAML file (run_expiry:), and a line of `runnel settings` and of
  * the manual. A flag wins over the environment, the environment over the file, the file over the default.
  *
- * The file may also have sections, for what does not fit on a line: upstreams, embeddings, rerank, rewrite,
+ * The file may also have sections, for what does not fit on a line: upstreams, embeddings, images, rerank, rewrite,
  * mcp_servers, tools, files, approval_webhooks, hooks, network, sandbox, web_search. Every key of them is checked, also
  * in sections of features that this version does not have, so that a typing error never passes for a setting.
  *
@@ -153,6 +154,8 @@ struct config {
 
     /* The section embeddings. */
     struct config_embeddings embeddings;
+    /* The section images. */
+    struct config_images images;
 
     /* The section approval_webhooks. */
     struct config_webhooks webhooks;

@@ -230,6 +230,16 @@ static const struct key rerank_keys[] = {
     {"dialect",     SHAPE_TEXT, false, NULL},
     {0},
 };
+static const struct key images_keys[] = {
+    {"upstream",     SHAPE_TEXT, true,  NULL},
+    {"model",        SHAPE_TEXT, true,  NULL},
+    {"dialect",      SHAPE_TEXT, false, NULL},
+    {"max_bytes",    SHAPE_TEXT, false, NULL},
+    {"max_pictures", SHAPE_TEXT, false, NULL},
+    {"calls",        SHAPE_TEXT, false, NULL},
+    {"timeout",      SHAPE_TEXT, false, NULL},
+    {0},
+};
 static const struct key rewrite_keys[] = {
     {"model", SHAPE_TEXT, true, NULL},
     {0},
@@ -317,6 +327,7 @@ static const struct key sections[] = {
     {"embeddings",  SHAPE_MAP,  false, embeddings_keys},
     {"rerank",      SHAPE_MAP,  false, rerank_keys},
     {"rewrite",     SHAPE_MAP,  false, rewrite_keys},
+    {"images",      SHAPE_MAP,  false, images_keys},
     {"mcp_servers", SHAPE_MAPS, false, mcp_server_keys},
     {"tools",       SHAPE_MAP,  false, tools_keys},
     {"approval_webhooks", SHAPE_MAPS, false, webhook_keys},

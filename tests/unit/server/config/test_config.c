@@ -247,6 +247,37 @@ TEST(an_unknown_key_of_the_file_is_named_with_its_path)
     refused(read_file("listen: [a]\n"), "listen: expected one value");
 }
 
+#define DRAWS "upstreams: [{name: art, url: 'http://127.0.0.1:1/v1'}]\n"
+
+TEST(the_image_model_has_an_upstream_and_limits)
+{
+    struct config *config = read_file(DRAWS "images: {upstream: art, model: draw-1}\n");
+
+    assert_string_equal(config->images.upstream->name, "art");
+    assert_string_equal(config->images.model, "draw-1");
+    assert_false(config->images.legacy);
+    assert_int_equal(config->images.max_bytes, 8 << 20);
+    assert_int_equal(config->images.max_pictures, 10);
+    assert_int_equal(config->images.calls, 16);
+    assert_true(config->images.timeout_seconds == 180);
+    config_free(config);
+    config = read_file(DRAWS "images: {upstream: art, model: draw-1, dialect: legacy,"
+                             " max_bytes: 2048, max_pictures: 1, calls: 2, timeout: 3}\n");
+    assert_true(config->images.legacy);
+    assert_int_equal(config->images.max_bytes, 2048);
+    assert_int_equal(config->images.max_pictures, 1);
+    assert_int_equal(config->images.calls, 2);
+    assert_true(config->images.timeout_seconds == 3);
+    config_free(config);
+    refused(read_file(DRAWS "images: {upstream: other, model: a}\n"),
+            "images.upstream: there is no upstream 'other'");
+    refused(read_file(DRAWS "images: {upstream: art, model: a, dialect: x}\n"),
+            "images.dialect");
+    refused(read_file(DRAWS "images: {upstream: art, model: a, max_bytes: 1}\n"),
+            "images.max_bytes: expected a number from 1024 to 67108864");
+    refused(read_file(DRAWS "images: {upstream: art}\n"), "images: 'model' is missing");
+}
+
 TEST(a_reranker_has_a_url_and_may_have_a_key_a_model_and_a_dialect)
 {
     struct config *config = read_file("rerank: {url: 'http://127.0.0.1:8082/v1//'}\n");
@@ -518,6 +549,7 @@ int main(void)
         cmocka_unit_test(no_auth_is_for_loopback_only),
         cmocka_unit_test(upstreams_come_from_the_file_and_the_url_serves_the_rest),
         cmocka_unit_test(an_unknown_key_of_the_file_is_named_with_its_path),
+        cmocka_unit_test(the_image_model_has_an_upstream_and_limits),
         cmocka_unit_test(a_reranker_has_a_url_and_may_have_a_key_a_model_and_a_dialect),
         cmocka_unit_test(providers_of_web_search_keep_their_order),
         cmocka_unit_test(internal_hosts_are_exact_pairs),
