@@ -75,6 +75,9 @@ struct tool_call *tool_call_new(const struct tool_call_spec *spec)
     call->past_container = mem_strdup(spec->past_container ? spec->past_container : "");
     call->keeps_files = spec->keeps_files;
     call->stored = spec->stored;
+    call->painter = spec->painter;
+    call->pictures = copy(spec->pictures, "[]");
+    call->drawn = spec->drawn;
     call->planning = spec->planning;
     call->args = copy(spec->args, "{}");
     call->config = copy(spec->config, "{}");
@@ -90,6 +93,7 @@ void tool_call_free(struct tool_call *call)
         return;
     tool_call_close_container(call);
     free(call->past_container);
+    json_decref(call->pictures);
     json_decref(call->permission);
     json_decref(call->preview);
     json_decref(call->args);

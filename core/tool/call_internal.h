@@ -38,6 +38,9 @@ struct tool_call {
     struct tool_container *container; /* lent by them; NULL: not opened */
     char *past_container;             /* "": none */
     bool keeps_files, stored;
+    const struct tool_painter *painter;
+    json_t *pictures; /* of the context, for an edit; an array */
+    unsigned drawn;
     unsigned search;    /* its number among the searches of its context, or 0 */
     bool planning;      /* runs plan() instead of run() */
     json_t *permission; /* that plan() asks for; owned, or NULL */

@@ -11,6 +11,7 @@
 #include "core/tool/channel.h"
 #include "core/tool/tool.h"
 #include "core/tool/tool_container.h"
+#include "core/tool/tool_picture.h"
 
 /*
  * executor.h -- the threads that run tools, several calls of several runs at once.
@@ -133,10 +134,13 @@ struct tool_call_spec {
     const struct tool_web *web;       /* outlives the executor; NULL: the web is not searched */
     size_t passage_tokens;            /* for tool_call_passage_tokens() */
     const struct tool_containers
-        *containers;            /* outlives the executor; NULL: nothing is executed */
-    const char *past_container; /* for tool_call_past_container(), or NULL */
-    bool keeps_files;           /* for tool_call_keeps_files() */
-    bool stored;                /* for tool_call_is_stored() */
+        *containers;                    /* outlives the executor; NULL: nothing is executed */
+    const char *past_container;         /* for tool_call_past_container(), or NULL */
+    bool keeps_files;                   /* for tool_call_keeps_files() */
+    bool stored;                        /* for tool_call_is_stored() */
+    const struct tool_painter *painter; /* outlives the executor; NULL: nothing is drawn */
+    const json_t *pictures;             /* for tool_call_pictures(); NULL: none */
+    unsigned drawn;                     /* for tool_call_drawn() */
     /* Run plan() only; {"permission", "preview"}, each if there is one, come as the stage "planned" */
     bool planning;
 };

@@ -45,6 +45,7 @@ static struct {
     {TOOL_NEEDS_PYTHON, "this server has no Python"},
     {TOOL_NEEDS_RIPGREP, "this server has no ripgrep"},
     {TOOL_NEEDS_WEB_SEARCH, "no search provider is configured"},
+    {TOOL_DRAWS, "this server has no image model"},
 };
 
 static const struct tool_group *const no_groups[] = {NULL};

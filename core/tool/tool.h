@@ -140,6 +140,8 @@ enum tool_flags {
      * without a worker. Only with TOOL_IN_ORDER: a call that had the floor could wait for one that waits for the
      * floor */
     TOOL_TAKES_SEAT = 1 << 18,
+    /* It has pictures drawn (tool_picture.h). Without an image model it is not offered */
+    TOOL_DRAWS = 1 << 20,
 
     /* Definition-only: */
     TOOL_NAMED = 1 << 6,      /* each entry has a name; other tools are named by their type */
