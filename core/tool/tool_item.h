@@ -66,6 +66,13 @@ struct tool_item {
      * fields are what the tool has streamed. */
     void (*fill)(json_t *fields, const json_t *args, const struct tool_result *result);
 
+    /* The same when it has failed, for a tool that says more of that than a text. NULL: nothing. */
+    void (*fail)(json_t *fields, const struct tool_result *result);
+
+    /* The picture that the call has drawn, for tool_call_pictures(): {"file_id"} or {"image_url"}, a new reference;
+     * NULL as its value: none. NULL: such calls draw nothing. */
+    json_t *(*picture)(const json_t *body);
+
     /* Removes from the item's JSON what a client does not see, or only if its request includes it. `include` is a
      * set of enum run_include. NULL: clients see all. */
     void (*show)(json_t *object, unsigned include);

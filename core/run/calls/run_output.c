@@ -570,6 +570,8 @@ static void close_call(struct run *run, struct call *call, const struct tool_out
         item->error = mem_strdup(text);
     else
         fill_hosted(item, call, output);
+    if (failed && item->look && item->look->fail)
+        item->look->fail(item->fields, &output->result);
     note_sources(run, item, call, output);
     note_files(run, item, call, output);
     if (call->truncated)
