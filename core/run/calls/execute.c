@@ -179,14 +179,18 @@ static struct tool_executor *executor_of(const struct run *run,
                                          const struct tool_handler *handler)
 {
     const struct engine_options *options = engine_options(run->engine);
-    bool code = handler->flags & TOOL_NEEDS_SANDBOX && options->code_executor;
-
-    return code ? options->code_executor : options->executor;
+    if (handler->flags & TOOL_NEEDS_SANDBOX && options->code_executor)
+        return options->code_executor;
+    if (handler->flags & TOOL_DRAWS && options->picture_executor)
+        return options->picture_executor;
+    return options->executor;
 }
 
 /* Hands the call to its remote server, or to a worker. */
 static void execute(struct run *run, struct call *call, json_t *args)
 {
+    bool draws = call->use->handler->flags & TOOL_DRAWS;
+    json_auto_t *pictures = draws ? run_pictures(run) : NULL;
     char past_container[ID_SIZE] = "";
 
     call_move(call, CALL_EV_EXECUTE);
@@ -225,6 +229,9 @@ static void execute(struct run *run, struct call *call, json_t *args)
             .past_container = past_container,
             .keeps_files = run_is_assistants(run),
             .stored = run->row.flags & RUN_STORED,
+            .painter = engine_options(run->engine)->painter,
+            .pictures = pictures,
+            .drawn = draws ? ++run->calls.drawn : 0,
             /* The arguments that were approved had their references resolved. */
             .resolved = call->resolved || *call->approval.id,
         });

@@ -11,6 +11,7 @@
  *   stages.c         the list of stages that calls pass
  *   execute.c        hands calls that are due to their tools
  *   call_files.c     which files a call may see, and which container it continues in
+ *   call_pictures.c  which pictures a drawing may begin with
  *   run_output.c     turns the output of tools into items and text
  *   call_end.c       how a call ended, in its row
  *   restore.c        calls of an earlier residency
@@ -66,6 +67,8 @@ const json_t *run_files_of(struct run *run, const struct tool_use *use);
 
 /* The container that the newest call of the history used; "" without one. */
 void run_past_container(const struct run *run, char ret_id[ID_SIZE]);
+/* What a drawing of this run may begin with: tool_call_pictures(). New reference. */
+json_t *run_pictures(const struct run *run);
 
 /* ---- stages.c ---- */
 

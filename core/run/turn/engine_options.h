@@ -27,6 +27,7 @@ struct tool_containers;
 struct tool_desk;
 struct tool_finder;
 struct tool_web;
+struct tool_painter;
 
 /* What the pointers refer to outlives the engine. */
 struct engine_options {
@@ -37,6 +38,10 @@ struct engine_options {
      * containers. NULL: nothing is executed */
     struct tool_executor *code_executor;
     const struct tool_containers *containers;
+    /* For tools that draw (TOOL_DRAWS): their own workers, because a picture takes a minute, and what they ask. NULL:
+     * nothing is drawn */
+    struct tool_executor *picture_executor;
+    const struct tool_painter *painter;
     struct run_cited
         *cited; /* files of containers that responses cite are copied; NULL: they are not */
     const struct tool_desk *desk;     /* for tools that look through files; NULL: none can */
