@@ -38,6 +38,7 @@
     X(file_search)                \
     X(code_interpreter)           \
     X(container_shell)            \
+    X(image_generation)           \
     X(list_documents)             \
     X(read_document)              \
     X(search_document)            \
