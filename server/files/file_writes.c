@@ -16,24 +16,6 @@
 
 /* ---- Reading ---- */
 
-static enum err_code read_whole(const struct stored_file *file, char *bytes, struct err *err)
-{
-    uint64_t at = 0;
-
-    while (at < file->row.bytes) {
-        size_t got = 0;
-        enum err_code rc =
-            blob_read_at(file->read, at, bytes + at, (size_t)(file->row.bytes - at), &got, err);
-
-        if (!rc && !got)
-            rc = err_set(err, ERR_INTERNAL, "Bytes of %s are missing.", file->row.id);
-        if (rc)
-            return rc;
-        at += got;
-    }
-    return ERR_OK;
-}
-
 static enum err_code load(const struct stored_file *file, size_t limit,
                           struct tool_text *ret_text, struct err *err)
 {
@@ -45,7 +27,7 @@ static enum err_code load(const struct stored_file *file, size_t limit,
     if (file->row.bytes > limit)
         return err_set(err, ERR_TOO_LARGE, "The file has more than %zu MiB.", limit >> 20);
     bytes = mem_zeroed(length + 1, 1);
-    rc = read_whole(file, bytes, err);
+    rc = stored_file_bytes(file, bytes, err);
     if (rc)
         return rc;
     type = document_type_of(bytes, length < DOCUMENT_TYPE_BYTES ? length : DOCUMENT_TYPE_BYTES,

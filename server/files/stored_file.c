@@ -89,6 +89,25 @@ enum err_code stored_file_picture(const struct stored_file *file, const char **r
     return ERR_OK;
 }
 
+enum err_code stored_file_bytes(const struct stored_file *file, char *ret_bytes,
+                                struct err *err)
+{
+    uint64_t at = 0;
+
+    while (at < file->row.bytes) {
+        size_t got = 0;
+        enum err_code rc = blob_read_at(file->read, at, ret_bytes + at,
+                                        (size_t)(file->row.bytes - at), &got, err);
+
+        if (!rc && !got)
+            rc = err_set(err, ERR_INTERNAL, "Bytes of %s are missing.", file->row.id);
+        if (rc)
+            return rc;
+        at += got;
+    }
+    return ERR_OK;
+}
+
 static enum err_code stored_file_add_base64(const struct stored_file *file, struct buf *text,
                                             struct err *err)
 {

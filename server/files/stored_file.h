@@ -56,6 +56,10 @@ const char *file_picture_type(const void *bytes, size_t size);
 enum err_code stored_file_picture(const struct stored_file *file, const char **ret_type,
                                   struct err *err) MUST_CHECK;
 
+/* All bytes, as many as row.bytes says. */
+enum err_code stored_file_bytes(const struct stored_file *file, char *ret_bytes,
+                                struct err *err) MUST_CHECK;
+
 /* "application/pdf" and so on, by the bytes; "application/octet-stream" for all others. A constant. */
 const char *stored_file_media_type(const struct stored_file *file);
 
