@@ -90,6 +90,7 @@
 #include "server/keeper.h"
 #include "server/masking.h"
 #include "server/params/params.h"
+#include "server/pictures/picture_desk.h"
 #include "server/query_rewriter.h"
 #include "server/sandbox/container_desk.h"
 #include "server/sandbox/sandboxes.h"
@@ -126,6 +127,7 @@ struct serving {
     struct tool_desk desk;
     struct tool_web web;
     struct tool_containers containers;
+    struct tool_painter painter;
     struct sandbox_report sandbox;
     bool engine_started, executor_started, writers_started;
 };
@@ -427,6 +429,12 @@ static enum err_code start_executor(struct serving *serving, struct err *err)
     return rc;
 }
 
+static enum err_code start_pictures(struct serving *serving, struct err *err)
+{
+    pictures_declare(&serving->server);
+    return pictures_start(&serving->server, err);
+}
+
 static enum err_code start_masking(struct serving *serving, struct err *err)
 {
     return masking_start(serving->config->masks, &serving->server.masking, err);
@@ -445,6 +453,8 @@ static enum err_code start_engine(struct serving *serving, struct err *err)
         .log_reader = serving->log_reader,
         .executor = serving->server.executor,
         .code_executor = serving->server.code_executor,
+        .picture_executor = serving->server.picture_executor,
+        .painter = &serving->painter,
         .finder = &serving->finder,
         .cited = cited_copies_hook(serving->cited_copies),
         .desk = &serving->desk,
@@ -633,6 +643,7 @@ static enum err_code start_retrieval(struct serving *serving, struct err *err)
     serving->web = web_desk(&serving->server);
     web_desk_open(&serving->server);
     serving->containers = container_desk(&serving->server);
+    serving->painter = picture_desk(&serving->server);
     return rc ? rc
               : workers_start(config->search_workers, serving->server.store,
                               &serving->server.searchers, err);
@@ -671,11 +682,12 @@ static enum err_code start_keeper(struct serving *serving, struct err *err)
 }
 
 static step_fn *const steps[] = {
-    lock_data_dir,   try_sandbox,        start_sandboxes,    find_identity,   find_key,
-    open_socket,     start_database,     start_writers,      ensure_key,      open_blobs,
-    open_containers, declare_sandboxes,  open_embeddings,    start_retrieval, start_demo,
-    start_executor,  start_masking,      start_file_loading, start_engine,    start_workers,
-    start_readers,   start_file_workers, start_ingest,       start_keeper,    start_http,
+    lock_data_dir,   try_sandbox,       start_sandboxes,    find_identity,      find_key,
+    open_socket,     start_database,    start_writers,      ensure_key,         open_blobs,
+    open_containers, declare_sandboxes, open_embeddings,    start_retrieval,    start_demo,
+    start_executor,  start_pictures,    start_masking,      start_file_loading, start_engine,
+    start_workers,   start_readers,     start_file_workers, start_ingest,       start_keeper,
+    start_http,
 };
 
 static enum err_code go_up(struct serving *serving, struct err *err)
@@ -741,6 +753,7 @@ static void go_down(struct serving *serving)
     if (serving->executor_started)
         tool_executor_stop(server->executor, TOOL_PATIENCE_NS);
     sandboxes_stop(server, TOOL_PATIENCE_NS);
+    pictures_stop(server, TOOL_PATIENCE_NS);
     masking_stop(server->masking);
     cited_copies_stop(serving->cited_copies);
     file_loading_stop(server->file_loading);
@@ -752,6 +765,7 @@ static void go_down(struct serving *serving)
     if (server->executor)
         tool_executor_free(server->executor);
     sandboxes_free(server);
+    pictures_free(server);
     upstream_server_stop(serving->demo);
     held_polls_free(server->held_polls);
     retrieval_free(server->retrieval);

@@ -25,6 +25,7 @@ struct held_polls;
 struct http;
 struct ingest;
 struct masking;
+struct picture_model;
 struct query_rewriter;
 struct reranker;
 struct retrieval;
@@ -48,6 +49,9 @@ struct server {
      * executed here */
     struct tool_executor *code_executor;
     struct boxes *boxes;
+    /* For handlers with TOOL_DRAWS: pictures/picture_desk.h. NULL: nothing is drawn */
+    struct tool_executor *picture_executor;
+    struct picture_model *picture_model;
     struct masking *masking; /* NULL without masks */
     struct file_loading *file_loading;
     struct http *http;
