@@ -231,7 +231,13 @@ static const struct input_field web_search_fields[] = {
     {"action", KIND_OBJECT, OPTIONAL, 0, "{\"type\":\"search\"}", NULL, web_action_fields},
     {0}};
 static const struct input_field image_fields[] = {
-    {"result", KIND_STRING, OPTIONAL, 0, "null", NULL, NULL},
+    {"result",         KIND_STRING, OPTIONAL, 0, "null", NULL, NULL},
+    {"revised_prompt", KIND_STRING, OPTIONAL, INPUT_TEXT_LIMIT, NULL, NULL, NULL},
+    {"action",         KIND_STRING, OPTIONAL, ID_LIMIT, NULL, NULL, NULL},
+    {"size",           KIND_STRING, OPTIONAL, ID_LIMIT, NULL, NULL, NULL},
+    {"quality",        KIND_STRING, OPTIONAL, ID_LIMIT, NULL, NULL, NULL},
+    {"background",     KIND_STRING, OPTIONAL, ID_LIMIT, NULL, NULL, NULL},
+    {"output_format",  KIND_STRING, OPTIONAL, ID_LIMIT, NULL, NULL, NULL},
     {0}};
 static const struct input_field code_fields[] = {
     {"container_id", KIND_STRING, OPTIONAL, 0, "\"\"", NULL, NULL},

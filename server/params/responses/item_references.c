@@ -4,6 +4,7 @@
 
 #include "core/base/json.h"
 #include "core/base/mem.h"
+#include "core/domain/item_type.h"
 #include "core/domain/tenant.h"
 #include "core/store/tables/threads/item_find.h"
 
@@ -22,13 +23,21 @@
  * A list that is too long is not looked up at all: response_input.c refuses it a moment later.
  */
 
+/* A call of a hosted tool that has an id and nothing else: OpenAI's guide to pictures sends them so. */
+static bool is_bare_call(const json_t *item, const char *type)
+{
+    return json_object_size(item) == 2 && json_is_string(json_object_get(item, "id")) &&
+           item_type_kind(item_type_parse(type)) == ITEM_KIND_HOSTED_CALL;
+}
+
 /* OpenAI's schema makes `type` optional here, also as null: an object with an id alone is a reference. */
 bool item_is_reference(const json_t *item)
 {
     const json_t *type = json_object_get(item, "type");
 
     if (json_is_string(type))
-        return strcmp(json_string_value(type), "item_reference") == 0;
+        return strcmp(json_string_value(type), "item_reference") == 0 ||
+               is_bare_call(item, json_string_value(type));
     return json_absent(type) && json_object_size(item) == (type ? 2u : 1u) &&
            json_is_string(json_object_get(item, "id"));
 }

@@ -12,8 +12,9 @@
 #include "server/params/strict_schema.h"
 #include "server/params/vector_store_params.h"
 
-#define TOOL_NAME_LIMIT ((size_t)128)
-#define TYPE_LIMIT      ((size_t)64)
+#define TOOL_NAME_LIMIT  ((size_t)128)
+#define TYPE_LIMIT       ((size_t)64)
+#define IMAGE_WORD_LIMIT 64
 
 /*
  * The form of tools and tool_choice in the Responses API. Assistants has other shapes and limits of its
@@ -203,6 +204,40 @@ static enum err_code check_mcp(const json_t *tool, const char *path, struct err 
     return mcp_tool_check(tool, path, err);
 }
 
+/* Which sizes and qualities there are depends on the image model, which refuses the others. */
+static enum err_code check_image(const json_t *tool, const char *path, struct err *err)
+{
+    static const char *const actions[] = {"auto", "generate", "edit", NULL};
+    static const char *const formats[] = {"png", "webp", "jpeg", "gif", "svg", NULL};
+    static const char *const backgrounds[] = {"auto", "transparent", "opaque", NULL};
+    static const char *const moderations[] = {"auto", "low", NULL};
+    static const char *const fidelities[] = {"high", "low", NULL};
+    static const struct {
+        const char *key;
+        const char *const *words;
+    } choices[] = {{"action", actions},
+                   {"output_format", formats},
+                   {"background", backgrounds},
+                   {"moderation", moderations},
+                   {"input_fidelity", fidelities}};
+    static const char *const texts[] = {"model", "size", "quality"};
+    const char *text = NULL;
+    json_t *mask = NULL;
+    json_int_t number = 0;
+    enum err_code rc = ERR_OK;
+
+    for (size_t i = 0; !rc && i < COUNT_OF(choices); i++)
+        rc = param_enum(tool, path, choices[i].key, PARAM_OPTIONAL, choices[i].words, &text,
+                        err);
+    for (size_t i = 0; !rc && i < COUNT_OF(texts); i++)
+        rc = param_string(tool, path, texts[i], PARAM_OPTIONAL, IMAGE_WORD_LIMIT, &text, err);
+    if (!rc)
+        rc = param_int(tool, path, "partial_images", 0, 3, &number, err);
+    if (!rc)
+        rc = param_int(tool, path, "output_compression", 0, 100, &number, err);
+    return rc ? rc : param_object(tool, path, "input_image_mask", PARAM_OPTIONAL, &mask, err);
+}
+
 /* NULL: of these tools only the type is checked. */
 /* clang-format off */
 static const struct tool_type {
@@ -225,7 +260,7 @@ static const struct tool_type {
     {"web_search_preview",            NULL},
     {"web_search_preview_2025_03_11", NULL},
     {"code_interpreter",              container_choice_check},
-    {"image_generation",              NULL},
+    {"image_generation",              check_image},
     {"programmatic_tool_calling",     NULL},
 };
 /* clang-format on */
@@ -238,6 +273,9 @@ static enum err_code unknown_type(struct err *err, const char *path, const char 
         words[i] = tool_types[i].type;
     return param_wrong_word(err, param_key(path, "type").text, type, words);
 }
+
+static const char *const single_types[] = {"file_search", "code_interpreter",
+                                           "image_generation"};
 
 /* A second search in a request would be a second function of the same name for the model. */
 static enum err_code check_single(const json_t *tools, const char *type, const char *path,
@@ -291,8 +329,9 @@ enum err_code response_tools_check(const json_t *object, const char *path, const
         if (rc)
             return rc;
     }
-    rc = check_single(tools, "file_search", at.text, err);
-    return rc ? rc : check_single(tools, "code_interpreter", at.text, err);
+    for (size_t one = 0; !rc && one < COUNT_OF(single_types); one++)
+        rc = check_single(tools, single_types[one], at.text, err);
+    return rc;
 }
 
 /* ---- tool_choice ---- */
