@@ -115,7 +115,7 @@ def assert_shown(shown, sent):
 
 def without_new_ids(chat):
     """Calls of servers have no call_id; they go by the ids of their items, which are new."""
-    return re.sub(r"(mcp|fs|ci)_\w+", "id", json.dumps(chat["messages"]))
+    return re.sub(r"(mcp|fs|ci|ig)_\w+", "id", json.dumps(chat["messages"]))
 
 
 @pytest.mark.parametrize("name", ITEMS)
