@@ -11,7 +11,6 @@
 #include "core/tool/channel.h"
 #include "core/tool/tool.h"
 #include "core/tool/tool_container.h"
-#include "core/tool/tool_picture.h"
 
 /*
  * executor.h -- the threads that run tools, several calls of several runs at once.
@@ -38,6 +37,7 @@
 #define EXECUTOR_GRACE_NS    NS_PER_SECOND /* from the END of a late call to a new worker */
 
 struct tool_executor;
+struct tool_painter;
 
 /* `workers` is the most that run at once, but for those that are stuck; they start as calls need them.
  * `default_timeout_seconds` is for handlers without a timeout of their own; 0 means no deadline. */

@@ -18,7 +18,7 @@
 #include "core/base/json.h"
 #include "core/base/mem.h"
 #include "core/domain/notes.h"
-#include "core/tool/tool_picture.h"
+#include "core/tool/picture/tool_picture.h"
 #include "handlers/handlers.h"
 
 #define PREVIEWS_LIMIT 3

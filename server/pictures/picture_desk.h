@@ -4,7 +4,7 @@
 #include <stdint.h>
 
 #include "core/base/err.h"
-#include "core/tool/tool_picture.h"
+#include "core/tool/picture/tool_picture.h"
 
 /*
  * picture_desk.h -- the drawings of tool calls: what they begin with, the image model, and what becomes of the picture.

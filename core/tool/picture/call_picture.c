@@ -2,7 +2,7 @@
  * call_picture.c -- what a call has drawn, by way of the server.
  */
 
-#include "core/tool/tool_picture.h"
+#include "core/tool/picture/tool_picture.h"
 
 #include <stdlib.h>
 
