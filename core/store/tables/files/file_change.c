@@ -13,6 +13,7 @@
 
 #include "core/store/pg/db.h"
 #include "core/store/tables/files/file_sql.h"
+#include "core/store/tables/files/file_texts.h"
 #include "core/store/tables/files/storage_sql.h"
 #include "core/store/tables/vector_stores/vector_store_sql.h"
 
@@ -173,13 +174,15 @@ enum err_code store_file_replace(struct store *store, const struct tenant *tenan
 {
     AUTO_DB *db = NULL;
     AUTO_DB_ROWS *places = NULL;
-    int64_t pictures = 0;
+    int64_t text = 0, pictures = 0;
     enum err_code rc = db_begin(store, &db, err);
 
     if (!rc)
         rc = lock_file(db, tenant, row, err);
     if (!rc)
         rc = change_row(db, tenant, row, blob, err);
+    if (!rc)
+        rc = file_text_forget_in(db, tenant, row->id, &text, err);
     if (!rc)
         rc = file_pictures_forget_in(db, tenant, row->id, &pictures, err);
     if (!rc)
@@ -192,7 +195,7 @@ enum err_code store_file_replace(struct store *store, const struct tenant *tenan
         rc = attach_anew(db, tenant, row, places, err);
     if (!rc && blob->bytes != row->bytes)
         rc = storage_count(db, tenant, (int64_t)blob->bytes - (int64_t)row->bytes, limit, err);
-    if (!rc && pictures)
-        rc = storage_count_documents(db, tenant, -pictures, err);
+    if (!rc)
+        rc = storage_count_documents(db, tenant, -text - pictures, err);
     return rc ? rc : db_commit(db, err);
 }

@@ -93,14 +93,6 @@ enum err_code file_pictures_forget_in(struct db *db, const struct tenant *tenant
         " let_go AS (UPDATE blobs b SET holders = b.holders - 1, changed_at = " FILES_NOW
         "  FROM gone g WHERE b.project_id = $1 AND b.id = g.pictures_id)"
         " SELECT g.bytes FROM gone g"};
-    AUTO_DB_ROWS *rows = NULL;
-    AUTO_DB_ARGS args = {0};
-    enum err_code rc;
 
-    db_arg_tenant(&args, tenant);
-    db_arg_text(&args, file_id);
-    rc = db_exec(db, &delete, &args, &rows, err);
-    if (!rc)
-        *ret_bytes = db_count(rows) ? db_int(rows, 0, 0) : 0;
-    return rc;
+    return file_forget_kept(db, &delete, tenant, file_id, ret_bytes, err);
 }

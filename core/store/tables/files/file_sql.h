@@ -41,6 +41,12 @@ enum err_code file_find_kept(struct store *store, const struct db_statement *sel
                              int version, struct db_rows **ret_rows,
                              struct err *err) MUST_CHECK;
 
+/* Forgets what was kept of a file: `delete` binds project and file, and returns the bytes of what it has deleted. 0:
+ * nothing was kept. */
+enum err_code file_forget_kept(struct db *db, const struct db_statement *delete,
+                               const struct tenant *tenant, const char *file_id,
+                               int64_t *ret_bytes, struct err *err) MUST_CHECK;
+
 /* In the transaction that has deleted a file, or given it other bytes: forgets its pictures. *ret_bytes: how many they
  * had, for storage_count_documents(). */
 enum err_code file_pictures_forget_in(struct db *db, const struct tenant *tenant,

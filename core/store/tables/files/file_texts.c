@@ -1,10 +1,12 @@
 #include "core/store/tables/files/file_texts.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "core/base/mem.h"
 #include "core/store/pg/db.h"
 #include "core/store/tables/files/file_sql.h"
+#include "core/store/tables/files/storage_sql.h"
 
 void file_text_row_clear(struct file_text_row *row)
 {
@@ -28,19 +30,17 @@ enum err_code store_file_text_get(struct store *store, const struct tenant *tena
     return rc;
 }
 
-/* The lock makes a deletion wait, which then finds the text. */
-enum err_code store_file_text_put(struct store *store, const struct tenant *tenant,
-                                  const struct file_row *file, int version, const char *text,
-                                  size_t pages, struct err *err)
+static enum err_code insert_text(struct db *db, const struct tenant *tenant,
+                                 const struct file_row *file, int version, const char *text,
+                                 size_t pages, bool *ret_inserted, struct err *err)
 {
     static const struct db_statement insert = {
         "store_file_text_put",
         "INSERT INTO file_texts (project_id, file_id, blob_id, version, pages, text)"
-        " SELECT f.project_id, f.id, f.blob_id, $4, $5, $6 FROM files f"
-        "  WHERE f.project_id = $1 AND f.id = $2 AND f.blob_id = $3 FOR KEY SHARE"
-        " ON CONFLICT (project_id, file_id) DO UPDATE SET blob_id = excluded.blob_id,"
-        "  version = excluded.version, pages = excluded.pages, text = excluded.text"};
+        " VALUES ($1, $2, $3, $4, $5, $6) ON CONFLICT (project_id, file_id) DO NOTHING"};
+    AUTO_DB_ROWS *rows = NULL;
     AUTO_DB_ARGS args = {0};
+    enum err_code rc;
 
     db_arg_tenant(&args, tenant);
     db_arg_text(&args, file->id);
@@ -48,18 +48,39 @@ enum err_code store_file_text_put(struct store *store, const struct tenant *tena
     db_arg_int(&args, version);
     db_arg_int(&args, (int64_t)pages);
     db_arg_text(&args, text);
-    return db_once(store, &insert, &args, NULL, err);
+    rc = db_exec(db, &insert, &args, &rows, err);
+    if (!rc)
+        *ret_inserted = db_changed(rows) > 0;
+    return rc;
+}
+
+/* Another call that was faster has the same text. */
+enum err_code store_file_text_put(struct store *store, const struct tenant *tenant,
+                                  const struct file_row *file, int version, const char *text,
+                                  size_t pages, struct err *err)
+{
+    AUTO_DB *db = NULL;
+    bool found = false, inserted = false;
+    int64_t before = 0;
+    enum err_code rc = db_begin(store, &db, err);
+
+    if (!rc)
+        rc = file_share(db, tenant, file, &found, err);
+    if (!rc && found)
+        rc = file_text_forget_in(db, tenant, file->id, &before, err);
+    if (!rc && found)
+        rc = insert_text(db, tenant, file, version, text, pages, &inserted, err);
+    if (!rc && inserted)
+        rc = storage_count_documents(db, tenant, (int64_t)strlen(text) - before, err);
+    return rc || !inserted ? rc : db_commit(db, err);
 }
 
 enum err_code file_text_forget_in(struct db *db, const struct tenant *tenant,
-                                  const char *file_id, struct err *err)
+                                  const char *file_id, int64_t *ret_bytes, struct err *err)
 {
     static const struct db_statement delete = {
-        "store_file_text_forget",
-        "DELETE FROM file_texts WHERE project_id = $1 AND file_id = $2"};
-    AUTO_DB_ARGS args = {0};
+        "store_file_text_forget", "DELETE FROM file_texts WHERE project_id = $1"
+                                  " AND file_id = $2 RETURNING octet_length(text)"};
 
-    db_arg_tenant(&args, tenant);
-    db_arg_text(&args, file_id);
-    return db_exec(db, &delete, &args, NULL, err);
+    return file_forget_kept(db, &delete, tenant, file_id, ret_bytes, err);
 }

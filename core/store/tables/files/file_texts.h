@@ -2,6 +2,7 @@
 #define RUNNEL_CORE_STORE_TABLES_FILES_FILE_TEXTS_H
 
 #include <stddef.h>
+#include <stdint.h>
 
 #include "core/base/err.h"
 #include "core/domain/rows.h"
@@ -12,7 +13,8 @@
  * file_texts.h -- what files say, as models are shown it: read once, and kept as long as the file.
  *
  * It is a cache: what is missing here is read from the file. So is the text of another version, or of other bytes:
- * a file's blob may be replaced (file_change.h).
+ * a file's blob may be replaced (file_change.h). Its bytes count for the limit of the project, with those of
+ * documents.
  */
 
 struct db;
@@ -34,8 +36,10 @@ enum err_code store_file_text_put(struct store *store, const struct tenant *tena
                                   const struct file_row *file, int version, const char *text,
                                   size_t pages, struct err *err) MUST_CHECK;
 
-/* In the transaction that has deleted the file. */
+/* In the transaction that has deleted the file, or given it other bytes. *ret_bytes: how many the text had, for
+ * storage_count_documents(). */
 enum err_code file_text_forget_in(struct db *db, const struct tenant *tenant,
-                                  const char *file_id, struct err *err) MUST_CHECK;
+                                  const char *file_id, int64_t *ret_bytes,
+                                  struct err *err) MUST_CHECK;
 
 #endif

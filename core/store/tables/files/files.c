@@ -62,6 +62,22 @@ enum err_code file_find_kept(struct store *store, const struct db_statement *sel
     return ERR_OK;
 }
 
+enum err_code file_forget_kept(struct db *db, const struct db_statement *delete,
+                               const struct tenant *tenant, const char *file_id,
+                               int64_t *ret_bytes, struct err *err)
+{
+    AUTO_DB_ROWS *rows = NULL;
+    AUTO_DB_ARGS args = {0};
+    enum err_code rc;
+
+    db_arg_tenant(&args, tenant);
+    db_arg_text(&args, file_id);
+    rc = db_exec(db, delete, &args, &rows, err);
+    if (!rc)
+        *ret_bytes = db_count(rows) ? db_int(rows, 0, 0) : 0;
+    return rc;
+}
+
 /* ---- Making ---- */
 
 enum err_code blob_hold(struct db *db, const struct tenant *tenant, const char *blob_id,
@@ -271,7 +287,7 @@ static enum err_code delete_file(struct store *store, const struct db_statement 
     AUTO_DB *db = NULL;
     AUTO_DB_ROWS *rows = NULL;
     AUTO_DB_ARGS args = {0};
-    int64_t pictures = 0;
+    int64_t text = 0, pictures = 0;
     enum err_code rc = db_begin(store, &db, err);
 
     if (rc)
@@ -285,13 +301,13 @@ static enum err_code delete_file(struct store *store, const struct db_statement 
     if (*ret_found)
         rc = store_files_forget_in(db, tenant, id, err);
     if (!rc && *ret_found)
-        rc = file_text_forget_in(db, tenant, id, err);
+        rc = file_text_forget_in(db, tenant, id, &text, err);
     if (!rc && *ret_found)
         rc = file_pictures_forget_in(db, tenant, id, &pictures, err);
     if (!rc && *ret_found)
         rc = storage_count(db, tenant, -db_int(rows, 0, 0), 0, err);
-    if (!rc && pictures)
-        rc = storage_count_documents(db, tenant, -pictures, err);
+    if (!rc && *ret_found)
+        rc = storage_count_documents(db, tenant, -text - pictures, err);
     return rc ? rc : db_commit(db, err);
 }
 

@@ -9,7 +9,8 @@
 
 /*
  * storage_sql.h -- how many bytes a project has, for the limit: those of its files, and those of what was made
- * of them: documents, each once, and pictures of pages (file_pictures.h).
+ * of them: documents, each once, and the texts and pictures that models are shown (file_texts.h,
+ * file_pictures.h).
  *
  * It is a row that all uploads of the project change, and all documents that become ready or go. So counting comes last
  * in a transaction, behind all other locks.

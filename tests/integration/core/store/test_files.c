@@ -87,6 +87,13 @@ TEST(a_file_is_read_as_it_was_made_and_holds_its_blob)
     file_row_clear(&row);
 }
 
+/* Bytes that count beside those of files. */
+static size_t counted(void)
+{
+    return (size_t)pg_fixture_count("SELECT document_bytes FROM storage_use"
+                                    " WHERE project_id = 'proj_files'");
+}
+
 TEST(the_text_of_a_file_is_kept_by_version_and_goes_with_it)
 {
     struct file_row row = made(7);
@@ -99,6 +106,7 @@ TEST(the_text_of_a_file_is_kept_by_version_and_goes_with_it)
     assert_int_equal(store_file_text_get(store, MINE, &row, 1, &read, NULL), ERR_OK);
     assert_string_equal(read.text, text);
     assert_int_equal(read.pages, 3);
+    assert_int_equal(counted(), strlen(text));
     file_text_row_clear(&read);
     assert_int_equal(store_file_text_get(store, THEIRS, &row, 1, &read, NULL), ERR_NOT_FOUND);
     assert_int_equal(store_file_text_get(store, MINE, &row, 2, &read, NULL), ERR_NOT_FOUND);
@@ -109,9 +117,11 @@ TEST(the_text_of_a_file_is_kept_by_version_and_goes_with_it)
     assert_int_equal(store_file_text_put(store, MINE, &row, 2, text, 0, NULL), ERR_OK);
     assert_int_equal(store_file_text_get(store, MINE, &row, 2, &read, NULL), ERR_OK);
     assert_int_equal(read.pages, 0);
+    assert_int_equal(counted(), strlen(text));
     file_text_row_clear(&read);
     assert_int_equal(store_file_delete(store, MINE, row.id, NULL), ERR_OK);
     assert_int_equal(pg_fixture_count("SELECT count(*) FROM file_texts"), 0);
+    assert_int_equal(counted(), 0);
     assert_int_equal(store_file_text_put(store, MINE, &row, 2, text, 0, NULL), ERR_OK);
     assert_int_equal(pg_fixture_count("SELECT count(*) FROM file_texts"), 0);
     file_row_clear(&row);
