@@ -29,7 +29,8 @@ struct box_entry {
     uint64_t memory; /* of its box */
     unsigned calls;
     bool python_taken;
-    bool ended; /* the container is deleted or has expired */
+    bool ended;   /* the container is deleted or has expired, or the server stops */
+    bool killing; /* that ends its processes now: a thread waits for them */
     /* While it is ready and no call has it: its neighbours in the order in which that became so */
     struct box_entry *idle_before, *idle_after;
     uint64_t idle_since_ns;

@@ -49,7 +49,7 @@ struct boxes_hold {
 struct boxes {
     struct lock lock;
     pthread_cond_t idle_changed;  /* for the thread that stops boxes */
-    pthread_cond_t entry_changed; /* an entry is no longer starting or stopping */
+    pthread_cond_t entry_changed; /* an entry is no longer starting, stopping or killed */
     struct boxes_options options; /* constant */
     char **environment;           /* constant */
     struct box_table table;
@@ -414,14 +414,19 @@ void boxes_give(struct boxes_hold *hold)
 
 /* ---- A container ---- */
 
-/* Kills a box that is ready; the call of this function counts as one that has it. Releases the lock meanwhile. */
+/* Kills a box that is ready, once; the call of this function counts as one that has it. Releases the lock meanwhile. */
 static void kill_locked(struct boxes *boxes, struct box_entry *entry) REQUIRES(boxes->lock)
 {
+    entry->ended = entry->killing = true;
     if (!entry->calls)
         box_table_wake(&boxes->table, entry);
     entry->calls++;
     lock_release(&boxes->lock);
     box_kill(entry->box);
+    lock_acquire(&boxes->lock);
+    entry->killing = false;
+    pthread_cond_broadcast(&boxes->entry_changed);
+    lock_release(&boxes->lock);
     give(boxes, entry, BOXES_COMMAND);
     lock_acquire(&boxes->lock);
 }
@@ -431,9 +436,9 @@ void boxes_end(struct boxes *boxes, const char *container)
     struct box_entry *entry;
 
     lock_acquire(&boxes->lock);
-    while ((entry = box_table_find(&boxes->table, container)) && !entry->ended) {
-        if (entry->state == BOX_READY) {
-            entry->ended = true;
+    while ((entry = box_table_find(&boxes->table, container)) &&
+           (!entry->ended || entry->killing)) {
+        if (entry->state == BOX_READY && !entry->ended) {
             kill_locked(boxes, entry);
         } else if (entry->state == BOX_ABSENT) {
             box_table_remove(&boxes->table, entry);
@@ -528,10 +533,8 @@ void boxes_kill(struct boxes *boxes)
     struct box_entry *entry;
 
     lock_acquire(&boxes->lock);
-    while ((entry = box_table_busy(&boxes->table))) {
-        entry->ended = true;
+    while ((entry = box_table_busy(&boxes->table)))
         kill_locked(boxes, entry);
-    }
     lock_release(&boxes->lock);
 }
 
