@@ -5,11 +5,14 @@
 
 #include <pthread.h>
 #include <sched.h>
+#include <semaphore.h>
 #include <string.h>
 #include <sys/eventfd.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "core/base/fault.h"
+#include "core/base/mem.h"
 #include "tests/support/boxes.h"
 #include "tests/support/patience.h"
 #include "tests/support/test.h"
@@ -320,6 +323,59 @@ TEST(the_end_of_a_container_ends_its_commands)
     assert_notice("a", ""); /* forgotten */
 }
 
+/* While the first end of a container kills its box, a second one begins. */
+struct second_end {
+    pthread_t thread;
+    sem_t ended;
+    bool early; /* it was over before the box was */
+};
+
+static struct second_end *second; /* of the test that is running; or NULL */
+
+static void *end_again(void *argument)
+{
+    struct second_end *end = argument;
+
+    boxes_end(live_boxes, "a");
+    assert_int_equal(sem_post(&end->ended), 0);
+    return NULL;
+}
+
+void __real_box_kill(struct box *box);
+void __wrap_box_kill(struct box *box);
+
+void __wrap_box_kill(struct box *box)
+{
+    struct second_end *end = TAKE(second);
+    struct timespec until;
+
+    if (end) {
+        assert_int_equal(pthread_create(&end->thread, NULL, end_again, end), 0);
+        assert_int_equal(clock_gettime(CLOCK_REALTIME, &until), 0);
+        until.tv_nsec = until.tv_nsec < 900000000 ? until.tv_nsec + 99999999 : 999999999;
+        end->early = sem_timedwait(&end->ended, &until) == 0;
+    }
+    __real_box_kill(box);
+}
+
+TEST(every_end_of_a_container_waits_for_its_processes)
+{
+    struct boxes_hold *hold = live_take("a", BOXES_COMMAND);
+    struct second_end end = {.early = false};
+    bool alive;
+
+    assert_int_equal(sem_init(&end.ended, 0, 0), 0);
+    second = &end;
+    boxes_end(live_boxes, "a");
+    pthread_join(end.thread, NULL);
+    alive = box_is_alive(boxes_box(hold));
+    boxes_give(hold);
+    assert_false(end.early);
+    assert_false(alive);
+    assert_no_box_is_left();
+    sem_destroy(&end.ended);
+}
+
 TEST(a_box_that_cannot_be_made_leaves_nothing)
 {
     struct boxes_request request = live_request("a", BOXES_PYTHON);
@@ -373,6 +429,7 @@ int main(void)
         BOXES(a_box_that_has_ended_is_made_again),
         BOXES(a_python_of_which_only_the_row_knows_was_lost),
         BOXES(the_end_of_a_container_ends_its_commands),
+        BOXES(every_end_of_a_container_waits_for_its_processes),
         BOXES(a_box_that_cannot_be_made_leaves_nothing),
         BOXES(after_a_drain_only_those_who_have_a_box_go_on),
     };

@@ -4,5 +4,7 @@ foreach(part boxes python)
     target_sources(test_core_container_${part} PRIVATE ${CMAKE_CURRENT_LIST_DIR}/live_boxes.c)
     target_link_libraries(test_core_container_${part} PRIVATE boxes)
 endforeach()
+# The test sees when a box is killed.
+target_link_options(test_core_container_boxes PRIVATE -Wl,--wrap=box_kill)
 add_dependencies(test_core_container_python box_tries)
 target_compile_definitions(test_core_container_python PRIVATE BOX_TRIES="$<TARGET_FILE:box_tries>")
