@@ -266,25 +266,25 @@ def test_a_stored_file_is_read_and_drawn_once(start_server, database, upstream):
     part = by_id(client, MANUAL)
     client.responses.create(model="m", input=[message(part)])
     assert sent(upstream) == READ
-    database.ask("UPDATE file_texts SET text = 'What was read before.'", url=server.settings["database_url"])
+    database.ask("UPDATE file_texts SET text = replace(text, 'begin', 'start')", url=server.settings["database_url"])
     client.responses.create(model="m", input=[message(part)])
-    assert sent(upstream) == "What was read before."
+    assert sent(upstream) == READ.replace("begin", "start")
 
     def ask(question):
         return database.ask(question, url=server.settings["database_url"])
 
     parts = [by_id(client, pdf(text), detail="high") for text in ("One", "The other")]
     drawn = []
-    for part in parts:
-        client.responses.create(model="m", input=[message(part)])
+    for pages in parts:
+        client.responses.create(model="m", input=[message(pages)])
         drawn.append(sent(upstream)[1:])
     assert drawn[0] != drawn[1]
     # They are kept: the model gets the pictures that the other file's row names.
     ask("UPDATE file_pictures p SET pictures_id = (SELECT pictures_id FROM file_pictures WHERE file_id <> p.file_id)")
     client.responses.create(model="m", input=[message(parts[0])])
     assert sent(upstream)[1:] == drawn[1]
-    for part in parts:
-        client.files.delete(part["file_id"])
+    for kept in (part, *parts):
+        client.files.delete(kept["file_id"])
     assert ask("SELECT (SELECT count(*) FROM file_pictures) || ' ' || (SELECT sum(document_bytes) FROM storage_use)") == [["0 0"]]
 
 
