@@ -50,6 +50,33 @@ TEST(a_picture_is_the_result_of_its_call)
     tool_result_clear(&result);
 }
 
+TEST(a_failed_drawing_has_the_error_of_its_data)
+{
+    json_auto_t *fields = json_parse_own("{\"result\":null}");
+    struct tool_result result = {0};
+
+    (image_generation_item.fail)(fields, &result);
+    assert_null(json_object_get(fields, "error"));
+    tool_result_set_data(&result, json_parse_own("{\"error\":{\"code\":\"x\"}}"));
+    (image_generation_item.fail)(fields, &result);
+    assert_string_equal(json_get_string(json_object_get(fields, "error"), "code", ""), "x");
+    tool_result_clear(&result);
+}
+
+TEST(a_drawn_picture_is_a_file_or_its_bytes)
+{
+    json_auto_t *bytes = json_parse_own("{\"result\":\"aGk=\"}");
+    json_auto_t *file =
+        json_parse_own("{\"result\":null,\"runnel\":{\"files\":[{\"file_id\":\"file-1\"}]}}");
+    json_auto_t *none = json_parse_own("{\"result\":null}");
+    json_auto_t *url = image_generation_item.picture(bytes);
+    json_auto_t *id = image_generation_item.picture(file);
+
+    assert_string_equal(json_get_string(url, "image_url", ""), "data:image/png;base64,aGk=");
+    assert_string_equal(json_get_string(id, "file_id", ""), "file-1");
+    assert_null(image_generation_item.picture(none));
+}
+
 TEST(a_step_shows_the_text_of_a_search_to_those_who_ask)
 {
     json_auto_t *body =
@@ -99,6 +126,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(searches_say_what_they_looked_for),
         cmocka_unit_test(a_picture_is_the_result_of_its_call),
+        cmocka_unit_test(a_failed_drawing_has_the_error_of_its_data),
+        cmocka_unit_test(a_drawn_picture_is_a_file_or_its_bytes),
         cmocka_unit_test(a_step_shows_the_text_of_a_search_to_those_who_ask),
         cmocka_unit_test(code_streams_until_it_runs),
         cmocka_unit_test(types_of_hosted_items_are_in_the_table),
