@@ -18,16 +18,21 @@ static size_t character_size(unsigned char head)
     return head >= 0xF0 ? 4 : head >= 0xE0 ? 3 : head >= 0xC0 ? 2 : 1;
 }
 
-size_t utf8_fit(const char *text, size_t limit)
+size_t utf8_fit_bytes(const char *bytes, size_t length)
 {
-    size_t end = strnlen(text, limit);
-    size_t after = end; /* the place after the first byte of the last character */
+    size_t after = length; /* the place after the first byte of the last character */
 
-    while (after && end - after < CHARACTER_LIMIT && !utf8_begins(text[after - 1]))
+    while (after && length - after < CHARACTER_LIMIT && !utf8_begins(bytes[after - 1]))
         after--;
     if (!after) /* no character begins here: not UTF-8 */
-        return end;
-    return end - after + 1 < character_size((unsigned char)text[after - 1]) ? after - 1 : end;
+        return length;
+    return length - after + 1 < character_size((unsigned char)bytes[after - 1]) ? after - 1
+                                                                                : length;
+}
+
+size_t utf8_fit(const char *text, size_t limit)
+{
+    return utf8_fit_bytes(text, strnlen(text, limit));
 }
 
 size_t utf8_count(const char *text, size_t length)

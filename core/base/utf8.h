@@ -16,6 +16,9 @@
  * are left out at the end. */
 size_t utf8_fit(const char *text, size_t limit);
 
+/* As utf8_fit(), of `length` bytes among which NUL is a character as others. More than 0 if `length` is 4 or more. */
+size_t utf8_fit_bytes(const char *bytes, size_t length);
+
 /* U+FFFD, which replaces invalid bytes. */
 #define UTF8_REPLACEMENT        "\xEF\xBF\xBD"
 #define UTF8_REPLACEMENT_LENGTH ((size_t)3)

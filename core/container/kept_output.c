@@ -56,7 +56,7 @@ static void add_head(const struct kept_output *kept, uint64_t from, uint64_t to,
         return;
     buf_add(text, kept->head.data + from, (size_t)(end - from));
     if (end < to && kept_output_dropped(kept))
-        text->length = utf8_fit(text->data, text->length);
+        text->length = utf8_fit_bytes(text->data, text->length);
 }
 
 static void add_note(const struct kept_output *kept, uint64_t from, uint64_t to,

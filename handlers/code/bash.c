@@ -82,7 +82,7 @@ struct running {
 static void show(struct running *running)
 {
     const char *at = running->output.data + running->shown;
-    size_t size = utf8_fit(at, running->output.length - running->shown);
+    size_t size = utf8_fit_bytes(at, running->output.length - running->shown);
 
     if (size && tool_call_emit_text(running->call, at, size) != ERR_OK)
         running->cancelled = true;

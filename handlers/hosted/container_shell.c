@@ -109,9 +109,9 @@ static void send_due(struct shell *shell, enum box_stream name, enum due due)
     bool late = clock_mono_ns() - stream->sent_ns >= PAUSE_MS * NS_PER_MS;
 
     while (stream->unsent.length >= PIECE && !shell->cancelled)
-        send_piece(shell, name, utf8_fit(stream->unsent.data, PIECE));
+        send_piece(shell, name, utf8_fit_bytes(stream->unsent.data, PIECE));
     if (stream->unsent.length && (late || due == DUE_NOW) && !shell->cancelled) {
-        size_t size = utf8_fit(stream->unsent.data, stream->unsent.length);
+        size_t size = utf8_fit_bytes(stream->unsent.data, stream->unsent.length);
 
         if (due == DUE_NOW) /* half a character has no other half */
             size = stream->unsent.length;

@@ -47,6 +47,14 @@ TEST(of_invalid_bytes_only_a_possible_beginning_is_left_out)
     assert_int_equal(utf8_fit("a\xFF", 9), 1);
 }
 
+TEST(nul_is_a_character_among_bytes)
+{
+    assert_int_equal(utf8_fit_bytes("\0\0\0\0", 4), 4);
+    assert_int_equal(utf8_fit_bytes("a\0\xc3\xa9", 4), 4);
+    assert_int_equal(utf8_fit_bytes("a\0\xc3", 3), 2);
+    assert_int_equal(utf8_fit_bytes("", 0), 0);
+}
+
 TEST(characters_are_counted_and_found)
 {
     static const char text[] = "a\xC3\xA9\xE2\x82\xAC\xF0\x9F\x98\x80"
@@ -115,6 +123,7 @@ int main(void)
         cmocka_unit_test(no_character_is_cut),
         cmocka_unit_test(bytes_after_the_limit_are_not_read),
         cmocka_unit_test(of_invalid_bytes_only_a_possible_beginning_is_left_out),
+        cmocka_unit_test(nul_is_a_character_among_bytes),
         cmocka_unit_test(characters_are_counted_and_found),
         cmocka_unit_test(every_character_is_written_and_read_as_utf8),
         cmocka_unit_test(bytes_that_are_no_character_are_read_one_by_one),
