@@ -1,3 +1,6 @@
+#include <string.h>
+
+#include "core/base/utf8.h"
 #include "tests/unit/handlers/code/boxed_run.h"
 
 /* The shell in a real box. What clients see of it: tests/e2e/python/test_shell.py. */
@@ -56,6 +59,19 @@ TEST(pieces_are_limited_and_the_item_has_head_and_tail)
     expect_entry(&outcome, 1, "next\n", "exit");
 }
 
+TEST(output_that_begins_with_nul_is_shown)
+{
+    AUTO_OUTCOME outcome = run_shell("{'commands':['head -c 100000 /dev/zero; echo end']}");
+    size_t shown = 0;
+
+    for (size_t i = 0; i < outcome.count; i++) {
+        const json_t *delta = json_object_get(outcome.said[i].fields, "delta");
+
+        shown += json_string_length(json_object_get(delta, "stdout"));
+    }
+    assert_int_equal(shown, 100000 * strlen(UTF8_REPLACEMENT) + strlen("end\n"));
+}
+
 TEST(commands_share_the_time_of_their_call)
 {
     run_seconds = 1;
@@ -73,6 +89,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         BOXED(each_command_has_an_entry_and_an_end),
         BOXED(pieces_are_limited_and_the_item_has_head_and_tail),
+        BOXED(output_that_begins_with_nul_is_shown),
         BOXED(commands_share_the_time_of_their_call),
     };
 
