@@ -11,6 +11,7 @@
 #include "core/sandbox/box.h"
 #include "handlers/handlers.h"
 #include "handlers/support/bash_class.h"
+#include "handlers/support/box_call.h"
 #include "handlers/support/workspace_call.h"
 
 /* Characters of output that the model sees; the rest is read and dropped. */
@@ -106,25 +107,16 @@ static enum err_code execute(struct running *running, const char *folder,
 {
     const char *const arguments[] = {"/bin/bash", "-c", "exec \"$@\" 2>&1",        "bash",
                                      "/bin/bash", "-c", command_of(running->call), NULL};
-    struct box_run plan = {
-        .command = {.folder = folder, .arguments = arguments},
-        .input = -1,
+    const struct box_call plan = {
+        .folder = folder,
+        .arguments = arguments,
         .timeout_ms = (uint32_t)json_get_int(tool_call_args(running->call), "timeout",
                                              DEFAULT_TIMEOUT_MS),
-        .cancel = tool_call_cancel_fd(running->call),
-        .leftovers = BOX_KILL_LEFTOVERS,
         .take_output = take,
         .argument = running,
     };
-    struct tool_container *container = NULL;
-    struct box *box = NULL;
-    enum err_code rc = tool_call_container(running->call, &container, err);
 
-    if (rc)
-        return rc;
-    plan.command.environment = container->environment;
-    rc = tool_call_box(running->call, &box, err);
-    return rc ? rc : box_run(box, &plan, ret_result, err);
+    return box_call_run(running->call, &plan, ret_result, err);
 }
 
 /* ---- Its end ---- */
@@ -207,14 +199,6 @@ static enum err_code run(struct tool_call *call, struct tool_result *ret_result,
         return rc;
     folder = workspace_path_in_box(path);
     rc = execute(&running, folder, &result, err);
-    if (!rc && (result.why == BOX_CANCELLED || result.why == BOX_UNWANTED))
-        rc = ERR_CANCELLED;
-    else if (!rc && result.why == BOX_OVER_COUNT)
-        rc = err_set(err, ERR_LIMIT, "Too many processes.");
-    else if (!rc && result.why == BOX_GONE)
-        rc = err_set(err, ERR_CONFLICT,
-                     "The sandbox was restarted; background processes and variables are gone, "
-                     "files are there.");
     if (!rc) {
         report(&running, &result, ret_result);
         describe(call, &result, folder, ret_result);

@@ -1,0 +1,42 @@
+#include "handlers/support/box_call.h"
+
+#include "core/tool/tool_container.h"
+
+static enum err_code judge(const struct box_result *result, struct err *err)
+{
+    switch (result->why) {
+    case BOX_CANCELLED:
+    case BOX_UNWANTED: return ERR_CANCELLED;
+    case BOX_OVER_COUNT: return err_set(err, ERR_LIMIT, "Too many processes.");
+    case BOX_GONE:
+        return err_set(
+            err, ERR_CONFLICT,
+            "The sandbox was restarted; background processes and variables are gone, "
+            "files are there.");
+    default: return ERR_OK;
+    }
+}
+
+enum err_code box_call_run(struct tool_call *call, const struct box_call *plan,
+                           struct box_result *ret_result, struct err *err)
+{
+    struct box_run run = {
+        .command = {.folder = plan->folder, .arguments = plan->arguments},
+        .input = -1,
+        .timeout_ms = plan->timeout_ms,
+        .cancel = tool_call_cancel_fd(call),
+        .leftovers = BOX_KILL_LEFTOVERS,
+        .take_output = plan->take_output,
+        .argument = plan->argument,
+    };
+    struct tool_container *container = NULL;
+    struct box *box = NULL;
+    enum err_code rc = tool_call_container(call, &container, err);
+
+    if (rc)
+        return rc;
+    run.command.environment = container->environment;
+    rc = tool_call_box(call, &box, err);
+    rc = rc ? rc : box_run(box, &run, ret_result, err);
+    return rc ? rc : judge(ret_result, err);
+}
