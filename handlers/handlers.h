@@ -52,14 +52,23 @@
     X(edit)                       \
     X(glob)                       \
     X(grep)                       \
-    X(bash)
+    X(bash)                       \
+    X(fs_view)                    \
+    X(fs_list)                    \
+    X(fs_inspect)                 \
+    X(fs_glob)                    \
+    X(fs_grep)                    \
+    X(fs_search_replace)          \
+    X(fs_write_file)              \
+    X(fs_file_ops)
 
 #define SERVER_GROUPS(X)         \
     X(basic)                     \
     X(vars)                      \
     X(skills)                    \
     X(documents)             \
-    X(code)
+    X(code)                      \
+    X(files)
 
 /* Groups "test" and "careful", only in builds with RUNNEL_TEST_HANDLERS. */
 #ifdef RUNNEL_TEST_HANDLERS
