@@ -237,6 +237,57 @@ TEST(a_hundred_matches_of_two_thousand_characters_are_shown)
     assert_non_null(strstr(outcome.text, "  100: x\n\n(Results are truncated."));
 }
 
+/* ---- fs-Grep and fs-FileOps: F52 ---- */
+
+TEST(lines_are_found_by_a_plain_text_in_the_order_of_paths)
+{
+    ground_make_folder("node_modules");
+    ground_file("node_modules/x", "A.b\n");
+    ground_file("b", "one\na.b\nthree\n");
+    ground_file("a", "A.B\naxb\n");
+    assert_says(&fs_grep_handler, "{'path':'/','pattern':'a.b'}", "a:1:A.B\nb:2:a.b");
+    assert_says(&fs_grep_handler, "{'path':'/','pattern':'a.b','caseSensitive':true}",
+                "b:2:a.b");
+    assert_says(&fs_grep_handler, "{'path':'a','pattern':'^A.b$','regex':true,'maxResults':1}",
+                "a:1:A.B\n... (the first 1 matches)");
+    assert_says(&fs_grep_handler, "{'path':'/','pattern':'a.b','include':'b','contextLines':1}",
+                "b-1-one\nb:2:a.b\nb-3-three");
+    assert_says(&fs_grep_handler, "{'path':'/','pattern':'none'}", "No matches found");
+    assert_fails(&fs_grep_handler, "{'path':'/etc','pattern':'root'}", ERR_FORBIDDEN,
+                 "/etc is outside of the workspace.");
+}
+
+static void assert_refused(const char *args, const char *sentence)
+{
+    AUTO_OUTCOME outcome = call_in_workspace(&fs_file_ops_handler, args, true, NULL);
+
+    assert_int_not_equal(outcome.end.rc, ERR_OK);
+    assert_string_equal(outcome.end.error.text, sentence);
+}
+
+TEST(a_program_of_the_list_runs_without_a_shell)
+{
+    static const char plain[] = "Only one program with plain words is executed: no patterns, "
+                                "variables, pipes or redirections. Quote a word that has such "
+                                "characters.";
+    AUTO_OUTCOME outcome = {0};
+
+    ground_file("a", "one\n");
+    assert_says(&fs_file_ops_handler, "{'command':'cp a \\\"b *x\\\"'}", "(no output)");
+    assert_says(&fs_file_ops_handler, "{'command':'ls'}", "[stdout]\na\nb *x\n");
+    outcome = call_tool(&fs_file_ops_handler, "{'command':'cat a none'}");
+    assert_string_equal(outcome.text, "[stdout]\none\n\n\n[stderr]\ncat: none: No such file or "
+                                      "directory\n\n\nExit code: 1");
+    assert_int_equal(outcome.end.result.status, TOOL_ERROR);
+    assert_refused("{'command':'bash -c ls'}", "The program \"bash\" is not on the list.");
+    assert_refused("{'command':'/bin/rm a'}", "The program \"/bin/rm\" is not on the list.");
+    assert_refused("{'command':'rm *'}", plain);
+    assert_refused("{'command':'ls; id'}", plain);
+    assert_refused("{'command':'cat a > b'}", plain);
+    assert_refused("{'command':'ls $(id)'}", plain);
+    assert_refused("{'command':'X=1 ls'}", plain);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -251,6 +302,8 @@ int main(void)
         BOXED(files_are_found_by_their_names_newest_first),
         BOXED(a_hundred_files_are_shown),
         BOXED(lines_are_found_in_the_newest_files_first),
+        BOXED(lines_are_found_by_a_plain_text_in_the_order_of_paths),
+        BOXED(a_program_of_the_list_runs_without_a_shell),
         BOXED(a_hundred_matches_of_two_thousand_characters_are_shown),
     };
 
