@@ -50,6 +50,28 @@ def test_always_covers_the_pattern_of_a_command(client, upstream):
     assert not questions(done) and outputs(done) == ["(no output)", "a\nb\n"]
 
 
+@pytest.mark.feature("F52")
+def test_a_person_is_asked_for_tools_of_the_group_files_and_shown_what_they_find(client, upstream):
+    files = {**CODE, "server_label": "files", "server_url": "builtin:files"}
+    block = "<<<<<<< SEARCH\none\n=======\n1\n>>>>>>> REPLACE"
+    then_says(upstream, [call("fs-Inspect", 1, path="/")], [call("fs-WriteFile", 2, path="a", content="one\n")],
+              [call("fs-SearchReplace", 3, path="a", blocks=block)], text="Done.")
+    first = client.responses.create(model="demo", input="go", tools=[files])
+    assert outputs(first)[0].startswith("path: /\ntype: directory\nentries: 0")
+    (question,) = questions(first)
+    assert question.name == "fs-WriteFile" and "+one" in question.runnel["preview"]["diff"]
+    seen = []
+    response = first
+    while questions(response):
+        (question,) = questions(response)
+        seen.append((question.name, question.runnel["kind"]))
+        response = client.responses.create(model="demo", input=[answer(question)], tools=[files],
+                                           previous_response_id=response.id)
+    assert seen == [("fs-WriteFile", "execution"), ("fs-WriteFile", "result"),
+                    ("fs-SearchReplace", "execution"), ("fs-SearchReplace", "result")]
+    assert response.output_text == "Done."
+
+
 @pytest.fixture
 def run(client, upstream):
     """The outputs of calls in a run of a thread; questions are answered with yes."""
