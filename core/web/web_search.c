@@ -73,13 +73,15 @@ static void start(struct web_searcher *searcher, const struct web_provider *prov
                   struct errand *errand)
 {
     struct web_request request;
+    size_t length;
 
     web_provider_ask(provider, &errand->question, &request);
+    length = request.body ? strlen(request.body) : 0;
     errand->ask =
         http_ask_start(searcher->asks, &(struct http_ask_request){
                                            .url = request.url,
                                            .headers = (const char *const *)request.headers,
-                                           .length = request.body ? strlen(request.body) : 0,
+                                           .length = length,
                                            .body = TAKE(request.body),
                                            .answer_limit = WEB_ANSWER_LIMIT,
                                            .connect_ns = CONNECT_NS,

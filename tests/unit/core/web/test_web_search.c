@@ -123,6 +123,25 @@ TEST(results_of_all_queries_are_joined_without_repetition)
     close_all();
 }
 
+/* The scripted re-ranker shows the objects that it has judged: it reads the body. */
+TEST(a_provider_may_be_asked_by_a_body)
+{
+    json_auto_t *entry = NULL;
+    AUTO_FREE char *url = NULL;
+
+    open_all("", NULL);
+    url = mem_printf("%s/rerank", upstream_server_url(servers[0]));
+    entry = json_build("{s:s, s:s, s:s, s:{s:s, s:s, s:[{s:s, s:s}]}, s:s, s:{s:s, s:s}}",
+                       "provider", "json", "url", url, "method", "POST", "parameters", "query",
+                       "{query}", "return_documents", "true", "documents", "text", "about cats",
+                       "url", "https://x.org/1", "results", "results", "fields", "url",
+                       "document.url", "title", "document.text");
+    web_provider_free(TAKE(providers[0]));
+    assert_int_equal(web_provider_new(entry, NULL, &providers[0], NULL), ERR_OK);
+    expect_titles("cats", NULL, "about cats; ");
+    close_all();
+}
+
 TEST(the_next_provider_answers_what_the_first_cannot)
 {
     static const struct {
@@ -214,6 +233,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(results_of_all_queries_are_joined_without_repetition),
+        cmocka_unit_test(a_provider_may_be_asked_by_a_body),
         cmocka_unit_test(the_next_provider_answers_what_the_first_cannot),
         cmocka_unit_test(a_second_chance_comes_when_the_provider_says),
         cmocka_unit_test(the_error_is_that_of_the_last_provider),
