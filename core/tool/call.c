@@ -91,7 +91,7 @@ void tool_call_free(struct tool_call *call)
 {
     if (!call)
         return;
-    tool_call_close_container(call);
+    tool_call_close_container(call, false);
     free(call->past_container);
     json_decref(call->pictures);
     json_decref(call->permission);

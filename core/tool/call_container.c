@@ -26,10 +26,10 @@ enum err_code tool_call_container(struct tool_call *call, struct tool_container 
     return ERR_OK;
 }
 
-void tool_call_close_container(struct tool_call *call)
+void tool_call_close_container(struct tool_call *call, bool ran)
 {
     if (call->container)
-        call->containers->close(call->containers->arg, TAKE(call->container));
+        call->containers->close(call->containers->arg, TAKE(call->container), ran);
 }
 
 bool tool_call_needs_seat(struct tool_call *call)

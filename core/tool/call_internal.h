@@ -59,8 +59,8 @@ void tool_call_free(struct tool_call *call);
  * learns why when it tries. */
 bool tool_call_needs_seat(struct tool_call *call);
 
-/* On a worker. It is opened again when the call asks for it. */
-void tool_call_close_container(struct tool_call *call);
+/* On a worker. It is opened again when the call asks for it. `ran`: the call may have changed its files. */
+void tool_call_close_container(struct tool_call *call, bool ran);
 
 /* On a worker: runs plan() or run() and puts the END. Does nothing when the call is over already. */
 void tool_call_execute(struct tool_call *call);

@@ -220,7 +220,7 @@ static void finish_call(struct worker *worker)
     struct tool_call *call;
     struct seat *next;
 
-    tool_call_close_container(worker->call);
+    tool_call_close_container(worker->call, true);
     lock_acquire(&executor->lock);
     call = put_down_locked(executor, worker);
     next = seats_give(&executor->seats, &call->seat);
@@ -240,7 +240,7 @@ static bool wait_for_seat(struct worker *worker, const char *container, unsigned
     struct tool_call *call = worker->call;
     enum seat_answer answer = SEAT_TAKEN;
 
-    tool_call_close_container(call); /* a line is long, and descriptors are few */
+    tool_call_close_container(call, false); /* a line is long, and descriptors are few */
     lock_acquire(&executor->lock);
     if (!executor->stopping)
         answer = seats_ask(&executor->seats, &call->seat, container, at_once);

@@ -105,7 +105,8 @@ struct tool_containers {
     enum err_code (*note)(void *arg, const struct tool_call *call,
                           struct tool_container *container, struct tool_run *ret_ran,
                           struct err *err);
-    void (*close)(void *arg, struct tool_container *container);
+    /* `ran`: the call may have changed its files. */
+    void (*close)(void *arg, struct tool_container *container, bool ran);
     void *arg;
 };
 

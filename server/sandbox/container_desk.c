@@ -115,13 +115,15 @@ static void note_files(const struct lent *lent)
         log_warn("container %s: its files are not noted: %s", lent->base.id, err.text);
 }
 
-static void close_container(void *arg, struct tool_container *base)
+/* What others write while a call waits for its seat is not the call's. */
+static void close_container(void *arg, struct tool_container *base, bool ran)
 {
     struct lent *lent = lent_of(base);
 
     (void)arg;
     boxes_give(lent->hold);
-    note_files(lent);
+    if (ran)
+        note_files(lent);
     container_release(lent->container);
     free(lent->call_id);
     free(lent);

@@ -11,7 +11,7 @@
 
 /* ---- Containers, each called like the thread of its calls ---- */
 
-static atomic_uint opened, closed;
+static atomic_uint opened, closed, ran_before;
 
 static enum err_code open_container(void *arg, const struct tool_call *call,
                                     struct tool_container **ret_container, struct err *err)
@@ -25,10 +25,11 @@ static enum err_code open_container(void *arg, const struct tool_call *call,
     return ERR_OK;
 }
 
-static void close_container(void *arg, struct tool_container *container)
+static void close_container(void *arg, struct tool_container *container, bool ran)
 {
     (void)arg;
     atomic_fetch_add(&closed, 1);
+    atomic_fetch_add(&ran_before, ran);
     free(container);
 }
 
@@ -75,6 +76,7 @@ static struct tool_executor *started(unsigned workers)
 {
     atomic_store(&opened, 0);
     atomic_store(&closed, 0);
+    atomic_store(&ran_before, 0);
     atomic_store(&most_inside, 0);
     return executor_started(workers, 0);
 }
@@ -102,6 +104,8 @@ TEST(calls_that_wait_for_their_container_hold_no_worker)
     turn_close(&turn);
     executor_stop(executor);
     assert_int_equal(atomic_load(&opened), atomic_load(&closed));
+    assert_int_equal(atomic_load(&opened), WAITING + 1); /* these handlers do not open it again */
+    assert_int_equal(atomic_load(&ran_before), 1); /* what waited had changed nothing */
 }
 
 TEST(commands_of_a_container_run_side_by_side)

@@ -55,8 +55,9 @@ static inline enum err_code note_nothing(void *arg, const struct tool_call *call
     return ERR_OK;
 }
 
-static inline void close_run_container(void *arg, struct tool_container *container)
+static inline void close_run_container(void *arg, struct tool_container *container, bool ran)
 {
+    (void)ran;
     (void)arg;
     (void)container;
 }

@@ -48,8 +48,9 @@ static enum err_code run_fake(void *arg, const struct tool_call *call,
     return ERR_OK;
 }
 
-static void close_fake(void *arg, struct tool_container *container)
+static void close_fake(void *arg, struct tool_container *container, bool ran)
 {
+    (void)ran;
     (void)container;
     ((struct fake *)arg)->closed++;
 }
