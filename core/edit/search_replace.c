@@ -278,6 +278,15 @@ static void copy_lines(struct buf *out, const struct edit_lines *lines, size_t f
         buf_add_char(out, '\n');
 }
 
+/* Of either kind: a text may have both. */
+static void drop_line_break(struct buf *out)
+{
+    if (out->length && out->data[out->length - 1] == '\n')
+        out->length--;
+    if (out->length && out->data[out->length - 1] == '\r')
+        out->length--;
+}
+
 static void rewrite(struct buf *out, const struct edit_lines *lines,
                     struct search_block *const *sorted, size_t count)
 {
@@ -292,8 +301,8 @@ static void rewrite(struct buf *out, const struct edit_lines *lines,
         at = block->first + block->lines;
         if (block->added)
             add_lines(out, block->replace, end);
-        if (at == lines->count && out->length) /* the text had no line break at its end */
-            out->length -= strlen(end);
+        if (at == lines->count) /* the text had no line break at its end */
+            drop_line_break(out);
     }
     copy_lines(out, lines, at, lines->count);
 }

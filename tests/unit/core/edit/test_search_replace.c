@@ -168,6 +168,9 @@ TEST(line_ends_are_those_of_the_text)
     expect_applied("a\nb", "<<<<<<<\nb\n=======\nc\n>>>>>>>", "a\nc");
     expect_applied("a\nb", "<<<<<<<\nb\n=======\n>>>>>>>", "a");
     expect_applied("b", "<<<<<<<\nb\n=======\n>>>>>>>", "");
+    /* A text with line ends of both kinds. */
+    expect_applied("a\r\nx\nc", "<<<<<<<\nc\n=======\n>>>>>>>", "a\r\nx");
+    expect_applied("\na\r\nb", "<<<<<<<\na\nb\n=======\n>>>>>>>", "");
 }
 
 static enum search_failure_kind why_not(const char *text, const char *block)
