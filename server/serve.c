@@ -54,6 +54,7 @@
 #include "core/model/mask.h"
 #include "core/net/http_client.h"
 #include "core/net/listen.h"
+#include "core/picture/picture_model.h"
 #include "core/run/catalog/unavailable.h"
 #include "core/run/engine/engine.h"
 #include "core/sandbox/compute.h"
@@ -733,6 +734,8 @@ static void go_down(struct serving *serving)
         query_rewriter_close(server->rewriter);
     if (server->web_searcher)
         web_searcher_close(server->web_searcher);
+    if (server->picture_model)
+        picture_model_close(server->picture_model);
     ingest_cut(server->ingest);
     /* Before http_stop(), which waits for turns that read files. */
     blobs_stop(server->blobs);

@@ -52,6 +52,11 @@ struct picture_model *picture_model_new(const struct picture_model_options *opti
     return model;
 }
 
+void picture_model_close(struct picture_model *model)
+{
+    http_asks_close(model->asks);
+}
+
 void picture_model_free(struct picture_model *model)
 {
     if (!model)

@@ -51,6 +51,8 @@ struct picture_model_options {
 
 /* Copies the options and the texts; the rest outlives the model. */
 struct picture_model *picture_model_new(const struct picture_model_options *options);
+/* All that draw end with ERR_CANCELLED, and all that come. The loops must still run. */
+void picture_model_close(struct picture_model *model);
 /* No thread may be drawing. NULL is fine. */
 void picture_model_free(struct picture_model *model);
 
