@@ -285,6 +285,7 @@ enum err_code pictures_start(struct server *server, struct err *err)
     });
     server->picture_executor =
         tool_executor_new(images->calls, images->timeout_seconds + AROUND_SECONDS);
+    tool_executor_share(server->picture_executor); /* a drawing takes minutes */
     return tool_executor_start(server->picture_executor, err);
 }
 
