@@ -104,7 +104,8 @@ TEST(calls_that_wait_for_their_container_hold_no_worker)
     turn_close(&turn);
     executor_stop(executor);
     assert_int_equal(atomic_load(&opened), atomic_load(&closed));
-    assert_int_equal(atomic_load(&opened), WAITING + 1); /* these handlers do not open it again */
+    assert_int_equal(atomic_load(&opened),
+                     WAITING + 1);                 /* these handlers do not open it again */
     assert_int_equal(atomic_load(&ran_before), 1); /* what waited had changed nothing */
 }
 
