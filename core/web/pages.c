@@ -1,0 +1,237 @@
+#include "core/web/pages.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/base/clock.h"
+#include "core/base/compiler.h"
+#include "core/base/json.h"
+#include "core/base/mem.h"
+#include "core/net/http_ask.h"
+#include "core/net/http_client.h"
+
+#define CONNECT_SECONDS 10
+
+struct pages {
+    struct http_asks *asks;
+    const struct egress_rules *egress;
+};
+
+struct pages *pages_new(const struct pages_options *options)
+{
+    struct pages *pages = mem_new(struct pages);
+
+    pages->asks = http_asks_new(options->any_loop, options->loop_arg);
+    pages->egress = options->egress;
+    return pages;
+}
+
+void pages_close(struct pages *pages)
+{
+    http_asks_close(pages->asks);
+}
+
+void pages_free(struct pages *pages)
+{
+    if (!pages)
+        return;
+    http_asks_free(pages->asks);
+    free(pages);
+}
+
+/* ---- Errors ---- */
+
+static enum err_code fail(struct err *err, enum err_code code, const char *word,
+                          const char *format, ...) PRINTF_LIKE(4, 5);
+
+static enum err_code fail(struct err *err, enum err_code code, const char *word,
+                          const char *format, ...)
+{
+    va_list arguments;
+
+    va_start(arguments, format);
+    err_fill(err, code, REASON_UNSET, NULL, format, arguments);
+    va_end(arguments);
+    if (err)
+        err->word = word;
+    return code;
+}
+
+/* ---- One request ---- */
+
+static bool has_usual_port(const char *url)
+{
+    AUTO_FREE char *pair = egress_pair_of(url);
+    const char *port = pair ? strrchr(pair, ':') : NULL;
+
+    return port && (strcmp(port, ":80") == 0 || strcmp(port, ":443") == 0);
+}
+
+static enum err_code check_url(const struct pages *pages, const char *url, struct err *err)
+{
+    struct err why;
+
+    if (strlen(url) > PAGES_URL_LIMIT)
+        return fail(err, ERR_INVALID, "INVALID_URL", "The URL has more than %zu bytes.",
+                    PAGES_URL_LIMIT);
+    if (egress_url_check(url, &why))
+        return fail(err, ERR_INVALID, "INVALID_URL", "It is no address of a page: %s.",
+                    why.text);
+    if (!has_usual_port(url) && !egress_is_open(pages->egress, url))
+        return fail(err, ERR_INVALID, "INVALID_URL",
+                    "Pages are fetched from ports 80 and 443.");
+    return ERR_OK;
+}
+
+static bool is_good(int status)
+{
+    return status >= 200 && status <= 299;
+}
+
+static bool wants(const struct http_head *head)
+{
+    return is_good(head->status) && page_is_readable(head->content_type);
+}
+
+/* The network's own sentence may name addresses. */
+static enum err_code explain(enum err_code rc, const struct err *why, struct err *err)
+{
+    if (rc == ERR_TIMEOUT)
+        return fail(err, rc, "TIMEOUT", "The page did not come within %d seconds.",
+                    PAGES_SECONDS);
+    if (rc == ERR_CANCELLED)
+        return err_set(err, rc, "%s", why->text);
+    if (why->reason == REASON_ADDRESS)
+        return fail(err, ERR_INVALID, "INVALID_URL",
+                    "Its address is not one of the public internet.");
+    if (strncmp(why->text, "the answer of ", strlen("the answer of ")) != 0 &&
+        strncmp(why->text, "the answer ", strlen("the answer ")) == 0)
+        return fail(err, rc, "FETCH_FAILED", "The page is not taken: %s.", why->text);
+    return fail(err, rc, "FETCH_FAILED", "The server of the page could not be reached.");
+}
+
+static enum err_code ask(const struct pages *pages, const char *url, uint64_t until_ns,
+                         int cancel_fd, struct http_answer *ret_answer, struct err *err)
+{
+    static const char *const headers[] = {
+        "Accept: text/html,application/xhtml+xml,text/*;q=0.9,application/json;q=0.9,"
+        "application/pdf;q=0.8",
+        NULL};
+    uint64_t now = clock_mono_ns();
+    struct http_ask_request request = {
+        .url = url,
+        .headers = headers,
+        .answer_limit = PAGE_BYTES_MAX,
+        .connect_ns = CONNECT_SECONDS * NS_PER_SECOND,
+        .total_ns = until_ns > now ? until_ns - now : 1,
+        .egress = pages->egress,
+        .decodes = true,
+        .watched = true,
+        .wants = wants,
+    };
+    struct err why = {0};
+    enum err_code rc = check_url(pages, url, err);
+
+    if (rc)
+        return rc;
+    rc = http_ask_wait_or(http_ask_start(pages->asks, &request), cancel_fd, ret_answer, &why);
+    return rc ? explain(rc, &why, err) : ERR_OK;
+}
+
+/* ---- Redirects ---- */
+
+/* Where it leads to; NULL: it is no redirect. The caller frees. */
+static char *next_of(const struct http_answer *answer, const char *url)
+{
+    AUTO_FREE char *location = NULL;
+
+    if (answer->status < 300 || answer->status > 399 || !answer->location)
+        return NULL;
+    location = json_clean_utf8(answer->location, strlen(answer->location));
+    return egress_url_resolve(url, location);
+}
+
+static enum err_code refuse(const struct http_answer *answer, struct err *err)
+{
+    if (answer->status == 429)
+        return fail(err, ERR_LIMIT, "RATE_LIMIT",
+                    "The server of the page is busy (status 429).");
+    if (answer->status >= 300 && answer->status <= 399)
+        return fail(err, ERR_UPSTREAM, "FETCH_FAILED",
+                    "The page redirects to no other page (status %d).", answer->status);
+    return fail(err, ERR_UPSTREAM, "FETCH_FAILED",
+                "The server of the page answered with status %d.", answer->status);
+}
+
+/* *url becomes that of the last redirect. */
+static enum err_code fetch(const struct pages *pages, char **url, int cancel_fd,
+                           struct http_answer *ret_answer, struct err *err)
+{
+    uint64_t until = clock_mono_ns() + PAGES_SECONDS * NS_PER_SECOND;
+
+    for (int i = 0; i <= PAGES_REDIRECTS; i++) {
+        struct http_answer answer = {0};
+        enum err_code rc = ask(pages, *url, until, cancel_fd, &answer, err);
+        char *next;
+
+        if (rc)
+            return rc;
+        if (is_good(answer.status)) {
+            *ret_answer = answer;
+            return ERR_OK;
+        }
+        next = next_of(&answer, *url);
+        if (!next)
+            rc = refuse(&answer, err);
+        http_answer_clear(&answer);
+        if (rc)
+            return rc;
+        free(*url);
+        *url = next;
+    }
+    return fail(err, ERR_UPSTREAM, "FETCH_FAILED", "The page redirects more than %d times.",
+                PAGES_REDIRECTS);
+}
+
+/* ---- All of it ---- */
+
+static const char *word_of(enum err_code rc, enum err_reason reason)
+{
+    if (rc == ERR_INTERNAL)
+        return "UNKNOWN";
+    if (rc == ERR_LIMIT)
+        return "RATE_LIMIT";
+    if (rc == ERR_INVALID && reason == REASON_UNSUPPORTED)
+        return "BINARY_CONTENT";
+    return "PARSE_FAILED";
+}
+
+static enum err_code read_answer(const char *url, const struct http_answer *answer,
+                                 const struct page_want *want, json_t **ret_page,
+                                 struct err *err)
+{
+    AUTO_FREE char *type = json_clean_utf8(answer->type, strlen(answer->type));
+    const struct page_source source = {
+        .url = url, .content_type = type, .bytes = answer->bytes, .length = answer->length};
+    struct err why = {0};
+    enum err_code rc = page_read(&source, want, ret_page, &why);
+
+    if (rc)
+        return fail(err, rc, word_of(rc, why.reason), "%s", why.text);
+    json_set(*ret_page, "url", json_string(url));
+    json_set(*ret_page, "content_type", json_string(type));
+    return ERR_OK;
+}
+
+enum err_code pages_read(struct pages *pages, const char *url, const struct page_want *want,
+                         int cancel_fd, json_t **ret_page, struct err *err)
+{
+    AUTO_FREE char *last = mem_strdup(url);
+    struct http_answer answer = {0};
+    enum err_code rc = fetch(pages, &last, cancel_fd, &answer, err);
+
+    if (!rc)
+        rc = read_answer(last, &answer, want, ret_page, err);
+    http_answer_clear(&answer);
+    return rc;
+}

@@ -1,0 +1,49 @@
+#ifndef RUNNEL_CORE_WEB_PAGES_H
+#define RUNNEL_CORE_WEB_PAGES_H
+
+#include <jansson.h>
+#include <stddef.h>
+
+#include "core/base/err.h"
+#include "core/document/page/page.h"
+#include "core/net/egress.h"
+#include "core/net/loop.h"
+
+/*
+ * pages.h -- fetches a page of the Web and reads it (core/document/page).
+ *
+ * A model has chosen the URL, and strangers the redirects. So each of them obeys egress.h, only with the ports 80 and
+ * 443 unless the operator has opened the place. No cookie, key or password is ever sent.
+ *
+ * The request runs on a loop (http_ask.h), the reading in a compute child. Any thread that may wait.
+ */
+
+#define PAGES_URL_LIMIT ((size_t)4096) /* bytes */
+#define PAGES_REDIRECTS 5
+#define PAGES_SECONDS \
+    20 /* of all requests for a page; the reading comes on top: PAGE_WALL_MS */
+
+struct pages;
+
+struct pages_options {
+    struct loop *(*any_loop)(void *arg);
+    void *loop_arg;
+    const struct egress_rules *egress; /* outlives the pages */
+};
+
+struct pages *pages_new(const struct pages_options *options);
+/* Ends all that wait, at once, and all that will. The loops must still run. */
+void pages_close(struct pages *pages);
+/* No thread may be in pages_read(). NULL is fine. */
+void pages_free(struct pages *pages);
+
+/* *ret_page, a new reference, is that of page_read(), with `url`, to which the last redirect led, and `content_type`.
+ * Ends with ERR_CANCELLED as soon as `cancel_fd` can be read (-1: never).
+ *
+ * Every other error has a `word`, for models that know the codes: "INVALID_URL", "FETCH_FAILED", "TIMEOUT",
+ * "RATE_LIMIT" (the page's server is busy), "BINARY_CONTENT", "PARSE_FAILED" (also for a bad selector),
+ * "UNKNOWN" when this server failed. The text says nothing of networks that only this server sees. */
+enum err_code pages_read(struct pages *pages, const char *url, const struct page_want *want,
+                         int cancel_fd, json_t **ret_page, struct err *err) MUST_CHECK;
+
+#endif
