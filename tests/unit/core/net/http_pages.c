@@ -160,6 +160,28 @@ static bool page_redirect(struct tiny_request *request)
     return true;
 }
 
+static bool page_redirect_loop(struct tiny_request *request)
+{
+    tiny_write(request, "HTTP/1.1 302 Found\r\nLocation: /redirect-loop\r\n"
+                        "Content-Length: 0\r\n\r\n");
+    return true;
+}
+
+static bool page_redirect_inside(struct tiny_request *request)
+{
+    tiny_write(request, "HTTP/1.1 302 Found\r\nLocation: http://169.254.169.254/meta\r\n"
+                        "Content-Length: 0\r\n\r\n");
+    return true;
+}
+
+static bool page_picture(struct tiny_request *request)
+{
+    tiny_write(request, "HTTP/1.1 200 OK\r\nContent-Type: image/png\r\n"
+                        "Content-Length: 1000000000\r\n\r\n\x89PNG");
+    tiny_wait_for_leave(request);
+    return false;
+}
+
 static bool page_retry_seconds(struct tiny_request *request)
 {
     tiny_write(request, "HTTP/1.1 429 Too Many Requests\r\nRetry-After: 7\r\n"
@@ -361,6 +383,9 @@ const struct tiny_page http_pages[] = {
     {"/stalls",             page_stalls},
     {"/drips",              page_drips},
     {"/redirect",           page_redirect},
+    {"/redirect-loop",      page_redirect_loop},
+    {"/redirect-inside",    page_redirect_inside},
+    {"/picture",            page_picture},
     {"/retry-seconds",      page_retry_seconds},
     {"/retry-for-ever",     page_retry_for_ever},
     {"/retry-date",         page_retry_date},

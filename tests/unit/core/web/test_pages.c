@@ -1,0 +1,152 @@
+/* F109: pages, fetched from a server on loopback that the rules of egress open, and read in real children. */
+
+#include "core/web/pages.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include "core/base/json.h"
+#include "core/base/mem.h"
+#include "tests/support/readers_group.h"
+#include "tests/support/test.h"
+#include "tests/unit/core/net/http_exchange.h"
+#include "tests/unit/core/net/http_pages.h"
+
+static struct loop *loop_of(void *arg)
+{
+    return ((struct fixture *)arg)->loop;
+}
+
+struct outcome {
+    enum err_code rc;
+    struct err err;
+    json_t *page; /* owned */
+};
+
+/* The path of the fixture's server, or a whole URL. */
+static struct outcome read_page(struct fixture *fixture, const char *path, int cancel_fd)
+{
+    AUTO_FREE char *pair = mem_printf("127.0.0.1:%d", fixture->server->port);
+    AUTO_FREE char *url =
+        *path == '/' ? mem_printf("http://%s%s", pair, path) : mem_strdup(path);
+    static const char *open[1]; /* an ask that was given up may still begin with the rules */
+    static const struct egress_rules rules = {.open = open, .open_count = 1};
+    struct pages *pages = pages_new(
+        &(struct pages_options){.any_loop = loop_of, .loop_arg = fixture, .egress = &rules});
+    struct outcome outcome = {0};
+
+    open[0] = pair;
+    outcome.rc = pages_read(pages, url, &(struct page_want){.view = PAGE_MARKDOWN}, cancel_fd,
+                            &outcome.page, &outcome.err);
+    pages_free(pages);
+    let_pass(fixture->loop);
+    return outcome;
+}
+
+static void expect_text(struct fixture *fixture, const char *path, const char *text,
+                        const char *last_path)
+{
+    struct outcome outcome = read_page(fixture, path, -1);
+    const char *url = json_get_string(outcome.page, "url", "");
+
+    if (outcome.rc)
+        fail_msg("%s: %s", path, outcome.err.text);
+    assert_string_equal(json_get_string(outcome.page, "text", ""), text);
+    assert_string_equal(strrchr(url, '/'), last_path);
+    json_decref(outcome.page);
+}
+
+static void expect_error(struct fixture *fixture, const char *path, const char *word,
+                         const char *text)
+{
+    struct outcome outcome = read_page(fixture, path, -1);
+
+    assert_null(outcome.page);
+    if (!outcome.rc || strcmp(outcome.err.word, word) != 0 ||
+        strcmp(outcome.err.text, text) != 0)
+        fail_msg("%s: %s, %s", path, outcome.err.word, outcome.err.text);
+}
+
+TEST(a_page_is_fetched_decoded_and_read)
+{
+    expect_text(*state, "/hello", "hello", "/hello");
+    expect_text(*state, "/packed", "packed", "/packed");
+    expect_text(*state, "/redirect", "hello", "/hello");
+}
+
+TEST(what_is_no_page_says_so)
+{
+    expect_error(*state, "/picture", "BINARY_CONTENT", "It is binary, of the type image/png.");
+    expect_error(*state, "/retry-seconds", "RATE_LIMIT",
+                 "The server of the page is busy (status 429).");
+    expect_error(*state, "/retry-past", "FETCH_FAILED",
+                 "The server of the page answered with status 503.");
+    expect_error(*state, "/bomb", "FETCH_FAILED",
+                 "The page is not taken: the answer is compressed to less than a 100th of its "
+                 "length.");
+    expect_error(*state, "/flood", "FETCH_FAILED",
+                 "The page is not taken: the answer has more than 5242880 bytes.");
+    expect_error(*state, "/cut-before-length", "FETCH_FAILED",
+                 "The server of the page could not be reached.");
+    expect_error(*state, "/redirect-loop", "FETCH_FAILED",
+                 "The page redirects more than 5 times.");
+}
+
+TEST(no_page_leads_into_the_own_network)
+{
+    static const char private[] = "Its address is not one of the public internet.";
+    static const char *const urls[] = {
+        "http://127.0.0.1/", "http://[::1]/",      "http://2130706433/",
+        "http://0x7f.1/",    "http://0177.0.0.1/", "http://169.254.169.254/latest",
+        "http://10.0.0.1/",  "http://100.64.0.1/", "http://[::ffff:127.0.0.1]/",
+        "http://[fd00::1]/", "http://0.0.0.0/",    "/redirect-inside"};
+
+    for (size_t i = 0; i < COUNT_OF(urls); i++)
+        expect_error(*state, urls[i], "INVALID_URL", private);
+}
+
+TEST(only_addresses_of_pages_are_taken)
+{
+    expect_error(*state, "file:///etc/passwd", "INVALID_URL",
+                 "It is no address of a page: the URL must begin with http:// or https://.");
+    expect_error(*state, "http://me:secret@a.test/", "INVALID_URL",
+                 "It is no address of a page: the URL must not carry a user or a password.");
+    expect_error(*state, "http://127.0.0.1:5432/", "INVALID_URL",
+                 "Pages are fetched from ports 80 and 443.");
+}
+
+TEST(a_call_that_is_cancelled_waits_no_longer)
+{
+    struct fixture *fixture = *state;
+    int fd = eventfd(1, EFD_CLOEXEC);
+    struct outcome outcome = read_page(fixture, "/silent", fd);
+
+    assert_int_equal(outcome.rc, ERR_CANCELLED);
+    close(fd);
+    let_pass(fixture->loop);
+}
+
+static int start_all(void **state)
+{
+    return readers_start(state) || start_http(state);
+}
+
+static int end_all(void **state)
+{
+    return end_http(state) || readers_stop(state);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        client_test(a_page_is_fetched_decoded_and_read),
+        client_test(what_is_no_page_says_so),
+        client_test(no_page_leads_into_the_own_network),
+        client_test(only_addresses_of_pages_are_taken),
+        client_test(a_call_that_is_cancelled_waits_no_longer),
+    };
+
+    return cmocka_run_group_tests(tests, start_all, end_all);
+}
