@@ -214,7 +214,7 @@ static enum err_code read_answer(const char *url, const struct http_answer *answ
     const struct page_source source = {
         .url = url, .content_type = type, .bytes = answer->bytes, .length = answer->length};
     struct err why = {0};
-    enum err_code rc = page_read(&source, want, ret_page, &why);
+    enum err_code rc = web_page_read(&source, want, ret_page, &why);
 
     if (rc)
         return fail(err, rc, word_of(rc, why.reason), "%s", why.text);

@@ -28,7 +28,7 @@ struct pages;
 struct pages_options {
     struct loop *(*any_loop)(void *arg);
     void *loop_arg;
-    const struct egress_rules *egress; /* outlives the pages */
+    const struct egress_rules *egress; /* outlives the pages and the loops */
 };
 
 struct pages *pages_new(const struct pages_options *options);
@@ -37,7 +37,9 @@ void pages_close(struct pages *pages);
 /* No thread may be in pages_read(). NULL is fine. */
 void pages_free(struct pages *pages);
 
-/* *ret_page, a new reference, is that of page_read(), with `url`, to which the last redirect led, and `content_type`.
+/* *ret_page, a new reference, is that of web_page_read(), with `content_type` and with `url`, to which the last
+ * redirect led.
+ *
  * Ends with ERR_CANCELLED as soon as `cancel_fd` can be read (-1: never).
  *
  * Every other error has a `word`, for models that know the codes: "INVALID_URL", "FETCH_FAILED", "TIMEOUT",

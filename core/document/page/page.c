@@ -256,8 +256,8 @@ static enum err_code read_html(const struct page_source *source, const struct pa
     return check(output.data ? output.data : "", output.length, ret_page, err);
 }
 
-enum err_code page_read(const struct page_source *source, const struct page_want *want,
-                        json_t **ret_page, struct err *err)
+enum err_code web_page_read(const struct page_source *source, const struct page_want *want,
+                            json_t **ret_page, struct err *err)
 {
     enum kind kind = kind_of(source);
 

@@ -51,7 +51,7 @@ bool page_is_readable(const char *content_type);
  * ERR_INVALID: with REASON_UNSUPPORTED it is binary; with REASON_BAD_TYPE it is no HTML and the view needs that; with
  * REASON_BAD_VALUE the selector is none. ERR_TOO_LARGE, ERR_LIMIT, ERR_INTERNAL and other reasons as for documents
  * (document.h). Blocks for up to PAGE_WALL_MS, for a PDF longer: for workers. */
-enum err_code page_read(const struct page_source *source, const struct page_want *want,
-                        json_t **ret_page, struct err *err) MUST_CHECK;
+enum err_code web_page_read(const struct page_source *source, const struct page_want *want,
+                            json_t **ret_page, struct err *err) MUST_CHECK;
 
 #endif
