@@ -187,9 +187,17 @@ enum err_code tool_call_find(const struct tool_call *call, const json_t *query,
 enum err_code tool_call_search_web(struct tool_call *call, const json_t *query,
                                    json_t **ret_found, struct err *err)
 {
-    if (!call->web)
+    if (!call->web || !call->web->search)
         return err_set(err, ERR_INVALID, "This server does not search the web.");
     return call->web->search(call->web->arg, call, query, ret_found, err);
+}
+
+enum err_code tool_call_page(const struct tool_call *call, const json_t *query,
+                             json_t **ret_page, struct err *err)
+{
+    if (!call->web || !call->web->page)
+        return err_set(err, ERR_INVALID, "This server fetches no pages.");
+    return call->web->page(call->web->arg, call, query, ret_page, err);
 }
 
 static enum err_code no_files(struct err *err)

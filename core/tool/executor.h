@@ -70,6 +70,9 @@ struct tool_finder {
 struct tool_web {
     enum err_code (*search)(void *arg, struct tool_call *call, const json_t *query,
                             json_t **ret_found, struct err *err);
+    /* What tool_call_page() calls. The same; it may wait for tool_call_cancel_fd(call) */
+    enum err_code (*page)(void *arg, const struct tool_call *call, const json_t *query,
+                          json_t **ret_page, struct err *err);
     void *arg;
 };
 

@@ -295,6 +295,20 @@ enum err_code tool_call_find(const struct tool_call *call, const json_t *query,
 enum err_code tool_call_search_web(struct tool_call *call, const json_t *query,
                                    json_t **ret_found, struct err *err) MUST_CHECK;
 
+/* Fetches a page of the web. `query` has `url`, and says as what the page is read (core/document/page/page.h):
+ *
+ *   {"links": bool, "images": bool}         Markdown of its main part; they keep their URLs or not
+ *   {"elements": selector, "limit": n}       HTML of elements, about `limit` characters
+ *   {"outline": selector, "depth": n, "text": true}
+ *
+ * *ret_page, a new reference: {"url": that of the last redirect, "content_type", "text", and what is known of "title",
+ * "author", "description", "published", "site", "language", "count", "cut"}.
+ *
+ * Blocks. The text of an error is for the model, and `word` a code such as "INVALID_URL" (core/web/pages.h), or NULL.
+ * ERR_INVALID when this server fetches no pages. */
+enum err_code tool_call_page(const struct tool_call *call, const json_t *query,
+                             json_t **ret_page, struct err *err) MUST_CHECK;
+
 /* The files of the project, newest first, or those of one vector store. `query` may have `vector_store_id`, `after` (a
  * file id) and `count`. *ret_page, a new reference:
  *
