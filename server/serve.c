@@ -69,6 +69,7 @@
 #include "core/store/tables/vector_stores/pgvector.h"
 #include "core/store/writer/writer.h"
 #include "core/tool/executor.h"
+#include "core/web/pages.h"
 #include "core/web/web_search.h"
 #include "server/api/auth.h"
 #include "server/api/files/turns.h"
@@ -96,6 +97,7 @@
 #include "server/sandbox/container_desk.h"
 #include "server/sandbox/sandboxes.h"
 #include "server/server.h"
+#include "server/web/page_desk.h"
 #include "server/web/web_desk.h"
 #include "server/workers.h"
 
@@ -643,6 +645,7 @@ static enum err_code start_retrieval(struct serving *serving, struct err *err)
     serving->desk = file_desk(&serving->server);
     serving->web = web_desk(&serving->server);
     web_desk_open(&serving->server);
+    page_desk_open(&serving->server, &serving->web);
     serving->containers = container_desk(&serving->server);
     serving->painter = picture_desk(&serving->server);
     return rc ? rc
@@ -736,6 +739,8 @@ static void go_down(struct serving *serving)
         web_searcher_close(server->web_searcher);
     if (server->picture_model)
         picture_model_close(server->picture_model);
+    if (server->pages)
+        pages_close(server->pages);
     ingest_cut(server->ingest);
     /* Before http_stop(), which waits for turns that read files. */
     blobs_stop(server->blobs);
@@ -777,6 +782,7 @@ static void go_down(struct serving *serving)
     embeddings_free(server->embeddings);
     query_rewriter_free(server->rewriter);
     web_searcher_free(server->web_searcher);
+    pages_free(server->pages);
     containers_free(server->containers);
     workspaces_close(serving->workspaces);
     blobs_free(server->blobs);

@@ -26,6 +26,7 @@ struct http;
 struct ingest;
 struct masking;
 struct picture_model;
+struct pages;
 struct query_rewriter;
 struct reranker;
 struct retrieval;
@@ -61,6 +62,7 @@ struct server {
     struct turns *joins;          /* uploads whose parts are being joined */
     struct ingest *ingest;        /* makes files of vector stores searchable */
     struct retrieval *retrieval;  /* searches them */
+    struct pages *pages;          /* that tools fetch */
     struct query_rewriter *rewriter; /* of queries; NULL: the configuration names no model */
     struct reranker *reranker;     /* judges what was found; NULL: the configuration has none */
     struct embeddings *embeddings; /* NULL: search is by words; so is the next */
