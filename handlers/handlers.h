@@ -60,7 +60,11 @@
     X(fs_grep)                    \
     X(fs_search_replace)          \
     X(fs_write_file)              \
-    X(fs_file_ops)
+    X(fs_file_ops)                \
+    X(fetch_web_page)             \
+    X(search_in_web_page)         \
+    X(extract_html)               \
+    X(inspect_dom_structure)
 
 #define SERVER_GROUPS(X)         \
     X(basic)                     \
@@ -68,7 +72,8 @@
     X(skills)                    \
     X(documents)             \
     X(code)                      \
-    X(files)
+    X(files)                     \
+    X(web)
 
 /* Groups "test" and "careful", only in builds with RUNNEL_TEST_HANDLERS. */
 #ifdef RUNNEL_TEST_HANDLERS
