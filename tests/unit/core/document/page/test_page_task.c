@@ -1,4 +1,4 @@
-/* Pages as text. Here the parser runs in the test itself, so that a sanitizer sees it. */
+/* F51: pages as text. Here the parser runs in the test itself, so that a sanitizer sees it. */
 
 #include "core/document/page/page_task.h"
 
