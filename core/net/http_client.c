@@ -372,6 +372,35 @@ static bool has_encoding(const struct http_call *call)
     return encoding && *encoding && strcasecmp(encoding, "identity") != 0;
 }
 
+/* One header with one of these values, or no header. libcurl decodes whatever an answer has, also several encodings on
+ * top of each other and such as were not asked for. Of those it may read GiBs inside one callback without a byte for
+ * on_data. */
+static bool has_one_of(const struct http_call *call, const char *name,
+                       const char *const *values, size_t count)
+{
+    struct curl_header *header = NULL;
+
+    if (curl_easy_header(call->transfer.easy, name, 0, CURLH_HEADER, -1, &header))
+        return true;
+    for (size_t i = 0; header->amount == 1 && i < count; i++) {
+        if (strcasecmp(header->value, values[i]) == 0)
+            return true;
+    }
+    return false;
+}
+
+/* The answer of a stranger is encoded in a way that is not decoded within limits. */
+static bool has_bad_encoding(const struct http_call *call)
+{
+    static const char *const content[] = {"gzip", "x-gzip", "deflate", "identity", ""};
+    static const char *const transfer[] = {"chunked", "identity", ""};
+
+    if (!call->request.decodes)
+        return has_encoding(call);
+    return !has_one_of(call, "Content-Encoding", content, COUNT_OF(content)) ||
+           !has_one_of(call, "Transfer-Encoding", transfer, COUNT_OF(transfer));
+}
+
 /* The head ends with an empty line; so does every "100 Continue" before it. */
 static size_t take_header(char *line, size_t unit, size_t count, void *arg)
 {
@@ -386,7 +415,7 @@ static size_t take_header(char *line, size_t unit, size_t count, void *arg)
     head = read_head(call);
     if (head.status < 200)
         return size;
-    call->is_compressed = !call->request.decodes && has_encoding(call);
+    call->is_compressed = has_bad_encoding(call);
     if (call->is_compressed)
         return 0;
     call->head_reported = true;
@@ -416,7 +445,7 @@ static const char *reason(const struct http_call *call, CURLcode rc)
     if (call->transfer.refused)
         return "its address is not one of the public internet";
     if (call->is_compressed)
-        return "it is compressed, though we asked for it not to be";
+        return "it is compressed in a way that was not asked for";
     if (call->curl_says[0])
         return call->curl_says;
     return rc ? curl_easy_strerror(rc) : "its head broke off";
