@@ -78,6 +78,36 @@ static bool page_packed(struct tiny_request *request)
     return write_bytes(request, packed, sizeof(packed) - 1);
 }
 
+/* What is stacked is not even begun. */
+static bool page_stacked(struct tiny_request *request)
+{
+    tiny_write(request, "HTTP/1.1 200 OK\r\nContent-Encoding: gzip, gzip\r\n"
+                        "Content-Length: 2\r\n\r\nab");
+    return true;
+}
+
+static bool page_stacked_twice(struct tiny_request *request)
+{
+    tiny_write(request,
+               "HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nContent-Encoding: gzip\r\n"
+               "Content-Length: 2\r\n\r\nab");
+    return true;
+}
+
+static bool page_brotli(struct tiny_request *request)
+{
+    tiny_write(request, "HTTP/1.1 200 OK\r\nContent-Encoding: br\r\n"
+                        "Content-Length: 2\r\n\r\nab");
+    return true;
+}
+
+static bool page_packed_transfer(struct tiny_request *request)
+{
+    tiny_write(request, "HTTP/1.1 200 OK\r\nTransfer-Encoding: gzip, chunked\r\n\r\n"
+                        "2\r\nab\r\n0\r\n\r\n");
+    return true;
+}
+
 /* 300,000 times the same letter: what stands for most of them are zeros. */
 static bool page_bomb(struct tiny_request *request)
 {
@@ -373,6 +403,10 @@ const struct tiny_page http_pages[] = {
     {"/until-close",        page_until_close},
     {"/compressed",         page_compressed},
     {"/packed",             page_packed},
+    {"/stacked",            page_stacked},
+    {"/stacked-twice",      page_stacked_twice},
+    {"/brotli",             page_brotli},
+    {"/packed-transfer",    page_packed_transfer},
     {"/bomb",               page_bomb},
     {"/encoded-as-it-is",   page_encoded_as_it_is},
     {"/cut-in-head",        page_cut_in_head},

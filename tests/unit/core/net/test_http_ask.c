@@ -204,6 +204,25 @@ TEST(a_bomb_is_not_unpacked)
     http_asks_free(asks);
 }
 
+TEST(only_the_one_encoding_that_was_asked_for_is_decoded)
+{
+    static const char *const paths[] = {"/stacked", "/stacked-twice", "/brotli",
+                                        "/packed-transfer"};
+    struct http_asks *asks = http_asks_new(loop_of, *state);
+    const struct http_ask_request wanted = {.decodes = true, .answer_limit = 1000};
+    struct http_answer answer = {0};
+    struct err err;
+
+    for (size_t i = 0; i < COUNT_OF(paths); i++) {
+        assert_int_equal(
+            http_ask_wait(start_with(asks, *state, paths[i], wanted), &answer, &err),
+            ERR_UPSTREAM);
+        if (!strstr(err.text, "it is compressed in a way that was not asked for"))
+            fail_msg("%s: %s", paths[i], err.text);
+    }
+    http_asks_free(asks);
+}
+
 static bool wants_no_redirect(const struct http_head *head)
 {
     return head->status != 307;
@@ -333,6 +352,7 @@ int main(void)
         client_test(what_is_dropped_is_not_waited_for),
         client_test(a_compressed_answer_is_decoded_when_that_is_wanted),
         client_test(a_bomb_is_not_unpacked),
+        client_test(only_the_one_encoding_that_was_asked_for_is_decoded),
         client_test(a_body_that_is_not_wanted_is_not_read),
         client_test(a_private_address_is_not_asked),
         client_test(a_wait_ends_when_its_descriptor_is_raised),
