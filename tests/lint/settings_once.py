@@ -37,7 +37,8 @@ RULES = [
      "complaints in the terms of OpenAI's API are made in server/: use err_refuse()"),
     (re.compile(r'(?:\berr|\bwhy|\berror|failure->err)(?:\.|->)word\s*=[^=]'), ("core", "handlers"),
      ("core/base/err.c",
-      "core/model"),  # an upstream's own name for it
+      "core/model",  # an upstream's own name for it
+      "core/web/pages.c"),  # codes for models, in results of tools
      "what the API calls an error is decided in server/complaint.c, by its reason"),
     (re.compile(r'"(?:invalid_value|invalid_type|unknown_parameter|missing_required_parameter|unsupported_value|'
                 r'unsupported_parameter|array_above_max_length|string_above_max_length|invalid_encrypted_content|'
