@@ -21,7 +21,9 @@
     ((size_t)100000) /* elements and texts; what comes behind them is left out */
 #define PAGE_DEPTH_MAX ((size_t)512)     /* of elements; deeper ones count as this deep */
 #define PAGE_TEXT_MAX  ((size_t)8 << 20) /* bytes of what becomes of it, as JSON */
-#define PAGE_WALL_MS   20000
+#define PAGE_JSON_MAX \
+    ((size_t)1 << 19) /* bytes of a page that is JSON; a longer one is not indented */
+#define PAGE_WALL_MS 20000
 
 enum page_view { PAGE_MARKDOWN, PAGE_ELEMENTS, PAGE_OUTLINE };
 

@@ -7,8 +7,10 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
+#include "core/base/buf.h"
 #include "core/base/json.h"
 #include "core/base/mem.h"
+#include "core/document/page/page.h"
 #include "tests/support/readers_group.h"
 #include "tests/support/test.h"
 #include "tests/unit/core/net/http_exchange.h"
@@ -138,9 +140,37 @@ static int end_all(void **state)
     return end_http(state) || readers_stop(state);
 }
 
+TEST(indents_of_json_have_a_limit)
+{
+    enum { DEPTH = 1500, NUMBERS = 20000 };
+    struct buf deep = {0};
+    struct page_source source = {.url = "http://a.test/", .content_type = "application/json"};
+    const struct page_want want = {.view = PAGE_MARKDOWN};
+    json_t *page;
+
+    for (unsigned i = 0; i < DEPTH; i++)
+        buf_add_char(&deep, '[');
+    for (unsigned i = 0; i < NUMBERS; i++)
+        buf_add_text(&deep, i ? ",1" : "1");
+    for (unsigned i = 0; i < DEPTH; i++)
+        buf_add_char(&deep, ']');
+    source.bytes = deep.data;
+    source.length = deep.length;
+    assert_int_equal(web_page_read(&source, &want, &page, NULL), ERR_OK);
+    assert_int_equal(json_string_length(json_object_get(page, "text")), deep.length);
+    json_decref(page);
+    source.bytes = "{\"a\":[1]}";
+    source.length = strlen(source.bytes);
+    assert_int_equal(web_page_read(&source, &want, &page, NULL), ERR_OK);
+    assert_string_equal(json_get_string(page, "text", ""), "{\n  \"a\": [\n    1\n  ]\n}");
+    json_decref(page);
+    buf_clear(&deep);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(indents_of_json_have_a_limit),
         client_test(a_page_is_fetched_decoded_and_read),
         client_test(what_is_no_page_says_so),
         client_test(no_page_leads_into_the_own_network),
