@@ -316,12 +316,17 @@ enum err_code store_pgvector_near(struct store *store, const struct tenant *tena
                                   struct pgvector_hit *ret_hits, size_t *ret_count,
                                   struct err *err)
 {
+    static const struct db_statement patience = {
+        "store_pgvector_patience", "SELECT set_config('statement_timeout', '4000', true)"};
     bool indexed =
         query->chunks > PGVECTOR_EXACT && query->dimensions <= PGVECTOR_INDEXED_DIMENSIONS;
     AUTO_DB *db = NULL;
     size_t count = 0;
     enum err_code rc = db_begin(store, &db, err);
 
+    /* A search that takes too long fails by itself. Otherwise it would count as a database that does not answer. */
+    if (!rc)
+        rc = run_each(db, &patience, 1, err);
     if (!rc && indexed)
         rc = near_by_index(db, tenant, query, limit, ret_hits, &count, err);
     if (!rc && count < limit && (!indexed || count < query->chunks))
