@@ -420,16 +420,15 @@ int64_t schedule_expiry_us(void)
 
 /* ---- All schedules of a program ---- */
 
-#define DIVISOR (UNDER_ASAN ? 20u : 1u)
-
 #define SEEN_SIZE ((size_t)1 << 23)
 
 struct explorer {
     uint64_t *seen; /* hashes of schedules that were played: open addressing, 0 is free */
     size_t different;
     size_t played;
-    unsigned tried; /* by explore_order(); of them one in DIVISOR is played */
-    unsigned times; /* RUNNEL_SCHEDULES, or 1 */
+    unsigned tried;   /* by explore_order(); of them one in `divisor` is played */
+    unsigned times;   /* RUNNEL_SCHEDULES, or 1 */
+    unsigned divisor; /* of all */
 };
 
 static void remember(struct explorer *explorer, uint64_t hash)
@@ -482,7 +481,7 @@ static unsigned play(struct explorer *explorer, const struct scenario *scenario,
 
 static bool is_left_out(struct explorer *explorer)
 {
-    return explorer->tried++ % DIVISOR != 0;
+    return explorer->tried++ % explorer->divisor != 0;
 }
 
 /* Every incident before every step. */
@@ -550,12 +549,12 @@ static void explore_scenario(struct explorer *explorer, const struct exploration
     uint64_t state = number + 1;
 
     explore_orders(explorer, scenario, number, exploration->orders * explorer->times, steps);
-    for (unsigned i = 0; i < exploration->pairs * explorer->times / DIVISOR; i++) {
+    for (unsigned i = 0; i < exploration->pairs * explorer->times / explorer->divisor; i++) {
         const struct schedule schedule = any_pair(&state, scenario, steps);
 
         play(explorer, scenario, &schedule);
     }
-    for (unsigned i = 0; i < exploration->randoms * explorer->times / DIVISOR; i++)
+    for (unsigned i = 0; i < exploration->randoms * explorer->times / explorer->divisor; i++)
         play(explorer, scenario, &(struct schedule){.order = ORDER_RANDOM, .seed = i + 1});
 }
 
@@ -587,8 +586,11 @@ static void explore_one(const char *shown)
 
 void explore(const struct exploration *exploration)
 {
-    const char *times = getenv("RUNNEL_SCHEDULES");
-    struct explorer explorer = {.times = times ? (unsigned)strtoul(times, NULL, 10) : 1};
+    const char *times = getenv("RUNNEL_SCHEDULES"), *part = getenv("RUNNEL_SCHEDULES_ONE_IN");
+    struct explorer explorer = {.times = times ? (unsigned)strtoul(times, NULL, 10) : 1,
+                                .divisor = part         ? (unsigned)strtoul(part, NULL, 10)
+                                           : UNDER_ASAN ? 20
+                                                        : 1};
     unsigned number = 0;
     double began = seconds_of_processor(), seconds;
 
@@ -607,7 +609,7 @@ void explore(const struct exploration *exploration)
     seconds = seconds_of_processor() - began;
     print_message("%zu schedules, %zu different, %.1f s, %.0f a second\n", explorer.played,
                   explorer.different, seconds, (double)explorer.played / seconds);
-    assert_true(explorer.different >= exploration->at_least / DIVISOR);
+    assert_true(explorer.different >= exploration->at_least / explorer.divisor);
 }
 
 /* ---- As a test program ---- */

@@ -100,7 +100,8 @@ int64_t schedule_expiry_us(void);
 
 /* ---- For the tests ---- */
 
-/* How many schedules. Under AddressSanitizer a twentieth; with RUNNEL_SCHEDULES=N N times as many. */
+/* How many schedules. Under AddressSanitizer a twentieth; with RUNNEL_SCHEDULES=N N times as many; with
+ * RUNNEL_SCHEDULES_ONE_IN=N an N-th. */
 struct exploration {
     const struct scenario *const *scenarios; /* ends with NULL */
     unsigned orders;  /* in which every incident is tried before every step, of 7; a scenario */
