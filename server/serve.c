@@ -51,7 +51,6 @@
 #include "core/ingest/rerank.h"
 #include "core/ingest/search.h"
 #include "core/ingest/vector_model.h"
-#include "core/model/mask.h"
 #include "core/net/http_client.h"
 #include "core/net/listen.h"
 #include "core/picture/picture_model.h"
@@ -91,6 +90,7 @@
 #include "server/http/stream/sse.h"
 #include "server/keeper.h"
 #include "server/masking.h"
+#include "server/outgoing.h"
 #include "server/params/params.h"
 #include "server/pictures/picture_desk.h"
 #include "server/query_rewriter.h"
@@ -545,81 +545,13 @@ static enum err_code start_readers(struct serving *serving, struct err *err)
                          &serving->server.readers, err);
 }
 
-static struct loop *any_loop(void *server)
-{
-    return engine_any_loop(((struct server *)server)->engine);
-}
-
-/* The masks of the configuration, for texts that go to models in other ways than a run's messages. */
-static enum err_code mask_texts(void *masks, json_t *messages, struct err *err)
-{
-    return masks_apply(masks, messages, err);
-}
-
-/* It asks over the engine's loops: they are there before the first search. */
-static void make_reranker(struct serving *serving)
-{
-    const struct config *config = serving->config;
-    const struct rerank_options options = {
-        .url = config->rerank.url,
-        .api_key = config->rerank.api_key,
-        .model = config->rerank.model,
-        .dialect = config->rerank.dialect,
-        .mask = config->masks ? mask_texts : NULL,
-        .mask_arg = config->masks,
-        .any_loop = any_loop,
-        .loop_arg = &serving->server,
-    };
-
-    if (options.url)
-        serving->server.reranker = reranker_new(&options);
-}
-
-/* Nothing is asked of the model before there are loops. */
 static enum err_code open_embeddings(struct serving *serving, struct err *err)
 {
-    const struct config_embeddings *config = &serving->config->embeddings;
-    struct server *server = &serving->server;
-    enum err_code rc = store_pgvector_open(
-        server->store,
-        serving->config->retrieval_engine == RETRIEVAL_PGVECTOR ? PGVECTOR_USED : PGVECTOR_LEFT,
-        err);
+    bool used = serving->config->retrieval_engine == RETRIEVAL_PGVECTOR;
+    enum err_code rc =
+        store_pgvector_open(serving->server.store, used ? PGVECTOR_USED : PGVECTOR_LEFT, err);
 
-    if (rc)
-        return rc;
-    if (!config->upstream) {
-        log_info("no embeddings model is configured: vector stores are searched by words");
-        return ERR_OK;
-    }
-    server->embeddings = embeddings_new(&(struct embeddings_options){
-        .url = config->upstream->url,
-        .api_key = config->upstream->api_key,
-        .model = config->model,
-        .dimensions = config->dimensions,
-        .query_prefix = config->query_prefix,
-        .document_prefix = config->document_prefix,
-        .max_input_tokens = config->max_input_tokens,
-        .mask = serving->config->masks ? mask_texts : NULL,
-        .mask_arg = serving->config->masks,
-        .any_loop = any_loop,
-        .loop_arg = server,
-    });
-    return vector_model_open(server->store, server->embeddings, &server->vector_model, err);
-}
-
-static void make_rewriter(struct serving *serving)
-{
-    const struct config *config = serving->config;
-
-    if (config->rewrite_upstream)
-        serving->server.rewriter = query_rewriter_new(&(struct query_rewriter_options){
-            .upstream = config->rewrite_upstream,
-            .model = config->rewrite_model,
-            .mask = config->masks ? mask_texts : NULL,
-            .mask_arg = config->masks,
-            .any_loop = any_loop,
-            .loop_arg = &serving->server,
-        });
+    return rc ? rc : outgoing_open_embeddings(&serving->server, err);
 }
 
 static enum err_code start_retrieval(struct serving *serving, struct err *err)
@@ -637,8 +569,7 @@ static enum err_code start_retrieval(struct serving *serving, struct err *err)
     };
     enum err_code rc;
 
-    make_reranker(serving);
-    make_rewriter(serving);
+    outgoing_open_models(&serving->server);
     options.reranker = serving->server.reranker;
     rc = retrieval_open(&options, &serving->server.retrieval, err);
     serving->finder = file_finder(&serving->server);

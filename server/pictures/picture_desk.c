@@ -14,15 +14,14 @@
 #include "core/base/base64.h"
 #include "core/base/json.h"
 #include "core/base/mem.h"
-#include "core/model/mask.h"
 #include "core/picture/picture_model.h"
-#include "core/run/engine/engine.h"
 #include "core/tool/executor.h"
 #include "core/tool/registry.h"
 #include "core/tool/tool_container.h"
 #include "server/config/config.h"
 #include "server/files/file_writes.h"
 #include "server/files/stored_file.h"
+#include "server/outgoing.h"
 #include "server/server.h"
 
 /* A call may wait for room in its channel, and keep its picture: its handler has so much more time than the image
@@ -253,16 +252,6 @@ struct tool_painter picture_desk(struct server *server)
 
 /* ---- Start and stop ---- */
 
-static struct loop *any_loop(void *server)
-{
-    return engine_any_loop(((struct server *)server)->engine);
-}
-
-static enum err_code mask_texts(void *masks, json_t *messages, struct err *err)
-{
-    return masks_apply(masks, messages, err);
-}
-
 enum err_code pictures_start(struct server *server, struct err *err)
 {
     const struct config *config = server->config;
@@ -278,9 +267,9 @@ enum err_code pictures_start(struct server *server, struct err *err)
         .picture_limit = images->max_bytes,
         .timeout_seconds = images->timeout_seconds,
         .egress = &config->egress,
-        .mask = config->masks ? mask_texts : NULL,
+        .mask = config->masks ? outgoing_mask : NULL,
         .mask_arg = config->masks,
-        .any_loop = any_loop,
+        .any_loop = outgoing_loop,
         .loop_arg = server,
     });
     server->picture_executor =

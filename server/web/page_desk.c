@@ -1,9 +1,9 @@
 #include "server/web/page_desk.h"
 
 #include "core/base/json.h"
-#include "core/run/engine/engine.h"
 #include "core/web/pages.h"
 #include "server/config/config.h"
+#include "server/outgoing.h"
 #include "server/server.h"
 
 static struct page_want want_of(const json_t *query)
@@ -34,15 +34,10 @@ static enum err_code read_page(void *arg, const struct tool_call *call, const js
                       tool_call_cancel_fd(call), ret_page, err);
 }
 
-static struct loop *any_loop(void *server)
-{
-    return engine_any_loop(((struct server *)server)->engine);
-}
-
 void page_desk_open(struct server *server, struct tool_web *web)
 {
     server->pages = pages_new(&(struct pages_options){
-        .any_loop = any_loop, .loop_arg = server, .egress = &server->config->egress});
+        .any_loop = outgoing_loop, .loop_arg = server, .egress = &server->config->egress});
     web->page = read_page;
     web->arg = server;
 }

@@ -3,9 +3,9 @@
 #include <stdint.h>
 
 #include "core/base/json.h"
-#include "core/run/engine/engine.h"
 #include "core/tool/registry.h"
 #include "core/web/web_search.h"
+#include "server/outgoing.h"
 #include "server/server.h"
 
 static enum err_code wait(void *call, uint64_t ns)
@@ -47,11 +47,6 @@ static enum err_code search(void *arg, struct tool_call *call, const json_t *que
     return web_search(server->web_searcher, &wanted, ret_found, err);
 }
 
-static struct loop *any_loop(void *server)
-{
-    return engine_any_loop(((struct server *)server)->engine);
-}
-
 void web_desk_open(struct server *server)
 {
     const struct config_web_search *config = &server->config->web_search;
@@ -61,7 +56,7 @@ void web_desk_open(struct server *server)
     server->web_searcher = web_searcher_new(&(struct web_searcher_options){
         .providers = config->providers,
         .count = config->count,
-        .any_loop = any_loop,
+        .any_loop = outgoing_loop,
         .loop_arg = server,
     });
     tool_registry_lack(TOOL_NEEDS_WEB_SEARCH, NULL);
