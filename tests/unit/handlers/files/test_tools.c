@@ -37,6 +37,15 @@ static void count_into(const char *path, unsigned count)
     ground_file(path, text.data);
 }
 
+/* The caller frees. */
+static char *repeated(char letter, size_t count)
+{
+    char *text = mem_new_array(char, count + 1);
+
+    memset(text, letter, count);
+    return text;
+}
+
 /* ---- fs-View ---- */
 
 TEST(a_file_is_shown_whole_or_in_part)
@@ -140,6 +149,16 @@ TEST(five_hundred_entries_are_listed)
     free(text);
     text = said(&fs_glob_handler, "{'path':'/','pattern':'f*'}");
     assert_non_null(strstr(text, "f099\n... (the first 100)"));
+}
+
+TEST(a_long_name_is_listed_whole_and_on_one_line)
+{
+    AUTO_FREE char *letters = repeated('x', 201), *name = mem_printf("%s\ny", letters);
+    AUTO_FREE char *listed = mem_printf("%s?y", letters);
+
+    ground_file(name, "");
+    assert_says(&fs_glob_handler, "{'path':'/','pattern':'*'}", listed);
+    assert_says(&fs_list_handler, "{'path':'/','onlyFiles':true,'showSize':false}", listed);
 }
 
 TEST(paths_are_found_by_their_form)
@@ -268,6 +287,7 @@ int main(void)
         GROUNDED(what_cannot_be_shown_says_why),
         GROUNDED(a_folder_is_listed_as_a_tree),
         GROUNDED(five_hundred_entries_are_listed),
+        GROUNDED(a_long_name_is_listed_whole_and_on_one_line),
         GROUNDED(paths_are_found_by_their_form),
         GROUNDED(a_form_is_matched_part_by_part),
         GROUNDED(a_path_is_inspected),
