@@ -80,6 +80,15 @@ TEST(a_large_file_is_shown_in_part_only)
         "head, tail or range.");
 }
 
+TEST(a_long_line_is_not_shown)
+{
+    AUTO_FREE char *text = repeated('x', 524289);
+
+    ground_file("long", text);
+    assert_says(&fs_view_handler, "{'path':'long','mode':'head'}",
+                "Lines 1 to 1 have 524289 bytes; more than 524288 are not shown at once.");
+}
+
 TEST(what_cannot_be_shown_says_why)
 {
     ground_file("a", "one\n");
@@ -284,6 +293,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         GROUNDED(a_file_is_shown_whole_or_in_part),
         GROUNDED(a_large_file_is_shown_in_part_only),
+        GROUNDED(a_long_line_is_not_shown),
         GROUNDED(what_cannot_be_shown_says_why),
         GROUNDED(a_folder_is_listed_as_a_tree),
         GROUNDED(five_hundred_entries_are_listed),
