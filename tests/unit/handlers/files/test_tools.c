@@ -286,6 +286,15 @@ TEST(a_file_is_written_in_three_modes)
                 "Failed to write /etc/x: /etc/x is outside of the workspace.");
 }
 
+TEST(a_file_has_ten_mebibytes_at_most)
+{
+    AUTO_FREE char *text = repeated('x', ((size_t)10 << 20) + 1);
+    AUTO_FREE char *args = mem_printf("{'path':'a','content':'%s'}", text);
+
+    assert_says(&fs_write_file_handler, args,
+                "Failed to write a: The file would have more than 10 MiB.");
+}
+
 #define GROUNDED(test) cmocka_unit_test_setup_teardown(test, ground_set_up, ground_tear_down)
 
 int main(void)
@@ -304,6 +313,7 @@ int main(void)
         GROUNDED(blocks_are_replaced_all_or_none),
         GROUNDED(a_byte_order_mark_stays),
         GROUNDED(a_file_is_written_in_three_modes),
+        GROUNDED(a_file_has_ten_mebibytes_at_most),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
