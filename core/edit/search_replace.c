@@ -69,29 +69,25 @@ static size_t end_of(const struct edit_lines *lines, size_t first, size_t end)
     return end;
 }
 
-/* Moves to the end of what line *n begins, also if that is no block: one that began within would have the same end, and
- * no separator either. So each line is looked at a few times only. */
 static bool take_block(const struct edit_lines *lines, size_t *n, struct search_block *block)
 {
     size_t signs = mark(edit_line(lines, *n), '<', 6, 7, "SEARCH");
-    size_t first = *n + 1, end = first, separator, searched, replaced;
+    size_t end = *n + 1, separator, searched, replaced;
 
     if (!signs)
         return false;
     while (end < lines->count && !mark(edit_line(lines, end), '>', 6, 7, "REPLACE"))
         end++;
-    *n = end;
-    if (end == lines->count)
+    separator = find_separator(lines, *n + 1, end, signs);
+    if (end == lines->count || separator == end)
         return false;
-    separator = find_separator(lines, first, end, signs);
-    if (separator == end)
-        return false;
-    searched = end_of(lines, first, separator);
+    searched = end_of(lines, *n + 1, separator);
     replaced = end_of(lines, separator + 1, end);
-    *block = (struct search_block){.search = lines_between(lines, first, searched),
+    *block = (struct search_block){.search = lines_between(lines, *n + 1, searched),
                                    .replace = lines_between(lines, separator + 1, replaced),
-                                   .lines = searched - first,
+                                   .lines = searched - *n - 1,
                                    .added = replaced - separator - 1};
+    *n = end;
     return true;
 }
 

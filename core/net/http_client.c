@@ -372,7 +372,7 @@ static bool has_encoding(const struct http_call *call)
     return encoding && *encoding && strcasecmp(encoding, "identity") != 0;
 }
 
-/* One header with one of these values, or no header. libcurl decodes all that an answer names, also several encodings on
+/* One header with one of these values, or no header. libcurl decodes what an answer names, also several encodings on
  * top of each other and such as were not asked for. Of those it may read GiBs inside one callback without a byte for
  * on_data. */
 static bool has_one_of(const struct http_call *call, const char *name,

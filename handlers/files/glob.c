@@ -36,7 +36,7 @@ static enum file_tree_next take(void *argument, const struct file_tree_entry *en
         return FILE_TREE_STOP;
     }
     {
-        AUTO_FREE char *path = workspace_path_listed(entry->path);
+        AUTO_FREE char *path = workspace_path_shown(entry->path);
 
         buf_addf(&found->text, "%s%s", found->count++ ? "\n" : "", path);
     }

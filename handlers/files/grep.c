@@ -23,18 +23,17 @@ static const char *text_of(const json_t *data, const char *name)
     return json_get_string(json_object_get(data, name), "text", "(not UTF-8)");
 }
 
-/* Names are a box's: what is no text must not look like another line. */
 static void add_line(struct found *found, const json_t *data, bool match)
 {
     const char *text = text_of(data, "lines");
-    const char *found_at = text_of(data, "path");
-    AUTO_FREE char *path =
-        workspace_path_listed(strncmp(found_at, "./", 2) == 0 ? found_at + 2 : found_at);
+    const char *path = text_of(data, "path");
     const char *end = utf8_at(text, LINE_LETTERS);
     size_t length = strcspn(text, "\r\n");
 
     if (length > (size_t)(end - text))
         length = (size_t)(end - text);
+    if (strncmp(path, "./", 2) == 0)
+        path += 2;
     buf_addf(&found->text, "%s%s%c%lld%c%.*s", found->text.length ? "\n" : "", path,
              match ? ':' : '-', (long long)json_get_int(data, "line_number", 0),
              match ? ':' : '-', (int)length, text);

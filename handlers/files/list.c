@@ -76,7 +76,7 @@ static void add_size(struct buf *text, uint64_t size)
 /* Names are a box's: what is no text must not look like another line. */
 static void add_entry(struct listing *listing, const struct file_tree_entry *entry, bool skip)
 {
-    AUTO_FREE char *name = workspace_path_listed(entry->name);
+    AUTO_FREE char *name = workspace_path_shown(entry->name);
     enum workspace_kind kind = entry->stat->kind;
 
     buf_addf(&listing->text, "%*s%s%s", (int)(2 * (entry->depth - 1)), "", name,

@@ -17,20 +17,6 @@ struct range {
     size_t first, last;
 };
 
-/* Lines may be of any length. */
-static enum err_code check_size(const struct edit_lines *lines, struct range range,
-                                struct err *err)
-{
-    size_t count = range.last + 1 - range.first;
-    size_t size = count ? edit_lines_span(lines, range.first - 1, count).length : 0;
-
-    if (size <= WHOLE_LIMIT)
-        return ERR_OK;
-    return err_set(err, ERR_TOO_LARGE,
-                   "Lines %zu to %zu have %zu bytes; more than %zu are not shown at once.",
-                   range.first, range.last, size, WHOLE_LIMIT);
-}
-
 static enum err_code wanted_range(const json_t *args, const struct edit_lines *lines,
                                   size_t total, struct range *ret_range, struct err *err)
 {
@@ -64,7 +50,7 @@ static enum err_code wanted_range(const json_t *args, const struct edit_lines *l
     }
     if (ret_range->last > total)
         ret_range->last = total;
-    return check_size(lines, *ret_range, err);
+    return ERR_OK;
 }
 
 static void add_lines(struct buf *out, const struct edit_lines *lines, struct range range,

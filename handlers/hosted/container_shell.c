@@ -146,7 +146,7 @@ static char *shown_text(const struct stream *stream, size_t limit)
 {
     AUTO_FREE char *whole = whole_text(stream);
     size_t count = utf8_count(whole, strlen(whole));
-    uint64_t all = stream->characters > count ? stream->characters : count;
+    uint64_t all = kept_output_dropped(&stream->kept) ? stream->characters : count;
     size_t head = limit / 2;
 
     if (count <= limit)

@@ -6,18 +6,22 @@
 #include "core/base/mem.h"
 #include "core/edit/edit.h"
 #include "handlers/support/changes.h"
-#include "handlers/support/document_change.h"
 #include "handlers/support/workspace_call.h"
 
 enum err_code file_change_whole(const json_t *args, struct edit_span bytes,
                                 struct text_change *ret_change, struct buf *note,
                                 struct err *err)
 {
-    const struct edit_order whole = {.old_text = {"", 0},
-                                     .new_text = document_text_arg(args, "content")};
+    const json_t *content = json_object_get(args, "content");
+    size_t length = json_string_length(content);
 
+    (void)bytes;
     (void)note;
-    return text_file_edit(bytes, &whole, ret_change, err);
+    (void)err;
+    *ret_change = (struct text_change){.bytes = mem_strndup(json_string_value(content), length),
+                                       .length = length,
+                                       .replacements = 1};
+    return ERR_OK;
 }
 
 /* A file before and after. */

@@ -17,9 +17,9 @@ static const char *const system_folders[] = {
     "proc", "root", "run", "sbin", "srv",  "sys", "tmp",   "usr",   "var",
 };
 
-static char *shown_up_to(const char *text, size_t limit)
+char *workspace_path_shown(const char *text)
 {
-    size_t length = strlen(text), kept = length > limit ? utf8_fit(text, limit) : length;
+    size_t length = strlen(text), kept = length > SHOWN ? utf8_fit(text, SHOWN) : length;
     AUTO_BUF shown = {0};
 
     for (size_t at = 0; at < kept;) {
@@ -37,16 +37,6 @@ static char *shown_up_to(const char *text, size_t limit)
     if (kept < length)
         buf_add_text(&shown, "...");
     return buf_take(&shown);
-}
-
-char *workspace_path_shown(const char *text)
-{
-    return shown_up_to(text, SHOWN);
-}
-
-char *workspace_path_listed(const char *text)
-{
-    return shown_up_to(text, SIZE_MAX);
 }
 
 enum err_code workspace_path_outside(const char *text, struct err *err)

@@ -41,7 +41,4 @@ enum err_code workspace_path_outside(const char *text, struct err *err);
 /* The text of a path for an error: cut, and without control characters and invalid bytes. The caller frees. */
 char *workspace_path_shown(const char *text);
 
-/* The same for a list of paths: whole, so that it can be opened. */
-char *workspace_path_listed(const char *text);
-
 #endif

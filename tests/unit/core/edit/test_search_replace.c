@@ -5,7 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/base/clock.h"
 #include "core/base/json.h"
 #include "core/base/mem.h"
 #include "tests/support/test.h"
@@ -215,28 +214,6 @@ TEST(what_is_no_block_is_skipped_and_too_many_are_refused)
     assert_int_equal(search_blocks_parse(span_of(text.data), &blocks, NULL), ERR_INVALID);
 }
 
-/* Of lines that begin blocks, none may be followed by a look at all the others. */
-static void expect_cheap(const char *last)
-{
-    CLEANUP(search_blocks_clear) struct search_blocks blocks = {.count = 0};
-    AUTO_BUF text = {0};
-    uint64_t begun;
-
-    for (int i = 0; i < 75000; i++)
-        buf_add_text(&text, "<<<<<< SEARCH\n");
-    buf_add_text(&text, last);
-    begun = clock_thread_ns();
-    assert_int_equal(search_blocks_parse(span_of(text.data), &blocks, NULL), ERR_OK);
-    assert_true(clock_thread_ns() - begun < 2 * NS_PER_SECOND);
-    assert_int_equal(blocks.count, 0);
-}
-
-TEST(beginnings_without_an_end_cost_little)
-{
-    expect_cheap("");
-    expect_cheap(">>>>>> REPLACE\n");
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -245,7 +222,6 @@ int main(void)
         cmocka_unit_test(line_ends_are_those_of_the_text),
         cmocka_unit_test(nothing_is_no_place_and_a_search_has_an_end),
         cmocka_unit_test(what_is_no_block_is_skipped_and_too_many_are_refused),
-        cmocka_unit_test(beginnings_without_an_end_cost_little),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

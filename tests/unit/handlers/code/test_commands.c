@@ -253,8 +253,6 @@ TEST(lines_are_found_by_a_plain_text_in_the_order_of_paths)
     assert_says(&fs_grep_handler, "{'path':'/','pattern':'a.b','include':'b','contextLines':1}",
                 "b-1-one\nb:2:a.b\nb-3-three");
     assert_says(&fs_grep_handler, "{'path':'/','pattern':'none'}", "No matches found");
-    ground_file("c\nd:1", "false\n");
-    assert_says(&fs_grep_handler, "{'path':'/','pattern':'false'}", "c?d:1:1:false");
     assert_fails(&fs_grep_handler, "{'path':'/etc','pattern':'root'}", ERR_FORBIDDEN,
                  "/etc is outside of the workspace.");
 }

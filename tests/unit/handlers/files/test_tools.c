@@ -37,15 +37,6 @@ static void count_into(const char *path, unsigned count)
     ground_file(path, text.data);
 }
 
-/* The caller frees. */
-static char *repeated(char letter, size_t count)
-{
-    char *text = mem_new_array(char, count + 1);
-
-    memset(text, letter, count);
-    return text;
-}
-
 /* ---- fs-View ---- */
 
 TEST(a_file_is_shown_whole_or_in_part)
@@ -78,15 +69,6 @@ TEST(a_large_file_is_shown_in_part_only)
         &fs_view_handler, "{'path':'large','mode':'full'}",
         "The file has 588895 bytes; more than 524288 are not shown at once. Use the mode "
         "head, tail or range.");
-}
-
-TEST(a_long_line_is_not_shown)
-{
-    AUTO_FREE char *text = repeated('x', 524289);
-
-    ground_file("long", text);
-    assert_says(&fs_view_handler, "{'path':'long','mode':'head'}",
-                "Lines 1 to 1 have 524289 bytes; more than 524288 are not shown at once.");
 }
 
 TEST(what_cannot_be_shown_says_why)
@@ -158,16 +140,6 @@ TEST(five_hundred_entries_are_listed)
     free(text);
     text = said(&fs_glob_handler, "{'path':'/','pattern':'f*'}");
     assert_non_null(strstr(text, "f099\n... (the first 100)"));
-}
-
-TEST(a_long_name_is_listed_whole_and_on_one_line)
-{
-    AUTO_FREE char *letters = repeated('x', 201), *name = mem_printf("%s\ny", letters);
-    AUTO_FREE char *listed = mem_printf("%s?y", letters);
-
-    ground_file(name, "");
-    assert_says(&fs_glob_handler, "{'path':'/','pattern':'*'}", listed);
-    assert_says(&fs_list_handler, "{'path':'/','onlyFiles':true,'showSize':false}", listed);
 }
 
 TEST(paths_are_found_by_their_form)
@@ -286,15 +258,6 @@ TEST(a_file_is_written_in_three_modes)
                 "Failed to write /etc/x: /etc/x is outside of the workspace.");
 }
 
-TEST(a_file_has_ten_mebibytes_at_most)
-{
-    AUTO_FREE char *text = repeated('x', ((size_t)10 << 20) + 1);
-    AUTO_FREE char *args = mem_printf("{'path':'a','content':'%s'}", text);
-
-    assert_says(&fs_write_file_handler, args,
-                "Failed to write a: The file would have more than 10 MiB.");
-}
-
 #define GROUNDED(test) cmocka_unit_test_setup_teardown(test, ground_set_up, ground_tear_down)
 
 int main(void)
@@ -302,18 +265,15 @@ int main(void)
     const struct CMUnitTest tests[] = {
         GROUNDED(a_file_is_shown_whole_or_in_part),
         GROUNDED(a_large_file_is_shown_in_part_only),
-        GROUNDED(a_long_line_is_not_shown),
         GROUNDED(what_cannot_be_shown_says_why),
         GROUNDED(a_folder_is_listed_as_a_tree),
         GROUNDED(five_hundred_entries_are_listed),
-        GROUNDED(a_long_name_is_listed_whole_and_on_one_line),
         GROUNDED(paths_are_found_by_their_form),
         GROUNDED(a_form_is_matched_part_by_part),
         GROUNDED(a_path_is_inspected),
         GROUNDED(blocks_are_replaced_all_or_none),
         GROUNDED(a_byte_order_mark_stays),
         GROUNDED(a_file_is_written_in_three_modes),
-        GROUNDED(a_file_has_ten_mebibytes_at_most),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

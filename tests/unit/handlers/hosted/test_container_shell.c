@@ -1,4 +1,3 @@
-#include <stdlib.h>
 #include <string.h>
 
 #include "core/base/utf8.h"
@@ -60,19 +59,6 @@ TEST(pieces_are_limited_and_the_item_has_head_and_tail)
     expect_entry(&outcome, 1, "next\n", "exit");
 }
 
-/* Bytes that begin no character are shown, and so are counted. */
-TEST(what_is_omitted_is_never_less_than_nothing)
-{
-    AUTO_OUTCOME outcome =
-        run_shell("{'commands':['head -c 3000000 /dev/zero | tr \\\\\\\\0 \\\\\\\\200'],"
-                  "'max_output_length':10}");
-    const char *shown = json_get_string(entry_at(&outcome, 0), "stdout", "");
-    const char *count = strstr(shown, "[… ");
-
-    assert_non_null(count);
-    assert_in_range(strtoull(count + strlen("[… "), NULL, 10), 100000, 3000000);
-}
-
 TEST(output_that_begins_with_nul_is_shown)
 {
     AUTO_OUTCOME outcome = run_shell("{'commands':['head -c 100000 /dev/zero; echo end']}");
@@ -103,7 +89,6 @@ int main(void)
     const struct CMUnitTest tests[] = {
         BOXED(each_command_has_an_entry_and_an_end),
         BOXED(pieces_are_limited_and_the_item_has_head_and_tail),
-        BOXED(what_is_omitted_is_never_less_than_nothing),
         BOXED(output_that_begins_with_nul_is_shown),
         BOXED(commands_share_the_time_of_their_call),
     };
