@@ -113,27 +113,18 @@ static json_t *read_text(const struct page_source *source)
     return page_of(&text);
 }
 
-static int add_piece(const char *bytes, size_t length, void *text)
-{
-    if (length > PAGE_TEXT_MAX - ((struct buf *)text)->length)
-        return -1;
-    buf_add(text, bytes, length);
-    return 0;
-}
-
-/* Indented; as it is, if it is none or too much: a tree takes 80 times its bytes, and its indents have no limit. */
+/* Indented, with its numbers as they were written; as it is, if it is no JSON or too much. */
 static json_t *read_json(const struct page_source *source)
 {
-    json_auto_t *value = source->length <= PAGE_JSON_MAX
-                             ? json_loadb(source->bytes, source->length, JSON_DECODE_ANY, NULL)
-                             : NULL;
-    AUTO_BUF text = {0};
+    json_auto_t *value = NULL;
+    AUTO_FREE char *text = NULL;
 
-    if (!value ||
-        json_dump_callback(value, add_piece, &text,
-                           JSON_INDENT(2) | JSON_ENCODE_ANY | JSON_REAL_PRECISION(17)))
+    if (source->length <= PAGE_JSON_MAX &&
+        !json_parse_exact(source->bytes, source->length, &value, NULL))
+        text = json_text_indented(value, 2);
+    if (!text || strlen(text) > PAGE_TEXT_MAX)
         return read_text(source);
-    return page_of(&text);
+    return json_build("{s:s}", "text", text);
 }
 
 /* ---- In a child ---- */
