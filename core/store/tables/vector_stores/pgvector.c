@@ -127,6 +127,21 @@ bool store_pgvector_is_used(struct store *store)
     return atomic_load(&store->pgvector_used);
 }
 
+/* As a search, it fails by itself, before it would count as a database that does not answer. All rows of other models
+ * are read, so it has the time of a call of its own, behind the turn of others. */
+static enum err_code make_index(struct db *db, const struct db_statement *make, struct err *err)
+{
+    static const struct db_statement patience = {
+        "store_pgvector_index_patience",
+        "SELECT set_config('statement_timeout', '8000', true)"};
+    enum err_code rc = run_each(db, &patience, 1, err);
+
+    if (!rc)
+        rc = take_turn(db, err);
+    db_allow_time(db);
+    return rc ? rc : run_each(db, make, 1, err);
+}
+
 enum err_code store_pgvector_index(struct store *store, int model, uint32_t dimensions,
                                    struct err *err)
 {
@@ -145,9 +160,7 @@ enum err_code store_pgvector_index(struct store *store, int model, uint32_t dime
     make = (struct db_statement){NULL, sql};
     rc = db_begin(store, &db, err);
     if (!rc)
-        rc = take_turn(db, err);
-    if (!rc)
-        rc = run_each(db, &make, 1, err);
+        rc = make_index(db, &make, err);
     if (!rc)
         rc = db_commit(db, err);
     if (!rc)
