@@ -202,10 +202,11 @@ enum err_code picture_answer_feed(struct picture_answer *answer, const char *byt
 static enum err_code refuse(struct picture_answer *answer, int status, struct err *err)
 {
     bool quoted = *message_of(answer) && status != 401 && status != 403;
-    enum err_code rc = status == 429 || status == 402 ? ERR_LIMIT
-                       : status == 401 || status == 403 || status >= 500 || status == 404
-                           ? ERR_UPSTREAM
-                           : ERR_INVALID;
+    enum err_code rc =
+        status == 429 || status == 402 ? ERR_LIMIT
+        : status == 401 || status == 403 || status == 404 || status == 409 || status >= 500
+            ? ERR_UPSTREAM
+            : ERR_INVALID;
 
     if (!quoted) {
         json_decref(answer->picture.error);

@@ -78,6 +78,7 @@ struct drawing {
     char *prompt; /* masked */
     uint64_t last_ns;
     bool plain; /* no previews: the upstream does not know them */
+    int status; /* of the last attempt; 0: its answer did not come to its end */
     uint64_t pause_ns;
 };
 
@@ -169,20 +170,20 @@ static enum err_code attempt(struct drawing *drawing, struct picture_answer *ans
 {
     struct http_ask *asked = ask(drawing);
     struct http_answer head = {0};
-    int status;
     enum err_code rc = read_pieces(drawing, asked, answer, err);
 
+    drawing->status = 0;
     if (rc)
         return rc;
     rc = http_ask_wait(asked, &head, err);
-    status = head.status;
+    drawing->status = head.status;
     drawing->pause_ns = head.retry_after_ns;
     http_answer_clear(&head);
     if (!rc && FAULT("picture.answer"))
         rc = err_set(err, ERR_UPSTREAM, "a fault in an answer with a picture");
     if (rc && answer->complete) /* it was cut behind the picture */
         return ERR_OK;
-    return rc ? rc : picture_answer_end(answer, status, err);
+    return rc ? rc : picture_answer_end(answer, drawing->status, err);
 }
 
 /* ---- Attempts ---- */
@@ -195,12 +196,22 @@ static bool is_about_previews(const struct drawing *drawing, enum err_code rc,
            (strstr(err->text, "partial_images") || strstr(err->text, "stream"));
 }
 
-static bool may_try_again(const struct picture_answer *answer, enum err_code rc)
+/* It has refused the order for now, or no answer has begun. Behind all other answers a second one would be as bad, and
+ * cost as much. */
+static bool may_pass(const struct drawing *drawing, const struct picture_answer *answer)
+{
+    int status = drawing->status;
+
+    return status ? status == 409 || status == 429 || status >= 500 : !answer->begun;
+}
+
+static bool may_try_again(const struct drawing *drawing, const struct picture_answer *answer,
+                          enum err_code rc)
 {
     const char *code = json_get_string(answer->picture.error, "code", "");
 
     return !answer->previewed && (rc == ERR_UPSTREAM || rc == ERR_LIMIT) &&
-           strcmp(code, "insufficient_quota") != 0;
+           may_pass(drawing, answer) && strcmp(code, "insufficient_quota") != 0;
 }
 
 /* False: no longer wanted. */
@@ -241,7 +252,7 @@ static enum err_code make_attempts(struct drawing *drawing, struct picture_answe
             continue;
         }
         pause = pause_of(drawing, attempts);
-        if (!rc || attempts > PICTURE_RETRY_LIMIT || !may_try_again(answer, rc) ||
+        if (!rc || attempts > PICTURE_RETRY_LIMIT || !may_try_again(drawing, answer, rc) ||
             pause >= left_ns(drawing))
             return rc;
         if (!pause_for(drawing, pause))

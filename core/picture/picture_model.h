@@ -18,9 +18,10 @@
  * The thread waits, and the request runs on a loop. Nothing is sent that the order does not name: servers other than
  * OpenAI's refuse members that they do not know.
  *
- * Retries: after a failed connection, 409, 429 unless a quota is used up, and 5xx, at most PICTURE_RETRY_LIMIT times,
- * with a pause as Retry-After says. Not after the first preview, and not after a deadline: the upstream may have
- * drawn, and a picture costs money. A request that is refused for its `stream` is sent once more without previews.
+ * Retries: after a connection that failed before an answer, 409, 429 unless a quota is used up, and 5xx, at most
+ * PICTURE_RETRY_LIMIT times, with a pause as Retry-After says. Not after any other answer, and not after a deadline:
+ * the upstream may have drawn, and a picture costs money. A request that is refused for its `stream` is sent once more
+ * without previews.
  *
  * Any thread but a loop's, several at a time.
  */

@@ -150,7 +150,8 @@ TEST(a_server_that_fails_is_asked_again)
     struct picture picture;
     struct err err;
 
-    open_with(FAULT_OF("2", "kind: status, status: 503, retry_after: 0"),
+    open_with(FAULT_OF("1", "kind: status, status: 409, retry_after: 0")
+                  FAULT_OF("1", "kind: status, status: 503, retry_after: 0"),
               (struct picture_model_options){0});
     assert_int_equal(draw(&order, &picture, NULL), ERR_OK);
     expect_png(&picture);
@@ -161,6 +162,26 @@ TEST(a_server_that_fails_is_asked_again)
     assert_string_equal(err.text, "The image model answered with status 503: Busy");
     picture_clear(&picture);
     close_all();
+}
+
+/* Asked again, the upstream would draw. */
+static void expect_one_attempt(const char *rule)
+{
+    struct picture_order order = order_of("a cat", 0);
+    struct picture picture;
+
+    open_with(rule, (struct picture_model_options){0});
+    assert_int_equal(draw(&order, &picture, NULL), ERR_UPSTREAM);
+    picture_clear(&picture);
+    close_all();
+}
+
+TEST(an_answer_that_would_be_the_same_is_not_asked_for_again)
+{
+    expect_one_attempt(FAULT_OF("1", "kind: status, status: 401"));
+    expect_one_attempt(FAULT_OF("1", "kind: status, status: 403"));
+    expect_one_attempt(FAULT_OF("1", "kind: status, status: 404"));
+    expect_one_attempt(FAULT_OF("1", "kind: status, status: 200, body: {data: []}"));
 }
 
 TEST(a_refusal_is_final_and_explained)
@@ -277,6 +298,7 @@ int main(void)
         cmocka_unit_test(a_picture_comes_whole_or_behind_its_previews),
         cmocka_unit_test(an_edit_sends_its_pictures),
         cmocka_unit_test(a_server_that_fails_is_asked_again),
+        cmocka_unit_test(an_answer_that_would_be_the_same_is_not_asked_for_again),
         cmocka_unit_test(a_refusal_is_final_and_explained),
         cmocka_unit_test(a_server_without_streams_is_asked_for_none),
         cmocka_unit_test(what_breaks_behind_a_preview_is_not_drawn_again),
