@@ -28,12 +28,16 @@
  * model. */
 #define AROUND_SECONDS 60.0
 
+/* All pictures that an edit begins with have at most so many times the bytes of one. */
+#define SOURCES_TOGETHER ((size_t)4)
+
 /* ---- Pictures to begin with ---- */
 
 struct sources {
     struct picture_source list[PICTURE_SOURCE_LIMIT + 1]; /* the last one is the mask */
     size_t count;
     struct picture_source *mask;
+    size_t left; /* bytes that they may still have together */
 };
 
 static void sources_clear(struct sources *sources)
@@ -101,13 +105,18 @@ static enum err_code load_named(const struct server *server, const struct tool_c
 }
 
 static enum err_code load_source(const struct server *server, const struct tool_call *call,
-                                 const json_t *named, struct picture_source *source,
-                                 struct err *err)
+                                 const json_t *named, struct sources *sources,
+                                 struct picture_source *source, struct err *err)
 {
     enum err_code rc = load_named(server, call, named, &source->bytes, err);
 
     if (rc)
         return rc;
+    if (source->bytes.length > sources->left)
+        return err_set(err, ERR_TOO_LARGE,
+                       "The pictures to begin with have more than %zu bytes together.",
+                       SOURCES_TOGETHER * limit_of(server));
+    sources->left -= source->bytes.length;
     source->type =
         file_picture_type(source->bytes.data ? source->bytes.data : "", source->bytes.length);
     if (!source->type)
@@ -125,10 +134,11 @@ static enum err_code load_sources(const struct server *server, const struct tool
     size_t all = json_array_size(pictures);
     size_t first = all > PICTURE_SOURCE_LIMIT ? all - PICTURE_SOURCE_LIMIT : 0;
 
+    sources->left = SOURCES_TOGETHER * limit_of(server);
     if (!all)
         return err_set(err, ERR_INVALID, "There is no picture to edit: draw one first.");
     for (size_t i = first; i < all; i++) {
-        enum err_code rc = load_source(server, call, json_array_get(pictures, i),
+        enum err_code rc = load_source(server, call, json_array_get(pictures, i), sources,
                                        &sources->list[sources->count++], err);
 
         if (rc)
@@ -137,7 +147,7 @@ static enum err_code load_sources(const struct server *server, const struct tool
     if (json_absent(mask))
         return ERR_OK;
     sources->mask = &sources->list[PICTURE_SOURCE_LIMIT];
-    return load_source(server, call, mask, sources->mask, err);
+    return load_source(server, call, mask, sources, sources->mask, err);
 }
 
 /* ---- What becomes of the picture ---- */

@@ -186,6 +186,18 @@ def test_pictures_and_their_bytes_have_limits(client, draws):
     assert failed(respond(client))["message"] == "What the image model has sent is no picture."
 
 
+def test_the_pictures_of_an_edit_have_a_limit_together(client, draws, upstream):
+    part = {"type": "input_image",
+            "image_url": "data:image/png;base64," + base64.b64encode(PNG + bytes(99000)).decode()}
+    tools = [{**TOOL, "action": "edit"}]
+    draws()
+    assert respond(client, input=[{"role": "user", "content": [part] * 4}], tools=tools).output[0].result == PIXEL
+    error = failed(respond(client, input=[{"role": "user", "content": [part] * 5}], tools=tools))
+    assert (error["code"], error["message"]) == (
+        "image_too_large", "The pictures to begin with have more than 400000 bytes together.")
+    assert len(asked(upstream, EDITS)) == 1
+
+
 def test_without_a_picture_there_is_nothing_to_edit(client, draws, upstream):
     draws({"prompt": "a hat", "action": "edit"})
     assert failed(respond(client))["message"] == "There is no picture to edit: draw one first."
