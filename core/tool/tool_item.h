@@ -69,9 +69,13 @@ struct tool_item {
     /* The same when it has failed, for a tool that says more of that than a text. NULL: nothing. */
     void (*fail)(json_t *fields, const struct tool_result *result);
 
-    /* The picture that the call has drawn, for tool_call_pictures(): {"file_id"} or {"image_url"}, a new reference;
-     * NULL as its value: none. NULL: such calls draw nothing. */
+    /* The picture that the call has drawn, for tool_call_pictures(): {"file_id"} or {"base64"}, a new reference; NULL
+     * as its value: none. It may share what it has with the body. NULL: such calls draw nothing. */
     json_t *(*picture)(const json_t *body);
+
+    /* Does a call with these arguments begin with pictures of the context? Otherwise tool_call_pictures() is empty.
+     * Quick: on the loop of its run. NULL: none does. */
+    bool (*edits)(const json_t *entry, const json_t *args);
 
     /* Removes from the item's JSON what a client does not see, or only if its request includes it. `include` is a
      * set of enum run_include. NULL: clients see all. */

@@ -58,15 +58,21 @@ static json_t *picture(const json_t *body)
 {
     const json_t *files = json_object_get(notes_of(body), NOTE_FILES);
     const char *file = json_get_string(json_array_get(files, 0), "file_id", NULL);
-    const char *result = json_get_string(body, "result", NULL);
-    AUTO_FREE char *url = NULL;
+    json_t *result = json_object_get(body, "result");
 
     if (file)
         return json_build("{s:s}", "file_id", file);
-    if (!result || !*result)
-        return NULL;
-    url = mem_printf("data:image/png;base64,%s", result); /* what it is, its bytes say */
-    return json_build("{s:s}", "image_url", url);
+    return json_string_length(result) ? json_build("{s:O}", "base64", result) : NULL;
+}
+
+/* The request decides; with "auto" the model does. */
+static bool edits(const json_t *entry, const json_t *args)
+{
+    const char *wanted = json_get_string(entry, "action", "auto");
+
+    if (strcmp(wanted, "auto") == 0)
+        wanted = json_get_string(args, "action", "generate");
+    return strcmp(wanted, "edit") == 0;
 }
 
 /* The words stay the same, as a client may send the item again. */
@@ -94,6 +100,7 @@ const struct tool_item image_generation_item = {
     .fill = fill,
     .fail = fail,
     .picture = picture,
+    .edits = edits,
     .retell = retell,
     .function = "generate_image",
 };
@@ -145,16 +152,6 @@ static json_t *members_of(const struct tool_call *call, bool edit)
     if (size && !json_object_get(made, "size") && strcmp(size, "auto") != 0)
         json_set_string(made, "size", size);
     return made;
-}
-
-/* The request decides; with "auto" the model does. */
-static bool is_edit(const struct tool_call *call)
-{
-    const char *wanted = json_get_string(tool_call_config(call), "action", "auto");
-
-    if (strcmp(wanted, "auto") == 0)
-        wanted = json_get_string(tool_call_args(call), "action", "generate");
-    return strcmp(wanted, "edit") == 0;
 }
 
 static unsigned previews_of(const struct tool_call *call)
@@ -257,7 +254,7 @@ static enum err_code run(struct tool_call *call, struct tool_result *ret_result,
                          struct err *err)
 {
     const char *prompt = json_get_string(tool_call_args(call), "prompt", "");
-    bool edit = is_edit(call);
+    bool edit = edits(tool_call_config(call), tool_call_args(call));
     json_auto_t *order = members_of(call, edit);
     CLEANUP(tool_drawn_clear) struct tool_drawn drawn = {0};
     const struct tool_drawing drawing = {

@@ -75,12 +75,11 @@ static enum err_code load_file(const struct server *server, const struct tenant 
     return rc;
 }
 
-static enum err_code load_data(const struct server *server, const char *url,
-                               struct buf *ret_bytes, struct err *err)
+static enum err_code load_base64(const struct server *server, const char *base64,
+                                 struct buf *ret_bytes, struct err *err)
 {
-    const char *comma = strchr(url, ',');
     size_t length = 0;
-    AUTO_FREE char *bytes = comma ? base64_decode(comma + 1, strlen(comma + 1), &length) : NULL;
+    AUTO_FREE char *bytes = base64_decode(base64, strlen(base64), &length);
 
     if (!bytes)
         return err_set(err, ERR_INVALID, "A picture to begin with is no base64.");
@@ -94,12 +93,18 @@ static enum err_code load_named(const struct server *server, const struct tool_c
                                 const json_t *named, struct buf *ret_bytes, struct err *err)
 {
     const char *id = json_get_string(named, "file_id", NULL);
+    const char *base64 = json_get_string(named, "base64", NULL);
     const char *url = json_get_string(named, "image_url", "");
 
     if (id)
         return load_file(server, tool_call_tenant(call), id, ret_bytes, err);
-    if (strncmp(url, "data:", 5) == 0)
-        return load_data(server, url, ret_bytes, err);
+    if (!base64 && strncmp(url, "data:", 5) == 0) {
+        const char *comma = strchr(url, ',');
+
+        base64 = comma ? comma + 1 : url; /* the whole URL is no base64 */
+    }
+    if (base64)
+        return load_base64(server, base64, ret_bytes, err);
     return picture_model_fetch(server->picture_model, url, tool_call_cancel_fd(call), ret_bytes,
                                err);
 }

@@ -1,5 +1,8 @@
 /*
  * call_pictures.c -- which pictures a drawing of a run may begin with.
+ *
+ * They are large, and this is a loop. So they are gathered for edits only, and what is gathered shares its texts with
+ * the items that were read.
  */
 
 #include <string.h>
@@ -33,10 +36,11 @@ static json_t *named_picture(const json_t *part)
     static const char *const keys[] = {"file_id", "image_url"};
 
     for (size_t i = 0; i < COUNT_OF(keys); i++) {
-        const char *name = json_get_string(part, keys[i], NULL);
+        json_t *name = json_object_get(part, keys[i]);
 
-        if (name && strcmp(json_get_string(part, "type", ""), "input_image") == 0)
-            return json_build("{s:s}", keys[i], name);
+        if (json_is_string(name) &&
+            strcmp(json_get_string(part, "type", ""), "input_image") == 0)
+            return json_build("{s:O}", keys[i], name);
     }
     return NULL;
 }
@@ -79,13 +83,18 @@ static size_t first_item(const struct item_row *const *items, size_t count, json
     return sent;
 }
 
-json_t *run_pictures(const struct run *run)
+json_t *run_pictures(const struct run *run, const struct tool_use *use, const json_t *args)
 {
+    const struct tool_item *item = use->handler->item;
+    AUTO_FREE const struct item_row **items = NULL;
     size_t count;
-    AUTO_FREE const struct item_row **items = run_gather_items(run, &count);
-    json_t *pictures = json_array();
+    json_t *pictures;
     json_t *drawn = NULL;
 
+    if (!item || !item->edits || !item->edits(use->entry, args))
+        return NULL;
+    items = run_gather_items(run, &count);
+    pictures = json_array();
     for (size_t i = first_item(items, count, &drawn); i < count; i++) {
         if (drawn)
             json_array_append_new(pictures, TAKE(drawn));

@@ -190,7 +190,7 @@ static struct tool_executor *executor_of(const struct run *run,
 static void execute(struct run *run, struct call *call, json_t *args)
 {
     bool draws = call->use->handler->flags & TOOL_DRAWS;
-    json_auto_t *pictures = draws ? run_pictures(run) : NULL;
+    json_auto_t *pictures = run_pictures(run, call->use, args);
     char past_container[ID_SIZE] = "";
 
     call_move(call, CALL_EV_EXECUTE);

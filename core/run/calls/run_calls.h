@@ -67,8 +67,8 @@ const json_t *run_files_of(struct run *run, const struct tool_use *use);
 
 /* The container that the newest call of the history used; "" without one. */
 void run_past_container(const struct run *run, char ret_id[ID_SIZE]);
-/* What a drawing of this run may begin with: tool_call_pictures(). New reference. */
-json_t *run_pictures(const struct run *run);
+/* What a drawing of this run may begin with: tool_call_pictures(). New reference; NULL: this call edits nothing. */
+json_t *run_pictures(const struct run *run, const struct tool_use *use, const json_t *args);
 
 /* ---- stages.c ---- */
 

@@ -69,12 +69,24 @@ TEST(a_drawn_picture_is_a_file_or_its_bytes)
     json_auto_t *file =
         json_parse_own("{\"result\":null,\"runnel\":{\"files\":[{\"file_id\":\"file-1\"}]}}");
     json_auto_t *none = json_parse_own("{\"result\":null}");
-    json_auto_t *url = image_generation_item.picture(bytes);
+    json_auto_t *drawn = image_generation_item.picture(bytes);
     json_auto_t *id = image_generation_item.picture(file);
 
-    assert_string_equal(json_get_string(url, "image_url", ""), "data:image/png;base64,aGk=");
+    assert_ptr_equal(json_object_get(drawn, "base64"), json_object_get(bytes, "result"));
     assert_string_equal(json_get_string(id, "file_id", ""), "file-1");
     assert_null(image_generation_item.picture(none));
+}
+
+TEST(only_an_edit_begins_with_pictures)
+{
+    json_auto_t *either = json_parse_own("{\"action\":\"auto\"}");
+    json_auto_t *edit = json_parse_own("{\"action\":\"edit\"}");
+    json_auto_t *new = json_parse_own("{\"action\":\"generate\"}");
+
+    assert_true(image_generation_item.edits(either, edit));
+    assert_true(image_generation_item.edits(edit, new));
+    assert_false(image_generation_item.edits(NULL, NULL));
+    assert_false(image_generation_item.edits(new, edit));
 }
 
 TEST(a_step_shows_the_text_of_a_search_to_those_who_ask)
@@ -128,6 +140,7 @@ int main(void)
         cmocka_unit_test(a_picture_is_the_result_of_its_call),
         cmocka_unit_test(a_failed_drawing_has_the_error_of_its_data),
         cmocka_unit_test(a_drawn_picture_is_a_file_or_its_bytes),
+        cmocka_unit_test(only_an_edit_begins_with_pictures),
         cmocka_unit_test(a_step_shows_the_text_of_a_search_to_those_who_ask),
         cmocka_unit_test(code_streams_until_it_runs),
         cmocka_unit_test(types_of_hosted_items_are_in_the_table),
