@@ -43,14 +43,15 @@ static json_t *call_fields(const struct run *run, const struct call *call,
 {
     json_auto_t *args = read_args(call);
     json_t *fields = call->use->handler->item->answer->call(args);
-    json_t *environment = json_object_get(fields, "environment");
     char past[ID_SIZE];
 
     if (brought)
         json_object_update(fields, (json_t *)(uintptr_t)brought);
     json_set_string(fields, "call_id", call->id);
     /* It did not come to its container: its client looks into the last one that is known. */
-    if (environment == json_object_get(fields, "environment") && !*item_container(fields)) {
+    if (!json_object_get(brought, "environment") && !*item_container(fields)) {
+        json_t *environment = json_object_get(fields, "environment");
+
         run_past_container(run, past);
         if (environment)
             json_set_string(environment, "container_id", past);
