@@ -25,7 +25,6 @@
 #include "core/container/kept_output.h"
 #include "core/container/python.h"
 #include "core/run/catalog/run_files.h"
-#include "core/run/catalog/unavailable.h"
 #include "core/sandbox/box.h"
 #include "core/sandbox/workspace/workspace.h"
 #include "core/store/tables/files/files.h"
