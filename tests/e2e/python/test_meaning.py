@@ -183,8 +183,8 @@ def test_documents_are_made_anew_for_another_model_while_the_old_ones_are_search
     third = start_server(database_url=url, upstream_url=None,
                          config=with_embeddings(tmp_path, upstream.url, model="others", dimensions=96))
     client = third.sdk()
-    eventually(lambda: search(client, store, "automobile"), lambda found: found[1]["mode"] == "hybrid")
-    assert search(client, store, "automobile")[0][0] == car
+    eventually(lambda: search(client, store, "automobile"),  # one document after the other
+               lambda found: found[1]["mode"] == "hybrid" and found[0][0] == car)
     eventually(lambda: client.vector_stores.retrieve(store).usage_bytes, lambda bytes: bytes < before.usage_bytes)
     assert client.vector_stores.retrieve(store).file_counts == before.file_counts
     models = {request["body"]["model"] for request in upstream.requests() if request["path"] == "/v1/embeddings"}
