@@ -142,6 +142,8 @@ enum tool_flags {
     TOOL_TAKES_SEAT = 1 << 18,
     /* It has pictures drawn (tool_picture.h). Without an image model it is not offered */
     TOOL_DRAWS = 1 << 20,
+    /* It waits for servers of the web. It has a worker of its own kind, so that tools that compute need not wait */
+    TOOL_WAITS_FOR_WEB = 1 << 21,
 
     /* Definition-only: */
     TOOL_NAMED = 1 << 6,      /* each entry has a name; other tools are named by their type */

@@ -183,6 +183,8 @@ static struct tool_executor *executor_of(const struct run *run,
         return options->code_executor;
     if (handler->flags & TOOL_DRAWS && options->picture_executor)
         return options->picture_executor;
+    if (handler->flags & TOOL_WAITS_FOR_WEB && options->web_executor)
+        return options->web_executor;
     return options->executor;
 }
 

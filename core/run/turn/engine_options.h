@@ -42,6 +42,9 @@ struct engine_options {
      * nothing is drawn */
     struct tool_executor *picture_executor;
     const struct tool_painter *painter;
+    /* For tools with TOOL_WAITS_FOR_WEB: their own workers, because a page may take half a minute. NULL: those of all
+     * tools */
+    struct tool_executor *web_executor;
     struct run_cited
         *cited; /* files of containers that responses cite are copied; NULL: they are not */
     const struct tool_desk *desk;     /* for tools that look through files; NULL: none can */
