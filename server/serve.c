@@ -99,6 +99,7 @@
 #include "server/server.h"
 #include "server/web/page_desk.h"
 #include "server/web/web_desk.h"
+#include "server/web/web_workers.h"
 #include "server/workers.h"
 
 #define DEMO_LISTEN "127.0.0.1:0"
@@ -438,6 +439,11 @@ static enum err_code start_pictures(struct serving *serving, struct err *err)
     return pictures_start(&serving->server, err);
 }
 
+static enum err_code start_web_workers(struct serving *serving, struct err *err)
+{
+    return web_workers_start(&serving->server, err);
+}
+
 static enum err_code start_masking(struct serving *serving, struct err *err)
 {
     return masking_start(serving->config->masks, &serving->server.masking, err);
@@ -457,6 +463,7 @@ static enum err_code start_engine(struct serving *serving, struct err *err)
         .executor = serving->server.executor,
         .code_executor = serving->server.code_executor,
         .picture_executor = serving->server.picture_executor,
+        .web_executor = serving->server.web_executor,
         .painter = &serving->painter,
         .finder = &serving->finder,
         .cited = cited_copies_hook(serving->cited_copies),
@@ -617,12 +624,13 @@ static enum err_code start_keeper(struct serving *serving, struct err *err)
 }
 
 static step_fn *const steps[] = {
-    lock_data_dir,   try_sandbox,       start_sandboxes,    find_identity,      find_key,
-    open_socket,     start_database,    start_writers,      ensure_key,         open_blobs,
-    open_containers, declare_sandboxes, open_embeddings,    start_retrieval,    start_demo,
-    start_executor,  start_pictures,    start_masking,      start_file_loading, start_engine,
-    start_workers,   start_readers,     start_file_workers, start_ingest,       start_keeper,
-    start_http,
+    lock_data_dir,   try_sandbox,       start_sandboxes, find_identity,
+    find_key,        open_socket,       start_database,  start_writers,
+    ensure_key,      open_blobs,        open_containers, declare_sandboxes,
+    open_embeddings, start_retrieval,   start_demo,      start_executor,
+    start_pictures,  start_web_workers, start_masking,   start_file_loading,
+    start_engine,    start_workers,     start_readers,   start_file_workers,
+    start_ingest,    start_keeper,      start_http,
 };
 
 static enum err_code go_up(struct serving *serving, struct err *err)
@@ -693,6 +701,7 @@ static void go_down(struct serving *serving)
         tool_executor_stop(server->executor, TOOL_PATIENCE_NS);
     sandboxes_stop(server, TOOL_PATIENCE_NS);
     pictures_stop(server, TOOL_PATIENCE_NS);
+    web_workers_stop(server, TOOL_PATIENCE_NS);
     masking_stop(server->masking);
     cited_copies_stop(serving->cited_copies);
     file_loading_stop(server->file_loading);
@@ -705,6 +714,7 @@ static void go_down(struct serving *serving)
         tool_executor_free(server->executor);
     sandboxes_free(server);
     pictures_free(server);
+    web_workers_free(server);
     upstream_server_stop(serving->demo);
     held_polls_free(server->held_polls);
     retrieval_free(server->retrieval);

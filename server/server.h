@@ -63,7 +63,8 @@ struct server {
     struct ingest *ingest;        /* makes files of vector stores searchable */
     struct retrieval *retrieval;  /* searches them */
     struct pages *pages;          /* that tools fetch */
-    struct tool_executor *web_executor; /* for handlers with TOOL_WAITS_FOR_WEB: web/web_workers.h */
+    struct tool_executor
+        *web_executor; /* for handlers with TOOL_WAITS_FOR_WEB: web/web_workers.h */
     struct query_rewriter *rewriter; /* of queries; NULL: the configuration names no model */
     struct reranker *reranker;     /* judges what was found; NULL: the configuration has none */
     struct embeddings *embeddings; /* NULL: search is by words; so is the next */

@@ -117,6 +117,7 @@ static const struct setting settings[] = {
     {"http_workers",     KIND_COUNT, AT(http_workers),  "8",     1, 256, NULL, NULL, "threads that read requests"},
     {"run_loops",        KIND_COUNT, AT(run_loops),     "cores", 1, 256, NULL, NULL, "event loops that carry runs and streams"},
     {"tool_workers",     KIND_COUNT, AT(tool_workers),  "16",    1, 1024, NULL, NULL, "threads that run tools"},
+    {"web_calls",        KIND_COUNT, AT(web_calls),     "64",    1, 1024, NULL, NULL, "calls that wait for pages of the web or for searches in it, beside those of `tool_workers`; of 64, one project has 48 at most; beyond, they wait"},
     {"store_writers",    KIND_COUNT, AT(store_writers), "2",     1, 64, NULL, NULL, "threads that write what runs produce"},
     {"store_timeout",    KIND_SECONDS, AT(store_timeout), "10", 0.05, 600, NULL, NULL, "until a silent database counts as away"},
 

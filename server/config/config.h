@@ -96,7 +96,7 @@ struct config {
     double websocket_age;
     double ingest_deadline, search_timeout;
 
-    unsigned http_workers, run_loops, tool_workers, store_writers;
+    unsigned http_workers, run_loops, tool_workers, web_calls, store_writers;
     unsigned max_connections, max_connections_per_ip, max_connection_requests;
     unsigned max_runs, max_runs_per_project, max_held_per_project, max_waiting_runs;
     unsigned max_waiting_files;
