@@ -43,7 +43,7 @@ enum lock_rank {
     LOCK_SANDBOX,     /* core/sandbox/spawn.c: which spawner is the current one */
     LOCK_STORE_QUEUE, /* core/store/writer/writer.c: writes waiting for a writer */
     LOCK_STORE_POOL,  /* core/store: connections, state of the database */
-    LOCK_WEB,         /* core/web/search_cache.c: what runs have found */
+    LOCK_WEB,         /* core/web/run_cache.c: what runs have found */
     LOCK_ASKS,        /* core/net/http_ask.c: which answers have come */
     LOCK_LOOP_INBOX,  /* core/net/loop.c: messages to a loop */
     LOCK_SCRIPT,      /* the scripted upstream's state */
