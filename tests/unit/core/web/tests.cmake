@@ -1,5 +1,6 @@
 unit_test(core/web/plain_line core_web)
 unit_test(core/web/provider core_web)
+unit_test(core/web/page_cache core_web)
 unit_test(core/web/search_cache core_web)
 unit_test(core/web/web_search core_web)
 target_link_libraries(test_core_web_web_search PRIVATE fakemodel)
