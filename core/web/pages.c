@@ -9,12 +9,14 @@
 #include "core/base/mem.h"
 #include "core/net/http_ask.h"
 #include "core/net/http_client.h"
+#include "core/web/page_cache.h"
 
 #define CONNECT_SECONDS 10
 
 struct pages {
     struct http_asks *asks;
     const struct egress_rules *egress;
+    struct page_cache *cache;
 };
 
 struct pages *pages_new(const struct pages_options *options)
@@ -23,6 +25,7 @@ struct pages *pages_new(const struct pages_options *options)
 
     pages->asks = http_asks_new(options->any_loop, options->loop_arg);
     pages->egress = options->egress;
+    pages->cache = page_cache_new();
     return pages;
 }
 
@@ -36,6 +39,7 @@ void pages_free(struct pages *pages)
     if (!pages)
         return;
     http_asks_free(pages->asks);
+    page_cache_free(pages->cache);
     free(pages);
 }
 
@@ -206,32 +210,49 @@ static const char *word_of(enum err_code rc, enum err_reason reason)
     return "PARSE_FAILED";
 }
 
-static enum err_code read_answer(const char *url, const struct http_answer *answer,
-                                 const struct page_want *want, json_t **ret_page,
-                                 struct err *err)
+static enum err_code read_cached(const struct cached_page *cached, const struct page_want *want,
+                                 json_t **ret_page, struct err *err)
 {
-    AUTO_FREE char *type = json_clean_utf8(answer->type, strlen(answer->type));
-    const struct page_source source = {
-        .url = url, .content_type = type, .bytes = answer->bytes, .length = answer->length};
+    const struct page_source source = {.url = cached->url,
+                                       .content_type = cached->type,
+                                       .bytes = cached->bytes,
+                                       .length = cached->length};
     struct err why = {0};
     enum err_code rc = web_page_read(&source, want, ret_page, &why);
 
     if (rc)
         return fail(err, rc, word_of(rc, why.reason), "%s", why.text);
-    json_set(*ret_page, "url", json_string(url));
-    json_set(*ret_page, "content_type", json_string(type));
+    json_set(*ret_page, "url", json_string(cached->url));
+    json_set(*ret_page, "content_type", json_string(cached->type));
     return ERR_OK;
 }
 
-enum err_code pages_read(struct pages *pages, const char *url, const struct page_want *want,
-                         int cancel_fd, json_t **ret_page, struct err *err)
+static enum err_code fetch_and_read(struct pages *pages, const struct page_ask *ask,
+                                    json_t **ret_page, struct err *err)
 {
-    AUTO_FREE char *last = mem_strdup(url);
+    AUTO_FREE char *last = mem_strdup(ask->url);
+    AUTO_FREE char *type = NULL;
     struct http_answer answer = {0};
-    enum err_code rc = fetch(pages, &last, cancel_fd, &answer, err);
+    struct cached_page fetched;
+    enum err_code rc = fetch(pages, &last, ask->cancel_fd, &answer, err);
 
-    if (!rc)
-        rc = read_answer(last, &answer, want, ret_page, err);
+    if (rc)
+        return rc;
+    type = json_clean_utf8(answer.type, strlen(answer.type));
+    fetched = (struct cached_page){
+        .url = last, .type = type, .bytes = answer.bytes, .length = answer.length};
+    page_cache_put(pages->cache, ask->run, ask->url, &fetched);
+    rc = read_cached(&fetched, &ask->want, ret_page, err);
     http_answer_clear(&answer);
     return rc;
+}
+
+enum err_code pages_read(struct pages *pages, const struct page_ask *ask, json_t **ret_page,
+                         struct err *err)
+{
+    CLEANUP(cached_page_clear) struct cached_page cached = {0};
+
+    if (page_cache_find(pages->cache, ask->run, ask->url, &cached))
+        return read_cached(&cached, &ask->want, ret_page, err);
+    return fetch_and_read(pages, ask, ret_page, err);
 }

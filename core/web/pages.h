@@ -37,15 +37,23 @@ void pages_close(struct pages *pages);
 /* No thread may be in pages_read(). NULL is fine. */
 void pages_free(struct pages *pages);
 
+struct page_ask {
+    const char *run; /* whose pages are remembered: page_cache.h; "": nobody's */
+    const char *url;
+    struct page_want want;
+    int cancel_fd; /* can be read when nobody waits any more; -1: never */
+};
+
 /* *ret_page, a new reference, is that of web_page_read(), with `content_type` and with `url`, to which the last
  * redirect led.
  *
- * Ends with ERR_CANCELLED as soon as `cancel_fd` can be read (-1: never).
+ * A page that the run has fetched before is not fetched again. Ends with ERR_CANCELLED as soon as `cancel_fd` can be
+ * read.
  *
  * Every other error has a `word`, for models that know the codes: "INVALID_URL", "FETCH_FAILED", "TIMEOUT",
  * "RATE_LIMIT" (the page's server is busy), "BINARY_CONTENT", "PARSE_FAILED" (also for a bad selector),
  * "UNKNOWN" when this server failed. The text says nothing of networks that only this server sees. */
-enum err_code pages_read(struct pages *pages, const char *url, const struct page_want *want,
-                         int cancel_fd, json_t **ret_page, struct err *err) MUST_CHECK;
+enum err_code pages_read(struct pages *pages, const struct page_ask *ask, json_t **ret_page,
+                         struct err *err) MUST_CHECK;
 
 #endif

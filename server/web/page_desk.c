@@ -28,10 +28,13 @@ static enum err_code read_page(void *arg, const struct tool_call *call, const js
                                json_t **ret_page, struct err *err)
 {
     const struct server *server = arg;
-    struct page_want want = want_of(query);
 
-    return pages_read(server->pages, json_get_string(query, "url", ""), &want,
-                      tool_call_cancel_fd(call), ret_page, err);
+    return pages_read(server->pages,
+                      &(struct page_ask){.run = tool_call_run(call),
+                                         .url = json_get_string(query, "url", ""),
+                                         .want = want_of(query),
+                                         .cancel_fd = tool_call_cancel_fd(call)},
+                      ret_page, err);
 }
 
 void page_desk_open(struct server *server, struct tool_web *web)

@@ -40,8 +40,11 @@ static struct outcome read_page(struct fixture *fixture, const char *path, int c
     struct outcome outcome = {0};
 
     open[0] = pair;
-    outcome.rc = pages_read(pages, url, &(struct page_want){.view = PAGE_MARKDOWN}, cancel_fd,
-                            &outcome.page, &outcome.err);
+    outcome.rc = pages_read(
+        pages,
+        &(struct page_ask){
+            .run = "", .url = url, .want = {.view = PAGE_MARKDOWN}, .cancel_fd = cancel_fd},
+        &outcome.page, &outcome.err);
     pages_free(pages);
     let_pass(fixture->loop);
     return outcome;
