@@ -6,6 +6,8 @@ import threading
 
 import pytest
 
+from harness.patience import patience
+from harness.server import eventually
 from harness.tools import call
 
 PAGE = b"""<title>Tea</title><nav><a href="/">Home</a></nav><main><h1>Tea</h1><p>Boil <b>water</b> first.</p>
@@ -17,6 +19,8 @@ FREE = "tools: {permissions: {web: {execution: auto, result: never}}}\n"
 class Site(http.server.BaseHTTPRequestHandler):
     def do_GET(self):
         self.server.asked.append((self.path, dict(self.headers)))
+        if self.path.startswith("/slow"):
+            self.server.let_go.wait(patience(60))
         if self.path == "/inside":
             self.send_response(302)
             self.send_header("location", "http://169.254.169.254/latest/meta-data")
@@ -34,18 +38,26 @@ class Site(http.server.BaseHTTPRequestHandler):
 def site():
     server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Site)
     server.asked = []
+    server.let_go = threading.Event()
     server.place = f"127.0.0.1:{server.server_port}"
     threading.Thread(target=server.serve_forever, daemon=True).start()
     yield server
+    server.let_go.set()
     server.shutdown()
     server.server_close()
 
 
 @pytest.fixture
-def opened(start_server, site, tmp_path):
+def open_site(start_server, site, tmp_path):
+    """Starts a server that may fetch from the site."""
     config = tmp_path / "runnel.yaml"
     config.write_text(f'network: {{allow_internal_hosts: ["{site.place}"]}}\n{FREE}')
-    return start_server(config=config)
+    return lambda **settings: start_server(config=config, **settings)
+
+
+@pytest.fixture
+def opened(open_site):
+    return open_site()
 
 
 def run(client, upstream, name, **arguments):
@@ -90,3 +102,46 @@ def test_a_run_of_a_thread_fetches_pages_too(opened, upstream, site):
     assert made.status == "completed"
     [result] = [each for each in upstream.chats()[-1]["messages"] if each["role"] == "tool"]
     assert json.loads(result["content"].split("\n}")[0] + "}")["code"] == "FETCH_FAILED"
+
+
+@pytest.mark.feature("F109")
+def test_slow_pages_hold_up_no_tool_of_another_project(open_site, upstream, site):
+    """16 slow pages: more than there are workers of all tools, and as many as there are of the web."""
+    server = open_site(tool_workers=2, web_calls=16)
+    ours = server.sdk()
+    theirs = ours.with_options(api_key=server.new_key("strangers"))
+    slow = [call("FetchWebPage", number, url=f"http://{site.place}/slow/{number}") for number in range(16)]
+    upstream.script({"match": {"tool_results": True}, "answer": {"text": "Done."}}, {"answer": {"tool_calls": slow}})
+    waiting = ours.responses.create(model="demo", input="Read.", tools=[GROUP], background=True)
+    eventually(lambda: len(site.asked), lambda count: count == 12)
+
+    url = f"http://{site.place}/tea"
+    assert "Boil water" in run(theirs, upstream, "FetchWebPage", url=url)
+    upstream.script({"match": {"tool_results": True}, "answer": {"text": "Done."}},
+                    {"answer": {"tool_calls": [call("datetime")]}})
+    basic = {"type": "mcp", "server_label": "basic", "server_url": "builtin:basic"}
+    assert theirs.responses.create(model="demo", input="When?", tools=[basic]).output[-2].output
+    assert ours.responses.create(model="demo", input="When?", tools=[basic]).output[-2].output
+
+    assert ours.responses.retrieve(waiting.id).status == "in_progress"
+    site.let_go.set()
+    ended = eventually(lambda: ours.responses.retrieve(waiting.id), lambda got: got.status == "completed")
+    assert len([item for item in ended.output if item.type == "mcp_call"]) == 16
+
+
+@pytest.mark.feature("F51")
+def test_a_run_fetches_a_page_once(opened, upstream, site):
+    """Its tools share the page; another run, of the same project or not, fetches it anew."""
+    url = f"http://{site.place}/tea"
+    rounds = [call("FetchWebPage", 1, url=url), call("SearchInWebPage", 2, url=f"{url}#cups", keywords=["cups"]),
+              call("ExtractHTML", 3, url=url, querySelector="h1")]
+    script = [{"match": {"tool_results": number}, "answer": {"tool_calls": [each]}}
+              for number, each in enumerate(rounds)] + [{"answer": {"text": "Done."}}]
+    client = opened.sdk()
+    for key in (None, None, opened.new_key("strangers")):
+        upstream.script(*script)
+        asking = client.with_options(api_key=key) if key else client
+        site.asked.clear()
+        response = asking.responses.create(model="demo", input="How?", tools=[GROUP])
+        assert [item.error for item in response.output if item.type == "mcp_call"] == [None] * 3
+        assert [path for path, _ in site.asked] == ["/tea"]
