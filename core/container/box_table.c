@@ -17,7 +17,17 @@ struct box_entry *box_table_find(const struct box_table *table, const char *cont
 {
     struct box_entry *entry = table->buckets[bucket_of(container)];
 
-    while (entry && strcmp(entry->container, container) != 0)
+    while (entry && (entry->alone || strcmp(entry->container, container) != 0))
+        entry = entry->next;
+    return entry;
+}
+
+struct box_entry *box_table_unended(const struct box_table *table, const char *container)
+{
+    struct box_entry *entry = table->buckets[bucket_of(container)];
+
+    while (entry &&
+           (strcmp(entry->container, container) != 0 || (entry->ended && !entry->killing)))
         entry = entry->next;
     return entry;
 }

@@ -29,6 +29,7 @@ struct box_entry {
     uint64_t memory; /* of its box */
     unsigned calls;
     bool python_taken;
+    bool alone;   /* its box is for one call: nobody else finds it */
     bool ended;   /* the container is deleted or has expired, or the server stops */
     bool killing; /* that ends its processes now: a thread waits for them */
     /* While it is ready and no call has it: its neighbours in the order in which that became so */
@@ -47,7 +48,11 @@ struct box_table {
     uint64_t memory, idle_memory;
 };
 
+/* The box that the calls of a container share. */
 struct box_entry *box_table_find(const struct box_table *table, const char *container);
+
+/* Any entry of the container that has not ended, or whose processes are being ended; NULL: all have. */
+struct box_entry *box_table_unended(const struct box_table *table, const char *container);
 
 /* A new entry without a box. `memory` and `environment` are for python_new(). */
 struct box_entry *box_table_add(struct box_table *table, const char *container, uint64_t memory,
