@@ -129,6 +129,24 @@ static void share_locked(struct boxes *boxes, struct waiter *waiter, struct box_
     get_locked(waiter, entry);
 }
 
+/* A box of its own shares nothing but the end of its container. */
+static void try_alone_locked(struct boxes *boxes, struct waiter *waiter, bool may_make)
+    REQUIRES(boxes->lock)
+{
+    const struct box_entry *shared = box_table_find(&boxes->table, waiter->request->container);
+    struct box_entry *entry;
+
+    waiter->refused = boxes->draining || (shared && shared->ended);
+    waiter->for_room = !waiter->refused;
+    if (waiter->refused || !may_make || !make_room_locked(boxes, waiter))
+        return;
+    entry = add_locked(boxes, waiter->request);
+    entry->alone = true;
+    box_table_start(&boxes->table, entry, waiter->request->memory);
+    waiter->makes = true;
+    get_locked(waiter, entry);
+}
+
 /* Gives the call what it wants, if that is possible now. */
 static void try_locked(struct boxes *boxes, struct waiter *waiter, bool may_make)
     REQUIRES(boxes->lock)
@@ -168,7 +186,10 @@ static void serve_locked(struct boxes *boxes) REQUIRES(boxes->lock)
     while (*at) {
         struct waiter *waiter = *at;
 
-        try_locked(boxes, waiter, may_make);
+        if (waiter->request->use == BOXES_ALONE)
+            try_alone_locked(boxes, waiter, may_make);
+        else
+            try_locked(boxes, waiter, may_make);
         if (!has_answer(waiter)) {
             may_make = may_make && !waiter->for_room;
             at = &waiter->next;
@@ -206,7 +227,7 @@ static void dequeue_locked(struct boxes *boxes, struct waiter *waiter) REQUIRES(
 static void settle_locked(struct boxes *boxes, struct box_entry *entry) REQUIRES(boxes->lock)
 {
     entry->state = BOX_ABSENT;
-    if (entry->ended || boxes->draining || !python_is_used(entry->python))
+    if (entry->ended || entry->alone || boxes->draining || !python_is_used(entry->python))
         box_table_remove(&boxes->table, entry);
     pthread_cond_broadcast(&boxes->entry_changed);
     serve_locked(boxes);
@@ -232,15 +253,21 @@ static void finish_stop(struct boxes *boxes, struct box_entry *entry, enum pytho
 static enum err_code open_box(struct boxes *boxes, const struct boxes_request *request,
                               struct box **ret_box, struct err *err)
 {
-    struct box_folder folder = {.source = workspace_folder(request->workspace),
-                                .target = WORKSPACE_MOUNT,
-                                .writable = true};
-    struct box_plan plan = {.folders = &folder,
-                            .folder_count = 1,
-                            .limits = boxes->options.limits,
-                            .user = workspace_user(request->workspace)};
+    AUTO_FREE struct box_folder *folders =
+        mem_new_array(struct box_folder, request->folder_count + 1);
+    struct box_plan plan = {
+        .folders = folders, .limits = boxes->options.limits, .user = boxes->options.user};
 
     plan.limits.memory = request->memory;
+    for (size_t i = 0; i < request->folder_count; i++)
+        folders[plan.folder_count++] = request->folders[i];
+    if (request->workspace) {
+        plan.user = workspace_user(request->workspace);
+        folders[plan.folder_count++] =
+            (struct box_folder){.source = workspace_folder(request->workspace),
+                                .target = WORKSPACE_MOUNT,
+                                .writable = true};
+    }
     if (FAULT("boxes.open"))
         return err_set(err, ERR_INTERNAL, "a box could not be made");
     return box_open(&plan, ret_box, err);
@@ -383,7 +410,7 @@ struct python *boxes_python(const struct boxes_hold *hold)
 static bool must_stop_locked(const struct boxes *boxes, const struct box_entry *entry)
 {
     return !entry->calls && entry->state == BOX_READY &&
-           (entry->ended || boxes->draining || !box_is_alive(entry->box));
+           (entry->ended || entry->alone || boxes->draining || !box_is_alive(entry->box));
 }
 
 static void give(struct boxes *boxes, struct box_entry *entry, enum boxes_use use)
@@ -436,8 +463,7 @@ void boxes_end(struct boxes *boxes, const char *container)
     struct box_entry *entry;
 
     lock_acquire(&boxes->lock);
-    while ((entry = box_table_find(&boxes->table, container)) &&
-           (!entry->ended || entry->killing)) {
+    while ((entry = box_table_unended(&boxes->table, container))) {
         if (entry->state == BOX_READY && !entry->ended) {
             kill_locked(boxes, entry);
         } else if (entry->state == BOX_ABSENT) {

@@ -20,7 +20,8 @@ struct workspace;
  *
  * A container is a row and a folder (containers.h). Its box is made for a call, stays for the next ones, and may be
  * stopped whenever no call has it: files stay, processes and variables do not. Calls of one container share its box,
- * side by side, but for Python, which one call has at a time.
+ * side by side, but for Python, which one call has at a time. A call may also have a box of its own. It sees the same
+ * files, and no process of another call.
  *
  * Room is memory and a number. A box is counted with its limit of memory, not with what it uses: so boxes that are all
  * at their limit still fit. Calls that need a new box wait in one queue, first come, first served, so that a small
@@ -39,6 +40,7 @@ struct boxes_options {
     unsigned calls;    /* of one container at once */
     uint64_t idle_ns;  /* until a box that no call has is stopped */
     uint64_t queue_ns; /* how long a call waits for room */
+    uint32_t user;     /* of boxes without a workspace; 0: the server's own, who is not root */
     /* Of each box. Its memory is that of the container */
     struct box_limits limits;
     /* Of all commands, beside the usual; NULL ends it. Copied. NULL: only the usual */
@@ -64,12 +66,17 @@ void boxes_free(struct boxes *boxes);
 enum boxes_use {
     BOXES_COMMAND, /* side by side with others */
     BOXES_PYTHON,  /* with the container's Python, alone; commands go on beside it */
+    BOXES_ALONE,   /* in a box of its own, which is made for the call and ends with it */
 };
 
 struct boxes_request {
     const char *container;             /* its id */
     const struct workspace *workspace; /* becomes /mnt/data; says whose it is */
-    uint64_t memory;                   /* bytes that the container may have: its tier */
+    /* Of a box of its own: what it sees beside the workspace. It may also have no workspace, and then no container:
+     * "" */
+    const struct box_folder *folders;
+    size_t folder_count;
+    uint64_t memory; /* bytes that the container may have: its tier */
     enum boxes_use use;
     bool had_python; /* the container's row says that Python has run in it, here or elsewhere */
     int cancel;      /* a descriptor that ends the wait when it can be read; -1: none */
