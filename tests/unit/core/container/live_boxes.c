@@ -60,6 +60,7 @@ int live_set_up(void **state)
         .calls = 4,
         .idle_ns = patience_ns(600),
         .queue_ns = patience_ns(30),
+        .user = box_user(),
         .limits = {.temporary = 16 << 20, .file = 32 << 20, .processes = 64, .cpus = 1},
     };
     if (boxes_new(&live_options, &live_boxes, &err))

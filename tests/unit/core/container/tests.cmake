@@ -1,5 +1,5 @@
 unit_test(core/container/kept_output core_container)
-foreach(part boxes python)
+foreach(part alone boxes python)
     unit_test(core/container/${part} core_container)
     target_sources(test_core_container_${part} PRIVATE ${CMAKE_CURRENT_LIST_DIR}/live_boxes.c)
     target_link_libraries(test_core_container_${part} PRIVATE boxes)

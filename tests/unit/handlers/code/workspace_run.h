@@ -69,6 +69,7 @@ static inline struct outcome call_in_workspace(const struct tool_handler *handle
     const struct tool_containers containers = {.at_once = 1,
                                                .open = open_run_container,
                                                .box = lend_run_box,
+                                               .own_box = lend_run_box,
                                                .note = note_nothing,
                                                .close = close_run_container,
                                                .arg = box};
