@@ -102,6 +102,9 @@ struct tool_containers {
     enum err_code (*box)(void *arg, const struct tool_call *call,
                          struct tool_container *container, struct box **ret_box,
                          struct err *err);
+    enum err_code (*own_box)(void *arg, const struct tool_call *call,
+                             struct tool_container *container, struct box **ret_box,
+                             struct err *err);
     enum err_code (*python)(void *arg, const struct tool_call *call,
                             struct tool_container *container, const char *code,
                             struct tool_run *ret_ran, struct err *err);

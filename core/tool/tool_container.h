@@ -48,6 +48,11 @@ enum err_code tool_call_container(struct tool_call *call, struct tool_container 
 enum err_code tool_call_box(struct tool_call *call, struct box **ret_box,
                             struct err *err) MUST_CHECK;
 
+/* A box of its own instead, which is made for the call and ends with it: it sees the files of the container, but no
+ * process of other calls, and they do not see what the call puts into its environment. Blocks. */
+enum err_code tool_call_own_box(struct tool_call *call, struct box **ret_box,
+                                struct err *err) MUST_CHECK;
+
 /* ---- For the server, which makes them ---- */
 
 /* The container that the newest such call of the context has used; "" without one. Borrowed. */
