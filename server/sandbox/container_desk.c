@@ -42,7 +42,7 @@ struct lent {
     struct tool_container base;
     struct server *server;
     struct container *container;
-    struct boxes_hold *hold; /* of tool_call_box(); or NULL */
+    struct boxes_hold *hold; /* of tool_call_box(), or tool_call_own_box(); or NULL */
     char *call_id;
     bool noted; /* what the call has done to files was noted */
 };
@@ -197,21 +197,34 @@ static enum err_code take_box(const struct lent *lent, const struct tool_call *c
     return rc ? explain(lent, rc, err) : ERR_OK;
 }
 
-static enum err_code box_of(void *arg, const struct tool_call *call,
-                            struct tool_container *base, struct box **ret_box, struct err *err)
+static enum err_code lend_box(struct lent *lent, const struct tool_call *call,
+                              enum boxes_use use, struct box **ret_box, struct err *err)
 {
-    struct lent *lent = lent_of(base);
     enum err_code rc = ERR_OK;
 
-    (void)arg;
     /* A command may have ended it, by its memory: the next one of the call gets another. */
     if (lent->hold && !box_is_alive(boxes_box(lent->hold)))
         boxes_give(TAKE(lent->hold));
     if (!lent->hold)
-        rc = take_box(lent, call, BOXES_COMMAND, &lent->hold, err);
+        rc = take_box(lent, call, use, &lent->hold, err);
     if (!rc)
         *ret_box = boxes_box(lent->hold);
     return rc;
+}
+
+static enum err_code box_of(void *arg, const struct tool_call *call,
+                            struct tool_container *base, struct box **ret_box, struct err *err)
+{
+    (void)arg;
+    return lend_box(lent_of(base), call, BOXES_COMMAND, ret_box, err);
+}
+
+static enum err_code own_box_of(void *arg, const struct tool_call *call,
+                                struct tool_container *base, struct box **ret_box,
+                                struct err *err)
+{
+    (void)arg;
+    return lend_box(lent_of(base), call, BOXES_ALONE, ret_box, err);
 }
 
 /* ---- A cell ---- */
@@ -574,6 +587,7 @@ struct tool_containers container_desk(struct server *server)
     return (struct tool_containers){.at_once = server->config->sandbox_calls_per_container,
                                     .open = open_container,
                                     .box = box_of,
+                                    .own_box = own_box_of,
                                     .python = run_python,
                                     .note = note_call,
                                     .close = close_container,

@@ -48,6 +48,7 @@ static enum err_code start_boxes(struct server *server, struct err *err)
         .calls = config->sandbox_calls_per_container,
         .idle_ns = clock_ns_from_seconds(config->sandbox_idle),
         .queue_ns = clock_ns_from_seconds(QUEUE_SECONDS),
+        .user = geteuid() == 0 ? config->sandbox_uids : 0,
         .limits = {.temporary = config->sandbox_tmp,
                    .file = config->sandbox_disk,
                    .processes = config->sandbox_processes,
