@@ -56,7 +56,10 @@ struct tool_call *tool_call_new(const struct tool_call_spec *spec)
     if (spec->tenant)
         call->tenant = *spec->tenant;
     call->queued = (struct fair_job){.tenant = &call->tenant, .run = call->run};
-    call->seat.use = spec->handler->flags & TOOL_NEEDS_PYTHON ? SEAT_PYTHON : SEAT_COMMAND;
+    call->seat.use =
+        (spec->handler->flags & (TOOL_NEEDS_PYTHON | TOOL_OWN_BOX)) == TOOL_NEEDS_PYTHON
+            ? SEAT_PYTHON
+            : SEAT_COMMAND;
     call->user = mem_strdup(spec->tenant ? spec->tenant->user : "");
     call->tenant.user = call->user;
     call->scope = mem_strdup(spec->variables.scope ? spec->variables.scope : "");

@@ -44,6 +44,8 @@ static struct {
     {TOOL_NEEDS_SANDBOX, "this server has no sandbox"},
     {TOOL_NEEDS_PYTHON, "this server has no Python"},
     {TOOL_NEEDS_RIPGREP, "this server has no ripgrep"},
+    {TOOL_NEEDS_NODE, "this server has no Node.js"},
+    {TOOL_NEEDS_PANDOC, "this server has no Pandoc"},
     {TOOL_NEEDS_WEB_SEARCH, "no search provider is configured"},
     {TOOL_DRAWS, "this server has no image model"},
 };

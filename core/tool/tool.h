@@ -144,6 +144,10 @@ enum tool_flags {
     TOOL_DRAWS = 1 << 20,
     /* It waits for servers of the web. It has a worker of its own kind, so that tools that compute need not wait */
     TOOL_WAITS_FOR_WEB = 1 << 21,
+    TOOL_NEEDS_NODE = 1 << 24,   /* a Node.js for its box */
+    TOOL_NEEDS_PANDOC = 1 << 25, /* a Pandoc for it */
+    /* With TOOL_TAKES_SEAT: it calls tool_call_own_box() instead, and so does not wait for the container's Python */
+    TOOL_OWN_BOX = 1 << 26,
 
     /* Definition-only: */
     TOOL_NAMED = 1 << 6,      /* each entry has a name; other tools are named by their type */

@@ -104,6 +104,10 @@ void sandboxes_declare(const struct server *server)
                        python_is_installed() ? NULL : "python3 is not installed");
     tool_registry_lack(TOOL_NEEDS_RIPGREP,
                        access("/usr/bin/rg", X_OK) == 0 ? NULL : "ripgrep is not installed");
+    tool_registry_lack(TOOL_NEEDS_NODE,
+                       access("/usr/bin/node", X_OK) == 0 ? NULL : "nodejs is not installed");
+    tool_registry_lack(TOOL_NEEDS_PANDOC,
+                       access("/usr/bin/pandoc", X_OK) == 0 ? NULL : "pandoc is not installed");
 }
 
 void sandboxes_drain(struct server *server)
