@@ -1,5 +1,8 @@
 #include "handlers/support/box_call.h"
 
+#include <unistd.h>
+
+#include "core/sandbox/memory_file.h"
 #include "core/tool/tool_container.h"
 
 static enum err_code judge(const struct box_result *result, struct err *err)
@@ -36,7 +39,13 @@ enum err_code box_call_run(struct tool_call *call, const struct box_call *plan,
     if (rc)
         return rc;
     run.command.environment = container->environment;
-    rc = tool_call_box(call, &box, err);
+    rc = plan->own_box ? tool_call_own_box(call, &box, err) : tool_call_box(call, &box, err);
+    if (!rc && plan->input) {
+        run.input = memory_file(plan->input->data, plan->input->length, err);
+        rc = run.input < 0 ? ERR_INTERNAL : ERR_OK;
+    }
     rc = rc ? rc : box_run(box, &run, ret_result, err);
+    if (run.input >= 0)
+        close(run.input);
     return rc ? rc : judge(ret_result, err);
 }

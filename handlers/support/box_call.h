@@ -1,6 +1,9 @@
 #ifndef RUNNEL_HANDLERS_SUPPORT_BOX_CALL_H
 #define RUNNEL_HANDLERS_SUPPORT_BOX_CALL_H
 
+#include <stdbool.h>
+
+#include "core/base/buf.h"
 #include "core/sandbox/box.h"
 #include "core/tool/tool.h"
 
@@ -12,6 +15,8 @@
 struct box_call {
     const char *folder;           /* as boxes see it */
     const char *const *arguments; /* NULL ends them */
+    const struct buf *input;      /* what it reads from descriptor 0; NULL: nothing */
+    bool own_box;                 /* it runs in a box of the call's own (tool_container.h) */
     uint32_t timeout_ms;
     bool (*take_output)(void *argument, enum box_stream stream, const char *bytes, size_t size);
     void *argument;
