@@ -61,6 +61,10 @@
     X(fs_search_replace)          \
     X(fs_write_file)              \
     X(fs_file_ops)                \
+    X(script_shell)               \
+    X(script_python)              \
+    X(script_javascript)          \
+    X(script_pandoc)              \
     X(fetch_web_page)             \
     X(search_in_web_page)         \
     X(extract_html)               \
@@ -73,6 +77,7 @@
     X(documents)             \
     X(code)                      \
     X(files)                     \
+    X(script)                    \
     X(web)
 
 /* Groups "test" and "careful", only in builds with RUNNEL_TEST_HANDLERS. */
