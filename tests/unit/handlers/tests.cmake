@@ -12,6 +12,6 @@ target_compile_definitions(test_handlers_memory_variables PRIVATE
     VECTORS="${CMAKE_SOURCE_DIR}/tests/unit/vectors")
 target_compile_definitions(test_handlers_support_bash_class PRIVATE
     VECTORS="${CMAKE_SOURCE_DIR}/tests/unit/vectors")
-foreach(name code_commands code_files files_tools hosted_container_shell)
+foreach(name code_commands code_files files_tools hosted_container_shell script_scripts)
     target_link_libraries(test_handlers_${name} PRIVATE boxes workspace_ground)
 endforeach()
