@@ -113,6 +113,8 @@ static json_t *encode_tool(const struct wanted *wanted, const struct tool_handle
     json_set_own(object, "parameters", handler->parameters);
     json_object_update(object, made);
     json_object_update(object, extras);
+    if (tool_registry_lacks(handler))
+        json_set_string(object, "unavailable", tool_registry_lacks(handler));
     return object;
 }
 
