@@ -4,6 +4,7 @@
 #
 #   build   compiler, libraries and PostgreSQL: all that ./start needs
 #   sandbox what confines the code that models write, and the Python that it runs in
+#   sandbox-full more programs for such code: the tools JavaScript and Pandoc need theirs
 #   test    what ./check needs on top
 #   bench   what the benchmark needs on top
 #
@@ -73,6 +74,13 @@ need_sandbox() {
     need bubblewrap have bwrap
     need ripgrep have rg
     need "python3 python3-numpy python3-pandas python3-matplotlib python3-pil python3-openpyxl" box_python
+}
+
+# Boxes see /usr/bin, and no other folder that may be in PATH.
+need_sandbox-full() {
+    need nodejs [ -x /usr/bin/node ]
+    need pandoc [ -x /usr/bin/pandoc ]
+    need git [ -x /usr/bin/git ]
 }
 
 need_test() {
