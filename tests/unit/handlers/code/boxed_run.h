@@ -47,6 +47,21 @@ static inline int tear_down_boxed(void **state)
     return ground_tear_down(state);
 }
 
+static inline struct outcome call_tool(const struct tool_handler *handler, const char *args)
+{
+    return call_in_workspace(handler, args, false, test_box);
+}
+
+static inline void assert_says(const struct tool_handler *handler, const char *args,
+                               const char *expected)
+{
+    AUTO_OUTCOME outcome = call_tool(handler, args);
+
+    if (outcome.end.rc)
+        fail_msg("%s: %s", args, outcome.end.error.text);
+    assert_string_equal(outcome.text, expected);
+}
+
 #define BOXED(test) cmocka_unit_test_setup_teardown(test, set_up_boxed, tear_down_boxed)
 
 #endif

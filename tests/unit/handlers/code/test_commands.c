@@ -8,21 +8,6 @@
 
 #include "tests/unit/handlers/code/boxed_run.h"
 
-static struct outcome call_tool(const struct tool_handler *handler, const char *args)
-{
-    return call_in_workspace(handler, args, false, test_box);
-}
-
-static void assert_says(const struct tool_handler *handler, const char *args,
-                        const char *expected)
-{
-    AUTO_OUTCOME outcome = call_tool(handler, args);
-
-    if (outcome.end.rc)
-        fail_msg("%s: %s", args, outcome.end.error.text);
-    assert_string_equal(outcome.text, expected);
-}
-
 static void assert_fails(const struct tool_handler *handler, const char *args,
                          enum err_code code, const char *words)
 {
