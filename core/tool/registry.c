@@ -264,10 +264,21 @@ static const char *type_of(const struct tool_handler *handler)
     return handler->type ? handler->type : handler->name;
 }
 
+bool tool_registry_has_type(const struct tool_handler *handler, const char *type)
+{
+    const char *const *more = handler->more_types;
+
+    if (strcmp(type_of(handler), type) == 0)
+        return true;
+    while (more && *more && strcmp(*more, type) != 0)
+        more++;
+    return more && *more;
+}
+
 static bool has_entries(const struct tool_handler *handler, const char *type)
 {
     return (!handler->run || handler->flags & TOOL_HOSTED) &&
-           strcmp(type_of(handler), type) == 0;
+           tool_registry_has_type(handler, type);
 }
 
 const struct tool_handler *tool_registry_definition(const char *type)

@@ -71,6 +71,9 @@ const struct tool_item *tool_registry_item(const char *type);
 /* Removes from the JSON of an item what its tool does not show to a client with these includes (tool_item.h). */
 void tool_registry_show(json_t *object, unsigned include);
 
+/* Whether entries of this type are the handler's. */
+bool tool_registry_has_type(const struct tool_handler *handler, const char *type);
+
 /* The definition-only or hosted handler for a tool entry's `type`, or NULL. */
 const struct tool_handler *tool_registry_definition(const char *type);
 /* The one of them that serves this entry, or NULL. */

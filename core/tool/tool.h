@@ -244,6 +244,8 @@ struct tool_handler {
     const char *files_of;
     const char *alias; /* another type by which a tool_choice may name it; or NULL */
     const char *type;  /* of its entries in `tools`, if that is not its name; or NULL */
+    /* More types of its entries, for a tool that has several names in OpenAI's API; ends with NULL; or NULL */
+    const char *const *more_types;
     /* Which entries of its type it serves, where two handlers have one type: the first that says so has it. NULL:
      * all */
     bool (*serves)(const json_t *entry);
