@@ -23,6 +23,7 @@
 
 #include "core/base/json.h"
 #include "core/run/catalog/unavailable.h"
+#include "core/tool/registry.h"
 
 /* The name in a choice of one tool, as either API writes it; NULL: it has no name. */
 static const char *chosen_name(const json_t *choice)
@@ -32,12 +33,13 @@ static const char *chosen_name(const json_t *choice)
     return name ? name : json_get_string(json_object_get(choice, "function"), "name", NULL);
 }
 
-/* Some types have another name in a tool_choice. */
+/* Some types have another name in a tool_choice, and some tools have several types: any of them means the tool. */
 static bool is_of_type(const struct tool_use *use, const char *type)
 {
     const char *alias = use->handler->alias;
 
-    return strcmp(type, use->type) == 0 || (alias && strcmp(type, alias) == 0);
+    return strcmp(type, use->type) == 0 || (alias && strcmp(type, alias) == 0) ||
+           (use->handler->more_types && tool_registry_has_type(use->handler, type));
 }
 
 /* An entry of a choice, or of its allowed_tools, means this tool: by its type, and by the
