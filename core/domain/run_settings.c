@@ -71,6 +71,8 @@ static const struct {
     {"message.output_text.logprobs",  RUN_INCLUDE_LOGPROBS},
     {"file_search_call.results",      RUN_INCLUDE_SEARCH_RESULTS},
     {"code_interpreter_call.outputs", RUN_INCLUDE_CODE_OUTPUTS},
+    {"web_search_call.action.sources", RUN_INCLUDE_WEB_SOURCES},
+    {"web_search_call.results",       RUN_INCLUDE_WEB_RESULTS},
     {"step_details.tool_calls[*].file_search.results[*].content", RUN_INCLUDE_SEARCH_CONTENT},
 };
 /* clang-format on */

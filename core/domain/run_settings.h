@@ -52,6 +52,8 @@ enum run_include {
     RUN_INCLUDE_LOGPROBS = 1 << 2,       /* message.output_text.logprobs */
     RUN_INCLUDE_SEARCH_RESULTS = 1 << 3, /* file_search_call.results */
     RUN_INCLUDE_CODE_OUTPUTS = 1 << 4,   /* code_interpreter_call.outputs */
+    RUN_INCLUDE_WEB_SOURCES = 1 << 5,    /* web_search_call.action.sources */
+    RUN_INCLUDE_WEB_RESULTS = 1 << 6,    /* web_search_call.results */
 };
 /* The flag of a value of `include`; 0 for one that changes nothing here. */
 unsigned run_include_parse(const char *value);

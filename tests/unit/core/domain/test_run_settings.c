@@ -114,6 +114,15 @@ TEST(includes_become_flags)
     assert_true(run_settings_want_logprobs(&settings));
 }
 
+TEST(sources_and_results_of_a_web_search_are_included_apart)
+{
+    SETTINGS sources = load("{'include':['web_search_call.action.sources']}");
+    SETTINGS results = load("{'include':['web_search_call.results']}");
+
+    assert_int_equal(sources.includes, RUN_INCLUDE_WEB_SOURCES);
+    assert_int_equal(results.includes, RUN_INCLUDE_WEB_RESULTS);
+}
+
 /* F49. */
 TEST(a_run_is_made_for_its_user)
 {
@@ -211,6 +220,7 @@ int main(void)
         cmocka_unit_test(the_object_runnel_is_decoded),
         cmocka_unit_test(a_number_for_the_upstream_is_kept_as_it_was_written),
         cmocka_unit_test(includes_become_flags),
+        cmocka_unit_test(sources_and_results_of_a_web_search_are_included_apart),
         cmocka_unit_test(a_run_is_made_for_its_user),
         cmocka_unit_test(a_stored_snapshot_is_loaded_unchanged),
         cmocka_unit_test(a_request_cannot_set_the_servers_own_members),
