@@ -1,23 +1,121 @@
 /*
- * web_search_call -- the item of a search in the web: an action of the type "search" with its query.
+ * web_search -- OpenAI's hosted tool: the model searches the web, and cites what it finds.
  *
- * OpenAI has further actions (opening a page, finding in it). A tool that has them fills in another action.
+ * The call is an item of the type web_search_call. Its action says what was done: here a search with its queries. Tools
+ * that read a page share the item, and bring an action of their own with their result.
+ *
+ * The item is stored with the results that the model has read. Clients see of them what they include: the sources are
+ * the URLs of the results. Its text is made of the results alone (web_results.h). So a client that keeps its history
+ * itself, and includes the results, can send the call back, and the model reads the same words again.
+ *
+ * The model cites a page by a link, and not by a mark as it cites files: readers of the text, and clients that know no
+ * annotations, then have the link as well. core/run/citing/run_links.c makes the annotations.
  */
 
+#include <string.h>
+
+#include "core/base/buf.h"
 #include "core/base/json.h"
+#include "core/base/mem.h"
+#include "core/domain/notes.h"
 #include "handlers/handlers.h"
+#include "handlers/support/web_results.h"
+
+/* ---- The item ---- */
+
+/* `args` is NULL if the model wrote no JSON. */
+static json_t *search_action(const json_t *args)
+{
+    json_t *queries = json_object_get(args, "queries");
+    const char *first = json_string_value(json_array_get(queries, 0));
+    json_t *action = json_build("{s:s, s:s}", "type", "search", "query",
+                                first ? first : json_get_string(args, "query", ""));
+
+    if (json_is_array(queries))
+        json_set(action, "queries", json_deep_copy(queries));
+    return action;
+}
+
+static void add_data(json_t *fields, const json_t *data)
+{
+    static const char *const keys[] = {"action", "results"};
+
+    for (size_t i = 0; i < COUNT_OF(keys); i++) {
+        json_t *value = json_object_get(data, keys[i]);
+
+        if (value)
+            json_object_set(fields, keys[i], value);
+    }
+}
 
 static void fill(json_t *fields, const json_t *args, const struct tool_result *result)
 {
-    (void)result;
     if (args)
-        json_set(fields, "action",
-                 json_build("{s:s, s:s}", "type", "search", "query",
-                            json_get_string(args, "query", "")));
+        json_set(fields, "action", search_action(args));
+    add_data(fields, result->data);
+}
+
+static void fail(json_t *fields, const struct tool_result *result)
+{
+    add_data(fields, result->data);
+}
+
+static json_t *sources_of(const json_t *results)
+{
+    json_t *sources = json_array();
+    size_t i;
+    json_t *result;
+
+    json_array_foreach (results, i, result)
+        json_array_append_new(sources, json_build("{s:s, s:s}", "type", "url", "url",
+                                                  json_get_string(result, "url", "")));
+    return sources;
+}
+
+/* What the model has read is in the notes: clients see of it what they include. Sources that the item has itself were
+ * sent by its client. */
+static void show(json_t *object, unsigned include)
+{
+    json_t *results = json_object_get(object, "results");
+    json_t *action = json_object_get(object, "action");
+
+    json_object_del(notes_of(object), "output");
+    if (!json_is_array(results))
+        return;
+    if (include & RUN_INCLUDE_WEB_SOURCES &&
+        strcmp(json_get_string(action, "type", ""), "search") == 0) {
+        json_t *with = json_copy(action);
+
+        json_set(with, "sources", sources_of(results));
+        json_set(object, "action", with);
+    }
+    if (!(include & RUN_INCLUDE_WEB_RESULTS))
+        json_object_del(object, "results");
+}
+
+#define CITING                                                                              \
+    "Cite each page that you use by a link right behind the sentence, like ([example.com]" \
+    "(https://example.com/page)), with its URL as it stands here. "
+
+static char *retell(const json_t *body, unsigned search, json_t **ret_arguments,
+                    json_t **ret_sources)
+{
+    const json_t *results = json_object_get(body, "results");
+    json_t *queries = json_object_get(json_object_get(body, "action"), "queries");
+
+    (void)search;
+    (void)ret_sources;
+    if (!json_is_array(results))
+        return NULL;
+    *ret_arguments = json_build("{s:O?}", "queries", queries);
+    return web_results_text(results, CITING);
 }
 
 const struct tool_item web_search_item = {
     .type = "web_search_call",
     .fields = "{\"action\":{\"type\":\"search\",\"query\":\"\"}}",
     .fill = fill,
+    .fail = fail,
+    .show = show,
+    .retell = retell,
 };
