@@ -39,6 +39,7 @@
     X(code_interpreter)           \
     X(container_shell)            \
     X(image_generation)           \
+    X(web_search)                 \
     X(list_documents)             \
     X(read_document)              \
     X(search_document)            \

@@ -119,3 +119,116 @@ const struct tool_item web_search_item = {
     .show = show,
     .retell = retell,
 };
+
+/* ---- The search ---- */
+
+/* What search_context_size means here. */
+static const struct context_size {
+    const char *name;
+    size_t count;   /* results */
+    size_t snippet; /* characters of each */
+} sizes[] = {{"medium", 10, 500}, {"low", 5, 300}, {"high", 20, WEB_SNIPPET_LIMIT}};
+
+static const struct context_size *size_of(const json_t *entry)
+{
+    const char *wanted = json_get_string(entry, "search_context_size", sizes[0].name);
+
+    for (size_t i = 0; i < COUNT_OF(sizes); i++) {
+        if (strcmp(sizes[i].name, wanted) == 0)
+            return &sizes[i];
+    }
+    return &sizes[0];
+}
+
+static const json_t *domains_of(const json_t *entry)
+{
+    const json_t *domains =
+        json_object_get(json_object_get(entry, "filters"), "allowed_domains");
+
+    return json_array_size(domains) ? domains : NULL;
+}
+
+static json_t *query_of(const struct tool_call *call)
+{
+    const json_t *args = tool_call_args(call);
+    const json_t *entry = tool_call_config(call);
+    const char *country =
+        json_get_string(json_object_get(entry, "user_location"), "country", NULL);
+    const char *freshness = json_get_string(args, "freshness", NULL);
+    const json_t *domains = domains_of(entry);
+    json_t *query =
+        json_build("{s:O, s:I}", "queries", json_object_get(args, "queries"), "count",
+                   (json_int_t)size_of(entry)->count);
+
+    if (country)
+        json_set_string(query, "country", country);
+    if (freshness)
+        json_set_string(query, "freshness", freshness);
+    if (domains)
+        json_set(query, "domains", json_deep_copy(domains));
+    return query;
+}
+
+static void show_failure(const struct tool_call *call, struct tool_result *result,
+                         enum err_code rc)
+{
+    tool_result_add_text(result, web_failure(rc));
+    tool_result_set_data(result,
+                         json_build("{s:o}", "action", search_action(tool_call_args(call))));
+    tool_result_end(result, TOOL_ERROR, web_failure(rc));
+}
+
+static enum err_code run(struct tool_call *call, struct tool_result *ret_result,
+                         struct err *err)
+{
+    json_auto_t *query = query_of(call);
+    json_auto_t *found = NULL;
+    json_t *results;
+    AUTO_FREE char *text = NULL;
+    enum err_code rc = tool_call_emit_stage(call, "searching", NULL);
+
+    if (!rc)
+        rc = tool_call_search_web(call, query, &found, err);
+    if (rc == ERR_CANCELLED)
+        return rc;
+    if (rc) {
+        show_failure(call, ret_result, rc);
+        return ERR_OK;
+    }
+    results = web_results(found, size_of(tool_call_config(call))->snippet);
+    text = web_results_text(results, CITING);
+    tool_result_add_text(ret_result, text);
+    tool_result_set_data(ret_result, json_build("{s:o}", "results", results));
+    return ERR_OK;
+}
+
+/* ---- The words for the model ---- */
+
+static const char about[] =
+    "Searches the web, and returns pages that fit, with a passage of each. Use it for what may "
+    "have changed since you were trained, and for what you do not know.";
+
+static const char parameters[] =
+    "{\"type\": \"object\", \"additionalProperties\": false, \"required\": [\"queries\"],"
+    " \"properties\": {\"queries\": {\"type\": \"array\", \"minItems\": 1, \"maxItems\": 4,"
+    "  \"items\": {\"type\": \"string\", \"minLength\": 1, \"maxLength\": 400},"
+    "  \"description\": \"What to look for. Several queries search for the same in other "
+    "words.\"},"
+    " \"freshness\": {\"type\": \"string\", \"enum\": [\"day\", \"week\", \"month\", "
+    "\"year\"],"
+    "  \"description\": \"How old a page may be. Without it any page fits.\"}}}";
+
+static const char *const more_types[] = {"web_search_2025_08_26", "web_search_preview",
+                                         "web_search_preview_2025_03_11", NULL};
+
+const struct tool_handler web_search_handler = {
+    .name = "web_search",
+    .more_types = more_types,
+    .group = "hosted",
+    .description = about,
+    .parameters = parameters,
+    .flags = TOOL_IDEMPOTENT | TOOL_READ_ONLY | TOOL_HOSTED | TOOL_NEEDS_WEB_SEARCH,
+    .item = &web_search_item,
+    .shown_limit = CUT_NO_LIMIT,
+    .run = run,
+};

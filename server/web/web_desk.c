@@ -3,7 +3,6 @@
 #include <stdint.h>
 
 #include "core/base/json.h"
-#include "core/base/log.h"
 #include "core/tool/registry.h"
 #include "core/web/web_search.h"
 #include "server/outgoing.h"
@@ -61,7 +60,6 @@ void web_desk_open(struct server *server)
         .loop_arg = server,
     });
     tool_registry_lack(TOOL_NEEDS_WEB_SEARCH, NULL);
-    log_warn("web_search is configured, but no tool of this version searches the web");
 }
 
 struct tool_web web_desk(struct server *server)
