@@ -218,6 +218,50 @@ static const char parameters[] =
     "\"year\"],"
     "  \"description\": \"How old a page may be. Without it any page fits.\"}}}";
 
+#define DOMAINS_NAMED ((size_t)20) /* in the description */
+
+static void add_place(struct buf *out, const json_t *location)
+{
+    static const char *const keys[] = {"city", "region", "country", "timezone"};
+    const char *before = "The user is in ";
+
+    for (size_t i = 0; i < COUNT_OF(keys); i++) {
+        const char *text = json_get_string(location, keys[i], "");
+
+        if (!*text)
+            continue;
+        buf_addf(out, "%s%s", before, text);
+        before = ", ";
+    }
+    if (out->length)
+        buf_add_char(out, '.');
+}
+
+static void add_domains(struct buf *out, const json_t *domains)
+{
+    size_t count = json_array_size(domains);
+    size_t named = count < DOMAINS_NAMED ? count : DOMAINS_NAMED;
+
+    if (!count)
+        return;
+    buf_addf(out, "%sOnly pages of these domains are found: ", out->length ? " " : "");
+    for (size_t i = 0; i < named; i++)
+        buf_addf(out, "%s%s", i ? ", " : "", json_string_value(json_array_get(domains, i)));
+    if (count > named)
+        buf_addf(out, " and %zu more", count - named);
+    buf_add_char(out, '.');
+}
+
+/* Where the user is, and what the request has narrowed the search to. */
+static json_t *init(const struct tool_context *context)
+{
+    AUTO_BUF note = {0};
+
+    add_place(&note, json_object_get(context->entry, "user_location"));
+    add_domains(&note, domains_of(context->entry));
+    return note.length ? json_build("{s:s}", "note", note.data) : json_object();
+}
+
 static const char *const more_types[] = {"web_search_2025_08_26", "web_search_preview",
                                          "web_search_preview_2025_03_11", NULL};
 
@@ -229,6 +273,7 @@ const struct tool_handler web_search_handler = {
     .parameters = parameters,
     .flags = TOOL_IDEMPOTENT | TOOL_READ_ONLY | TOOL_HOSTED | TOOL_NEEDS_WEB_SEARCH,
     .item = &web_search_item,
+    .init = init,
     .shown_limit = CUT_NO_LIMIT,
     .run = run,
 };
