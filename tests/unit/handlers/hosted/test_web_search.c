@@ -107,6 +107,68 @@ TEST(a_client_that_sends_the_results_back_has_the_model_read_the_same)
     free(fake.query);
 }
 
+#define SHOWN "{\"action\":{\"type\":\"search\",\"query\":\"tea\",\"queries\":[\"tea\"]"
+#define FOUND                                                                   \
+    ",\"results\":[{\"url\":\"https://a.org/1\",\"title\":\"T\",\"snippet\":\"S\"}]"
+
+static void expect_shown(unsigned include, const char *wanted)
+{
+    json_auto_t *body = json_parse_own(SHOWN "}" FOUND "}");
+    json_auto_t *kept = json_deep_copy(json_object_get(body, "action"));
+    json_t *action = json_incref(json_object_get(body, "action"));
+    AUTO_FREE char *text = NULL;
+
+    web_search_item.show(body, include);
+    text = json_text(body);
+    assert_string_equal(text, wanted);
+    assert_true(json_equal(kept, action)); /* what is stored has no sources */
+    json_decref(action);
+}
+
+TEST(sources_and_results_are_shown_to_those_who_include_them)
+{
+    expect_shown(0, SHOWN "}}");
+    expect_shown(RUN_INCLUDE_WEB_SOURCES,
+                 SHOWN ",\"sources\":[{\"type\":\"url\",\"url\":\"https://a.org/1\"}]}}");
+    expect_shown(RUN_INCLUDE_WEB_RESULTS, SHOWN "}" FOUND "}");
+}
+
+TEST(long_titles_and_passages_are_cut_between_characters)
+{
+    AUTO_BUF text = {0};
+    json_auto_t *found = NULL;
+    json_auto_t *results = NULL;
+
+    while (text.length < 4 * WEB_TEXT_LIMIT)
+        buf_add_text(&text, "ü");
+    found = json_build("[{s:s, s:s, s:s}, {s:s}]", "url", "https://a.org/1", "title", text.data,
+                       "text", text.data, "url", "https://a.org/2");
+    results = web_results(found, 3);
+    assert_int_equal(json_array_size(results), 2);
+    assert_string_equal(json_get_string(json_array_get(results, 0), "snippet", ""), "üüü…");
+    assert_int_equal(
+        json_string_length(json_object_get(json_array_get(results, 0), "title")),
+        2 * WEB_TITLE_LIMIT + strlen("…"));
+}
+
+static void expect_note(const char *entry, const char *note)
+{
+    json_auto_t *config = json_parse_own(entry);
+    json_auto_t *made =
+        web_search_handler.init(&(struct tool_context){.entry = config, .settings = NULL});
+
+    assert_string_equal(json_get_string(made, "note", "none"), note);
+}
+
+TEST(the_model_knows_where_the_user_is_and_which_domains_are_searched)
+{
+    expect_note(ENTRY, "none");
+    expect_note("{\"user_location\":{\"city\":\"Paris\",\"country\":\"FR\",\"region\":null}}",
+                "The user is in Paris, FR.");
+    expect_note("{\"filters\":{\"allowed_domains\":[\"a.org\",\"b.org\"]}}",
+                "Only pages of these domains are found: a.org, b.org.");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -114,6 +176,9 @@ int main(void)
         cmocka_unit_test(the_entry_and_the_model_narrow_a_search),
         cmocka_unit_test(a_failure_says_nothing_of_the_operators_network),
         cmocka_unit_test(a_client_that_sends_the_results_back_has_the_model_read_the_same),
+        cmocka_unit_test(sources_and_results_are_shown_to_those_who_include_them),
+        cmocka_unit_test(long_titles_and_passages_are_cut_between_characters),
+        cmocka_unit_test(the_model_knows_where_the_user_is_and_which_domains_are_searched),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
