@@ -1,0 +1,107 @@
+#include "server/params/web_search_params.h"
+
+#include <string.h>
+
+#include "core/base/json.h"
+#include "server/complaint.h"
+#include "server/params/params.h"
+
+static const char *const place_keys[] = {"city", "country", "region", "timezone"};
+
+bool web_search_is_type(const char *type)
+{
+    static const char *const types[] = {"web_search", "web_search_2025_08_26",
+                                        "web_search_preview", "web_search_preview_2025_03_11"};
+
+    for (size_t i = 0; i < COUNT_OF(types); i++) {
+        if (strcmp(types[i], type) == 0)
+            return true;
+    }
+    return false;
+}
+
+/* ---- Checking ---- */
+
+static enum err_code check_domain(const json_t *domain, const char *path, struct err *err)
+{
+    enum err_code rc;
+
+    if (!json_is_string(domain))
+        return param_wrong_type(err, path, "a string", domain);
+    rc = param_length(json_string_value(domain), path, WEB_DOMAIN_LIMIT, err);
+    if (rc || (*json_string_value(domain) && !strpbrk(json_string_value(domain), "/: \t\r\n")))
+        return rc;
+    return err_invalid(err, "invalid_value", path,
+                       "Invalid '%s': expected a domain such as 'example.com', without a "
+                       "scheme, a port or a path.",
+                       path);
+}
+
+static enum err_code check_filters(const json_t *tool, const char *path, struct err *err)
+{
+    struct param_path inner = param_key(path, "filters");
+    struct param_path at = param_key(inner.text, "allowed_domains");
+    json_t *filters = NULL, *domains = NULL;
+    size_t i;
+    json_t *domain;
+    enum err_code rc = param_object(tool, path, "filters", PARAM_OPTIONAL, &filters, err);
+
+    if (rc || !filters)
+        return rc;
+    rc = param_array(filters, inner.text, "allowed_domains", PARAM_OPTIONAL, WEB_DOMAINS_LIMIT,
+                     &domains, err);
+    if (rc)
+        return rc;
+    json_array_foreach (domains, i, domain) {
+        rc = check_domain(domain, param_index(at.text, i).text, err);
+        if (rc)
+            return rc;
+    }
+    return ERR_OK;
+}
+
+static enum err_code check_country(const char *country, const char *path, struct err *err)
+{
+    if (!country || strlen(country) == 2)
+        return ERR_OK;
+    return err_invalid(err, "invalid_value", path,
+                       "Invalid '%s': expected a country as two letters, such as 'US'.", path);
+}
+
+static enum err_code check_location(const json_t *tool, const char *path, struct err *err)
+{
+    static const char *const types[] = {"approximate", NULL};
+    struct param_path inner = param_key(path, "user_location");
+    json_t *location = NULL;
+    const char *type = NULL;
+    enum err_code rc =
+        param_object(tool, path, "user_location", PARAM_OPTIONAL, &location, err);
+
+    if (rc || !location)
+        return rc;
+    rc = param_enum(location, inner.text, "type", PARAM_OPTIONAL, types, &type, err);
+    for (size_t i = 0; !rc && i < COUNT_OF(place_keys); i++) {
+        const char *text = NULL;
+
+        rc = param_string(location, inner.text, place_keys[i], PARAM_OPTIONAL, WEB_PLACE_LIMIT,
+                          &text, err);
+        if (!rc && strcmp(place_keys[i], "country") == 0)
+            rc = check_country(text, param_key(inner.text, place_keys[i]).text, err);
+    }
+    return rc;
+}
+
+enum err_code web_search_tool_check(const json_t *tool, const char *path, struct err *err)
+{
+    static const char *const sizes[] = {"low", "medium", "high", NULL};
+    const char *size = NULL;
+    bool external = true;
+    enum err_code rc =
+        param_enum(tool, path, "search_context_size", PARAM_OPTIONAL, sizes, &size, err);
+
+    if (!rc)
+        rc = param_bool(tool, path, "external_web_access", &external, err);
+    if (!rc)
+        rc = check_filters(tool, path, err);
+    return rc ? rc : check_location(tool, path, err);
+}
