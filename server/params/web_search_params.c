@@ -105,3 +105,30 @@ enum err_code web_search_tool_check(const json_t *tool, const char *path, struct
         rc = check_filters(tool, path, err);
     return rc ? rc : check_location(tool, path, err);
 }
+
+/* ---- Completing ---- */
+
+/* Nothing is known of a user who is not described. */
+static json_t *complete_location(const json_t *given)
+{
+    json_t *location = json_build("{s:s}", "type", "approximate");
+
+    for (size_t i = 0; i < COUNT_OF(place_keys); i++) {
+        json_t *value = json_object_get(given, place_keys[i]);
+
+        json_set(location, place_keys[i], value ? json_incref(value) : json_null());
+    }
+    return location;
+}
+
+json_t *web_search_tool_complete(const json_t *tool)
+{
+    json_t *full = json_copy((json_t *)(uintptr_t)tool);
+
+    if (json_absent(json_object_get(full, "search_context_size")))
+        json_set_string(full, "search_context_size", "medium");
+    json_set(full, "user_location", complete_location(json_object_get(tool, "user_location")));
+    if (!json_object_get(full, "filters"))
+        json_set(full, "filters", json_null());
+    return full;
+}
