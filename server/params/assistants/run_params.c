@@ -10,6 +10,7 @@
 #include "server/params/mcp_tool.h"
 #include "server/params/params.h"
 #include "server/params/strict_schema.h"
+#include "server/params/web_search_params.h"
 
 /*
  * What an assistant and a run may both say: model, instructions, tools and how the model samples.
@@ -148,6 +149,8 @@ static const struct {
     {"file_search", check_file_search},
     {"mcp",         check_mcp},
     {"custom",      check_custom},
+    {"web_search",  web_search_tool_check},
+    {"web_search_preview", web_search_tool_check},
 };
 /* clang-format on */
 

@@ -11,6 +11,7 @@
 #include "server/params/params.h"
 #include "server/params/strict_schema.h"
 #include "server/params/vector_store_params.h"
+#include "server/params/web_search_params.h"
 
 #define TOOL_NAME_LIMIT  ((size_t)128)
 #define TYPE_LIMIT       ((size_t)64)
@@ -255,10 +256,10 @@ static const struct tool_type {
     {"computer",                      NULL},
     {"computer_use_preview",          check_display},
     {"file_search",                   check_file_search},
-    {"web_search",                    NULL},
-    {"web_search_2025_08_26",         NULL},
-    {"web_search_preview",            NULL},
-    {"web_search_preview_2025_03_11", NULL},
+    {"web_search",                    web_search_tool_check},
+    {"web_search_2025_08_26",         web_search_tool_check},
+    {"web_search_preview",            web_search_tool_check},
+    {"web_search_preview_2025_03_11", web_search_tool_check},
     {"code_interpreter",              container_choice_check},
     {"image_generation",              check_image},
     {"programmatic_tool_calling",     NULL},
@@ -275,7 +276,13 @@ static enum err_code unknown_type(struct err *err, const char *path, const char 
 }
 
 static const char *const single_types[] = {"file_search", "code_interpreter",
-                                           "image_generation"};
+                                           "image_generation", "web_search"};
+
+/* Some tools have several types. */
+static bool is_same_tool(const char *type, const char *other)
+{
+    return strcmp(type, other) == 0 || (web_search_is_type(type) && web_search_is_type(other));
+}
 
 /* A second search in a request would be a second function of the same name for the model. */
 static enum err_code check_single(const json_t *tools, const char *type, const char *path,
@@ -286,7 +293,7 @@ static enum err_code check_single(const json_t *tools, const char *type, const c
     json_t *tool;
 
     json_array_foreach (tools, i, tool) {
-        if (strcmp(json_get_string(tool, "type", ""), type) == 0 && ++count == 2)
+        if (is_same_tool(json_get_string(tool, "type", ""), type) && ++count == 2)
             return err_invalid(err, "duplicate_tool", param_index(path, i).text,
                                "Invalid '%s': there is a '%s' tool before it. A request has at "
                                "most one.",
@@ -475,5 +482,7 @@ json_t *response_tool_complete(json_t *tool)
         return complete_namespace(tool);
     if (strcmp(type, "file_search") == 0)
         return complete_file_search(tool);
+    if (web_search_is_type(type))
+        return web_search_tool_complete(tool);
     return json_incref(tool);
 }
