@@ -1,0 +1,196 @@
+"""The tool web_search on both APIs: items, events, what a request may set, citations, and how searches fail. The search
+service is the scripted upstream, which speaks SearXNG's JSON."""
+
+import json
+
+import pytest
+
+from harness.server import Server, eventually
+from harness.tools import call
+
+TOOL = {"type": "web_search"}
+NAMES = ["web_search", "web_search_2025_08_26", "web_search_preview", "web_search_preview_2025_03_11"]
+KIND = "response.web_search_call"
+ONE, TWO, THREE = "https://example.org/one", "https://www.example.net/two", "https://example.com/three"
+SOURCES = "web_search_call.action.sources"
+
+
+@pytest.fixture(scope="module")
+def searching_server(binary, scratch, upstream_process, recorder, database):
+    directory = scratch / "searches"
+    directory.mkdir(mode=0o755)
+    url = upstream_process.url
+    config = directory / "runnel.yaml"
+    config.write_text(f"upstreams: [{{name: model, url: '{url}', models: ['*'], api_key: sk-model}}]\n"
+                      f"web_search: [{{provider: searxng, url: '{url.removesuffix('/v1')}', timeout: '20'}}]\n")
+    server = Server(binary, directory, None, recorder, config=config, database_url=database.new()).start()
+    yield server
+    assert server.stop() == 0
+
+
+@pytest.fixture
+def server(searching_server, upstream):
+    return searching_server
+
+
+@pytest.fixture
+def searches(upstream):
+    """The model searches, and then says something. `rules` come first."""
+    def searches(*calls, rules=(), text="Found.", split="word"):
+        calls = calls or ({"queries": ["tea"]},)
+        upstream.script(*rules, {"match": {"tool_results": True}, "answer": {"text": text, "split": split}},
+                        {"answer": {"tool_calls": [call("web_search", n + 1, **one) for n, one in enumerate(calls)]}})
+    return searches
+
+
+def fault(times=None, **kind):
+    return {"match": {"path": "/search"}, "answer": {"fault": kind}, **({"times": times} if times else {})}
+
+
+def found(*results):
+    """A rule: the search service finds these. It answers as the generic fault does, with any body."""
+    return fault(kind="status", status=200, body={"results": list(results)})
+
+
+def asked(upstream):
+    """The parameters of each request to the search service."""
+    return [r["body"] for r in upstream.requests() if r["path"].startswith("/search")]
+
+
+def respond(client, **body):
+    return client.responses.create(**{"model": "demo", "input": "What is new?", "tools": [TOOL], **body})
+
+
+def read(upstream):
+    """What the model has read of its calls."""
+    return [m["content"] for m in upstream.chats()[-1]["messages"] if m["role"] == "tool"]
+
+
+# ---- Responses ----
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_call_is_an_item_with_its_action(client, http, searches, upstream, name):
+    searches({"queries": ["tea", "green tea"]})
+    response = respond(client, tools=[{"type": name}], include=[SOURCES])
+    item, message = response.output
+    assert (item.type, item.status, item.id[:3]) == ("web_search_call", "completed", "ws_")
+    assert item.to_dict()["action"] == {
+        "type": "search", "query": "tea", "queries": ["tea", "green tea"],
+        "sources": [{"type": "url", "url": url} for url in (ONE, TWO, THREE)]}
+    assert "results" not in item.to_dict() and message.content[0].text == "Found."
+    assert sorted(one["q"] for one in asked(upstream)) == ["green tea", "tea"]
+    (text,) = read(upstream)
+    assert text.startswith("3 results. Cite each page that you use by a link")
+    assert f"\n\n[1] tea, page 1 — {ONE}\nWhat page 1 says about tea.\n\n[2] " in text
+    (offered,) = upstream.chats()[0]["tools"]
+    assert offered["function"]["name"] == "web_search"
+    stored = http.get(f"/v1/responses/{response.id}").json()
+    assert "sources" not in stored["output"][0]["action"]
+    shown = http.get(f"/v1/responses/{response.id}", params={"include[]": SOURCES}).json()
+    assert shown["output"][0] == item.to_dict()
+
+
+def test_results_are_shown_to_those_who_include_them(client, searches):
+    searches()
+    item = respond(client, include=["web_search_call.results"]).output[0].to_dict()
+    assert item["results"][0] == {"url": ONE, "title": "tea, page 1", "snippet": "What page 1 says about tea."}
+    assert "sources" not in item["action"] and "output" not in item["runnel"]
+
+
+def test_events_come_in_openais_order(client, searches):
+    searches()
+    with client.responses.stream(model="demo", input="Tea?", tools=[TOOL]) as stream:
+        events = list(stream)
+        final = stream.get_final_response()
+    kinds = [e.type for e in events]
+    begin = kinds.index("response.output_item.added")
+    assert kinds[begin:begin + 5] == ["response.output_item.added", f"{KIND}.in_progress", f"{KIND}.searching",
+                                      f"{KIND}.completed", "response.output_item.done"]
+    added, done = events[begin].item, events[begin + 4].item
+    assert (added.status, added.id) == ("in_progress", done.id)
+    assert added.to_dict()["action"] == {"type": "search", "query": ""}
+    assert {e.item_id for e in events[begin + 1:begin + 4]} == {done.id}
+    assert final.output[0].to_dict() == done.to_dict() and done.to_dict()["action"]["queries"] == ["tea"]
+
+
+def test_the_entry_is_shown_with_its_defaults(client, searches):
+    searches()
+    nowhere = {"type": "approximate", "city": None, "country": None, "region": None, "timezone": None}
+    assert respond(client).to_dict()["tools"] == [
+        {"type": "web_search", "search_context_size": "medium", "user_location": nowhere, "filters": None}]
+    entry = {**TOOL, "search_context_size": "low", "filters": {"allowed_domains": ["example.com"]},
+             "user_location": {"type": "approximate", "city": "Paris", "country": "FR"}}
+    assert respond(client, tools=[entry]).to_dict()["tools"] == [
+        {**entry, "user_location": {**nowhere, "city": "Paris", "country": "FR"}}]
+
+
+def test_what_the_entry_says_reaches_the_search(client, searches, upstream):
+    searches({"queries": ["tea"], "freshness": "week"})
+    response = respond(client, include=[SOURCES], tools=[
+        {**TOOL, "filters": {"allowed_domains": ["example.net", "example.com"]},
+         "user_location": {"type": "approximate", "city": "Paris", "country": "FR", "timezone": "Europe/Paris"}}])
+    assert [s["url"] for s in response.output[0].to_dict()["action"]["sources"]] == [TWO, THREE]
+    (one,) = asked(upstream)
+    assert one["time_range"] == "week" and one["q"] == "tea (site:example.net OR site:example.com)"
+    (offered,) = upstream.chats()[0]["tools"]
+    assert offered["function"]["description"].endswith(
+        "\nThe user is in Paris, FR, Europe/Paris. Only pages of these domains are found: example.net, example.com.")
+
+
+@pytest.mark.parametrize("size, count, length", [("low", 5, 300), ("medium", 10, 500), ("high", 20, 800)])
+def test_the_context_size_says_how_much_the_model_reads(client, searches, upstream, size, count, length):
+    pages = [{"url": f"https://example.com/{n}", "title": "t" * 500, "content": "ü" * 900} for n in range(30)]
+    searches(rules=[found(*pages)])
+    item = respond(client, tools=[{**TOOL, "search_context_size": size}],
+                   include=["web_search_call.results"]).output[0].to_dict()
+    assert len(item["results"]) <= count and item["results"][0]["snippet"] == "ü" * length + "…"
+    assert len(item["results"]) == (count if size != "high" else 17)  # 32 KiB of 1,800 bytes each
+    assert item["results"][0]["title"] == "t" * 200 + "…"
+    assert read(upstream)[0].count("https://example.com/") == len(item["results"]) + 1  # the example of a link
+
+
+def test_a_choice_may_name_the_tool_by_any_of_its_types(http, searches, upstream):
+    for name in NAMES:
+        searches()
+        answer = http.post("/v1/responses", json={"model": "demo", "input": "Hi", "tools": [TOOL],
+                                                  "tool_choice": {"type": name}})
+        assert answer.status_code == 200
+        sent = [chat["tool_choice"] for chat in upstream.chats() if "tool_choice" in chat]
+        assert sent[-1] == {"type": "function", "function": {"name": "web_search"}}
+
+
+def test_a_function_of_the_client_keeps_its_name(client, upstream):
+    upstream.answer(text="Hi.")
+    respond(client, tools=[TOOL, {"type": "function", "name": "web_search", "parameters": {}}])
+    assert [tool["function"]["name"] for tool in upstream.chats()[0]["tools"]] == ["hosted__web_search", "web_search"]
+
+
+BAD = [
+    ({"search_context_size": "huge"}, "tools[0].search_context_size", "invalid_value"),
+    ({"filters": {"allowed_domains": ["https://a.org"]}}, "tools[0].filters.allowed_domains[0]", "invalid_value"),
+    ({"filters": {"allowed_domains": [7]}}, "tools[0].filters.allowed_domains[0]", "invalid_type"),
+    ({"filters": {"allowed_domains": ["a.org"] * 101}}, "tools[0].filters.allowed_domains", "array_above_max_length"),
+    ({"filters": []}, "tools[0].filters", "invalid_type"),
+    ({"user_location": {"type": "exact"}}, "tools[0].user_location.type", "invalid_value"),
+    ({"user_location": {"type": "approximate", "country": "France"}}, "tools[0].user_location.country", "invalid_value"),
+    ({"user_location": {"type": "approximate", "city": "x" * 257}}, "tools[0].user_location.city",
+     "string_above_max_length"),
+    ({"external_web_access": "no"}, "tools[0].external_web_access", "invalid_type"),
+]
+
+
+@pytest.mark.parametrize("entry, param, code", BAD)
+def test_a_bad_entry_is_refused(http, upstream, entry, param, code):
+    for path in ("/v1/responses", "/v1/assistants"):
+        answer = http.post(path, json={"model": "demo", "tools": [{**TOOL, **entry}],
+                                       **({"input": "Hi"} if path.endswith("responses") else {})})
+        assert answer.status_code == 400, answer.text
+        error = answer.json()["error"]
+        assert (error["type"], error["param"], error["code"]) == ("invalid_request_error", param, code)
+    assert upstream.chats() == []
+
+
+def test_a_second_search_is_refused(http):
+    error = http.post("/v1/responses", json={"model": "demo", "input": "Hi", "tools": [
+        TOOL, {"type": "web_search_preview"}]}).json()["error"]
+    assert (error["param"], error["code"]) == ("tools[1]", "duplicate_tool")
