@@ -194,3 +194,60 @@ def test_a_second_search_is_refused(http):
     error = http.post("/v1/responses", json={"model": "demo", "input": "Hi", "tools": [
         TOOL, {"type": "web_search_preview"}]}).json()["error"]
     assert (error["param"], error["code"]) == ("tools[1]", "duplicate_tool")
+
+
+# ---- Failures ----
+
+@pytest.mark.parametrize("kind", [dict(kind="status", status=500), dict(kind="status", status=429, retry_after=0),
+                                  dict(kind="garbage"), dict(kind="cut"), dict(kind="status", status=200, body={"a": 1})],
+                         ids=["500", "429", "garbage", "cut", "no list"])
+def test_a_search_that_fails_is_a_failed_item_and_the_model_reads_why(client, searches, upstream, kind):
+    searches(rules=[fault(**kind)])
+    with client.responses.stream(model="demo", input="Tea?", tools=[TOOL]) as stream:
+        kinds = [e.type for e in stream]
+        response = stream.get_final_response()
+    item, message = response.output
+    assert (item.status, response.status, message.content[0].text) == ("failed", "completed", "Found.")
+    assert item.to_dict()["action"] == {"type": "search", "query": "tea", "queries": ["tea"]}
+    assert kinds[-1] == "response.completed" and kinds.count("response.output_item.done") == 2
+    assert read(upstream) == ["The search failed: no search service has answered as it should. Try again later, or "
+                              "answer without it and say so."]
+    if kind["kind"] != "cut":  # libcurl itself asks again when a connection that it has kept is closed
+        assert len(asked(upstream)) == (2 if kind.get("status") in (429, 500) else 1)
+
+
+def test_a_service_that_is_busy_once_is_asked_again(client, searches, upstream):
+    searches(rules=[fault(times=1, kind="status", status=429, retry_after=0)])
+    assert respond(client).output[0].status == "completed" and len(asked(upstream)) == 2
+
+
+def test_a_cancelled_response_gives_its_search_up_at_once(client, searches, upstream):
+    searches(rules=[fault(kind="stall")])
+    stream = respond(client, background=True, stream=True)
+    made = next(iter(stream)).response.id
+    while next(stream).type != f"{KIND}.searching":
+        continue
+    eventually(lambda: len(asked(upstream)) == 1)
+    client.responses.cancel(made)
+    eventually(lambda: [r["state"] for r in upstream.requests() if r["path"].startswith("/search")] == ["client_left"])
+    ended = client.responses.retrieve(made)
+    assert (ended.status, ended.output) == ("cancelled", [])
+
+
+def test_a_repeated_search_is_answered_from_memory_within_a_response(client, searches, upstream):
+    upstream.script({"match": {"tool_results": 2}, "answer": {"text": "Done."}},
+                    {"answer": {"tool_calls": [call("web_search", queries=["tea"])]}})
+    respond(client)
+    assert len(asked(upstream)) == 1
+    respond(client)
+    assert len(asked(upstream)) == 2
+
+
+def test_no_project_reads_what_another_has_found(searching_server, client, searches, upstream):
+    searches()
+    mine = respond(client)
+    stranger = client.with_options(api_key=searching_server.new_key("strangers"))
+    respond(stranger)
+    assert len(asked(upstream)) == 2
+    with pytest.raises(Exception, match="not found"):
+        stranger.responses.retrieve(mine.id)
