@@ -48,7 +48,7 @@
  * (samples.c) have answers of their own. Only rules that name their `path` concern them, for
  * `events`, delays and faults: {kind: status, status: 200, body: ...} sends any body.
  *
- * answer -- strings may hold {{last_user}}, {{system}}, {{tool_output}}, {{tool_outputs}}, {{passage}},
+ * answer -- strings may hold {{last_user}}, {{system}}, {{tool_output}}, {{tool_outputs}}, {{passage}}, {{page}},
  * {{model}}, {{tool_name}} (the tool that tool_choice names, else the first), {{request}} (its
  * number) and {{sample_arguments}}, {{sample_json}}: values that fit the tool's parameters or the
  * response_format:

@@ -273,6 +273,40 @@ static void add_passage(struct buf *buf, const struct prompt *prompt)
     buf_add(buf, mark, (size_t)(mark_end - mark) + strlen("】"));
 }
 
+/* Without the scheme, and up to the path. */
+static void add_host(struct buf *buf, const char *url, size_t length)
+{
+    const char *slashes = memmem(url, length, "//", 2);
+    const char *host = slashes ? slashes + 2 : url;
+    size_t rest = length - (size_t)(host - url);
+    const char *path = memchr(host, '/', rest);
+
+    buf_add(buf, host, path ? (size_t)(path - host) : rest);
+}
+
+/* The passage of the first page that a web search has found, "[1] title — URL" and the passage on the next line, with a
+ * link to the page behind it: what a model does with a page that it cites. Without a page the whole output. */
+static void add_page(struct buf *buf, const struct prompt *prompt)
+{
+    static const char dash[] = " — ";
+    AUTO_FREE char *text = prompt_content_text(prompt->tool_output);
+    const char *head = strstr(text, "\n[1] ");
+    const char *url = head ? strstr(head, " — http") : NULL;
+    const char *passage = url ? strchr(url, '\n') : NULL;
+    size_t length;
+
+    if (!passage) {
+        buf_add_text(buf, text);
+        return;
+    }
+    url += strlen(dash);
+    length = strcspn(url, " \n");
+    buf_add(buf, passage + 1, strcspn(passage + 1, "\n"));
+    buf_add_text(buf, " ([");
+    add_host(buf, url, length);
+    buf_addf(buf, "](%.*s))", (int)length, url);
+}
+
 /* What stands behind the word that announces code; all of it without the word. */
 static const char *behind_word(const char *text)
 {
@@ -329,6 +363,7 @@ static const struct {
     {"{{tool_output}}",      add_tool_output},
     {"{{tool_outputs}}",     add_tool_outputs},
     {"{{passage}}",          add_passage},
+    {"{{page}}",             add_page},
     {"{{code}}",             add_code},
     {"{{sample_arguments}}", add_sample_arguments},
     {"{{sample_json}}",      add_sample_json},
