@@ -155,6 +155,7 @@ class Reader:
         self.stand_ins = {
             "sk-...": KEY,
             "https://models.example.org/v1": upstream_url,
+            "https://search.example.org": upstream_url.removesuffix("/v1"),
             "/srv/models/o200k_base.tiktoken": str(rank_file(directory / "o200k_base.tiktoken")),
         }
 
