@@ -93,7 +93,7 @@ static void show(json_t *object, unsigned include)
         json_object_del(object, "results");
 }
 
-#define CITING                                                                              \
+#define CITING                                                                             \
     "Cite each page that you use by a link right behind the sentence, like ([example.com]" \
     "(https://example.com/page)), with its URL as it stands here. "
 
@@ -156,9 +156,8 @@ static json_t *query_of(const struct tool_call *call)
         json_get_string(json_object_get(entry, "user_location"), "country", NULL);
     const char *freshness = json_get_string(args, "freshness", NULL);
     const json_t *domains = domains_of(entry);
-    json_t *query =
-        json_build("{s:O, s:I}", "queries", json_object_get(args, "queries"), "count",
-                   (json_int_t)size_of(entry)->count);
+    json_t *query = json_build("{s:O, s:I}", "queries", json_object_get(args, "queries"),
+                               "count", (json_int_t)size_of(entry)->count);
 
     if (country)
         json_set_string(query, "country", country);
@@ -271,7 +270,8 @@ const struct tool_handler web_search_handler = {
     .group = "hosted",
     .description = about,
     .parameters = parameters,
-    .flags = TOOL_IDEMPOTENT | TOOL_READ_ONLY | TOOL_HOSTED | TOOL_NEEDS_WEB_SEARCH,
+    .flags = TOOL_IDEMPOTENT | TOOL_READ_ONLY | TOOL_HOSTED | TOOL_NEEDS_WEB_SEARCH |
+             TOOL_WAITS_FOR_WEB,
     .item = &web_search_item,
     .init = init,
     .shown_limit = CUT_NO_LIMIT,

@@ -6,7 +6,7 @@
 
 #include "core/base/err.h"
 
-/* web_search_params.h -- an entry of `tools` that searches the web: checked, and as OpenAI shows it. Pure: any thread. */
+/* web_search_params.h -- an entry of `tools` that searches the web: checked, and as OpenAI shows it. Any thread. */
 
 #define WEB_DOMAINS_LIMIT ((size_t)100)
 #define WEB_DOMAIN_LIMIT  ((size_t)253) /* characters, as names of hosts have */

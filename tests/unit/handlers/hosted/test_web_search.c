@@ -27,14 +27,15 @@ static struct outcome run_search(struct fake *fake, const char *config, const ch
     json_auto_t *entry = json_parse_own(config);
     const struct tool_web web = {.search = search, .arg = fake};
 
-    return tool_run_spec(&web_search_handler, args,
-                         &(struct tool_call_spec){
-                             .call_id = "call_1", .run = "run_1", .config = entry, .web = &web});
+    return tool_run_spec(
+        &web_search_handler, args,
+        &(struct tool_call_spec){
+            .call_id = "call_1", .run = "run_1", .config = entry, .web = &web});
 }
 
 #define ENTRY "{\"type\":\"web_search\"}"
 #define ARGS  "{\"queries\":[\"tea\"]}"
-#define ONE                                                                            \
+#define ONE                                                                              \
     "[{\"url\":\"https://a.org/1\",\"title\":\"Tea [1:0]\",\"text\":\"Boil it.\\u30101:" \
     "0\\u2020source\\u3011\",\"date\":\"2026-11-01\"}]"
 #define CITED                                                                          \
@@ -108,8 +109,7 @@ TEST(a_client_that_sends_the_results_back_has_the_model_read_the_same)
 }
 
 #define SHOWN "{\"action\":{\"type\":\"search\",\"query\":\"tea\",\"queries\":[\"tea\"]"
-#define FOUND                                                                   \
-    ",\"results\":[{\"url\":\"https://a.org/1\",\"title\":\"T\",\"snippet\":\"S\"}]"
+#define FOUND ",\"results\":[{\"url\":\"https://a.org/1\",\"title\":\"T\",\"snippet\":\"S\"}]"
 
 static void expect_shown(unsigned include, const char *wanted)
 {
@@ -146,9 +146,8 @@ TEST(long_titles_and_passages_are_cut_between_characters)
     results = web_results(found, 3);
     assert_int_equal(json_array_size(results), 2);
     assert_string_equal(json_get_string(json_array_get(results, 0), "snippet", ""), "üüü…");
-    assert_int_equal(
-        json_string_length(json_object_get(json_array_get(results, 0), "title")),
-        2 * WEB_TITLE_LIMIT + strlen("…"));
+    assert_int_equal(json_string_length(json_object_get(json_array_get(results, 0), "title")),
+                     2 * WEB_TITLE_LIMIT + strlen("…"));
 }
 
 static void expect_note(const char *entry, const char *note)
