@@ -141,11 +141,12 @@ static const struct old_step {
     "chunk_vectors,"                                                                      \
     " containers, container_files, file_texts, file_pictures"
 #define LATER_INDEXES "approvals_status"
+#define LATER_COLUMNS "ALTER TABLE run_leases DROP COLUMN IF EXISTS wanted_node"
 #define LATER                                                                               \
     "(approvals_status|approval_checks|deletion_marks|blob|files|storage_use|vector_store|" \
     "file_batches|file_texts|file_pictures|"                                                \
     "document|chunk|embedding_model|"                                                       \
-    "left_documents|upload|container)"
+    "left_documents|upload|container|run_leases)"
 
 /* The schema is the same but for later steps; the rows of such a database are those of its first `count`
  * steps. */
@@ -157,6 +158,7 @@ static void pretend_old(size_t count)
         buf_addf(&rows, "%s(%zu, '%s', '%s', 1)", i ? ", " : "", i + 1, old_steps[i].name,
                  old_steps[i].checksum);
     pg_fixture_ask("DROP TABLE IF EXISTS " LATER_TABLES "; DROP INDEX IF EXISTS " LATER_INDEXES
+                   "; " LATER_COLUMNS
                    "; DELETE FROM schema_migrations; INSERT INTO schema_migrations VALUES %s",
                    rows.data);
 }
