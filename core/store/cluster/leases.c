@@ -27,6 +27,10 @@
  * run is loaded and continued by this node. A foreground response of a dead node fails: its
  * client was connected there, and has gone with it.
  *
+ * A run may have been made for a node: the one whose disk has the container that its tools use. Its lease then has
+ * no owner and the name of that node, which claims it like any other run. If that node dies, any other claims it as
+ * soon as it claims the runs that the dead one had: the row in `nodes` is as old as their leases.
+ *
  * Locks. A statement that locks several leases does so in the order of their run ids, or skips
  * those that are locked.
  *
@@ -233,6 +237,13 @@ enum err_code store_leases_give_back(struct store *store, const char *const *run
     "(owner IS NOT NULL AND owner <> $1 AND (split_part(owner, '/', 1) = $2" \
     " OR ($3::bool AND lease_until < clock_timestamp())))"
 
+/* A run that was made for a node is left to it, unless $3 is true and that node is dead as well: nodes renew their own
+ * rows with their leases. */
+#define IS_FOR_THIS                                                                \
+    "(wanted_node IS NULL OR wanted_node = $2 OR ($3::bool AND NOT EXISTS (SELECT" \
+    "  FROM nodes WHERE id = wanted_node AND seen_at >= "                          \
+    "  (extract(epoch FROM clock_timestamp()) * 1000000)::bigint - $4::bigint)))"
+
 /* Orphans come first (owner IS NULL is false for them): they were at work when their node died,
  * so clients wait for them. Then the order is that of the runs' making. By the end of the lease
  * instead, a steady flow of new runs would keep the orphans behind it. */
@@ -246,6 +257,7 @@ static enum err_code claim_leases(struct db *db, enum claim_scope scope, size_t 
         "  FROM run_leases WHERE NOT foreground AND (" IS_ORPHAN
         "   OR (owner IS NULL AND wait_until IS NULL)"
         "   OR wait_until < (extract(epoch FROM statement_timestamp()) * 1000000)::bigint)"
+        "  AND " IS_FOR_THIS
         "  ORDER BY (owner IS NULL), queued_at, run_id LIMIT $5 FOR UPDATE SKIP LOCKED)"
         " UPDATE run_leases l SET owner = $1, fence = l.fence + 1, wait_until = NULL,"
         "  lease_until = clock_timestamp() + $4::bigint * interval '1 microsecond'"

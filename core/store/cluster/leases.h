@@ -47,7 +47,8 @@ enum claim_scope {
 
 /* Claims runs whose lease was released or has expired, and runs in requires_action whose time
  * is over (for their loop to expire). Orphans come first, then the order of their original
- * queue time; at most `limit`. Never one that this very boot owns. The caller frees the array.
+ * queue time; at most `limit`. Never one that this very boot owns, nor one that was made for another
+ * node that lives. The caller frees the array.
  * ERR_STORE also when the database took longer than a third of a lease: then nothing was
  * claimed. */
 enum err_code store_runs_claim(struct store *store, enum claim_scope scope, size_t limit,
