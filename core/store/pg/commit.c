@@ -74,13 +74,14 @@ static const struct db_statement make_lease = {
     " ON CONFLICT (project_id, run_id) DO NOTHING"};
 static const struct db_statement begin = {"commit_begin", "BEGIN"};
 static const struct db_statement rollback = {"commit_rollback", "ROLLBACK"};
-/* $4 > 0: the fence of a lease that this node took. Otherwise the proof is the client's request
- * to stop, which stays in the run for good. */
+/* $4 > 0: the fence of a lease that this node took. Below 0: the run itself. 0: the client's request to stop, which
+ * stays in the run for good. */
 static const struct db_statement look_at = {
     "commit_look_at",
     "SELECT CASE WHEN $4::bigint > 0 THEN EXISTS (SELECT 1 FROM run_leases"
     "  WHERE project_id = $1 AND run_id = $2 AND owner = $3 AND fence = $4"
     "  AND ($5::bigint = 0 OR " LEASE_UNTIL_US " = $5))"
+    " WHEN $4::bigint < 0 THEN EXISTS (SELECT 1 FROM runs WHERE project_id = $1 AND id = $2)"
     " ELSE EXISTS (SELECT 1 FROM runs WHERE project_id = $1 AND id = $2 AND cancel_requested)"
     " END"};
 
@@ -102,7 +103,7 @@ static void queue_look(struct connection *connection, const char *owner,
     db_arg_tenant(&args, proof->tenant);
     db_arg_text(&args, proof->run_id);
     db_arg_text(&args, owner);
-    db_arg_int(&args, proof->fence);
+    db_arg_int(&args, proof->for_another ? -1 : proof->fence);
     db_arg_int(&args, proof->lease_until);
     connection_queue(connection, &look_at, &args);
 }

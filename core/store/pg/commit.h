@@ -1,6 +1,9 @@
 #ifndef RUNNEL_CORE_STORE_PG_COMMIT_H
 #define RUNNEL_CORE_STORE_PG_COMMIT_H
 
+#include <stdbool.h>
+#include <stdint.h>
+
 #include "core/store/pg/db.h"
 
 /*
@@ -22,6 +25,7 @@ struct commit_proof {
     /* The fence with which this node has taken the lease, 1 if it made the run. 0: the proof is
      * that a cancellation was noted. */
     int64_t fence;
+    bool for_another; /* the run was made for another node: its row is the proof. fence: 1 */
     /* The end of that lease, LEASE_UNTIL_US of its row. 0 for a new run: only its maker knows its id. */
     int64_t lease_until;
 };
