@@ -10,7 +10,7 @@
  *   3. the thread must be idle             ERR_CONFLICT if a run of it is active, or if it is a
  *                                          conversation that has grown since the request read it
  *   4. the input items are inserted        behind the thread's last item
- *   5. the run and its lease are inserted  owned by this node, fence 1
+ *   5. the run and its lease are inserted  owned by this node, fence 1; or left to the node that it is for
  *   6. answers to questions are taken up   ERR_TAKEN if they were decided or taken up otherwise
  *   7. variables are stored
  *   8. the context is loaded               of a run of a thread; a response has read its own before
@@ -54,6 +54,7 @@
 #include "core/store/tables/threads/thread_store.h"
 #include "core/store/tables/threads/variable_sql.h"
 #include "core/store/tables/vector_stores/vector_store_sql.h"
+#include "core/store/wakeup.h"
 
 /* ---- Making a run ---- */
 
@@ -201,6 +202,28 @@ static enum err_code insert_run(struct db *db, const struct run_row *run, struct
     return db_exec(db, &leases_insert, &lease_args, NULL, err);
 }
 
+static bool is_for_another(const struct run_creation *creation)
+{
+    return creation->wanted_node && *creation->wanted_node;
+}
+
+/* It has no owner until that node claims it. */
+static enum err_code leave_to(struct db *db, const struct run_creation *creation,
+                              struct err *err)
+{
+    static const struct db_statement leave = {
+        "run_leave_to", "UPDATE run_leases SET owner = NULL, wanted_node = $3"
+                        " WHERE project_id = $1 AND run_id = $2"};
+    AUTO_DB_ARGS args = {0};
+
+    if (!is_for_another(creation))
+        return ERR_OK;
+    db_arg_tenant(&args, creation->tenant);
+    db_arg_text(&args, creation->run->id);
+    db_arg_text(&args, creation->wanted_node);
+    return db_exec(db, &leave, &args, NULL, err);
+}
+
 static enum err_code insert_variables(struct db *db, const struct run_creation *creation,
                                       struct err *err)
 {
@@ -217,7 +240,8 @@ static enum err_code commit_creation(struct db *db, const struct run_creation *c
     const struct commit_proof proof = {.tenant = creation->tenant,
                                        .thread_id = load->run.thread_id,
                                        .run_id = load->run.id,
-                                       .fence = load->fence};
+                                       .fence = load->fence,
+                                       .for_another = is_for_another(creation)};
 
     return commit_proven(db, &proof, err);
 }
@@ -291,6 +315,8 @@ static enum err_code create_in(struct db *db, const struct run_creation *creatio
     if (rc)
         return rc;
     rc = insert_run(db, creation->run, err);
+    if (!rc)
+        rc = leave_to(db, creation, err);
     if (rc)
         return rc;
     rc = approvals_take(db, creation->tenant, creation->run->id, creation->answers,
@@ -326,6 +352,10 @@ static enum err_code try_create(struct store *store, const struct run_creation *
     }
     if (creation->last_messages > 0)
         keep_last_messages(&load, creation->last_messages);
+    if (load.fence && is_for_another(creation)) {
+        load.fence = 0;
+        store_wake_node(store, creation->wanted_node, WAKEUP_CLAIM, NULL);
+    }
     *ret_load = load;
     return ERR_OK;
 }

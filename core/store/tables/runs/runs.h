@@ -75,12 +75,15 @@ struct run_creation {
     const struct approval_grants *grants; /* made with them; or NULL */
     const struct variable *variables;     /* the thread's from then on */
     size_t variable_count;
+    /* Without its boot: it claims the run, as long as it lives. NULL or "": this node has it */
+    const char *wanted_node;
 };
 
 /* Makes a run, leased to this node (fence 1), together with its messages and, if requested, its
  * thread. Returns it as if claimed. ERR_NOT_FOUND "No thread found with id 'X'."; ERR_CONFLICT
  * "Thread X already has an active run Y." if one is not final. If the request repeats another
- * under its key, only the run that the first one made is returned, with fence 0.
+ * under its key, only the run that the first one made is returned, with fence 0. So is a run that was
+ * made for another node.
  *
  * With `filling` for a thread that is there, its files go into the thread's own vector store, and
  * `filled_id` is the store that the run's settings name. ERR_CONFLICT with the place THREAD_STORE_PLACE:
@@ -142,10 +145,10 @@ struct submission {
 };
 
 /* Stores the answers, moves the run from requires_action to queued, leased to this node with a
- * new fence, and loads it, all in one transaction. A repeat is harmless: after success, the
- * same answers again, or the same request under its key, give ERR_OK with *ret_repeated set.
- * Then only ret_load->run and next_seq are filled in: the first event that followed the
- * submission.
+ * new fence, and loads it, all in one transaction. A run whose container is on another node goes
+ * there, and *ret_repeated is set. A repeat is harmless: after success, the same answers again, or
+ * the same request under its key, give ERR_OK with *ret_repeated set. Then only ret_load->run and
+ * next_seq are filled in: the first event that followed the submission.
  * ERR_CONFLICT: "Runs in status "X" do not accept tool outputs." ERR_INVALID: "Expected tool
  * outputs for call_ids ['a', 'b'], got ['a']" unless the ids are exactly the required ones, in
  * any order; then nothing is stored.
