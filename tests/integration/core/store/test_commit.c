@@ -52,6 +52,30 @@ TEST(a_commit_that_went_unanswered_is_looked_up)
     end_run(&accepted);
 }
 
+TEST(a_run_that_was_made_for_another_node_is_looked_up_by_its_row)
+{
+    char thread[ID_SIZE];
+    struct run_row run;
+    struct run_load load;
+
+    sample_thread(thread);
+    run = sample_run(thread, RUN_QUEUED);
+    fault_arm("store.commit_unanswered", 1);
+    assert_int_equal(store_run_create(store,
+                                      &(struct run_creation){.tenant = TENANT,
+                                                             .run = &run,
+                                                             .context_limit = CONTEXT,
+                                                             .wanted_node = "node_other"},
+                                      &load, NULL),
+                     ERR_OK);
+    assert_true(fault_fired());
+    fault_disarm();
+    assert_int_equal(load.fence, 0);
+    run_load_clear(&load);
+    run_row_clear(&run);
+    pg_fixture_ask("DELETE FROM run_leases");
+}
+
 /* The COMMIT of a response outside conversations: no other session sees a row of it before. */
 struct slow_commit {
     PGconn *holder;  /* holds what the COMMIT waits for */
@@ -250,6 +274,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_commit_that_went_unanswered_is_looked_up),
+        cmocka_unit_test(a_run_that_was_made_for_another_node_is_looked_up_by_its_row),
         cmocka_unit_test(a_commit_that_is_under_way_is_waited_for),
         cmocka_unit_test(the_commit_of_another_request_is_no_proof),
         cmocka_unit_test(every_statement_may_fail),

@@ -127,6 +127,19 @@ static size_t claim_all(struct store *node, size_t limit, char ret_first[ID_SIZE
     return count;
 }
 
+static size_t claim_left(struct store *node)
+{
+    struct run_load *loads;
+    size_t count;
+
+    assert_int_equal(store_runs_claim(node, CLAIM_LEFT, 10, CONTEXT, &loads, &count, NULL),
+                     ERR_OK);
+    for (size_t i = 0; i < count; i++)
+        run_load_clear(&loads[i]);
+    free(loads);
+    return count;
+}
+
 TEST(only_runs_without_a_live_owner_are_claimed_and_orphans_first)
 {
     char threads[5][ID_SIZE], first[ID_SIZE];
@@ -151,6 +164,45 @@ TEST(only_runs_without_a_live_owner_are_claimed_and_orphans_first)
     assert_int_equal(claim_all(other_store, 10, first), 0);
     for (size_t i = 0; i < 5; i++)
         run_load_clear(&loads[i]);
+    pg_fixture_ask("DELETE FROM run_leases");
+}
+
+/* Its lease has no owner: the node for which it was made claims it, and another one only when that is dead. */
+TEST(a_run_that_was_made_for_a_node_waits_for_it)
+{
+    char threads[2][ID_SIZE], first[ID_SIZE];
+    struct run_load loads[2];
+    struct run_row runs[2];
+
+    assert_int_equal(store_leases_renew(other_store, NULL, NULL, 0, NULL, NULL), ERR_OK);
+    for (size_t i = 0; i < 2; i++) {
+        sample_thread(threads[i]);
+        runs[i] = sample_run(threads[i], RUN_QUEUED);
+        assert_int_equal(store_run_create(store,
+                                          &(struct run_creation){.tenant = TENANT,
+                                                                 .run = &runs[i],
+                                                                 .context_limit = CONTEXT,
+                                                                 .wanted_node = "node_other"},
+                                          &loads[i], NULL),
+                         ERR_OK);
+        assert_int_equal(loads[i].fence, 0);
+        assert_string_equal(loads[i].run.id, runs[i].id);
+    }
+    assert_int_equal(claim_all(store, 10, first), 0);
+    assert_int_equal(claim_all(other_store, 1, first), 1);
+    assert_string_equal(first, runs[0].id);
+    pg_fixture_ask("UPDATE nodes SET seen_at = 0 WHERE id = 'node_other'");
+    assert_int_equal(claim_left(store), 0);
+    assert_int_equal(claim_all(store, 10, first), 1);
+    assert_string_equal(first, runs[1].id);
+    assert_string_equal(pg_fixture_ask("SELECT fence || ' ' || owner FROM run_leases"
+                                       " WHERE run_id = '%s'",
+                                       runs[1].id),
+                        "2 node_test/boot_1");
+    for (size_t i = 0; i < 2; i++) {
+        run_load_clear(&loads[i]);
+        run_row_clear(&runs[i]);
+    }
     pg_fixture_ask("DELETE FROM run_leases");
 }
 
@@ -431,6 +483,7 @@ int main(void)
         cmocka_unit_test(renewals_keep_the_leases_of_this_node),
         cmocka_unit_test(two_nodes_share_the_orphans_without_overlap),
         cmocka_unit_test(only_runs_without_a_live_owner_are_claimed_and_orphans_first),
+        cmocka_unit_test(a_run_that_was_made_for_a_node_waits_for_it),
         cmocka_unit_test(a_node_that_was_started_again_finds_its_runs_at_once),
         cmocka_unit_test(a_live_run_is_not_taken_from_its_owner),
         cmocka_unit_test(a_lease_whose_run_is_not_in_memory_is_given_back),
