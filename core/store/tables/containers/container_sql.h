@@ -2,6 +2,7 @@
 #define RUNNEL_CORE_STORE_TABLES_CONTAINERS_CONTAINER_SQL_H
 
 #include "core/base/err.h"
+#include "core/base/ids.h"
 #include "core/domain/tenant.h"
 
 /*
@@ -11,6 +12,12 @@
 #define CONTAINER_NOW "(extract(epoch FROM clock_timestamp()) * 1000000)::bigint"
 
 struct db;
+
+/* The node of the running container `id`, or else of that of `owner_id`, if it is another node than this one and lives;
+ * else "". */
+enum err_code container_node_find(struct db *db, const struct tenant *tenant, const char *id,
+                                  const char *owner_id, char ret_node[ID_SIZE],
+                                  struct err *err) MUST_CHECK;
 
 /* The rows of its files go, and let go of their copies. */
 enum err_code container_files_forget(struct db *db, const struct tenant *tenant,

@@ -16,6 +16,7 @@
 #include "core/base/mem.h"
 #include "core/store/pg/db.h"
 #include "core/store/pg/page.h"
+#include "core/store/pg/state.h"
 #include "core/store/tables/containers/container_sql.h"
 
 #define NOW CONTAINER_NOW
@@ -268,6 +269,48 @@ enum err_code store_container_use(struct store *store, const struct tenant *tena
     if (!rc)
         container_read(rows, 0, ret_row);
     return rc;
+}
+
+/* A node lives that has renewed its row in `nodes` within a lease, as it does with those of its runs. */
+#define NODE_LIVES(lease) "n.seen_at >= " NOW " - " lease "::bigint"
+
+enum err_code container_node_find(struct db *db, const struct tenant *tenant, const char *id,
+                                  const char *owner_id, char ret_node[ID_SIZE], struct err *err)
+{
+    static const struct db_statement select = {
+        "container_node_find",
+        "SELECT CASE WHEN f.node_id <> split_part($5, '/', 1) THEN n.id END FROM (SELECT "
+        "c.node_id"
+        "  FROM containers c WHERE c.project_id = $1 AND c.status = 'running'"
+        "  AND c.expires_at > " NOW " AND (c.id = $2 OR c.owner_id = $3)"
+        "  ORDER BY c.id = $2 DESC LIMIT 1) f"
+        " LEFT JOIN nodes n ON n.id = f.node_id AND " NODE_LIVES("$4")};
+    AUTO_DB_ROWS *rows = NULL;
+    AUTO_DB_ARGS args = {0};
+    enum err_code rc;
+
+    db_arg_tenant(&args, tenant);
+    db_arg_text(&args, id);
+    db_arg_text(&args, owner_id);
+    db_arg_int(&args, db->store->lease_us);
+    db_arg_text(&args, db->store->node_id);
+    rc = db_exec(db, &select, &args, &rows, err);
+    if (rc)
+        return rc;
+    *ret_node = '\0';
+    if (db_count(rows))
+        db_id(rows, 0, 0, ret_node, ID_SIZE);
+    return ERR_OK;
+}
+
+enum err_code store_container_node(struct store *store, const struct tenant *tenant,
+                                   const char *id, const char *owner_id, char ret_node[ID_SIZE],
+                                   struct err *err)
+{
+    AUTO_DB *db = NULL;
+    enum err_code rc = db_begin(store, &db, err);
+
+    return rc ? rc : container_node_find(db, tenant, id, owner_id, ret_node, err);
 }
 
 enum err_code store_container_has_python(struct store *store, const struct tenant *tenant,
