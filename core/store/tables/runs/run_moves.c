@@ -13,6 +13,9 @@
  * the request arrived, on a loop of this node. A crash before the commit changes nothing; after
  * it the run is one of a dead owner, and is claimed like any other.
  *
+ * If another node that lives has the container of the run's thread, that node continues the run: the lease is left
+ * to it, and the caller treats the submission as a repeated one, which follows the log.
+ *
  * Repeating. A client whose request had no answer sends it again, with or without a key of its
  * own. With a key the claim finds it. Without one the SHA-256 of the answers is compared with
  * that of those accepted last: official clients set no key, and repeat on their own. Only a
@@ -47,6 +50,7 @@
 #include "core/store/tables/approvals/approval_cover.h"
 #include "core/store/tables/approvals/approval_sql.h"
 #include "core/store/tables/columns.h"
+#include "core/store/tables/containers/container_sql.h"
 #include "core/store/tables/runs/load.h"
 #include "core/store/tables/runs/runs.h"
 #include "core/store/wakeup.h"
@@ -287,9 +291,35 @@ static enum err_code queue_again(struct db *db, const struct submission *submiss
     return ERR_OK;
 }
 
+/* Without a proof: a client whose request had no answer repeats it. */
+static enum err_code leave_to(struct db *db, const struct tenant *tenant, const char *node,
+                              struct run_load *load, struct err *err)
+{
+    static const struct db_statement leave = {
+        "submit_leave_to",
+        "UPDATE run_leases SET owner = NULL, wait_until = NULL, wanted_node = $3"
+        " WHERE project_id = $1 AND run_id = $2"};
+    AUTO_DB_ARGS args = {0};
+    enum err_code rc = lease_read_log(db, tenant, load->run.id, load, err);
+
+    if (rc)
+        return rc;
+    db_arg_tenant(&args, tenant);
+    db_arg_text(&args, load->run.id);
+    db_arg_text(&args, node);
+    rc = db_exec(db, &leave, &args, NULL, err);
+    if (!rc)
+        rc = db_commit(db, err);
+    if (!rc)
+        store_wake_node(db->store, node, WAKEUP_CLAIM, NULL);
+    return rc;
+}
+
+/* The run continues here or, without a fence in the load, on the node that has the container of its thread. */
 static enum err_code accept(struct db *db, const struct submission *submission,
                             struct run_load *load, struct err *err)
 {
+    char node[ID_SIZE];
     enum err_code rc;
 
     rc = store_answers(db, submission, err);
@@ -298,7 +328,11 @@ static enum err_code accept(struct db *db, const struct submission *submission,
     rc = queue_again(db, submission, &load->run, err);
     if (rc)
         return rc;
-    rc = take_and_load(db, submission->tenant, submission->context_limit, load, err);
+    rc = container_node_find(db, submission->tenant, "", load->run.thread_id, node, err);
+    if (!rc && *node)
+        return leave_to(db, submission->tenant, node, load, err);
+    if (!rc)
+        rc = take_and_load(db, submission->tenant, submission->context_limit, load, err);
     if (rc)
         return rc;
     rc = commit_move(db, submission->tenant, load, err);
@@ -372,7 +406,10 @@ static enum err_code submit_in(struct db *db, const struct submission *submissio
     if (rc)
         return refuse(db, submission, &refusal, load, ret_repeated, err);
     rc = decide_questions(db, submission, &first, err);
-    return rc ? rc : accept(db, submission, load, err);
+    if (!rc)
+        rc = accept(db, submission, load, err);
+    *ret_repeated = !rc && !load->fence;
+    return rc;
 }
 
 enum err_code store_run_submit(struct store *store, const struct submission *submission,
@@ -447,8 +484,9 @@ static enum err_code decide_in(struct db *db, const struct submission *submissio
         rc = waits_for_others(db, submission, &others, err);
     if (rc)
         return rc;
-    *ret_continues = !others;
-    return others ? require_others(db, submission, err) : accept(db, submission, load, err);
+    rc = others ? require_others(db, submission, err) : accept(db, submission, load, err);
+    *ret_continues = !rc && load->fence;
+    return rc;
 }
 
 enum err_code store_run_decide(struct store *store, const struct submission *submission,
