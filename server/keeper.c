@@ -299,12 +299,24 @@ static enum claim_scope claim_scope(const struct keeper *keeper)
 
 /* ---- Taking over ---- */
 
+/* A run that was left to this node, or released while it was queued, continues like one of this node's own requests:
+ * no owner died with it. */
+static enum run_arrival arrival_of(const struct run_load *load)
+{
+    const struct run_row *run = &load->run;
+
+    if (!run->attempts && !load->next_seq && !run->started_at)
+        return ARRIVAL_NEW;
+    return !run->attempts && run->status == RUN_QUEUED && run->started_at ? ARRIVAL_SUBMITTED
+                                                                          : ARRIVAL_CLAIMED;
+}
+
 /* A run that cannot be recovered now is left alone: its lease expires, is given back, and the run is claimed
  * again. */
 static void take_over(struct keeper *keeper, struct run_load *load)
 {
     struct server *server = keeper->server;
-    struct run_start start = {.arrival = ARRIVAL_CLAIMED};
+    struct run_start start = {.arrival = arrival_of(load)};
     const struct face *face =
         load->run.face == FACE_ASSISTANTS ? &assistants_face : &responses_face;
     struct err err;

@@ -20,8 +20,8 @@ struct run;
 
 /* Why a run comes to its loop. */
 enum run_arrival {
-    ARRIVAL_NEW,       /* just made: by store_run_create(), or not stored yet (fence 0) */
-    ARRIVAL_SUBMITTED, /* its client has answered: store_run_submit() */
+    ARRIVAL_NEW, /* by store_run_create(), not stored yet (fence 0), or claimed and not begun */
+    ARRIVAL_SUBMITTED, /* its client has answered: store_run_submit(), or claimed after that */
     ARRIVAL_CLAIMED,   /* taken over: store_runs_claim(), or a cancel that claimed it */
 };
 
