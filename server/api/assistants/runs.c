@@ -66,6 +66,7 @@
 #include "server/params/skill_params.h"
 #include "server/params/tool_settings_params.h"
 #include "server/params/variable_params.h"
+#include "server/sandbox/run_node.h"
 #include "server/server.h"
 
 #define STORE_TRIES 3
@@ -305,6 +306,18 @@ static enum err_code check_settings(struct request *request,
     return rc ? rc : engine_admit(server->engine, err);
 }
 
+static enum err_code find_node(struct request *request, const struct run_row *run,
+                               const struct run_settings *settings, char ret_node[ID_SIZE],
+                               struct err *err)
+{
+    return run_node_wanted(request_server(request),
+                           &(struct run_node){.tenant = request_tenant(request),
+                                              .run = run,
+                                              .settings = settings,
+                                              .body = request_json(request)},
+                           ret_node, err);
+}
+
 static enum err_code create(struct request *request, const struct thread_row *new_thread,
                             struct new_store *made, const char *thread_id,
                             struct item_row *messages, size_t count, struct err *err)
@@ -317,6 +330,7 @@ static enum err_code create(struct request *request, const struct thread_row *ne
     size_t variable_count = 0;
     struct run_start start = {.arrival = ARRIVAL_NEW, .new_thread = new_thread};
     struct idempotency idempotency;
+    char node[ID_SIZE] = "";
     enum err_code rc = request_key(request, &idempotency, err);
 
     if (!rc)
@@ -329,6 +343,10 @@ static enum err_code create(struct request *request, const struct thread_row *ne
         return rc;
 
     make_row(request, &assistant, thread_id, &settings, &run);
+    if (!new_thread)
+        rc = find_node(request, &run, &settings, node, err);
+    if (rc)
+        return rc;
     variables_in_read(request_json(request), &variables, &variable_count);
     rc = store_run_create(server->store,
                           &(struct run_creation){
@@ -344,12 +362,14 @@ static enum err_code create(struct request *request, const struct thread_row *ne
                               .last_messages = settings.last_messages,
                               .context_limit = engine_context_limit(server->engine),
                               .idempotency = &idempotency,
+                              .wanted_node = node,
                           },
                           &start.load, err);
     variables_free(variables, variable_count);
     if (rc)
         return rc;
-    /* Without a fence this node does not own the run: the request repeats an earlier one. */
+    /* Without a fence this node does not own the run: the request repeats an earlier one, or another node has the
+     * container of the thread. */
     if (start.load.fence) {
         start.settings = settings;
         settings = (struct run_settings){0};
