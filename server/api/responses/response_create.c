@@ -18,6 +18,7 @@
  * What is in the store when this returns:
  *
  *   in a conversation, with answers, or under a key   the row, leased to this node (make_stored)
+ *   with a container of another node                  the row, for that node to claim; the client follows it
  *   every other response                              nothing: the run's first write stores it
  *
  * A row in a conversation is its lock: no second response can begin there. Answers to approval
@@ -67,6 +68,7 @@
 #include "server/params/tool_settings_params.h"
 #include "server/params/variable_params.h"
 #include "server/sandbox/container_check.h"
+#include "server/sandbox/run_node.h"
 
 static bool has_key(const struct response_create *create)
 {
@@ -295,18 +297,24 @@ static enum err_code load_context(const struct response_create *create,
     return check_history(create, settings, load, cut, err);
 }
 
+/* Where the response is made. */
+struct place {
+    int64_t position;   /* the end of its conversation, as its context has it */
+    char node[ID_SIZE]; /* that has its container; "": this one */
+};
+
 /* Whether the row is made here, and not by the run's first write: see the top of this file. A response
  * with store:false has no row at all. */
 static bool is_made_here(const struct response_create *create, const struct run_load *load,
-                         const struct response_approvals *approvals)
+                         const struct place *place, const struct response_approvals *approvals)
 {
-    return (*load->run.thread_id || approvals->count || has_key(create)) &&
+    return (*load->run.thread_id || approvals->count || has_key(create) || *place->node) &&
            load->run.flags & RUN_STORED;
 }
 
 static enum err_code make_stored(const struct response_create *create, struct run_start *start,
-                                 const struct response_approvals *approvals, int64_t position,
-                                 struct err *err)
+                                 const struct response_approvals *approvals,
+                                 const struct place *place, struct err *err)
 {
     struct run_load *load = &start->load;
     size_t input_count = (size_t)load->next_position;
@@ -319,13 +327,14 @@ static enum err_code make_stored(const struct response_create *create, struct ru
                                .run = &load->run,
                                .messages = load->items + load->item_count - input_count,
                                .message_count = input_count,
-                               .seen_position = position,
+                               .seen_position = place->position,
                                .answers = approvals->answers,
                                .answer_count = approvals->count,
                                .grants = &approvals->grants,
                                .idempotency = create->key,
                                .variables = start->variables,
-                               .variable_count = start->variable_count},
+                               .variable_count = start->variable_count,
+                               .wanted_node = place->node},
         &made, err);
     variables_free(TAKE(start->variables), start->variable_count);
     start->variable_count = 0;
@@ -499,15 +508,15 @@ static void note_withheld(const struct response_create *create, struct run_setti
 /* Has the response take up the answers to approval requests: in the transaction that makes its row or,
  * for a response that is not stored, in one of its own. */
 static enum err_code take_answers(const struct response_create *create, struct run_start *start,
-                                  struct response_approvals *approvals, int64_t position,
-                                  struct err *err)
+                                  struct response_approvals *approvals,
+                                  const struct place *place, struct err *err)
 {
     struct run_load *load = &start->load;
     enum err_code rc;
 
-    if (is_made_here(create, load, approvals)) {
+    if (is_made_here(create, load, place, approvals)) {
         response_approvals_apply(approvals, &start->settings, load);
-        return make_stored(create, start, approvals, position, err);
+        return make_stored(create, start, approvals, place, err);
     }
     rc = store_approvals_take(create->server->store, create->tenant, load->run.id,
                               approvals->answers, approvals->count, &approvals->grants, err);
@@ -517,7 +526,7 @@ static enum err_code take_answers(const struct response_create *create, struct r
 }
 
 static enum err_code make(const struct response_create *create, struct run_start *start,
-                          int64_t position, struct err *err)
+                          const struct place *place, struct err *err)
 {
     struct run_load *load = &start->load;
     CLEANUP(response_approvals_clear) struct response_approvals approvals = {0};
@@ -532,9 +541,9 @@ static enum err_code make(const struct response_create *create, struct run_start
     if (create->idle)
         response_approvals_clear(&approvals);
     rc = response_approvals_settle(load, &start->settings, &approvals, err);
-    if (rc || (!approvals.count && !is_made_here(create, load, &approvals)))
+    if (rc || (!approvals.count && !is_made_here(create, load, place, &approvals)))
         return rc;
-    return take_answers(create, start, &approvals, position, err);
+    return take_answers(create, start, &approvals, place, err);
 }
 
 /* The settings of the request, with the tool settings of project and user. */
@@ -549,11 +558,32 @@ static enum err_code read_settings(const struct response_create *create,
                : ERR_OK;
 }
 
+/* A client that cannot join the response by its log, as that of a socket, has it here. */
+static enum err_code find_node(const struct response_create *create, struct run_start *start,
+                               char ret_node[ID_SIZE], struct err *err)
+{
+    struct run_load *load = &start->load;
+    enum err_code rc = ERR_OK;
+
+    if (create->repeated && !create->idle)
+        rc = run_node_wanted(create->server,
+                             &(struct run_node){.tenant = create->tenant,
+                                                .run = &load->run,
+                                                .settings = &start->settings,
+                                                .body = create->body,
+                                                .items = load->items,
+                                                .item_count = load->item_count},
+                             ret_node, err);
+    if (*ret_node)
+        load->run.flags |= RUN_RESUMABLE;
+    return rc;
+}
+
 static enum err_code fill_start(const struct response_create *create, struct run_start *start,
                                 struct err *err)
 {
     const struct run_settings *settings = &start->settings;
-    int64_t position = 0;
+    struct place place = {0};
     enum err_code rc = read_settings(create, &start->settings, err);
 
     if (!rc && !*settings->model)
@@ -561,7 +591,7 @@ static enum err_code fill_start(const struct response_create *create, struct run
     if (!rc)
         rc = engine_admit(create->server->engine, err);
     if (!rc)
-        rc = response_create_load(create, settings, &start->load, &position, err);
+        rc = response_create_load(create, settings, &start->load, &place.position, err);
     if (!rc)
         rc = check_means(create, settings, &start->load, err);
     if (!rc)
@@ -572,7 +602,9 @@ static enum err_code fill_start(const struct response_create *create, struct run
         variables_in_read(create->body, &start->variables, &start->variable_count);
     if (!rc)
         rc = run_start_admit_variables(create->tenant, start, err);
-    return rc ? rc : make(create, start, position, err);
+    if (!rc)
+        rc = find_node(create, start, place.node, err);
+    return rc ? rc : make(create, start, &place, err);
 }
 
 static enum err_code prepare(const struct response_create *create, struct run_start *ret_start,
