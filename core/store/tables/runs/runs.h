@@ -161,8 +161,8 @@ enum err_code store_run_submit(struct store *store, const struct submission *sub
 /* Decides one question of a run in requires_action, as the only answer of a submission. If
  * nothing else is required, and no other node has its container, the run is moved and loaded as by
  * store_run_submit(), and *ret_continues is set. Otherwise the answer waits for the others, or that
- * node continues the run, and only ret_load->run is filled in. The same answer again changes nothing but what is to be remembered. Another answer
- * is ERR_TAKEN. */
+ * node continues the run, and only ret_load->run is filled in. The same answer again changes nothing
+ * but what is to be remembered. Another answer is ERR_TAKEN. */
 enum err_code store_run_decide(struct store *store, const struct submission *submission,
                                struct run_load *ret_load, bool *ret_continues,
                                struct err *err) MUST_CHECK;
