@@ -4,6 +4,7 @@
 
 #include "core/sandbox/compute.h"
 
+#include <stdio.h>
 #include <unistd.h>
 
 #include "core/sandbox/spawn.h"
@@ -41,6 +42,8 @@ enum err_code compute_run(const struct compute_plan *plan, struct buf *ret_outpu
     off_t start = lseek(plan->input, 0, SEEK_CUR);
     enum err_code rc;
 
+    (void)snprintf(request.argument, sizeof(request.argument), "%s",
+                   plan->argument ? plan->argument : "");
     for (int attempt = 1;; attempt++) {
         rc = spawn_run(&request, NULL, &plan->input, 1, plan->output_max, ret_output, ret_end,
                        err);

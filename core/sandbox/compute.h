@@ -65,7 +65,14 @@ struct compute_plan {
     int input; /* becomes descriptor 0; borrowed. A file that can be read from any place serves all parsers */
     size_t output_max; /* bytes; a child that writes more is killed */
     uint32_t wall_ms;  /* time until it is killed */
+    const char *
+        argument; /* what compute_argument() says in the child; cut at COMPUTE_ARGUMENT - 1 bytes. NULL: "" */
 };
+
+#define COMPUTE_ARGUMENT ((size_t)128)
+
+/* For a task, in its child. A constant there. */
+const char *compute_argument(void);
 
 /* Forks the zygote and the first spawner. `tasks` lives as long as the process. Call it once, before the
  * first thread and before anything is open that a child must not have. */

@@ -58,13 +58,22 @@ static void end_with(pid_t spawner)
         _exit(COMPUTE_NOT_CONFINED);
 }
 
+static char task_argument[COMPUTE_ARGUMENT];
+
+const char *compute_argument(void)
+{
+    return task_argument;
+}
+
 /* The process ends by _exit(): at exit, what the server has registered would run, and LeakSanitizer would
  * want to trace a process that cannot be traced. */
-static NO_RETURN void task_main(pid_t spawner, const struct compute_task *task, const int *fds)
+static NO_RETURN void task_main(pid_t spawner, const struct compute_task *task,
+                                const struct spawn_request *request, const int *fds)
 {
     struct err err;
 
     end_with(spawner);
+    memcpy(task_argument, request->argument, sizeof(task_argument) - 1);
     setpgid(0, 0);
     if (clearenv() != 0 || !set_streams(fds) || confine_self(task->purpose, &err) != ERR_OK)
         _exit(COMPUTE_NOT_CONFINED);
@@ -152,7 +161,7 @@ static bool start_child(struct spawner *spawner, const struct spawn_request *req
     pid_t self = getpid(), pid = fork();
 
     if (pid == 0 && request->kind == SPAWN_TASK)
-        task_main(self, &spawner->tasks[request->task], fds);
+        task_main(self, &spawner->tasks[request->task], request, fds);
     if (pid == 0)
         program_main(self, request, program, fds, fd_count);
     if (pid < 0)

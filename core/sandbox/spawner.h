@@ -34,6 +34,7 @@ struct spawn_request {
     /* SPAWN_PROGRAM: the user and group that it becomes; 0: it stays the server's */
     uint32_t user;
     uint64_t memory; /* SPAWN_PROGRAM: bytes that it may have, with its descendants; 0: any */
+    char argument[COMPUTE_ARGUMENT]; /* SPAWN_TASK: compute_argument() */
 };
 
 enum { SPAWN_END, SPAWN_INPUT, SPAWN_OUTPUT, SPAWN_FDS };

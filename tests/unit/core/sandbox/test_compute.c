@@ -42,6 +42,13 @@ static int echo(void)
     return got == 0 ? 7 : 1;
 }
 
+static int say_argument(void)
+{
+    const char *argument = compute_argument();
+
+    return write(1, argument, strlen(argument)) == (ssize_t)strlen(argument) ? 0 : 1;
+}
+
 static int sleep_for_ever(void)
 {
     while (poll(NULL, 0, -1) <= 0)
@@ -190,7 +197,20 @@ static int execute_a_program(void)
     return 9;
 }
 
-enum { ECHO, SLEEP, SECOND, SPIN, CRASH, FLOOD, MEMORY, ESCAPE, ALLOWED, PROGRAM, TASKS };
+enum {
+    ECHO,
+    SLEEP,
+    SECOND,
+    SPIN,
+    CRASH,
+    FLOOD,
+    MEMORY,
+    ESCAPE,
+    ALLOWED,
+    PROGRAM,
+    ARGUMENT,
+    TASKS
+};
 
 static const struct compute_task tasks[TASKS] = {
     [ECHO] = {"echo", CONFINE_COMPUTE, echo},
@@ -203,6 +223,7 @@ static const struct compute_task tasks[TASKS] = {
     [ESCAPE] = {"escape", CONFINE_COMPUTE, try_everything},
     [ALLOWED] = {"allowed", CONFINE_COMPUTE, read_what_it_may},
     [PROGRAM] = {"program", CONFINE_PROGRAM, execute_a_program},
+    [ARGUMENT] = {"argument", CONFINE_COMPUTE, say_argument},
 };
 
 /* ---- Tools ---- */
@@ -311,6 +332,24 @@ TEST(a_child_reads_its_input_and_its_output_comes_back)
 
     assert_end(run_task(ECHO, "some bytes", &output, LONG_MS), COMPUTE_EXITED, 7);
     assert_string_equal(output.data, "some bytes");
+}
+
+TEST(a_task_has_an_argument_of_its_own)
+{
+    struct compute_plan plan = {
+        .task = ARGUMENT, .input = file_with(""), .output_max = 1024, .wall_ms = LONG_MS};
+    static const char *const arguments[] = {"7", NULL, "eng+chi_sim"};
+    struct compute_end end;
+
+    for (size_t i = 0; i < COUNT_OF(arguments); i++) {
+        AUTO_BUF output = {0};
+
+        plan.argument = arguments[i];
+        assert_int_equal(compute_run(&plan, &output, &end, NULL), ERR_OK);
+        assert_end(end, COMPUTE_EXITED, 0);
+        assert_string_equal(output.data ? output.data : "", arguments[i] ? arguments[i] : "");
+    }
+    close(plan.input);
 }
 
 TEST(nothing_that_a_parser_does_not_need_works)
@@ -583,6 +622,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_child_reads_its_input_and_its_output_comes_back),
+        cmocka_unit_test(a_task_has_an_argument_of_its_own),
         cmocka_unit_test(nothing_that_a_parser_does_not_need_works),
         cmocka_unit_test(a_child_has_no_capabilities),
         cmocka_unit_test(files_of_the_system_can_be_read),
