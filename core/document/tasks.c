@@ -111,9 +111,11 @@ int task_office(void)
 
 /* ---- Programs ---- */
 
-static int become(const char *path, const char *const *arguments)
+int task_become(const char *path, const char *const *arguments)
 {
-    static char *const environment[] = {NULL};
+    /* Tesseract would make a thread for each core, which the child may not. */
+    static char threads[] = "OMP_THREAD_LIMIT=1";
+    static char *const environment[] = {threads, NULL};
 
     execve(path, (char *const *)(uintptr_t)arguments, environment);
     return errno == ENOENT ? READING_NO_READER : READING_DAMAGED;
@@ -123,7 +125,7 @@ int task_pdf(void)
 {
     static const char *const arguments[] = {"pdftotext", "-q", "-enc", "UTF-8", "-", "-", NULL};
 
-    return become(TASK_PDF_PROGRAM, arguments);
+    return task_become(TASK_PDF_PROGRAM, arguments);
 }
 
 /* As HTML, in which nothing is lost: unrtf's text is ASCII. The server has it read as such. */
@@ -131,7 +133,7 @@ int task_rtf(void)
 {
     static const char *const arguments[] = {"unrtf", "--html", "--nopict", "--quiet", NULL};
 
-    return become(TASK_RTF_PROGRAM, arguments);
+    return task_become(TASK_RTF_PROGRAM, arguments);
 }
 
 /* antiword wants a path that it can open: the input must be a file without a name, such as memfd_create() makes. From
@@ -141,7 +143,7 @@ int task_doc(void)
     static const char *const arguments[] = {"antiword",        "-m", "UTF-8.txt", "-w", "0",
                                             "/proc/self/fd/0", NULL};
 
-    return become(TASK_DOC_PROGRAM, arguments);
+    return task_become(TASK_DOC_PROGRAM, arguments);
 }
 
 /* Fits the page into a square, and does not ask how large it calls itself. */
@@ -150,5 +152,5 @@ int task_pictures(void)
     static const char *const arguments[] = {"pdftoppm", "-q", "-png", "-scale-to", "1169", "-f",
                                             "1",        "-l", "20",   "-",         NULL};
 
-    return become("/usr/bin/pdftoppm", arguments);
+    return task_become("/usr/bin/pdftoppm", arguments);
 }
