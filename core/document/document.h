@@ -57,32 +57,48 @@ enum {
     DOCUMENT_TASK_OFFICE,
     DOCUMENT_TASK_RTF,
     DOCUMENT_TASK_DOC,
-    DOCUMENT_TASK_PICTURES, /* pictures.h */
-    DOCUMENT_TASK_PAGE,     /* page/page.h */
+    DOCUMENT_TASK_PICTURES,  /* pictures.h */
+    DOCUMENT_TASK_PAGE,      /* page/page.h */
+    DOCUMENT_TASK_DRAW_PAGE, /* scan.h, as the next */
+    DOCUMENT_TASK_READ_PICTURE,
     DOCUMENT_TASKS
 };
 extern const struct compute_task document_tasks[DOCUMENT_TASKS];
+
+/* How pictures become text. */
+struct document_scans {
+    const char
+        *languages; /* as Tesseract names them: "eng+chi_sim"; shorter than COMPUTE_ARGUMENT */
+    size_t
+        pages; /* of a document, at most: each takes a second or more. Others stay without text */
+    /* Asked before each page, on the calling thread, with how many pages the document has; may be NULL */
+    bool (*stop)(void *arg, size_t pages);
+    void *arg;
+};
 
 /* The text of a document: valid UTF-8 without control characters other than newline and tab. A form feed stands between
  * pages, if the type has pages. */
 struct document {
     struct buf text;
     size_t pages; /* 0: the type has no pages */
+    size_t
+        scanned; /* pages that have no text in the file; it may have been read from their pictures */
 };
 
 void document_clear(struct document *document);
 
 /* Reads a document from a file, which is borrowed; its offset is moved. `filename` may be NULL: it only helps to
- * find the type. Blocks for up to DOCUMENT_WALL_MS: for workers, never for loops.
+ * find the type. `scans` says how to read pages without text, and files that are pictures; NULL: they are not read.
+ * Blocks for up to DOCUMENT_WALL_MS, and twice that for each scanned page: for workers, never for loops.
  *
  * ERR_INVALID with REASON_UNSUPPORTED: no type that is read here, or its reader is not installed. Each API has a first
  * sentence of its own for that, so the text is the second one: "It is a PNG picture."
  * ERR_INVALID with REASON_BAD_VALUE: the type is known, and the bytes are broken, encrypted, or have no text. Plain
  * text, XML and CSV may be empty. With REASON_SCANNED: a PDF without text.
  * ERR_TOO_LARGE: more text, pages or parts than a limit allows, or more memory than a child has.
- * ERR_LIMIT: too many files at once. ERR_INTERNAL: no child could be started. Each has one sentence. */
-enum err_code document_read(int fd, const char *filename, struct document *ret_document,
-                            struct err *err) MUST_CHECK;
+ * ERR_CANCELLED: `scans` stopped it. ERR_LIMIT: too many files at once. ERR_INTERNAL: no child could be started. Each has one sentence. */
+enum err_code document_read(int fd, const char *filename, const struct document_scans *scans,
+                            struct document *ret_document, struct err *err) MUST_CHECK;
 
 /* What can be read here, for people. */
 struct document_reader {
@@ -90,7 +106,9 @@ struct document_reader {
     const char *package; /* that brings its reader; "" for what is part of this program */
     bool is_there;       /* its reader is installed, and the kernel can confine it */
 };
-/* Returns how many types there are. */
-size_t document_readers(struct document_reader ret_readers[DOCUMENT_TYPES]);
+/* Returns how many types there are. `ocr_languages` as document_scans has them, or NULL: scans are not read. */
+#define DOCUMENT_READERS (DOCUMENT_TYPES + 1)
+size_t document_readers(const char *ocr_languages,
+                        struct document_reader ret_readers[DOCUMENT_READERS]);
 
 #endif
