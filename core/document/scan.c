@@ -75,3 +75,95 @@ int task_read_picture(void)
         return READING_NO_READER;
     return task_become(READ_PROGRAM, arguments);
 }
+
+/* ---- One picture ---- */
+
+/* Of a child that could not do its work for a reason that is not the picture's. */
+static enum err_code look_at_end(const struct compute_end *end,
+                                 const struct document_scans *scans, struct err *err)
+{
+    if (end->why == COMPUTE_BUSY)
+        return err_set(err, ERR_LIMIT, "Too many files are being read. Try again later.");
+    if (end->why == COMPUTE_LOST)
+        return err_set(err, ERR_INTERNAL, "the child that read a picture was lost");
+    if (end->why == COMPUTE_EXITED && end->status == COMPUTE_NOT_CONFINED)
+        return err_refuse(
+            err, ERR_INVALID, REASON_UNSUPPORTED, NULL,
+            "It looks scanned, and this machine cannot confine what reads pictures.");
+    if (end->why == COMPUTE_EXITED && end->status == READING_NO_READER)
+        return err_refuse(
+            err, ERR_INVALID, REASON_UNSUPPORTED, NULL,
+            "It looks scanned, and this server cannot read it: tesseract-ocr with "
+            "the languages '%s' is not installed.",
+            scans->languages);
+    return ERR_OK;
+}
+
+static bool is_done(const struct compute_end *end)
+{
+    return end->why == COMPUTE_EXITED && end->status == READING_DONE;
+}
+
+/* *ret_done is false when the child came to no end of its own, or wrote too much. */
+static enum err_code run(const struct compute_plan *plan, const struct document_scans *scans,
+                         struct buf *output, bool *ret_done, struct err *err)
+{
+    struct compute_end end = {0};
+    enum err_code rc;
+
+    if (lseek(plan->input, 0, SEEK_SET) != 0)
+        return err_set(err, ERR_INTERNAL, "cannot read a file: %s", strerror(errno));
+    rc = compute_run(plan, output, &end, err);
+    *ret_done = !rc && is_done(&end);
+    if (rc)
+        return rc == ERR_TOO_LARGE ? ERR_OK : rc;
+    return look_at_end(&end, scans, err);
+}
+
+/* Form feeds end pages, and a picture is none of its own. */
+static void add_text(struct buf *text, const struct buf *output)
+{
+    size_t begin = text->length;
+
+    plain_text_add_pages(text, output->data ? output->data : "", output->length);
+    for (size_t i = begin; i < text->length; i++)
+        if (text->data[i] == '\f')
+            text->data[i] = '\n';
+    while (text->length > begin && strchr(" \n", text->data[text->length - 1]))
+        text->data[--text->length] = '\0';
+}
+
+static enum err_code read_picture(int fd, const struct document_scans *scans, struct buf *text,
+                                  bool *ret_done, struct err *err)
+{
+    const struct compute_plan plan = {.task = DOCUMENT_TASK_READ_PICTURE,
+                                      .input = fd,
+                                      .output_max = TEXT_BYTES_MAX,
+                                      .wall_ms = DOCUMENT_WALL_MS,
+                                      .argument = scans->languages};
+    AUTO_BUF output = {0};
+    enum err_code rc = run(&plan, scans, &output, ret_done, err);
+
+    if (!rc && *ret_done)
+        add_text(text, &output);
+    return rc;
+}
+
+bool scan_is_picture(const char *bytes, size_t length)
+{
+    return (length > 8 && memcmp(bytes, "\x89PNG\r\n\x1A\n", 8) == 0) ||
+           (length > 3 && memcmp(bytes, "\xFF\xD8\xFF", 3) == 0) ||
+           (length > 12 && memcmp(bytes, "RIFF", 4) == 0 && memcmp(bytes + 8, "WEBP", 4) == 0);
+}
+
+enum err_code scan_read_picture(int fd, const struct document_scans *scans, struct buf *text,
+                                struct err *err)
+{
+    bool done;
+    enum err_code rc = read_picture(fd, scans, text, &done, err);
+
+    if (rc || done)
+        return rc;
+    return err_refuse(err, ERR_INVALID, REASON_BAD_VALUE, NULL,
+                      "The picture cannot be read: it is damaged, or too large.");
+}
