@@ -167,3 +167,111 @@ enum err_code scan_read_picture(int fd, const struct document_scans *scans, stru
     return err_refuse(err, ERR_INVALID, REASON_BAD_VALUE, NULL,
                       "The picture cannot be read: it is damaged, or too large.");
 }
+
+/* ---- The pages of a document ---- */
+
+static bool is_blank(const char *page, size_t length)
+{
+    return strspn(page, " \t\n") >= length;
+}
+
+size_t scan_find(const struct document *document, size_t *ret_pages, size_t most)
+{
+    const char *at = document->text.data ? document->text.data : "";
+    size_t count = 0;
+
+    for (size_t page = 1; page <= document->pages; page++) {
+        size_t length = strcspn(at, "\f");
+
+        if (is_blank(at, length)) {
+            if (count < most)
+                ret_pages[count] = page;
+            count++;
+        }
+        at += length;
+        at += *at == '\f';
+    }
+    return count;
+}
+
+static enum err_code read_page(int fd, size_t page, const struct document_scans *scans,
+                               struct buf *text, struct err *err)
+{
+    char number[24];
+    struct compute_plan plan = {.task = DOCUMENT_TASK_DRAW_PAGE,
+                                .input = fd,
+                                .output_max = PICTURE_BYTES_MAX,
+                                .wall_ms = DOCUMENT_WALL_MS,
+                                .argument = number};
+    AUTO_BUF picture = {0};
+    bool done;
+    enum err_code rc;
+    int copy;
+
+    (void)snprintf(number, sizeof(number), "%zu", page);
+    rc = run(&plan, scans, &picture, &done, err);
+    if (rc || !done)
+        return rc;
+    copy = memory_file(picture.data ? picture.data : "", picture.length, err);
+    if (copy < 0)
+        return ERR_INTERNAL;
+    rc = read_picture(copy, scans, text, &done, err);
+    close(copy);
+    return rc;
+}
+
+static enum err_code look_whether_to_stop(const struct document_scans *scans, size_t pages,
+                                          struct err *err)
+{
+    if (!scans->stop || !scans->stop(scans->arg, pages))
+        return ERR_OK;
+    return err_set(err, ERR_CANCELLED, "the pages of a scan are not read to their end");
+}
+
+/* The pages in `text`, with form feeds between them. */
+static enum err_code read_pages(int fd, const struct document_scans *scans,
+                                const struct document *document, struct buf *text,
+                                struct err *err)
+{
+    const char *at = document->text.data ? document->text.data : "";
+    enum err_code rc = ERR_OK;
+    size_t count = 0;
+
+    for (size_t page = 1; !rc && page <= document->pages; page++) {
+        size_t length = strcspn(at, "\f");
+
+        if (page > 1)
+            buf_add_char(text, '\f');
+        if (!is_blank(at, length)) {
+            buf_add(text, at, length);
+        } else if (count++ < scans->pages) {
+            rc = look_whether_to_stop(scans, document->pages, err);
+            if (!rc)
+                rc = read_page(fd, page, scans, text, err);
+        }
+        if (!rc && text->length > DOCUMENT_TEXT_MAX)
+            rc =
+                err_refuse(err, ERR_TOO_LARGE, REASON_BAD_VALUE, NULL,
+                           "The file could not be parsed because it is too large: its text has "
+                           "more than 64 MiB.");
+        at += length;
+        at += *at == '\f';
+    }
+    return rc;
+}
+
+enum err_code scan_read_pages(int fd, const struct document_scans *scans,
+                              struct document *document, struct err *err)
+{
+    AUTO_BUF text = {0};
+    enum err_code rc = read_pages(fd, scans, document, &text, err);
+
+    if (rc)
+        return rc;
+    while (text.length && strchr("\f\n", text.data[text.length - 1]))
+        text.data[--text.length] = '\0';
+    buf_clear(&document->text);
+    document->text = text;
+    text = (struct buf){0};
+    return ERR_OK;
+}
