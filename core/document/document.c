@@ -18,6 +18,7 @@
 #include "core/document/page/page_task.h"
 #include "core/document/plain_text.h"
 #include "core/document/reading.h"
+#include "core/document/scan.h"
 #include "core/document/tasks.h"
 #include "core/sandbox/confine.h"
 
@@ -31,6 +32,8 @@ const struct compute_task document_tasks[DOCUMENT_TASKS] = {
     [DOCUMENT_TASK_DOC] = {"doc", CONFINE_PROGRAM, task_doc},
     [DOCUMENT_TASK_PICTURES] = {"pictures", CONFINE_PROGRAM, task_pictures},
     [DOCUMENT_TASK_PAGE] = {"page", CONFINE_COMPUTE, task_page},
+    [DOCUMENT_TASK_DRAW_PAGE] = {"draw_page", CONFINE_PROGRAM, task_draw_page},
+    [DOCUMENT_TASK_READ_PICTURE] = {"read_picture", CONFINE_PROGRAM, task_read_picture},
 };
 
 /* The types that children read. */
@@ -55,7 +58,8 @@ static const struct reader {
                       TASK_DOC_PROGRAM},
 };
 
-size_t document_readers(struct document_reader ret_readers[DOCUMENT_TYPES])
+size_t document_readers(const char *ocr_languages,
+                        struct document_reader ret_readers[DOCUMENT_READERS])
 {
     bool confined = confine_landlock_version() && confine_has_seccomp();
     size_t count = 0;
@@ -71,6 +75,8 @@ size_t document_readers(struct document_reader ret_readers[DOCUMENT_TYPES])
                 .is_there =
                     confined && (!reader->program || access(reader->program, X_OK) == 0)};
     }
+    ret_readers[count++] = (struct document_reader){
+        "scan", "tesseract-ocr", confined && ocr_languages && scan_is_possible(ocr_languages)};
     return count;
 }
 
@@ -254,12 +260,25 @@ static enum err_code check_text(const struct document *document, enum document_t
     return broken(err, "No text was found.");
 }
 
+static enum err_code read_picture(int fd, const struct document_scans *scans,
+                                  struct document *document, struct err *err)
+{
+    enum err_code rc = scan_read_picture(fd, scans, &document->text, err);
+
+    if (!rc && !document->text.length)
+        rc = broken(err, "No text was found in the picture.");
+    return rc;
+}
+
 static enum err_code read_bytes(int fd, const char *bytes, size_t length, const char *filename,
-                                struct document *document, struct err *err)
+                                const struct document_scans *scans, struct document *document,
+                                struct err *err)
 {
     enum document_type type = document_type_of(bytes, length, filename);
     enum err_code rc = ERR_OK;
 
+    if (type == DOCUMENT_UNKNOWN && scans && scan_is_picture(bytes, length))
+        return read_picture(fd, scans, document, err);
     if (type == DOCUMENT_UNKNOWN)
         return err_refuse(err, ERR_INVALID, REASON_UNSUPPORTED, NULL, "It is %s.",
                           document_type_guess(bytes, length));
@@ -271,6 +290,10 @@ static enum err_code read_bytes(int fd, const char *bytes, size_t length, const 
         rc = too_large(err, "its text has more than 64 MiB");
     else
         plain_text_add(&document->text, bytes, length);
+    if (!rc && type == DOCUMENT_PDF)
+        document->scanned = scan_find(document, NULL, 0);
+    if (!rc && document->scanned && scans)
+        rc = scan_read_pages(fd, scans, document, err);
     return rc ? rc : check_text(document, type, err);
 }
 
@@ -291,8 +314,8 @@ static const char *map_file(int fd, size_t *ret_length)
     return bytes == MAP_FAILED ? NULL : bytes;
 }
 
-enum err_code document_read(int fd, const char *filename, struct document *ret_document,
-                            struct err *err)
+enum err_code document_read(int fd, const char *filename, const struct document_scans *scans,
+                            struct document *ret_document, struct err *err)
 {
     struct document document = {0};
     size_t length = 0;
@@ -301,7 +324,7 @@ enum err_code document_read(int fd, const char *filename, struct document *ret_d
 
     if (!bytes)
         return err_set(err, ERR_INTERNAL, "cannot read a file: %s", strerror(errno));
-    rc = read_bytes(fd, bytes, length, filename, &document, err);
+    rc = read_bytes(fd, bytes, length, filename, scans, &document, err);
     if (length)
         munmap((void *)(uintptr_t)bytes, length);
     if (rc)

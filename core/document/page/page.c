@@ -169,7 +169,7 @@ static enum err_code read_pdf(const struct page_source *source, json_t **ret_pag
 
     if (fd < 0)
         return no_file(err);
-    rc = document_read(fd, "page.pdf", &document, err);
+    rc = document_read(fd, "page.pdf", NULL, &document, err);
     close(fd);
     if (rc)
         return rc;

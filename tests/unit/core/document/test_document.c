@@ -25,7 +25,7 @@ static enum err_code read_bytes(const char *bytes, size_t length, const char *na
                                 struct document *ret_document, struct err *err)
 {
     int fd = file_of(bytes, length);
-    enum err_code rc = document_read(fd, name, ret_document, err);
+    enum err_code rc = document_read(fd, name, NULL, ret_document, err);
 
     close(fd);
     return rc;
