@@ -1,4 +1,4 @@
-foreach(file bad_files csv document document_type html office/office office/xml_text page/page_task pictures plain_text text_writer xhtml)
+foreach(file bad_files csv document document_type html office/office office/xml_text page/page_task pictures plain_text scan text_writer xhtml)
     unit_test(core/document/${file} core_document)
 endforeach()
 
