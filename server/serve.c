@@ -601,6 +601,7 @@ static enum err_code start_ingest(struct serving *serving, struct err *err)
         .model = serving->server.vector_model,
         .reindex = config->embeddings.reindex,
         .spool_dir = config->data_dir,
+        .ocr_languages = config_ocr_languages(config),
         .workers = config->ingest_workers,
         .deadline_seconds = config->ingest_deadline,
         .ended = held_polls_ended,

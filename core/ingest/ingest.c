@@ -27,6 +27,7 @@
 #include "core/base/lock.h"
 #include "core/base/log.h"
 #include "core/base/mem.h"
+#include "core/document/document.h"
 #include "core/ingest/embed_document.h"
 #include "core/ingest/embeddings.h"
 #include "core/ingest/histogram.h"
@@ -48,6 +49,10 @@
 #define REINDEX_STEP   ((size_t)16) /* documents of older models that are queued at once */
 #define LOOK_FAILED_NS (30 * NS_PER_SECOND) /* until they are looked for again */
 #define LOOK_AGAIN_NS  (3600 * NS_PER_SECOND)
+
+#define SCAN_PAGES ((size_t)1000) /* of a document that are read from their pictures */
+#define LOOK_PAGES \
+    ((size_t)10) /* of them until the database is asked whether it is still wanted */
 
 #define DUE_LATE_US 1000 /* the database's clock decides, and must have reached it */
 #define DUE_TIMES   64   /* that are known; later ones are left to the keeper */
@@ -223,13 +228,38 @@ static enum err_code store_made(struct ingest *ingest, struct document_work *wor
     return store_document_publish(ingest->options.store, work, &parts, err);
 }
 
+/* What the client may see while a long scan is read; and it may not be wanted any more. */
+struct scanning {
+    struct ingest *ingest;
+    struct document_work *work;
+    size_t asked;
+};
+
+static bool is_to_stop(void *arg, size_t pages)
+{
+    struct scanning *scanning = arg;
+    struct ingest *ingest = scanning->ingest;
+    bool stopping;
+
+    lock_acquire(&ingest->lock);
+    stopping = ingest->stopping;
+    lock_release(&ingest->lock);
+    return stopping || (++scanning->asked % LOOK_PAGES == 0 &&
+                        store_document_progress(ingest->options.store, scanning->work, pages, 0,
+                                                NULL) == ERR_CANCELLED);
+}
+
 /* The first step. */
 static enum err_code read_document(struct ingest *ingest, struct document_work *work,
                                    struct unmade_document *why, struct err *err)
 {
     CLEANUP(made_document_clear) struct made_document made = {0};
-    enum err_code rc =
-        document_cut(ingest->options.blobs, ingest->spool_dir, work, &made, why, err);
+    const char *languages = ingest->options.ocr_languages;
+    struct scanning scanning = {ingest, work, 0};
+    const struct document_scans scans = {
+        .languages = languages, .pages = SCAN_PAGES, .stop = is_to_stop, .arg = &scanning};
+    enum err_code rc = document_cut(ingest->options.blobs, ingest->spool_dir,
+                                    languages ? &scans : NULL, work, &made, why, err);
 
     if (!rc && made.chunks.count > PROGRESS_CHUNKS)
         rc = store_document_progress(ingest->options.store, work, made.document.pages,

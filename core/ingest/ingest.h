@@ -41,6 +41,8 @@ struct ingest_options {
     /* Documents of older models are made anew, by workers that have nothing else to do */
     bool reindex;
     const char *spool_dir; /* for files while they are read */
+    const char *
+        ocr_languages; /* of scanned pages, as document_scans has them; NULL: they are not read */
     unsigned workers;
     /* From attaching until a file fails that could not be tried to its end */
     double deadline_seconds;

@@ -92,8 +92,9 @@ static enum err_code say_why(struct unmade_document *why, const struct err *err)
 /* ---- Cutting ---- */
 
 enum err_code document_cut(struct blobs *blobs, const char *spool_dir,
-                           const struct document_work *work, struct made_document *made,
-                           struct unmade_document *ret_why, struct err *err)
+                           const struct document_scans *scans, const struct document_work *work,
+                           struct made_document *made, struct unmade_document *ret_why,
+                           struct err *err)
 {
     const struct chunking chunking = {.max_tokens = (uint32_t)work->chunk_tokens,
                                       .overlap_tokens = (uint32_t)work->overlap_tokens};
@@ -105,7 +106,7 @@ enum err_code document_cut(struct blobs *blobs, const char *spool_dir,
     if (rc)
         return rc;
     empty = !spool->size;
-    rc = empty ? ERR_OK : document_read(spool->fd, work->filename, &made->document, err);
+    rc = empty ? ERR_OK : document_read(spool->fd, work->filename, scans, &made->document, err);
     spool_close(spool);
     if (!rc && FAULT("ingest.read"))
         rc = err_set(err, ERR_INTERNAL, "a fault in reading a file");

@@ -15,6 +15,7 @@
 #include "core/net/egress.h"
 #include "core/net/listen.h"
 #include "core/net/own_address.h"
+#include "core/sandbox/compute.h"
 #include "server/config/tools.h"
 #include "server/config/upstreams.h"
 #include "server/config/whole.h"
@@ -82,6 +83,21 @@ static enum err_code check_texts(const struct config *config, struct err *err)
     return ERR_OK;
 }
 
+/* They become an argument of a program, and a part of a path. */
+static enum err_code check_languages(const char *languages, struct err *err)
+{
+    static const char allowed[] =
+        "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_+";
+    size_t length = languages ? strlen(languages) : 0;
+
+    if (length && length < COMPUTE_ARGUMENT && strspn(languages, allowed) == length &&
+        languages[0] != '+' && languages[length - 1] != '+' && !strstr(languages, "++"))
+        return ERR_OK;
+    return err_set(err, ERR_INVALID,
+                   "ocr_languages: expected names of Tesseract such as eng+deu, not '%.128s'",
+                   languages ? languages : "");
+}
+
 static enum err_code check_tools(struct config *config, struct err *err)
 {
     enum err_code rc;
@@ -114,6 +130,8 @@ enum err_code config_check(struct config *config, struct err *err)
     char port[8];
     enum err_code rc = check_texts(config, err);
 
+    if (!rc && config->ocr == OCR_TESSERACT)
+        rc = check_languages(config->ocr_languages, err);
     if (!rc)
         rc = listen_split(config->listen, host, sizeof(host), port, sizeof(port), err);
     if (!rc)

@@ -67,6 +67,7 @@ struct setting {
 static const char *const unknown_words[] = {"ignore", "reject", NULL};
 static const char *const unavailable_words[] = {"skip", "reject", NULL};
 static const char *const storage_words[] = {"auto", "dir", "database", "s3", NULL};
+static const char *const ocr_words[] = {"off", "tesseract", NULL};
 static const char *const engine_words[] = {"builtin", "pgvector", NULL};
 static const char *const sandbox_words[] = {"auto", "off", "bwrap", NULL};
 static const char *const copies_words[] = {"cited", "all", NULL};
@@ -103,6 +104,8 @@ static const struct setting settings[] = {
     {"file_search_tokens", KIND_COUNT, AT(file_search_tokens), "16000", 100, 1000000, NULL, NULL, "tokens of passages that one search shows the model"},
     {"search_timeout",   KIND_SECONDS, AT(search_timeout), "10", 0.05, 600, NULL, NULL, "until a search of vector stores ends with 503; without its wait for a worker and without the rewriting of queries"},
     {"segment_cache",    KIND_BYTES, AT(segment_cache), "8589934592", 0, 1048576 * MIB, NULL, NULL, "bytes in `data_dir/cache` of what searches have read before"},
+    {"ocr",              KIND_WORD, AT(ocr), "off", 0, 0, ocr_words, NULL, "what reads scanned pages and pictures: `tesseract` of the package `tesseract-ocr`, or nothing"},
+    {"ocr_languages",    KIND_TEXT, AT(ocr_languages), "eng", 0, 0, NULL, NULL, "languages of scans, as Tesseract names them: `eng+chi_sim+deu`, each of a package `tesseract-ocr-...`"},
     {"retrieval_engine", KIND_WORD, AT(retrieval_engine), "builtin", 0, 0, engine_words, NULL, "where the vectors of documents are: `builtin`, in indexes that each node keeps; `pgvector`, in a table of the database, which needs that extension; a change embeds all documents anew"},
 
     {"run_expiry",       KIND_SECONDS, AT(run_expiry),       "600",  1, 30 * DAY, NULL, NULL, "until an unfinished Assistants run expires"},
@@ -586,6 +589,11 @@ void config_free(struct config *config)
     permission_set_clear(&config->permissions);
     json_decref(config_whole_of(config)->file);
     free(config_whole_of(config));
+}
+
+const char *config_ocr_languages(const struct config *config)
+{
+    return config->ocr == OCR_TESSERACT ? config->ocr_languages : NULL;
 }
 
 void config_print_settings(FILE *file)

@@ -61,6 +61,11 @@ enum file_storage {
     FILE_STORAGE_S3,
 };
 
+enum ocr {
+    OCR_OFF,
+    OCR_TESSERACT,
+};
+
 enum retrieval_engine {
     RETRIEVAL_BUILTIN,
     RETRIEVAL_PGVECTOR,
@@ -78,6 +83,8 @@ struct config {
     bool no_auth;
     int file_storage;     /* enum file_storage */
     int retrieval_engine; /* enum retrieval_engine */
+    int ocr;              /* enum ocr */
+    char *ocr_languages;  /* "eng+deu" */
     char *files_dir;      /* NULL: files, in data_dir */
 
     /* Seconds. */
@@ -167,6 +174,9 @@ struct config {
 enum err_code config_read(int argc, char **argv, struct config **ret_config,
                           struct err *err) MUST_CHECK;
 void config_free(struct config *config);
+
+/* Of scanned pages; NULL: they are not read. */
+const char *config_ocr_languages(const struct config *config);
 
 /* The same for subcommands with arguments of their own: those that are not flags are moved to the front of
  * argv, and *ret_argc is their number. */
