@@ -24,7 +24,11 @@ enum err_code stored_file_open(const struct server *server, const struct tenant 
                                const char *id, struct stored_file *ret_file, struct err *err)
 {
     struct stored_file file = {
-        .store = server->store, .blobs = server->blobs, .tenant = tenant_kept(tenant)};
+        .store = server->store,
+        .blobs = server->blobs,
+        .tenant = tenant_kept(tenant),
+        .ocr_languages = config_ocr_languages(server->config),
+    };
     enum err_code rc = store_file_get(file.store, tenant, id, &file.row, err);
 
     if (rc)
@@ -227,11 +231,21 @@ static bool is_pdf(int fd)
     return got > 0 && document_type_of(head, (size_t)got, NULL) == DOCUMENT_PDF;
 }
 
-static enum err_code read_shown(int fd, const char *name, struct shown_file *ret_shown,
-                                struct err *err)
+/* A person waits for it. */
+static enum err_code read_with_scans(int fd, const char *name, const char *ocr_languages,
+                                     struct document *ret_document, struct err *err)
+{
+    const struct document_scans scans = {.languages = ocr_languages,
+                                         .pages = SCANNED_PAGES_READ};
+
+    return document_read(fd, name, ocr_languages ? &scans : NULL, ret_document, err);
+}
+
+static enum err_code read_shown(int fd, const char *name, const char *ocr_languages,
+                                struct shown_file *ret_shown, struct err *err)
 {
     struct document document = {0};
-    enum err_code rc = document_read(fd, name, &document, err);
+    enum err_code rc = read_with_scans(fd, name, ocr_languages, &document, err);
 
     if (rc)
         return rc;
@@ -259,15 +273,15 @@ enum err_code file_copy(const void *bytes, size_t size, int *ret_fd, struct err 
     return rc;
 }
 
-enum err_code file_shown(const void *bytes, size_t size, const char *name,
-                         struct shown_file *ret_shown, struct err *err)
+enum err_code file_shown(const char *ocr_languages, const void *bytes, size_t size,
+                         const char *name, struct shown_file *ret_shown, struct err *err)
 {
     int fd = -1;
     enum err_code rc = file_copy(bytes, size, &fd, err);
 
     if (rc)
         return rc;
-    rc = read_shown(fd, name, ret_shown, err);
+    rc = read_shown(fd, name, ocr_languages, ret_shown, err);
     close(fd);
     return rc;
 }
@@ -314,7 +328,7 @@ enum err_code stored_file_document(const struct stored_file *file,
 
     if (rc)
         return rc;
-    rc = document_read(fd, file->row.filename, ret_document, err);
+    rc = read_with_scans(fd, file->row.filename, file->ocr_languages, ret_document, err);
     close(fd);
     return rc;
 }
@@ -322,14 +336,20 @@ enum err_code stored_file_document(const struct stored_file *file,
 /* ---- Text that was read before ---- */
 
 /* Another text for the same file, also by another reader, needs another number. */
-#define TEXT_VERSION 1
+#define TEXT_VERSION      1
+#define TEXT_VERSION_SCAN 2 /* where scanned pages are read */
+
+static int text_version(const struct stored_file *file)
+{
+    return file->ocr_languages ? TEXT_VERSION_SCAN : TEXT_VERSION;
+}
 
 static enum err_code find_shown(const struct stored_file *file, struct shown_file *ret_shown,
                                 struct err *err)
 {
     CLEANUP(file_text_row_clear) struct file_text_row row = {0};
-    enum err_code rc =
-        store_file_text_get(file->store, &file->tenant, &file->row, TEXT_VERSION, &row, err);
+    enum err_code rc = store_file_text_get(file->store, &file->tenant, &file->row,
+                                           text_version(file), &row, err);
 
     if (!rc)
         *ret_shown = (struct shown_file){json_string(row.text), row.pages};
@@ -341,7 +361,7 @@ static void keep_shown(const struct stored_file *file, const struct shown_file *
 {
     struct err err;
 
-    if (store_file_text_put(file->store, &file->tenant, &file->row, TEXT_VERSION,
+    if (store_file_text_put(file->store, &file->tenant, &file->row, text_version(file),
                             json_string_value(shown->text), shown->pages, &err))
         log_warn("the text of %s is not kept: %s", file->row.id, err.text);
 }
@@ -357,7 +377,7 @@ enum err_code stored_file_shown(const struct stored_file *file, struct shown_fil
     rc = stored_file_copy(file, &fd, err);
     if (rc)
         return rc;
-    rc = read_shown(fd, file->row.filename, ret_shown, err);
+    rc = read_shown(fd, file->row.filename, file->ocr_languages, ret_shown, err);
     close(fd);
     if (!rc)
         keep_shown(file, ret_shown);

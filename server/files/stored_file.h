@@ -27,12 +27,16 @@ struct server;
 /* Bytes of a file's text that a model is sent; behind them stands how much was left out. About 60,000 tokens. */
 #define MODEL_FILE_TEXT_LIMIT ((size_t)240000)
 
+/* Pages of a scan that are read for a request; each takes a second or more. Others stay without text. */
+#define SCANNED_PAGES_READ ((size_t)20)
+
 struct stored_file {
     struct store *store;
     struct blobs *blobs;
     struct tenant tenant;
     struct file_row row;
     struct blob_read *read;
+    const char *ocr_languages; /* of scanned pages; NULL: they are not read */
 };
 
 /* What a model is shown of a file. */
@@ -84,9 +88,10 @@ enum err_code stored_file_pictures(const struct stored_file *file,
                                    struct document_pictures *ret_pictures,
                                    struct err *err) MUST_CHECK;
 
-/* The same of bytes that came with a request. `name` may be NULL. */
-enum err_code file_shown(const void *bytes, size_t size, const char *name,
-                         struct shown_file *ret_shown, struct err *err) MUST_CHECK;
+/* The same of bytes that came with a request. `name` and `ocr_languages` may be NULL. */
+enum err_code file_shown(const char *ocr_languages, const void *bytes, size_t size,
+                         const char *name, struct shown_file *ret_shown,
+                         struct err *err) MUST_CHECK;
 
 /* The bytes as a file without a name, which the caller closes. */
 enum err_code stored_file_copy(const struct stored_file *file, int *ret_fd,
