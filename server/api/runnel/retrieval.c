@@ -54,10 +54,10 @@ static enum err_code add_embeddings(const struct server *server, json_t *object,
     return ERR_OK;
 }
 
-static json_t *readers_list(void)
+static json_t *readers_list(const struct config *config)
 {
-    struct document_reader readers[DOCUMENT_TYPES];
-    size_t count = document_readers(readers);
+    struct document_reader readers[DOCUMENT_READERS];
+    size_t count = document_readers(config_ocr_languages(config), readers);
     json_t *list = json_array();
 
     for (size_t i = 0; i < count; i++) {
@@ -117,11 +117,11 @@ enum err_code api_retrieval_get(struct request *request, struct err *err)
     if (rc)
         return rc;
     engine = store_pgvector_is_used(server->store) ? "pgvector" : "builtin";
-    object =
-        json_build("{s:s, s:s, s:s, s:n, s:o, s:o, s:o, s:o}", "object", "runnel.retrieval",
-                   "engine", engine, "mode", search_mode_name(SEARCH_LEXICAL), "embeddings",
-                   "reranker", reranker_object(server->reranker), "readers", readers_list(),
-                   "limits", limits_object(server->config), "counts", counts_object(&counts));
+    object = json_build(
+        "{s:s, s:s, s:s, s:n, s:o, s:o, s:o, s:o}", "object", "runnel.retrieval", "engine",
+        engine, "mode", search_mode_name(SEARCH_LEXICAL), "embeddings", "reranker",
+        reranker_object(server->reranker), "readers", readers_list(server->config), "limits",
+        limits_object(server->config), "counts", counts_object(&counts));
     rc = add_embeddings(server, object, err);
     if (rc)
         json_decref(object);
