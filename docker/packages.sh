@@ -84,6 +84,7 @@ need_sandbox-full() {
 }
 
 need_test() {
+    need tesseract-ocr have tesseract
     need git have git
     need "clang libclang-rt-dev" fuzzer_runtime
     need unrtf have unrtf
