@@ -21,6 +21,7 @@
 #include "core/document/scan.h"
 #include "core/document/tasks.h"
 #include "core/sandbox/confine.h"
+#include "core/sandbox/memory_file.h"
 
 const struct compute_task document_tasks[DOCUMENT_TASKS] = {
     [DOCUMENT_TASK_HTML] = {"html", CONFINE_COMPUTE, task_html},
@@ -156,24 +157,6 @@ static void count_pages(struct document *document)
         text->data[--text->length] = '\0';
 }
 
-/* A file without a name. -1: errno says why. */
-static int file_of(const char *bytes, size_t length)
-{
-    int fd = memfd_create("document", MFD_CLOEXEC);
-
-    while (fd >= 0 && length) {
-        ssize_t written = write(fd, bytes, length);
-
-        if (written < 0 && errno != EINTR) {
-            close(fd);
-            return -1;
-        }
-        bytes += written > 0 ? written : 0;
-        length -= written > 0 ? (size_t)written : 0;
-    }
-    return fd;
-}
-
 static enum err_code run_task(int fd, size_t task, struct buf *output, struct compute_end *end,
                               struct err *err)
 {
@@ -197,11 +180,11 @@ static bool is_read(const struct compute_end *end)
 static enum err_code run_on_copy(const char *bytes, size_t length, size_t task,
                                  struct buf *output, struct compute_end *end, struct err *err)
 {
-    int fd = file_of(bytes, length);
+    int fd = memory_file(bytes, length, err);
     enum err_code rc;
 
     if (fd < 0)
-        return err_set(err, ERR_INTERNAL, "cannot copy a file: %s", strerror(errno));
+        return ERR_INTERNAL;
     rc = run_task(fd, task, output, end, err);
     close(fd);
     return rc;

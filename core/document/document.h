@@ -96,7 +96,8 @@ void document_clear(struct document *document);
  * ERR_INVALID with REASON_BAD_VALUE: the type is known, and the bytes are broken, encrypted, or have no text. Plain
  * text, XML and CSV may be empty. With REASON_SCANNED: a PDF without text.
  * ERR_TOO_LARGE: more text, pages or parts than a limit allows, or more memory than a child has.
- * ERR_CANCELLED: `scans` stopped it. ERR_LIMIT: too many files at once. ERR_INTERNAL: no child could be started. Each has one sentence. */
+ * ERR_CANCELLED: `scans` stopped it. ERR_LIMIT: too many files at once. ERR_INTERNAL: no child could be started. Each
+ * has one sentence. */
 enum err_code document_read(int fd, const char *filename, const struct document_scans *scans,
                             struct document *ret_document, struct err *err) MUST_CHECK;
 
@@ -106,7 +107,8 @@ struct document_reader {
     const char *package; /* that brings its reader; "" for what is part of this program */
     bool is_there;       /* its reader is installed, and the kernel can confine it */
 };
-/* Returns how many types there are. `ocr_languages` as document_scans has them, or NULL: scans are not read. */
+/* Returns how many types there are. `ocr_languages` as document_scans has
+ * them; NULL: scans are not read. */
 #define DOCUMENT_READERS (DOCUMENT_TYPES + 1)
 size_t document_readers(const char *ocr_languages,
                         struct document_reader ret_readers[DOCUMENT_READERS]);

@@ -18,7 +18,7 @@ const char *task_input(size_t *ret_length);
 /* Writes to descriptor 1; an enum reading. */
 int task_output(const char *bytes, size_t length);
 
-/* Executes a program of the system in place of this child. Returns an enum reading if it cannot. */
+/* The child becomes a program of the system. Returns only if it cannot: an enum reading. */
 int task_become(const char *path, const char *const *arguments);
 
 int task_html(void);
