@@ -19,7 +19,7 @@
 #include "core/base/mem.h"
 #include "core/domain/notes.h"
 #include "handlers/handlers.h"
-#include "handlers/support/web_results.h"
+#include "handlers/support/web/web_results.h"
 
 /* ---- The item ---- */
 

@@ -1,4 +1,4 @@
-#include "handlers/support/web_results.h"
+#include "handlers/support/web/web_results.h"
 #include "tests/unit/handlers/tool_run.h"
 
 /* A web that has what a test wants, and keeps what it was asked for. */

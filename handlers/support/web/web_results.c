@@ -1,4 +1,4 @@
-#include "handlers/support/web_results.h"
+#include "handlers/support/web/web_results.h"
 
 #include <string.h>
 
