@@ -42,9 +42,10 @@ struct schema_budget {
     uint64_t left_ns;
 };
 
-/* Fills in the defaults of missing properties, and drops unknown properties. A property is unknown when
- * "properties" does not list it and no other keyword of the schema could allow it (additionalProperties,
- * patternProperties, allOf ...). Changes `value`. False when the budget is used up; `budget` may be NULL. */
+/* Fills in the defaults of missing properties, and drops unknown properties. A null counts as missing where the
+ * property is not required and its schema does not take null. A property is unknown when "properties" does not list it
+ * and no other keyword of the schema could allow it (additionalProperties, patternProperties, allOf ...). Changes
+ * `value`. False when the budget is used up; `budget` may be NULL. */
 bool schema_complete(const json_t *schema, json_t *value,
                      struct schema_budget *budget) MUST_CHECK;
 

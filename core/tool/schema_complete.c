@@ -6,9 +6,14 @@
  * anyOf or oneOf applies depends on a check, so their defaults are not filled in, and objects beside them
  * keep unknown properties (knows_all()).
  *
+ * A null for a property that may be missing, and cannot be null, counts as missing. Models in strict mode must name
+ * every property, and write null for those that they do not mean.
+ *
  * Removing is for models, which invent properties. It is not done where the schema allows others in any
  * way, because the tool may want them.
  */
+
+#include <string.h>
 
 #include "core/base/compiler.h"
 #include "core/base/json.h"
@@ -54,6 +59,44 @@ static void drop_unknown(const json_t *schema, json_t *value)
     }
 }
 
+/* What can be null, as far as the schema says it in the usual ways. Others are left to the check. */
+static bool takes_null(const struct completion *completion, const json_t *schema, size_t depth)
+{
+    const json_t *type = json_object_get(schema, "type"), *branches;
+    const json_t *choice = json_object_get(schema, "enum"), *each;
+    const char *ref = json_get_string(schema, "$ref", NULL);
+    bool any = false;
+    size_t i;
+
+    if (!json_is_object(schema) || depth >= SCHEMA_DEPTH_LIMIT)
+        return true;
+    if (ref && !takes_null(completion, json_find_ref(completion->root, ref), depth + 1))
+        return false;
+    if (json_is_string(type) && strcmp(json_string_value(type), "null") != 0)
+        return false;
+    if (json_is_array(type) && !json_list_has(type, "null"))
+        return false;
+    branches = json_object_get(schema, "anyOf");
+    branches = branches ? branches : json_object_get(schema, "oneOf");
+    json_array_foreach (branches, i, each)
+        any = any || takes_null(completion, each, depth + 1);
+    if (json_array_size(branches) && !any)
+        return false;
+    any = !choice;
+    json_array_foreach (choice, i, each)
+        any = any || json_is_null(each);
+    return any;
+}
+
+static void drop_null(const struct completion *completion, const json_t *schema, json_t *value,
+                      const char *name, const json_t *own)
+{
+    if (json_is_null(json_object_get(value, name)) &&
+        !json_list_has(json_object_get(schema, "required"), name) &&
+        !takes_null(completion, own, 0))
+        json_object_del(value, name);
+}
+
 static bool is_too_late(struct completion *completion)
 {
     completion->late = completion->late || !schema_time_left(&completion->watch);
@@ -70,6 +113,7 @@ static void complete_object(struct completion *completion, const json_t *schema,
     json_object_foreach (properties, name, own) {
         const json_t *preset = json_object_get(own, "default");
 
+        drop_null(completion, schema, value, name, own);
         if (preset && !json_object_get(value, name) && !is_too_late(completion))
             json_set(value, name, json_deep_copy(preset));
         complete(completion, own, json_object_get(value, name));

@@ -64,6 +64,27 @@ TEST(test_limit_and_begin_are_accepted_by_every_tool)
            "{\"limit\":5}");
 }
 
+/* Models in strict mode name every property. */
+TEST(test_null_is_nothing_where_a_property_may_be_missing)
+{
+    expect("{\"properties\":{\"a\":{\"type\":\"string\"},\"b\":{\"type\":\"integer\","
+           "\"default\":3}}}",
+           "{\"a\":null,\"b\":null}", "{\"b\":3}");
+    expect(
+        "{\"properties\":{\"a\":{\"type\":[\"string\",\"null\"]},\"b\":{\"anyOf\":[{\"type\":"
+        "\"integer\"},{\"type\":\"null\"}]},\"c\":{\"enum\":[1,null]},\"d\":{}}}",
+        "{\"a\":null,\"b\":null,\"c\":null,\"d\":null}",
+        "{\"a\":null,\"b\":null,\"c\":null,\"d\":null}");
+    expect("{\"$defs\":{\"t\":{\"type\":\"string\"}},\"properties\":{\"a\":{\"$ref\":\"#/$defs/"
+           "t\"},"
+           "\"b\":{\"anyOf\":[{\"type\":\"integer\"},{\"$ref\":\"#/$defs/"
+           "t\"}]},\"c\":{\"enum\":[1]},"
+           "\"o\":{\"type\":\"object\",\"properties\":{\"x\":{\"type\":\"string\"}}}}}",
+           "{\"a\":null,\"b\":null,\"c\":null,\"o\":{\"x\":null}}", "{\"o\":{}}");
+    expect("{\"required\":[\"a\"],\"properties\":{\"a\":{\"type\":\"string\"}}}",
+           "{\"a\":null}", "Invalid weather parameters:\n- a: expected string, received null");
+}
+
 TEST(test_long_reports_are_cut)
 {
     AUTO_BUF text = {0};
@@ -85,6 +106,7 @@ int main(void)
         cmocka_unit_test(test_every_issue_is_reported),
         cmocka_unit_test(test_invalid_json_is_reported),
         cmocka_unit_test(test_limit_and_begin_are_accepted_by_every_tool),
+        cmocka_unit_test(test_null_is_nothing_where_a_property_may_be_missing),
         cmocka_unit_test(test_long_reports_are_cut),
     };
 
