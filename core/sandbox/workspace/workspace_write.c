@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -89,6 +90,70 @@ static enum err_code check_place(const struct workspace_writer *writer,
                                                                  : changed(writer, err);
 }
 
+/* The name of what a descriptor has open, as the kernel has found it. False: too long, or no such file any more. */
+static bool name_of(int fd, char ret_name[PATH_MAX])
+{
+    AUTO_FREE char *link = mem_printf("/proc/self/fd/%d", fd);
+    ssize_t length = readlink(link, ret_name, PATH_MAX);
+
+    if (length < 0 || length == PATH_MAX)
+        return false;
+    ret_name[length] = '\0';
+    return true;
+}
+
+/* The path of what `fd` has open, from the workspace's folder on and without links. NULL and errno: it has no such path
+ * any more. The caller frees. */
+static char *path_of(const struct workspace *workspace, int fd)
+{
+    char folder[PATH_MAX], file[PATH_MAX];
+    struct stat found, there;
+    size_t length;
+    int direct, rc;
+
+    errno = ENOENT;
+    if (!name_of(workspace->fd, folder) || !name_of(fd, file))
+        return NULL;
+    length = strlen(folder);
+    if (strncmp(file, folder, length) != 0 || file[length] != '/')
+        return NULL;
+    direct =
+        beneath_open(workspace->fd, file + length + 1, O_PATH | O_NOFOLLOW, BENEATH_NO_LINKS);
+    if (direct < 0)
+        return NULL;
+    rc = fstat(fd, &found) != 0 || fstat(direct, &there) != 0 || found.st_ino != there.st_ino;
+    close(direct);
+    errno = EAGAIN;
+    return rc ? NULL : mem_strdup(file + length + 1);
+}
+
+/* A file that is written by the name of a link keeps the link. The kernel follows it, and what it has opened says
+ * where it leads; a link that is changed afterwards changes nothing any more. A link that leads to no file of the
+ * workspace is replaced. */
+static enum err_code follow_link(struct workspace_writer *writer, struct err *err)
+{
+    int fd = beneath_open(writer->workspace->fd, writer->path, O_PATH, BENEATH_FOLLOW);
+    struct stat found;
+    char *path = NULL;
+    bool file;
+
+    if (fd < 0)
+        return errno == ENOENT || errno == ELOOP || errno == EXDEV || errno == ENOTDIR
+                   ? ERR_OK
+                   : workspace_failed(writer->target.path, errno, err);
+    file = fstat(fd, &found) == 0 && S_ISREG(found.st_mode);
+    if (file)
+        path = path_of(writer->workspace, fd);
+    close(fd);
+    if (file && !path)
+        return workspace_failed(writer->target.path, errno, err);
+    if (path) {
+        free(writer->path);
+        writer->path = path;
+    }
+    return ERR_OK;
+}
+
 /* The room that the old file leaves counts as room for the new one. */
 static enum err_code find_room(struct workspace_writer *writer, struct err *err)
 {
@@ -119,6 +184,8 @@ enum err_code workspace_writer_new(const struct workspace *workspace,
     rc = workspace_path_parse(target->path, &writer->path, err);
     if (!rc && strcmp(writer->path, ".") == 0)
         rc = workspace_failed(target->path, EISDIR, err);
+    if (!rc && target->place != WORKSPACE_FREE) /* which refuses a link, as anything else */
+        rc = follow_link(writer, err);
     rc = rc ? rc : find_room(writer, err);
     if (!rc) {
         id_make(writer->incoming, "new_");
@@ -237,22 +304,66 @@ static bool own(const struct workspace_writer *writer, const struct stat *old, b
            !FAULT("workspace.sync") && fsync(writer->fd) == 0;
 }
 
-static bool move_in(struct workspace_writer *writer)
+/* The file that came out of its place in exchange is the version that was read. */
+static bool got_expected(const struct workspace_writer *writer)
+{
+    struct workspace_stat stat;
+    struct stat found;
+
+    if (fstatat(writer->workspace->all->incoming, writer->incoming, &found,
+                AT_SYMLINK_NOFOLLOW) != 0)
+        return false;
+    workspace_stat_fill(&found, &stat);
+    return workspace_stat_equal(&stat, &writer->target.expected);
+}
+
+/* The old file and the new one change places in one step. So what was there is looked at when nobody can replace it any
+ * more; another version goes back. EINVAL: a disk that cannot do that. ESTALE: it was another version. */
+static int exchange(const struct workspace_writer *writer, int folder, const char *name)
+{
+    int incoming = writer->workspace->all->incoming;
+
+    if (renameat2(incoming, writer->incoming, folder, name, RENAME_EXCHANGE) != 0)
+        return -1;
+    if (got_expected(writer))
+        return unlinkat(incoming, writer->incoming, 0);
+    if (renameat2(incoming, writer->incoming, folder, name, RENAME_EXCHANGE) == 0)
+        errno = ESTALE;
+    return -1;
+}
+
+static int put(const struct workspace_writer *writer, int folder, const char *name)
 {
     unsigned flags = writer->target.place == WORKSPACE_FREE ? RENAME_NOREPLACE : 0;
+
+    if (FAULT("workspace.rename")) {
+        errno = EIO;
+        return -1;
+    }
+    if (writer->target.place == WORKSPACE_SAME) {
+        int rc = exchange(writer, folder, name);
+
+        if (rc == 0 || errno != EINVAL)
+            return rc;
+    }
+    return renameat2(writer->workspace->all->incoming, writer->incoming, folder, name, flags);
+}
+
+static enum err_code move_in(struct workspace_writer *writer, struct err *err)
+{
     const char *name = NULL;
     int folder = open_way(writer->workspace, writer->path, &name);
-    int rc;
+    int rc = folder < 0 ? -1 : put(writer, folder, name), why = errno;
 
-    if (folder < 0)
-        return false;
-    rc = FAULT("workspace.rename") ? (errno = EIO, -1)
-                                   : renameat2(writer->workspace->all->incoming,
-                                               writer->incoming, folder, name, flags);
-    close(folder);
-    if (rc == 0)
+    if (folder >= 0)
+        close(folder);
+    if (rc == 0) {
         *writer->incoming = '\0';
-    return rc == 0;
+        return ERR_OK;
+    }
+    if (writer->target.place == WORKSPACE_SAME && (why == ESTALE || why == ENOENT))
+        return changed(writer, err);
+    return workspace_failed(writer->target.path, why, err);
 }
 
 enum err_code workspace_writer_finish(struct workspace_writer *writer,
@@ -265,7 +376,12 @@ enum err_code workspace_writer_finish(struct workspace_writer *writer,
     rc = rc ? rc : check_place(writer, &old, there, err);
     if (rc)
         return rc;
-    if (!own(writer, &old, there) || !move_in(writer) || fstat(writer->fd, &new) != 0)
+    if (!own(writer, &old, there))
+        return workspace_failed(writer->target.path, errno, err);
+    rc = move_in(writer, err);
+    if (rc)
+        return rc;
+    if (fstat(writer->fd, &new) != 0)
         return workspace_failed(writer->target.path, errno, err);
     if (ret_written) {
         ret_written->created = !there;
