@@ -21,8 +21,8 @@
  * RESOLVE_BENEATH, NO_MAGICLINKS and NO_XDEV never leaves it, however the links under it change. What is opened is
  * looked at afterwards, and counts only if it is a regular file. A check of the path before would be a race.
  *
- * Links within the workspace are followed when a file is read. A link is replaced, not followed, when a file of
- * its name is written or removed.
+ * Links within the workspace are followed when a file is read or written, and stay. A link that leads to no file of the
+ * workspace is replaced when a file of its name is written. A link is removed, not what it leads to.
  *
  * A file is written under .incoming, where boxes do not see it, and renamed to its place: others find the old file
  * or the whole new one.
