@@ -242,7 +242,7 @@ TEST(a_file_is_made_with_its_folders_and_replaced)
     assert_int_equal(ground_count("workspaces/.incoming"), 0);
 }
 
-TEST(a_link_is_replaced_and_not_followed)
+TEST(a_link_out_of_the_workspace_is_replaced_and_not_followed)
 {
     AUTO_FREE char *outside = mem_printf("%s/outside", ground_dir);
     AUTO_FREE char *path = mem_printf("%s/link", ground_folder);
@@ -471,7 +471,7 @@ int main(void)
         GROUNDED(a_file_larger_than_the_caller_takes_is_refused),
         GROUNDED(a_folder_is_listed_by_name),
         GROUNDED(a_file_is_made_with_its_folders_and_replaced),
-        GROUNDED(a_link_is_replaced_and_not_followed),
+        GROUNDED(a_link_out_of_the_workspace_is_replaced_and_not_followed),
         GROUNDED(what_is_no_file_is_not_replaced),
         GROUNDED(a_free_place_and_a_version_are_conditions),
         GROUNDED(a_place_that_is_taken_meanwhile_is_not_overwritten),
