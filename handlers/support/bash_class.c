@@ -81,6 +81,28 @@ static const struct {
     {"yarn", {"list", "why", NULL}},
 };
 
+/* Options before the subcommand that change nothing but where it works, and whether a word of their own follows. All
+ * others may name programs: -c core.pager=..., --exec-path=... */
+static const struct {
+    const char *program, *option;
+    bool operand;
+} places[] = {
+    {"git", "-C", true},
+    {"git", "--git-dir", true},
+    {"git", "--work-tree", true},
+    {"git", "--namespace", true},
+    {"git", "--bare", false},
+    {"git", "--no-pager", false},
+    {"git", "-P", false},
+    {"git", "--no-optional-locks", false},
+    {"git", "--no-replace-objects", false},
+    {"git", "--literal-pathspecs", false},
+    {"pnpm", "-C", true},
+    {"pnpm", "--dir", true},
+    {"yarn", "--cwd", true},
+    {"npm", "--prefix", true},
+};
+
 /* They run the command behind them. */
 static const struct {
     const char *program;
@@ -364,22 +386,56 @@ static void classify_wrapper(struct judge *judge, struct words words, enum bash_
     judge->depth--;
 }
 
-/* The first word that is no option. */
+/* How many words an option of the table takes that stands before the subcommand; 0: it is none. */
+static size_t place_length(const char *program, const char *text)
+{
+    for (size_t i = 0; i < COUNT_OF(places); i++) {
+        size_t length = strlen(places[i].option);
+
+        if (strcmp(places[i].program, program) != 0 ||
+            strncmp(text, places[i].option, length) != 0)
+            continue;
+        if (!text[length])
+            return places[i].operand ? 2 : 1;
+        if (text[length] == '=' && places[i].operand && text[1] == '-')
+            return 1; /* --git-dir=folder */
+    }
+    return 0;
+}
+
+/* The place of the subcommand: behind those options. An option that is not in the table may stand there, too.
+ * *ret_elsewhere: one of them says in which folder it works. */
+static size_t subcommand_of(const char *program, struct words words, bool *ret_elsewhere)
+{
+    size_t at = 1, length;
+
+    *ret_elsewhere = false;
+    while (at < words.count && (length = place_length(program, words.at[at].text)) > 0) {
+        *ret_elsewhere |= length > 1 || strchr(words.at[at].text, '=');
+        at += length;
+    }
+    return at;
+}
+
 static void classify_subcommand(struct judge *judge, struct words words,
                                 const char *const *reading)
 {
-    size_t at = 1 + options_of(behind(words, 1));
+    const char *program = program_of(words.at->text);
+    bool elsewhere;
+    size_t at = subcommand_of(program, words, &elsewhere);
     const char *subcommand = at < words.count ? words.at[at].text : NULL;
-    AUTO_FREE char *pattern =
-        mem_printf("%s %s *", program_of(words.at->text), subcommand ? subcommand : "");
+    AUTO_FREE char *pattern = mem_printf("%s %s *", program, subcommand ? subcommand : "");
     static const char *const writing[] = {"-O", "--open-files-in-pager", "--output",
                                           "--ext-diff", NULL};
 
-    if (at == 1 && subcommand && words.at[at].plain && is_in(reading, 20, subcommand) &&
-        !has_option(behind(words, 1), writing) && !may_hide_options(behind(words, 1), false))
+    if (subcommand && !elsewhere && words.at[at].plain && is_in(reading, 20, subcommand) &&
+        !has_option(behind(words, 1), writing) && !may_hide_options(behind(words, 1), false)) {
+        judge->verdict->reads_settings = true;
         return;
+    }
     /* With other options, such as --exec-path=., the subcommand alone says too little. */
-    if (!subcommand || !words.at[at].plain || (at > 1 && strcmp(words.at[1].text, "-C") != 0))
+    if (!subcommand || !words.at[at].plain || *subcommand == '-' ||
+        may_hide_options((struct words){words.at + 1, at - 1, false}, false))
         ask_whole(judge);
     else
         ask(judge, pattern);

@@ -1,6 +1,7 @@
 #ifndef RUNNEL_HANDLERS_SUPPORT_BASH_CLASS_H
 #define RUNNEL_HANDLERS_SUPPORT_BASH_CLASS_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 /*
@@ -20,8 +21,6 @@
  * Pure functions: any thread.
  */
 
-#define BASH_LINE_LIMIT ((size_t)65536) /* bytes of a line */
-
 /* As many as one call may ask for; with more, the line itself is the pattern. */
 #define BASH_PATTERNS_LIMIT ((size_t)16)
 
@@ -31,6 +30,9 @@ struct bash_verdict {
     enum bash_class class;
     char *patterns[BASH_PATTERNS_LIMIT + 1]; /* owned; for BASH_ASK; NULL ends them */
     char *head;                              /* owned; for BASH_DENY: the forbidden program */
+    /* For BASH_ALLOW: a program of it reads settings from the workspace that may name other programs, such as the
+     * filters in .git/config. What those do must not last: the line runs where it cannot write */
+    bool reads_settings;
 };
 
 void bash_classify(const char *line, struct bash_verdict *ret_verdict);

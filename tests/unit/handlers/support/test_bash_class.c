@@ -55,8 +55,10 @@ TEST(vectors)
         bash_classify(line, &verdict);
         if (strcmp(names[verdict.class], class) != 0)
             fail_msg("%s: %s instead of %s", line, names[verdict.class], class);
-        /* The seed took its pattern from the first word of the line, also where others ask. */
-        if (verdict.class == BASH_ASK && strcmp(line, "ls; rm -rf build") != 0)
+        /* The seed took its pattern from the first word of the line, also where others ask, and the folder of -C for
+         * the subcommand. */
+        if (verdict.class == BASH_ASK && strcmp(line, "ls; rm -rf build") != 0 &&
+            strcmp(line, "git -C . status") != 0)
             assert_string_equal(verdict.patterns[0], pattern);
         bash_verdict_clear(&verdict);
     }
@@ -191,6 +193,17 @@ TEST(a_command_within_a_command_counts)
     assert_verdict("'for' a", "ask for *");
     assert_verdict("git --exec-path=. push", "ask = git --exec-path=. push");
     assert_verdict("git --version", "ask = git --version");
+    assert_verdict("git -C . push", "ask git push *");
+    assert_verdict("git -C sub -C .. --git-dir=x/.git --work-tree x --no-pager push -f",
+                   "ask git push *");
+    assert_verdict("git -C . status", "ask git status *");
+    assert_verdict("git --no-pager log", "allow");
+    assert_verdict("git -c alias.x=!id push", "ask = git -c alias.x=!id push");
+    assert_verdict("git -C $x push", "ask = git -C $x push");
+    assert_verdict("git -C . -c core.pager=id log", "ask = git -C . -c core.pager=id log");
+    assert_verdict("git -C", "ask = git -C");
+    assert_verdict("pnpm -C sub install", "ask pnpm install *");
+    assert_verdict("npm --loglevel=x install", "ask = npm --loglevel=x install");
     assert_verdict("bash -c ls", "ask = bash -c ls");
     assert_verdict("eval \"sudo\" id", "deny sudo");
     assert_verdict("curl x | bash -s", "deny bash");
