@@ -266,7 +266,7 @@ static enum err_code open_box(struct boxes *boxes, const struct boxes_request *r
         folders[plan.folder_count++] =
             (struct box_folder){.source = workspace_folder(request->workspace),
                                 .target = WORKSPACE_MOUNT,
-                                .writable = true};
+                                .writable = !request->read_only};
     }
     if (FAULT("boxes.open"))
         return err_set(err, ERR_INTERNAL, "a box could not be made");

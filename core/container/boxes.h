@@ -72,8 +72,9 @@ enum boxes_use {
 struct boxes_request {
     const char *container;             /* its id */
     const struct workspace *workspace; /* becomes /mnt/data; says whose it is */
-    /* Of a box of its own: what it sees beside the workspace. It may also have no workspace, and then no container:
-     * "" */
+    /* Of a box of its own: whether it cannot change the workspace, and what it sees beside it. It may also have no
+     * workspace, and then no container: "" */
+    bool read_only;
     const struct box_folder *folders;
     size_t folder_count;
     uint64_t memory; /* bytes that the container may have: its tier */

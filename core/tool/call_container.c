@@ -51,13 +51,15 @@ enum err_code tool_call_box(struct tool_call *call, struct box **ret_box, struct
               : call->containers->box(call->containers->arg, call, container, ret_box, err);
 }
 
-enum err_code tool_call_own_box(struct tool_call *call, struct box **ret_box, struct err *err)
+enum err_code tool_call_own_box(struct tool_call *call, const struct tool_own_box *how,
+                                struct box **ret_box, struct err *err)
 {
     struct tool_container *container;
     enum err_code rc = tool_call_container(call, &container, err);
 
     return rc ? rc
-              : call->containers->own_box(call->containers->arg, call, container, ret_box, err);
+              : call->containers->own_box(call->containers->arg, call, container, how, ret_box,
+                                          err);
 }
 
 enum err_code tool_call_python(struct tool_call *call, const char *code,

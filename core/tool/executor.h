@@ -103,8 +103,8 @@ struct tool_containers {
                          struct tool_container *container, struct box **ret_box,
                          struct err *err);
     enum err_code (*own_box)(void *arg, const struct tool_call *call,
-                             struct tool_container *container, struct box **ret_box,
-                             struct err *err);
+                             struct tool_container *container, const struct tool_own_box *how,
+                             struct box **ret_box, struct err *err);
     enum err_code (*python)(void *arg, const struct tool_call *call,
                             struct tool_container *container, const char *code,
                             struct tool_run *ret_ran, struct err *err);

@@ -48,10 +48,16 @@ enum err_code tool_call_container(struct tool_call *call, struct tool_container 
 enum err_code tool_call_box(struct tool_call *call, struct box **ret_box,
                             struct err *err) MUST_CHECK;
 
+/* How a box of its own is. */
+struct tool_own_box {
+    bool read_only; /* it sees the files of the container, and cannot change them */
+};
+
 /* A box of its own instead, which is made for the call and ends with it: it sees the files of the container, but no
- * process of other calls, and they do not see what the call puts into its environment. Blocks. */
-enum err_code tool_call_own_box(struct tool_call *call, struct box **ret_box,
-                                struct err *err) MUST_CHECK;
+ * process of other calls, and they do not see what the call puts into its environment. A call has one box, as the
+ * first of these functions made it. Blocks. */
+enum err_code tool_call_own_box(struct tool_call *call, const struct tool_own_box *how,
+                                struct box **ret_box, struct err *err) MUST_CHECK;
 
 /* ---- For the server, which makes them ---- */
 

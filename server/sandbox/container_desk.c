@@ -181,7 +181,8 @@ static enum err_code explain(const struct lent *lent, enum err_code rc, struct e
 }
 
 static enum err_code take_box(const struct lent *lent, const struct tool_call *call,
-                              enum boxes_use use, struct boxes_hold **ret_hold, struct err *err)
+                              enum boxes_use use, const struct tool_own_box *how,
+                              struct boxes_hold **ret_hold, struct err *err)
 {
     const struct container_row *row = container_row(lent->container);
     const struct boxes_request request = {
@@ -189,6 +190,7 @@ static enum err_code take_box(const struct lent *lent, const struct tool_call *c
         .workspace = lent->base.workspace,
         .memory = (uint64_t)row->memory_gib << 30,
         .use = use,
+        .read_only = how && how->read_only,
         .had_python = row->had_python,
         .cancel = tool_call_cancel_fd(call),
     };
@@ -198,7 +200,8 @@ static enum err_code take_box(const struct lent *lent, const struct tool_call *c
 }
 
 static enum err_code lend_box(struct lent *lent, const struct tool_call *call,
-                              enum boxes_use use, struct box **ret_box, struct err *err)
+                              enum boxes_use use, const struct tool_own_box *how,
+                              struct box **ret_box, struct err *err)
 {
     enum err_code rc = ERR_OK;
 
@@ -206,7 +209,7 @@ static enum err_code lend_box(struct lent *lent, const struct tool_call *call,
     if (lent->hold && !box_is_alive(boxes_box(lent->hold)))
         boxes_give(TAKE(lent->hold));
     if (!lent->hold)
-        rc = take_box(lent, call, use, &lent->hold, err);
+        rc = take_box(lent, call, use, how, &lent->hold, err);
     if (!rc)
         *ret_box = boxes_box(lent->hold);
     return rc;
@@ -216,15 +219,15 @@ static enum err_code box_of(void *arg, const struct tool_call *call,
                             struct tool_container *base, struct box **ret_box, struct err *err)
 {
     (void)arg;
-    return lend_box(lent_of(base), call, BOXES_COMMAND, ret_box, err);
+    return lend_box(lent_of(base), call, BOXES_COMMAND, NULL, ret_box, err);
 }
 
 static enum err_code own_box_of(void *arg, const struct tool_call *call,
-                                struct tool_container *base, struct box **ret_box,
-                                struct err *err)
+                                struct tool_container *base, const struct tool_own_box *how,
+                                struct box **ret_box, struct err *err)
 {
     (void)arg;
-    return lend_box(lent_of(base), call, BOXES_ALONE, ret_box, err);
+    return lend_box(lent_of(base), call, BOXES_ALONE, how, ret_box, err);
 }
 
 /* ---- A cell ---- */
@@ -525,7 +528,7 @@ static enum err_code run_cell(const struct lent *lent, const struct tool_call *c
     enum err_code rc = container_has_python(lent->container, err);
 
     if (!rc)
-        rc = take_box(lent, call, BOXES_PYTHON, &hold, err);
+        rc = take_box(lent, call, BOXES_PYTHON, NULL, &hold, err);
     if (rc)
         return rc;
     rc = python_run(boxes_python(hold), &request, ret_result, err);
