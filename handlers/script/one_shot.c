@@ -23,6 +23,8 @@
 /* Writing the files. */
 #define FILES_MS 20000
 
+static const struct tool_own_box own_box = {.read_only = false};
+
 /* ---- Variables ---- */
 
 static bool begins(const char *name, const char *head)
@@ -181,7 +183,7 @@ static enum err_code feed_box(struct tool_call *call, const struct feed *feed, s
                       &(struct box_call){.folder = "/",
                                          .arguments = arguments,
                                          .input = &feed->bytes,
-                                         .own_box = true,
+                                         .own_box = &own_box,
                                          .timeout_ms = FILES_MS,
                                          .take_output = drop_output,
                                          .argument = call},
@@ -263,7 +265,7 @@ enum err_code one_shot_run(struct tool_call *call, const struct one_shot *shot,
     CLEANUP(kept_clear) struct kept kept = {.call = call};
     struct box_call plan = {.folder = shot->folder,
                             .arguments = shot->arguments,
-                            .own_box = true,
+                            .own_box = &own_box,
                             .timeout_ms = shot->timeout_ms,
                             .take_output = keep,
                             .argument = &kept};

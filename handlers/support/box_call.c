@@ -2,8 +2,8 @@
 
 #include <unistd.h>
 
+#include "core/base/mem.h"
 #include "core/sandbox/memory_file.h"
-#include "core/tool/tool_container.h"
 
 static enum err_code judge(const struct box_result *result, struct err *err)
 {
@@ -20,6 +20,25 @@ static enum err_code judge(const struct box_result *result, struct err *err)
     }
 }
 
+/* The lines of both, borrowed; the later of two with one name counts. The caller frees the list. */
+static const char **joined(const char *const *usual, const char *const *more)
+{
+    size_t count = 0;
+    const char **lines;
+
+    for (size_t i = 0; usual[i]; i++)
+        count++;
+    for (size_t i = 0; more && more[i]; i++)
+        count++;
+    lines = mem_new_array(const char *, count + 1);
+    count = 0;
+    for (size_t i = 0; usual[i]; i++)
+        lines[count++] = usual[i];
+    for (size_t i = 0; more && more[i]; i++)
+        lines[count++] = more[i];
+    return lines;
+}
+
 enum err_code box_call_run(struct tool_call *call, const struct box_call *plan,
                            struct box_result *ret_result, struct err *err)
 {
@@ -34,12 +53,14 @@ enum err_code box_call_run(struct tool_call *call, const struct box_call *plan,
     };
     struct tool_container *container = NULL;
     struct box *box = NULL;
+    AUTO_FREE const char **environment = NULL;
     enum err_code rc = tool_call_container(call, &container, err);
 
     if (rc)
         return rc;
-    run.command.environment = container->environment;
-    rc = plan->own_box ? tool_call_own_box(call, &box, err) : tool_call_box(call, &box, err);
+    run.command.environment = environment = joined(container->environment, plan->environment);
+    rc = plan->own_box ? tool_call_own_box(call, plan->own_box, &box, err)
+                       : tool_call_box(call, &box, err);
     if (!rc && plan->input) {
         run.input = memory_file(plan->input->data, plan->input->length, err);
         rc = run.input < 0 ? ERR_INTERNAL : ERR_OK;

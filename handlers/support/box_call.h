@@ -6,6 +6,7 @@
 #include "core/base/buf.h"
 #include "core/sandbox/box.h"
 #include "core/tool/tool.h"
+#include "core/tool/tool_container.h"
 
 /*
  * box_call.h -- a command in the box of a call, with the environment of its container. What it leaves running ends with
@@ -16,7 +17,9 @@ struct box_call {
     const char *folder;           /* as boxes see it */
     const char *const *arguments; /* NULL ends them */
     const struct buf *input;      /* what it reads from descriptor 0; NULL: nothing */
-    bool own_box;                 /* it runs in a box of the call's own (tool_container.h) */
+    const struct tool_own_box
+        *own_box; /* it runs in a box of the call's own; NULL: in the shared one */
+    const char *const *environment; /* beside the container's, NULL ends it; or NULL */
     uint32_t timeout_ms;
     bool (*take_output)(void *argument, enum box_stream stream, const char *bytes, size_t size);
     void *argument;

@@ -43,6 +43,16 @@ static inline enum err_code lend_run_box(void *arg, const struct tool_call *call
     return ERR_OK;
 }
 
+/* The same box: a test of boxes of single calls is tests/unit/core/container/test_alone.c. */
+static inline enum err_code lend_run_own_box(void *arg, const struct tool_call *call,
+                                             struct tool_container *container,
+                                             const struct tool_own_box *how,
+                                             struct box **ret_box, struct err *err)
+{
+    (void)how;
+    return lend_run_box(arg, call, container, ret_box, err);
+}
+
 static inline enum err_code note_nothing(void *arg, const struct tool_call *call,
                                          struct tool_container *container,
                                          struct tool_run *ret_ran, struct err *err)
@@ -69,7 +79,7 @@ static inline struct outcome call_in_workspace(const struct tool_handler *handle
     const struct tool_containers containers = {.at_once = 1,
                                                .open = open_run_container,
                                                .box = lend_run_box,
-                                               .own_box = lend_run_box,
+                                               .own_box = lend_run_own_box,
                                                .note = note_nothing,
                                                .close = close_run_container,
                                                .arg = box};
