@@ -102,14 +102,46 @@ static bool take(void *argument, enum box_stream stream, const char *bytes, size
     return !running->cancelled;
 }
 
+/* Settings of git by which others name programs; those of the environment come before all files. What cannot be named
+ * here (filters, differences by the name of a file) runs where it cannot write. */
+static const char *const without_programs[] = {
+    "GIT_CONFIG_COUNT=9",           "GIT_CONFIG_KEY_0=core.fsmonitor",
+    "GIT_CONFIG_VALUE_0=false",     "GIT_CONFIG_KEY_1=core.hooksPath",
+    "GIT_CONFIG_VALUE_1=/dev/null", "GIT_CONFIG_KEY_2=core.pager",
+    "GIT_CONFIG_VALUE_2=cat",       "GIT_CONFIG_KEY_3=log.showSignature",
+    "GIT_CONFIG_VALUE_3=false",     "GIT_CONFIG_KEY_4=gpg.program",
+    "GIT_CONFIG_VALUE_4=false",     "GIT_CONFIG_KEY_5=core.sshCommand",
+    "GIT_CONFIG_VALUE_5=false",     "GIT_CONFIG_KEY_6=protocol.allow",
+    "GIT_CONFIG_VALUE_6=never",     "GIT_CONFIG_KEY_7=protocol.ext.allow",
+    "GIT_CONFIG_VALUE_7=never",     "GIT_CONFIG_KEY_8=credential.helper",
+    "GIT_CONFIG_VALUE_8=",          "GIT_OPTIONAL_LOCKS=0",
+    "GIT_TERMINAL_PROMPT=0",        NULL,
+};
+
+/* A line that runs unasked only reads. If it has programs such as git, whose settings in the workspace may name other
+ * programs, it runs in a box that cannot change the workspace and ends with the call: whatever a stranger's .git/config
+ * names can change nothing that stays. To ask for each `git status` was the other way; people would soon answer
+ * "always", and that covers what the settings name. */
+static bool only_reads(const struct running *running)
+{
+    CLEANUP(bash_verdict_clear) struct bash_verdict verdict = {.class = BASH_ASK};
+
+    bash_classify(command_of(running->call), &verdict);
+    return verdict.class == BASH_ALLOW && verdict.reads_settings;
+}
+
 static enum err_code execute(struct running *running, const char *folder,
                              struct box_result *ret_result, struct err *err)
 {
+    static const struct tool_own_box cannot_write = {.read_only = true};
+    bool reads = only_reads(running);
     const char *const arguments[] = {"/bin/bash", "-c", "exec \"$@\" 2>&1",        "bash",
                                      "/bin/bash", "-c", command_of(running->call), NULL};
     const struct box_call plan = {
         .folder = folder,
         .arguments = arguments,
+        .own_box = reads ? &cannot_write : NULL,
+        .environment = reads ? without_programs : NULL,
         .timeout_ms = (uint32_t)json_get_int(tool_call_args(running->call), "timeout",
                                              DEFAULT_TIMEOUT_MS),
         .take_output = take,

@@ -107,3 +107,44 @@ def test_the_group_is_offered_as_a_whole(client, upstream):
     upstream.answer(text="Hi.")
     respond(client)
     assert offered_names(upstream.chats()[0]) == ["read", "write", "edit", "glob", "grep", "bash"]
+
+
+# Each setting names a program that would leave a file.
+REPOSITORY = r"""
+set -e
+git init -q . && git config user.email a@b && git config user.name a && echo one > a.txt && git add . && git commit -qm one
+mark() { printf '#!/bin/sh\ntouch /mnt/data/ran-%s\ncat\n' "$1" > "/mnt/data/.$1.sh"; chmod +x "/mnt/data/.$1.sh"; }
+for each in fsmonitor pager external textconv clean hook gpg; do mark $each; done
+cp .hook.sh .git/hooks/post-index-change
+git config core.fsmonitor /mnt/data/.fsmonitor.sh
+git config core.pager /mnt/data/.pager.sh
+git config diff.external /mnt/data/.external.sh
+git config diff.d.textconv /mnt/data/.textconv.sh
+git config filter.f.clean /mnt/data/.clean.sh
+git config log.showSignature true
+git config gpg.program /mnt/data/.gpg.sh
+echo '*.txt diff=d filter=f' > .gitattributes
+echo two > a.txt
+rm -f ran-*
+"""
+
+
+@pytest.mark.feature("F86")
+def test_programs_that_a_repository_names_change_no_file_unasked(client, upstream):
+    commands = ["git status", "git diff", "git log -p", "git show HEAD", "git --no-pager blame a.txt"]
+    then_says(upstream, [call("bash", 1, command=REPOSITORY)],
+              *[[call("bash", number, command=command)] for number, command in enumerate(commands, 2)],
+              [call("glob", 9, pattern="ran-*")], [call("bash", 10, command="git -C . diff")], text="Done.")
+    first = respond(client)
+    (question,) = questions(first)
+    second = respond(client, [answer(question)], previous_response_id=first.id)
+    seen = outputs(second)
+    assert "Exit code" not in seen[0], seen[0]
+    assert "modified:   a.txt" in seen[1], seen[1]
+    assert seen[6] == "No files found"
+    # Such a line asks when it works elsewhere; a person who says yes gets git as it is.
+    (question,) = questions(second)
+    assert question.runnel["patterns"] == ["git diff *"]
+    then_says(upstream, [call("glob", 11, pattern="ran-*")], text="Done.")
+    third = respond(client, [answer(question)], previous_response_id=second.id)
+    assert "/mnt/data/ran-" in outputs(third)[-1]
