@@ -1,7 +1,7 @@
 /*
  * The group "script": code that the model writes for one call, and its output.
  *
- * Each call runs in a box of its own (support/one_shot.h): nothing stays but files of the workspace. A person is asked
+ * Each call runs in a box of its own (one_shot.h): nothing stays but files of the workspace. A person is asked
  * once for each code, and sees its output before the model reads it.
  */
 
