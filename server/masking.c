@@ -9,8 +9,8 @@
 
 /*
  * Regular expressions over a whole conversation may take seconds (MASK_TIME_LIMIT_MS), and a loop
- * carries hundreds of streams. So a request is masked by a thread of this pool, between the loop that
- * built it and the loop that sends it. The pool is not that of tools: a slow tool on every worker
+ * carries hundreds of streams. So a request is masked by a worker, between the loop that
+ * built it and the loop that sends it. It is no worker of tools: a slow tool on every one
  * would stop all requests to models.
  *
  * The path of a request: the run calls look() on its loop, a job is queued, a worker applies the
@@ -53,22 +53,17 @@ static void look(struct before_send *hook, struct outgoing *outgoing)
     workers_put(masking->workers, &job->work);
 }
 
-enum err_code masking_start(const struct masks *masks, struct masking **ret_masking,
-                            struct err *err)
+struct masking *masking_start(const struct masks *masks, struct crew *crew)
 {
-    AUTO_FREE struct masking *masking = NULL;
-    enum err_code rc;
+    struct masking *masking;
 
-    *ret_masking = NULL;
     if (!masks)
-        return ERR_OK;
+        return NULL;
     masking = mem_new(struct masking);
     masking->hook.look = look;
     masking->masks = masks;
-    rc = workers_start(MASKING_THREADS, NULL, &masking->workers, err);
-    if (!rc)
-        *ret_masking = TAKE(masking);
-    return rc;
+    masking->workers = workers_new(crew, MASKING_THREADS);
+    return masking;
 }
 
 void masking_stop(struct masking *masking)

@@ -9,16 +9,16 @@
 /*
  * masking.h -- applies the masks of `hooks.before_send` to requests to models, as the hook of before_send.h.
  *
- * Masks are applied on threads of their own, because a loop must not block and tools must not delay models.
+ * Masks are applied by workers (workers.h), because a loop must not block and tools must not delay models.
  */
 
+struct crew;
 struct masking;
 struct masks;
 
-/* Starts the threads. *ret_masking is NULL if `masks` is. Borrows the masks until masking_stop(). */
-enum err_code masking_start(const struct masks *masks, struct masking **ret_masking,
-                            struct err *err) MUST_CHECK;
-/* Ends the threads after all queued requests. Only when no loop runs any more. NULL is fine. */
+/* NULL if `masks` is. Borrows both until masking_stop(). */
+struct masking *masking_start(const struct masks *masks, struct crew *crew);
+/* After all queued requests. Only when no loop runs any more. NULL is fine. */
 void masking_stop(struct masking *masking);
 
 /* The hook for the engine; NULL for NULL. */

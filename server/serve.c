@@ -102,6 +102,9 @@
 #include "server/web/web_workers.h"
 #include "server/workers.h"
 
+/* How long a thread of the crew sleeps before it ends. */
+#define CREW_IDLE_NS (60 * NS_PER_SECOND)
+
 #define DEMO_LISTEN "127.0.0.1:0"
 
 /* Time for runs that were cut to send their last events. */
@@ -359,7 +362,9 @@ static enum err_code open_containers(struct serving *serving, struct err *err)
     }
     options.workspaces = serving->workspaces;
     rc = containers_open(&options, &serving->server.containers, err);
-    return rc ? rc : cited_copies_start(&serving->server, &serving->cited_copies, err);
+    if (!rc)
+        serving->cited_copies = cited_copies_start(&serving->server);
+    return rc;
 }
 
 static enum err_code declare_sandboxes(struct serving *serving, struct err *err)
@@ -444,14 +449,12 @@ static enum err_code start_web_workers(struct serving *serving, struct err *err)
     return web_workers_start(&serving->server, err);
 }
 
-static enum err_code start_masking(struct serving *serving, struct err *err)
+static enum err_code start_hooks(struct serving *serving, struct err *err)
 {
-    return masking_start(serving->config->masks, &serving->server.masking, err);
-}
-
-static enum err_code start_file_loading(struct serving *serving, struct err *err)
-{
-    return file_loading_start(&serving->server, &serving->server.file_loading, err);
+    (void)err;
+    serving->server.masking = masking_start(serving->config->masks, serving->server.crew);
+    serving->server.file_loading = file_loading_start(&serving->server);
+    return ERR_OK;
 }
 
 static enum err_code start_engine(struct serving *serving, struct err *err)
@@ -518,10 +521,20 @@ static bool can_stream_directly(void)
     return false;
 }
 
-static enum err_code start_workers(struct serving *serving, struct err *err)
+static enum err_code start_crew(struct serving *serving, struct err *err)
 {
-    return workers_start(serving->config->websocket_workers, serving->server.store,
-                         &serving->server.workers, err);
+    const struct config *config = serving->config;
+    struct server *server = &serving->server;
+    enum err_code rc = crew_start(server->store, CREW_IDLE_NS, &server->crew, err);
+
+    if (rc)
+        return rc;
+    server->workers = workers_new(server->crew, config->websocket_workers);
+    server->readers = workers_new(server->crew, config->file_workers);
+    server->file_workers = workers_new(server->crew, config->file_workers);
+    server->searchers = workers_new(server->crew, config->search_workers);
+    server->joins = turns_new();
+    return ERR_OK;
 }
 
 static enum err_code start_http(struct serving *serving, struct err *err)
@@ -543,13 +556,14 @@ static enum err_code start_http(struct serving *serving, struct err *err)
 }
 
 /* Without confinement only plain text is read; document.h. */
-static enum err_code start_readers(struct serving *serving, struct err *err)
+static enum err_code try_readers(struct serving *serving, struct err *err)
 {
+    (void)serving;
+    (void)err;
     if (!confine_landlock_version() || !confine_has_seccomp())
         log_warn("the kernel has no %s: HTML and PDF files in requests cannot be read",
                  confine_has_seccomp() ? "Landlock" : "seccomp");
-    return workers_start(serving->config->file_workers, serving->server.store,
-                         &serving->server.readers, err);
+    return ERR_OK;
 }
 
 static enum err_code open_embeddings(struct serving *serving, struct err *err)
@@ -586,9 +600,7 @@ static enum err_code start_retrieval(struct serving *serving, struct err *err)
     page_desk_open(&serving->server, &serving->web);
     serving->containers = container_desk(&serving->server);
     serving->painter = picture_desk(&serving->server);
-    return rc ? rc
-              : workers_start(config->search_workers, serving->server.store,
-                              &serving->server.searchers, err);
+    return rc;
 }
 
 static enum err_code start_ingest(struct serving *serving, struct err *err)
@@ -612,26 +624,17 @@ static enum err_code start_ingest(struct serving *serving, struct err *err)
     return ingest_start(&options, &serving->server.ingest, err);
 }
 
-static enum err_code start_file_workers(struct serving *serving, struct err *err)
-{
-    serving->server.joins = turns_new();
-    return workers_start(serving->config->file_workers, serving->server.store,
-                         &serving->server.file_workers, err);
-}
-
 static enum err_code start_keeper(struct serving *serving, struct err *err)
 {
     return keeper_start(&serving->server, &serving->database, &serving->keeper, err);
 }
 
 static step_fn *const steps[] = {
-    lock_data_dir,   try_sandbox,       start_sandboxes, find_identity,
-    find_key,        open_socket,       start_database,  start_writers,
-    ensure_key,      open_blobs,        open_containers, declare_sandboxes,
-    open_embeddings, start_retrieval,   start_demo,      start_executor,
-    start_pictures,  start_web_workers, start_masking,   start_file_loading,
-    start_engine,    start_workers,     start_readers,   start_file_workers,
-    start_ingest,    start_keeper,      start_http,
+    lock_data_dir, try_sandbox,     start_sandboxes,   find_identity,     find_key,
+    open_socket,   start_database,  start_writers,     ensure_key,        open_blobs,
+    start_crew,    open_containers, declare_sandboxes, open_embeddings,   start_retrieval,
+    start_demo,    start_executor,  start_pictures,    start_web_workers, start_hooks,
+    start_engine,  try_readers,     start_ingest,      start_keeper,      start_http,
 };
 
 static enum err_code go_up(struct serving *serving, struct err *err)
@@ -706,6 +709,7 @@ static void go_down(struct serving *serving)
     masking_stop(server->masking);
     cited_copies_stop(serving->cited_copies);
     file_loading_stop(server->file_loading);
+    crew_stop(server->crew);
     if (serving->writers_started)
         store_writers_stop(server->store);
     if (server->engine)

@@ -36,6 +36,7 @@ struct tool_executor;
 struct turns;
 struct vector_model;
 struct web_searcher;
+struct crew;
 struct workers;
 struct ws_budget;
 
@@ -56,6 +57,7 @@ struct server {
     struct masking *masking; /* NULL without masks */
     struct file_loading *file_loading;
     struct http *http;
+    struct crew *crew;            /* the threads of all workers */
     struct workers *workers;      /* for messages of WebSockets */
     struct workers *readers;      /* for files of requests */
     struct workers *file_workers; /* for bytes on their way to the disk, or to another blob */

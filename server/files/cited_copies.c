@@ -53,24 +53,17 @@ static void cite(struct run_cited *hook, const struct tenant *tenant, const char
     free(copy);
 }
 
-enum err_code cited_copies_start(struct server *server, struct cited_copies **ret_copies,
-                                 struct err *err)
+struct cited_copies *cited_copies_start(struct server *server)
 {
     struct cited_copies *copies;
-    enum err_code rc;
 
     if (!server->containers)
-        return ERR_OK;
+        return NULL;
     copies = mem_new(struct cited_copies);
     copies->hook.cite = cite;
     copies->server = server;
-    rc = workers_start(1, server->store, &copies->worker, err);
-    if (rc) {
-        free(copies);
-        return rc;
-    }
-    *ret_copies = copies;
-    return ERR_OK;
+    copies->worker = workers_new(server->crew, 1);
+    return copies;
 }
 
 void cited_copies_stop(struct cited_copies *copies)

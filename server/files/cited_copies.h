@@ -18,9 +18,8 @@
 struct cited_copies;
 struct server;
 
-/* *ret_copies is NULL without containers. Borrows the server. */
-enum err_code cited_copies_start(struct server *server, struct cited_copies **ret_copies,
-                                 struct err *err) MUST_CHECK;
+/* NULL without containers. Borrows the server. */
+struct cited_copies *cited_copies_start(struct server *server);
 /* After all copies that wait. Only when no loop runs any more. NULL is fine. */
 void cited_copies_stop(struct cited_copies *copies);
 

@@ -376,20 +376,16 @@ static void look(struct before_send *hook, struct outgoing *outgoing)
     workers_put(loading->workers, &job->work);
 }
 
-enum err_code file_loading_start(struct server *server, struct file_loading **ret_loading,
-                                 struct err *err)
+struct file_loading *file_loading_start(struct server *server)
 {
-    AUTO_FREE struct file_loading *loading = mem_new(struct file_loading);
-    enum err_code rc = workers_start(LOADING_THREADS, server->store, &loading->workers, err);
+    struct file_loading *loading = mem_new(struct file_loading);
 
-    if (rc)
-        return rc;
+    loading->workers = workers_new(server->crew, LOADING_THREADS);
     loading->hook.look = look;
     loading->server = server;
     loading->room =
         file_room_new(server->config->loaded_files, server->config->max_waiting_files);
-    *ret_loading = TAKE(loading);
-    return ERR_OK;
+    return loading;
 }
 
 struct file_room *file_loading_room(struct file_loading *loading)

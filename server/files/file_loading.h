@@ -28,9 +28,8 @@ struct server;
 /* The room, for others that load files into requests to models. */
 struct file_room *file_loading_room(struct file_loading *loading);
 
-/* Starts the threads. Borrows the server until file_loading_stop(). */
-enum err_code file_loading_start(struct server *server, struct file_loading **ret_loading,
-                                 struct err *err) MUST_CHECK;
+/* Borrows the server until file_loading_stop(). */
+struct file_loading *file_loading_start(struct server *server);
 /* For a server that stops, before the threads of those others end: what waits for room gets it, and nothing more is
  * loaded for runs. NULL is fine. */
 void file_loading_hurry(struct file_loading *loading);
