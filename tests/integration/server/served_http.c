@@ -388,7 +388,8 @@ void start(enum mode mode, ...)
     lock_cond_init(&under.changed);
     under.loop = loop_new("test");
     assert_int_equal(loop_start(under.loop, NULL), ERR_OK);
-    assert_int_equal(workers_start(1, NULL, &under.workers, &err), ERR_OK);
+    assert_int_equal(crew_start(NULL, NS_PER_SECOND, &under.crew, &err), ERR_OK);
+    under.workers = workers_new(under.crew, 1);
     options.listen_fd = listen_somewhere(url);
     under.port = (unsigned short)strtol(strrchr(url, ':') + 1, NULL, 10);
     options.config = under.config;
@@ -400,6 +401,7 @@ void stop(void)
     http_stop(under.http);
     open_gate();
     workers_stop(under.workers);
+    crew_stop(under.crew);
     loop_stop(under.loop);
     http_free(under.http);
     assert_int_equal(under.uploads_dropped, under.uploads);

@@ -48,6 +48,7 @@ extern struct served {
     char *first_words;    /* sent as soon as a stream exists */
     bool stream_later;    /* what /later turns into */
     unsigned uploads, uploads_dropped;
+    struct crew *crew;
     struct workers *workers; /* one, for /slow */
     bool gate_closed;
     uint64_t broken_from; /* what /slow gives fails from this byte on; 0: nowhere */

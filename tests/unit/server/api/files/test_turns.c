@@ -9,6 +9,7 @@
 #define MINE   "proj_mine"
 #define THEIRS "proj_theirs"
 
+static struct crew *crew;
 static struct workers *workers;
 static struct turns *turns;
 
@@ -21,13 +22,17 @@ static int start(void **state)
 {
     (void)state;
     turns = turns_new();
-    return workers_start(1, NULL, &workers, NULL) ? -1 : 0;
+    if (crew_start(NULL, UINT64_MAX, &crew, NULL))
+        return -1;
+    workers = workers_new(crew, 1);
+    return 0;
 }
 
 static int stop(void **state)
 {
     (void)state;
     workers_stop(workers);
+    crew_stop(crew);
     turns_free(turns);
     return 0;
 }
