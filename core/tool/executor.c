@@ -18,7 +18,8 @@
  * executor.c -- a pool of workers, a fair queue, and a timekeeper.
  *
  * A worker is started when a call waits that no idle one will take, up to the size of the pool. Nearly all servers need
- * far fewer than they may have, and each is a thread. Started workers stay.
+ * far fewer than they may have, and each is a thread. A worker that has had no call for EXECUTOR_IDLE_NS ends. The
+ * timekeeper starts with the first call and stays. Where no worker can be started, it tries again, and calls wait.
  *
  * The queue is shared fairly by project, and within a project by run (fair_queue.h). A worker pays for its
  * call when the call has ended: a handler that was given up pays when it returns.
@@ -61,6 +62,7 @@ struct tool_executor {
     pthread_cond_t ended;   /* a worker is done */
     unsigned size;          /* constant: workers, but for strays */
     double default_timeout; /* constant */
+    uint64_t idle_ns;       /* constant */
     unsigned holders;       /* the owner, and threads */
     struct fair_queue queue;
     struct seats seats;
@@ -71,6 +73,7 @@ struct tool_executor {
     uint64_t next_check_ns; /* when the timekeeper wakes by itself */
     pthread_t timekeeper;
     bool timekeeping; /* the thread was started */
+    bool started;
     bool stopping;
     bool stopped; /* for the timekeeper */
 };
@@ -88,6 +91,7 @@ struct tool_executor *tool_executor_new(unsigned workers, double default_timeout
     lock_cond_init(&executor->ended);
     executor->size = workers;
     executor->default_timeout = default_timeout_seconds;
+    executor->idle_ns = EXECUTOR_IDLE_NS;
     executor->holders = 1;
     return executor;
 }
@@ -95,6 +99,11 @@ struct tool_executor *tool_executor_new(unsigned workers, double default_timeout
 void tool_executor_share(struct tool_executor *executor)
 {
     executor->queue.workers = executor->size;
+}
+
+void tool_executor_idle(struct tool_executor *executor, uint64_t idle_ns)
+{
+    executor->idle_ns = idle_ns;
 }
 
 /* Strays are no workers of the pool, but their calls still count as work of their projects. */
@@ -184,11 +193,14 @@ static struct tool_call *next_call(struct worker *worker)
 {
     struct tool_executor *executor = worker->executor;
     struct tool_call *call = NULL;
+    uint64_t until_ns = clock_mono_ns() + executor->idle_ns;
+    bool in_time = true;
 
     lock_acquire(&executor->lock);
     executor->idle++;
-    while (!worker->stray && !executor->stopping && !(call = take_call_locked(executor)))
-        lock_wait(&executor->lock, &executor->work);
+    while (!worker->stray && !executor->stopping && !(call = take_call_locked(executor)) &&
+           in_time)
+        in_time = lock_wait_until(&executor->lock, &executor->work, until_ns);
     executor->idle--;
     if (call) {
         /* The time of a call starts here: waiting for a worker is not the handler's fault. */
@@ -286,10 +298,12 @@ static void *work(void *arg)
     lock_acquire(&executor->lock);
     if (worker->stray)
         executor->strays--;
+    else
+        executor->live--;
     count_strays_locked(executor);
     worker->done = true;
     pthread_cond_broadcast(&executor->ended);
-    pthread_cond_signal(&executor->time); /* a stray is to be joined */
+    pthread_cond_signal(&executor->time); /* it is to be joined */
     lock_release(&executor->lock);
 
     release(executor);
@@ -317,14 +331,20 @@ static enum err_code start_worker_locked(struct tool_executor *executor, struct 
 }
 
 /* A worker for each call that waits and that no idle one will take. If none can be started, the others take it
- * later. Before the start of the executor calls only wait. */
+ * later. */
 static enum err_code grow_locked(struct tool_executor *executor, struct err *err)
     REQUIRES(executor->lock)
 {
-    if (!executor->timekeeping || fair_queue_count(&executor->queue) <= executor->idle ||
+    if (fair_queue_count(&executor->queue) <= executor->idle ||
         executor->live >= executor->size)
         return ERR_OK;
     return start_worker_locked(executor, err);
+}
+
+/* True when calls wait and no worker could be started for them. */
+static bool forsaken_locked(struct tool_executor *executor) REQUIRES(executor->lock)
+{
+    return fair_queue_count(&executor->queue) > 0 && !executor->live;
 }
 
 /* ---- time ---- */
@@ -433,7 +453,8 @@ static bool attend_locked(struct tool_executor *executor, uint64_t now) REQUIRES
 static uint64_t next_check_locked(struct tool_executor *executor, uint64_t now)
     REQUIRES(executor->lock)
 {
-    uint64_t next = starved_locked(executor) ? now + EXECUTOR_GRACE_NS : UINT64_MAX;
+    bool again = starved_locked(executor) || forsaken_locked(executor);
+    uint64_t next = again ? now + EXECUTOR_GRACE_NS : UINT64_MAX;
 
     for (const struct worker *worker = executor->workers; worker; worker = worker->next) {
         if (!worker->call || worker->stray)
@@ -446,14 +467,14 @@ static uint64_t next_check_locked(struct tool_executor *executor, uint64_t now)
     return next;
 }
 
-/* Takes a stray whose handler has returned out of the list; NULL when there is no such stray. */
-static struct worker *returned_stray_locked(struct tool_executor *executor)
+/* Takes a worker that has ended out of the list; NULL when there is none. */
+static struct worker *ended_worker_locked(struct tool_executor *executor)
     REQUIRES(executor->lock)
 {
     struct worker **at = &executor->workers;
     struct worker *worker;
 
-    while (*at && !((*at)->stray && (*at)->done))
+    while (*at && !(*at)->done)
         at = &(*at)->next;
     worker = *at;
     if (worker)
@@ -467,9 +488,9 @@ static void join_worker(struct worker *worker)
     free(worker);
 }
 
-static bool join_stray_locked(struct tool_executor *executor) REQUIRES(executor->lock)
+static bool join_ended_locked(struct tool_executor *executor) REQUIRES(executor->lock)
 {
-    struct worker *worker = returned_stray_locked(executor);
+    struct worker *worker = ended_worker_locked(executor);
 
     if (!worker)
         return false;
@@ -488,8 +509,10 @@ static void *keep_time(void *arg)
         uint64_t now = clock_mono_ns();
 
         /* Both release the lock, so everything is read anew after them. */
-        if (attend_locked(executor, now) || join_stray_locked(executor))
+        if (attend_locked(executor, now) || join_ended_locked(executor))
             continue;
+        if (forsaken_locked(executor))
+            (void)grow_locked(executor, NULL);
         executor->next_check_ns = next_check_locked(executor, now);
         (void)lock_wait_until(&executor->lock, &executor->time, executor->next_check_ns);
         executor->next_check_ns = 0; /* awake: no signal is needed */
@@ -500,25 +523,34 @@ static void *keep_time(void *arg)
 
 /* ---- start, submit, stop ---- */
 
-static enum err_code start_threads_locked(struct tool_executor *executor, struct err *err)
+/* Starts the timekeeper if it is not there. Without it no call may run. */
+static enum err_code keep_time_locked(struct tool_executor *executor, struct err *err)
     REQUIRES(executor->lock)
 {
-    int error = pthread_create(&executor->timekeeper, NULL, keep_time, executor);
+    int error;
 
+    if (executor->timekeeping)
+        return ERR_OK;
+    error = pthread_create(&executor->timekeeper, NULL, keep_time, executor);
     if (error)
         return err_set(err, ERR_INTERNAL, "cannot start the tools' timekeeper: %s",
                        strerror(error));
     (void)pthread_setname_np(executor->timekeeper, "tool-time");
     executor->timekeeping = true;
-    return start_worker_locked(executor, err); /* so that there is always one */
+    return ERR_OK;
 }
 
 enum err_code tool_executor_start(struct tool_executor *executor, struct err *err)
 {
-    enum err_code rc;
+    enum err_code rc = ERR_OK;
 
     lock_acquire(&executor->lock);
-    rc = start_threads_locked(executor, err);
+    executor->started = true;
+    if (fair_queue_count(&executor->queue))
+        rc = keep_time_locked(executor, err);
+    while (!rc && fair_queue_count(&executor->queue) > executor->live &&
+           executor->live < executor->size)
+        rc = start_worker_locked(executor, err);
     lock_release(&executor->lock);
     if (rc)
         tool_executor_stop(executor, UINT64_MAX);
@@ -530,24 +562,28 @@ static const char stopping_text[] = "the server is stopping";
 void tool_executor_submit(struct tool_executor *executor, const struct tool_call_spec *spec)
 {
     struct tool_call *call = tool_call_new(spec);
-    enum err_code grown = ERR_OK;
-    bool stopping, waits;
-    struct err err;
+    bool stopping, timeless, waits;
+    struct err err = {0};
 
     lock_acquire(&executor->lock);
     stopping = executor->stopping;
-    waits = !stopping && fair_queue_put(&executor->queue, &call->queued, EXECUTOR_CALLS_LIMIT);
+    timeless = executor->started && !stopping && keep_time_locked(executor, &err);
+    waits = !stopping && !timeless &&
+            fair_queue_put(&executor->queue, &call->queued, EXECUTOR_CALLS_LIMIT);
     if (waits) {
-        grown = grow_locked(executor, &err);
+        if (executor->started)
+            (void)grow_locked(executor, &err);
         pthread_cond_signal(&executor->work);
         hurry_timekeeper_locked(executor, UINT64_MAX);
     }
     lock_release(&executor->lock);
     if (stopping)
         reject(call, ERR_CANCELLED, stopping_text);
+    else if (timeless)
+        reject(call, ERR_INTERNAL, "the server has no thread for it");
     else if (!waits)
         reject(call, ERR_LIMIT, "too many calls of this project wait for a tool worker");
-    if (grown)
+    if (err.code)
         log_warn("%s", err.text);
 }
 

@@ -35,18 +35,24 @@
 #define EXECUTOR_CALLS_LIMIT 4096          /* of a project that may wait */
 #define EXECUTOR_STRAY_LIMIT 64            /* threads that are stuck in a handler */
 #define EXECUTOR_GRACE_NS    NS_PER_SECOND /* from the END of a late call to a new worker */
+#define EXECUTOR_IDLE_NS     (60 * NS_PER_SECOND) /* without a call, then a worker ends */
 
 struct tool_executor;
 struct tool_painter;
 
-/* `workers` is the most that run at once, but for those that are stuck; they start as calls need them.
+/* `workers` is the most that run at once, but for those that are stuck; they start as calls need them, and end when they
+ * are idle.
  * `default_timeout_seconds` is for handlers without a timeout of their own; 0 means no deadline. */
 struct tool_executor *tool_executor_new(unsigned workers, double default_timeout_seconds);
 
 /* Before the start, for tools that take minutes: no project has all workers (fair_queue.h, FAIR_QUEUE_PART). */
 void tool_executor_share(struct tool_executor *executor);
 
-/* ERR_INTERNAL when a thread cannot be started; then none runs. */
+/* Before the start, for tests: instead of EXECUTOR_IDLE_NS. */
+void tool_executor_idle(struct tool_executor *executor, uint64_t idle_ns);
+
+/* Calls that were submitted before run now, and need threads. ERR_INTERNAL when one cannot be started; then none
+ * runs. */
 enum err_code tool_executor_start(struct tool_executor *executor, struct err *err) MUST_CHECK;
 
 /* Ends waiting calls with ERR_CANCELLED, lets running calls end, and joins the workers. The owners of the
