@@ -467,7 +467,7 @@ static uint64_t next_check_locked(struct tool_executor *executor, uint64_t now)
     return next;
 }
 
-/* Takes a worker that has ended out of the list; NULL when there is none. */
+/* Takes a worker that has ended out of the list; NULL when none has. */
 static struct worker *ended_worker_locked(struct tool_executor *executor)
     REQUIRES(executor->lock)
 {
@@ -523,7 +523,7 @@ static void *keep_time(void *arg)
 
 /* ---- start, submit, stop ---- */
 
-/* Starts the timekeeper if it is not there. Without it no call may run. */
+/* Starts the timekeeper if it is missing. Without it no call may run. */
 static enum err_code keep_time_locked(struct tool_executor *executor, struct err *err)
     REQUIRES(executor->lock)
 {

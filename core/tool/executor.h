@@ -40,8 +40,8 @@
 struct tool_executor;
 struct tool_painter;
 
-/* `workers` is the most that run at once, but for those that are stuck; they start as calls need them, and end when they
- * are idle.
+/* `workers` is the most that run at once, but for those that are stuck. They start as calls need them, and end when
+ * they are idle.
  * `default_timeout_seconds` is for handlers without a timeout of their own; 0 means no deadline. */
 struct tool_executor *tool_executor_new(unsigned workers, double default_timeout_seconds);
 
