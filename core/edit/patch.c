@@ -50,3 +50,111 @@ static enum err_code too_large(struct err *err, const char *what)
                    EDIT_FILE_LIMIT >> 20);
 }
 
+/* ---- Reading ---- */
+
+/* The lines of a diff, without an empty last one. */
+struct reader {
+    struct edit_lines lines;
+    size_t at, end;
+};
+
+static void reader_init(struct reader *reader, struct edit_span diff)
+{
+    *reader = (struct reader){.at = 0};
+    edit_lines_init(&reader->lines, diff);
+    reader->end = edit_lines_trimmed(&reader->lines);
+}
+
+static void reader_clear(struct reader *reader)
+{
+    edit_lines_clear(&reader->lines);
+}
+
+static struct edit_span peek(const struct reader *reader)
+{
+    return without_cr(edit_line(&reader->lines, reader->at));
+}
+
+/* A change of a line: ' ', '-' or '+', and the line behind it. */
+struct change {
+    char sign;
+    struct edit_span line;
+};
+
+/* The changes point into the diff. */
+struct section {
+    bool anchored;           /* a `@@` line says what to find first */
+    struct edit_span anchor; /* that line */
+    struct buf changes;      /* of struct change */
+    size_t old_count;        /* lines that it has in the file */
+    bool changing;           /* not only context */
+    bool at_end;             /* of the file */
+};
+
+static void section_clear(struct section *section)
+{
+    buf_clear(&section->changes);
+}
+
+static const struct change *changes_of(const struct section *section, size_t *ret_count)
+{
+    *ret_count = section->changes.length / sizeof(struct change);
+    return (const struct change *)(const void *)section->changes.data;
+}
+
+/* A line `@@ text` or `@@`. */
+static bool take_header(struct reader *reader, struct edit_span *ret_anchor)
+{
+    struct edit_span line = peek(reader);
+
+    if (line.length < 2 || memcmp(line.at, "@@", 2) != 0 ||
+        (line.length > 2 && line.at[2] != ' '))
+        return false;
+    *ret_anchor = edit_skip(line, line.length > 2 ? 3 : 2);
+    reader->at++;
+    return true;
+}
+
+static bool is_header(const struct reader *reader)
+{
+    struct reader look = *reader;
+    struct edit_span anchor;
+
+    return take_header(&look, &anchor);
+}
+
+/* Where the empty lines at the end of a section begin, which do not count. */
+static size_t end_of_section(const struct reader *reader, size_t end)
+{
+    while (end > reader->at && !without_cr(edit_line(&reader->lines, end - 1)).length)
+        end--;
+    return end;
+}
+
+/* The line behind the section, or behind all. */
+static size_t find_end(const struct reader *reader)
+{
+    struct reader look = *reader;
+
+    while (look.at < look.end && !is_header(&look) && !is_text(peek(&look), end_of_file))
+        look.at++;
+    return look.at;
+}
+
+static enum err_code take_line(struct section *section, struct edit_span line, struct err *err)
+{
+    struct change change = {' ', line};
+
+    if (is_text(line, no_newline))
+        return ERR_OK;
+    if (line.length) {
+        change = (struct change){line.at[0], edit_skip(line, 1)};
+        if (!strchr(" -+", change.sign) || !change.sign)
+            return complain(err, ERR_INVALID, "Invalid Line", line);
+    }
+    buf_add(&section->changes, &change, sizeof(change));
+    section->old_count += change.sign != '+';
+    section->changing |= change.sign != ' ';
+    return ERR_OK;
+}
+
