@@ -158,3 +158,29 @@ static enum err_code take_line(struct section *section, struct edit_span line, s
     return ERR_OK;
 }
 
+/* The next section; there is one. Only the first may begin without a `@@`. */
+static enum err_code take_section(struct reader *reader, struct section *ret_section,
+                                  struct err *err)
+{
+    bool first = reader->at == 0;
+    size_t behind, end;
+    enum err_code rc = ERR_OK;
+
+    if (take_header(reader, &ret_section->anchor))
+        ret_section->anchored = edit_trim(ret_section->anchor).length != 0;
+    else if (!first)
+        return complain(err, ERR_INVALID, "Invalid Line", peek(reader));
+    behind = find_end(reader);
+    end = end_of_section(reader, behind);
+    for (; reader->at < end && !rc; reader->at++)
+        rc = take_line(ret_section, peek(reader), err);
+    reader->at = behind;
+    if (rc || behind == reader->end || !is_text(peek(reader), end_of_file))
+        return rc;
+    ret_section->at_end = true;
+    do
+        reader->at++;
+    while (reader->at < reader->end && !peek(reader).length);
+    return ERR_OK;
+}
+
