@@ -184,3 +184,61 @@ static enum err_code take_section(struct reader *reader, struct section *ret_sec
     return ERR_OK;
 }
 
+/* ---- Finding ---- */
+
+/* How two lines are compared: as they are, and so on. */
+enum form { AS_IT_IS, WITHOUT_END, WITHOUT_BOTH, FORM_COUNT };
+
+struct patch {
+    struct edit_lines lines; /* of the file */
+    size_t count;            /* of its lines, without an empty last one */
+    size_t cursor;           /* where the search for the next section begins */
+    bool after_anchor;       /* the line before it is that of the section's `@@` */
+    size_t copied;           /* lines that are in `out`, or were left out of it */
+    size_t sections;         /* that were applied */
+    const char *line_end;
+    struct buf out;
+    size_t work;
+};
+
+static void patch_init(struct patch *patch, struct edit_span text)
+{
+    *patch = (struct patch){.line_end = "\n"};
+    edit_lines_init(&patch->lines, text);
+    patch->count = edit_lines_trimmed(&patch->lines);
+    if (memmem(text.at, text.length, "\r\n", 2))
+        patch->line_end = "\r\n";
+    buf_reserve(&patch->out, text.length + 1);
+}
+
+static void patch_clear(struct patch *patch)
+{
+    edit_lines_clear(&patch->lines);
+    buf_clear(&patch->out);
+}
+
+static struct edit_span in_form(struct edit_span line, enum form form)
+{
+    struct edit_span trimmed;
+
+    line = without_cr(line);
+    if (form == AS_IT_IS)
+        return line;
+    trimmed = edit_trim(line);
+    if (form == WITHOUT_BOTH || !trimmed.length)
+        return trimmed;
+    return (struct edit_span){line.at, (size_t)(trimmed.at - line.at) + trimmed.length};
+}
+
+static bool is_like(struct patch *patch, size_t at, struct edit_span wanted, enum form form)
+{
+    struct edit_span line = edit_line(&patch->lines, at);
+    struct edit_span here = in_form(line, form), there = in_form(wanted, form);
+
+    patch->work += 1 + (line.length - here.length + wanted.length - there.length) / 16;
+    if (here.length != there.length)
+        return false;
+    patch->work += here.length / 16;
+    return edit_same(here, there);
+}
+
