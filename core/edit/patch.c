@@ -242,3 +242,58 @@ static bool is_like(struct patch *patch, size_t at, struct edit_span wanted, enu
     return edit_same(here, there);
 }
 
+static bool fits_at(struct patch *patch, const struct section *section, size_t at,
+                    enum form form)
+{
+    size_t count;
+    const struct change *changes = changes_of(section, &count);
+
+    for (size_t i = 0; i < count; i++) {
+        if (changes[i].sign != '+' && !is_like(patch, at++, changes[i].line, form))
+            return false;
+    }
+    return true;
+}
+
+/* The first two places between the lines `begin` and `end`, and how many there are in all. */
+static size_t find_places(struct patch *patch, const struct section *section, size_t begin,
+                          size_t end, enum form form, size_t ret_places[2])
+{
+    size_t found = 0;
+
+    if (end > patch->count)
+        end = patch->count;
+    for (size_t at = begin; at + section->old_count <= end && patch->work <= PATCH_WORK_LIMIT;
+         at++) {
+        if (!fits_at(patch, section, at, form))
+            continue;
+        if (found < 2)
+            ret_places[found] = at;
+        found++;
+    }
+    return found;
+}
+
+/* The lines that it expects in the file, for an error. */
+static enum err_code complain_about(const struct section *section, enum err_code rc,
+                                    const char *what, struct err *err)
+{
+    AUTO_BUF lines = {0};
+    size_t count;
+    const struct change *changes = changes_of(section, &count);
+
+    for (size_t i = 0; i < count && lines.length <= PATCH_ERROR_LINES; i++) {
+        if (changes[i].sign == '+')
+            continue;
+        if (lines.length)
+            buf_add_char(&lines, '\n');
+        buf_add(&lines, changes[i].line.at, changes[i].line.length);
+    }
+    return complain(err, rc, what, (struct edit_span){lines.data, lines.length});
+}
+
+static enum err_code too_much(struct err *err)
+{
+    return err_set(err, ERR_LIMIT, "The places of the diff took too long to look for.");
+}
+
