@@ -297,3 +297,72 @@ static enum err_code too_much(struct err *err)
     return err_set(err, ERR_LIMIT, "The places of the diff took too long to look for.");
 }
 
+/* The line of the `@@` is found: the search goes on behind it. A line that an earlier section has passed stays where it
+ * is, as several sections of one function name it. */
+static enum err_code find_anchor(struct patch *patch, const struct section *section,
+                                 struct err *err)
+{
+    char what[32];
+
+    for (enum form form = AS_IT_IS; form < FORM_COUNT; form++) {
+        for (size_t at = 0; at < patch->count && patch->work <= PATCH_WORK_LIMIT; at++) {
+            if (!is_like(patch, at, section->anchor, form))
+                continue;
+            patch->after_anchor = at >= patch->cursor;
+            if (patch->after_anchor)
+                patch->cursor = at + 1;
+            return ERR_OK;
+        }
+    }
+    if (patch->work > PATCH_WORK_LIMIT)
+        return too_much(err);
+    (void)snprintf(what, sizeof(what), "Invalid Context %zu", patch->cursor);
+    return complain(err, ERR_NOT_FOUND, what, section->anchor);
+}
+
+/* Where the section's lines are in the file. */
+static enum err_code find(struct patch *patch, const struct section *section, size_t *ret_at,
+                          struct err *err)
+{
+    size_t begin = patch->cursor, places[2] = {0, 0}, found = 0;
+    char what[96];
+
+    if (section->at_end && begin + section->old_count <= patch->count)
+        begin = patch->count - section->old_count;
+    for (enum form form = AS_IT_IS; form < FORM_COUNT && !found; form++) {
+        found = find_places(patch, section, begin, patch->count, form, places);
+        /* Some models repeat the line of the `@@` as context. */
+        if (!found && patch->after_anchor && !section->at_end)
+            found = find_places(patch, section, begin - 1, begin - 1 + section->old_count, form,
+                                places);
+    }
+    if (patch->work > PATCH_WORK_LIMIT)
+        return too_much(err);
+    *ret_at = places[0];
+    if (found == 1)
+        return ERR_OK;
+    if (found) {
+        (void)snprintf(what, sizeof(what), "Ambiguous Context %zu, lines %zu and %zu%s",
+                       patch->cursor, places[0] + 1, places[1] + 1,
+                       found > 2 ? " and others" : "");
+        return complain_about(section, ERR_CONFLICT, what, err);
+    }
+    (void)snprintf(what, sizeof(what), "Invalid %sContext %zu", section->at_end ? "EOF " : "",
+                   patch->cursor);
+    return complain_about(section, ERR_NOT_FOUND, what, err);
+}
+
+/* Lines without context. */
+static enum err_code find_gap(const struct patch *patch, const struct section *section,
+                              size_t *ret_at, struct err *err)
+{
+    *ret_at = section->at_end ? patch->count : patch->cursor;
+    if (section->at_end || patch->after_anchor || !patch->count)
+        return ERR_OK;
+    return err_set(
+        err, ERR_INVALID,
+        "Missing Context %zu:\nThe section only adds lines. Name the line before them "
+        "behind '@@', or end it with '%s'.",
+        patch->cursor, end_of_file);
+}
+
