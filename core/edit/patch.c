@@ -366,3 +366,72 @@ static enum err_code find_gap(const struct patch *patch, const struct section *s
         patch->cursor, end_of_file);
 }
 
+/* ---- The new text ---- */
+
+/* Lines of the file as they are, each with a line end. */
+static void copy_lines(struct patch *patch, size_t end)
+{
+    for (; patch->copied < end; patch->copied++) {
+        struct edit_span line = edit_line(&patch->lines, patch->copied);
+
+        buf_add(&patch->out, line.at, line.length);
+        if (patch->copied + 1 < patch->lines.count)
+            buf_add_char(&patch->out, '\n');
+        else /* the last one has none, and loses it again */
+            buf_add_text(&patch->out, patch->line_end);
+    }
+}
+
+static void change_lines(struct patch *patch, const struct section *section, size_t at)
+{
+    size_t count;
+    const struct change *changes = changes_of(section, &count);
+
+    copy_lines(patch, at);
+    for (size_t i = 0; i < count; i++) {
+        if (changes[i].sign == ' ') {
+            copy_lines(patch, patch->copied + 1);
+        } else if (changes[i].sign == '-') {
+            patch->copied++;
+        } else {
+            buf_add(&patch->out, changes[i].line.at, changes[i].line.length);
+            buf_add_text(&patch->out, patch->line_end);
+        }
+    }
+    patch->cursor = patch->copied;
+}
+
+static enum err_code apply(struct patch *patch, const struct section *section, struct err *err)
+{
+    enum err_code rc = ERR_OK;
+    size_t count, at = 0;
+
+    patch->after_anchor = false;
+    if (section->anchored)
+        rc = find_anchor(patch, section, err);
+    (void)changes_of(section, &count);
+    if (rc || !count)
+        return rc;
+    rc = section->old_count ? find(patch, section, &at, err)
+                            : find_gap(patch, section, &at, err);
+    if (rc)
+        return rc;
+    change_lines(patch, section, at);
+    patch->sections += section->changing;
+    return ERR_OK;
+}
+
+/* The end of the text is as it was: with a line end or without. */
+static void finish(struct patch *patch)
+{
+    struct buf *out = &patch->out;
+
+    copy_lines(patch, patch->count);
+    if (patch->count != patch->lines.count || !out->length)
+        return;
+    out->length--;
+    if (strcmp(patch->line_end, "\r\n") == 0 && out->length &&
+        out->data[out->length - 1] == '\r')
+        out->length--;
+}
+
