@@ -435,3 +435,80 @@ static void finish(struct patch *patch)
         out->length--;
 }
 
+static enum err_code take_out(struct buf *out, size_t sections, struct text_change *ret_change,
+                              struct err *err)
+{
+    if (out->length > EDIT_FILE_LIMIT)
+        return too_large(err, "file would have");
+    *ret_change = (struct text_change){.length = out->length, .replacements = sections};
+    *buf_reserve(out, 1) = '\0';
+    ret_change->bytes = buf_take(out);
+    return ERR_OK;
+}
+
+static enum err_code apply_all(struct patch *patch, struct edit_span diff, struct err *err)
+{
+    struct reader reader;
+    enum err_code rc = ERR_OK;
+
+    reader_init(&reader, diff);
+    while (reader.at < reader.end && !rc) {
+        CLEANUP(section_clear) struct section section = {.anchored = false};
+
+        rc = take_section(&reader, &section, err);
+        rc = rc ? rc : apply(patch, &section, err);
+    }
+    reader_clear(&reader);
+    if (!rc && !patch->sections)
+        return err_set(err, ERR_INVALID, "The diff changes nothing.");
+    return rc;
+}
+
+enum err_code patch_update(struct edit_span file, struct edit_span diff,
+                           struct text_change *ret_change, struct err *err)
+{
+    struct edit_span text = edit_without_mark(file);
+    struct patch patch;
+    enum err_code rc;
+
+    if (file.length > EDIT_FILE_LIMIT || diff.length > EDIT_FILE_LIMIT)
+        return too_large(err, file.length > EDIT_FILE_LIMIT ? "file has" : "diff has");
+    rc = text_file_check(file, err);
+    if (rc)
+        return rc;
+    patch_init(&patch, text);
+    buf_add(&patch.out, file.at, file.length - text.length);
+    rc = apply_all(&patch, diff, err);
+    if (!rc) {
+        finish(&patch);
+        rc = take_out(&patch.out, patch.sections, ret_change, err);
+    }
+    patch_clear(&patch);
+    return rc;
+}
+
+enum err_code patch_create(struct edit_span diff, struct text_change *ret_change,
+                           struct err *err)
+{
+    AUTO_BUF out = {0};
+    struct reader reader;
+    enum err_code rc = ERR_OK;
+
+    if (diff.length > EDIT_FILE_LIMIT)
+        return too_large(err, "diff has");
+    reader_init(&reader, diff);
+    for (; reader.at < reader.end && !rc; reader.at++) {
+        struct edit_span line = peek(&reader);
+
+        if (line.length && line.at[0] == '+') {
+            buf_add(&out, line.at + 1, line.length - 1);
+            buf_add_char(&out, '\n');
+        } else if (is_text(line, no_newline) && out.length && reader.at + 1 == reader.end) {
+            out.length--;
+        } else {
+            rc = complain(err, ERR_INVALID, "Invalid Line", line);
+        }
+    }
+    reader_clear(&reader);
+    return rc ? rc : take_out(&out, 1, ret_change, err);
+}
