@@ -56,3 +56,42 @@ TEST(a_section_changes_the_place_that_its_context_names)
     check_all(vectors, COUNT_OF(vectors));
 }
 
+TEST(sections_follow_each_other)
+{
+    static const struct vector vectors[] = {
+        {"two", "a\nb\nc\nd\n", "@@\n-a\n+A\n@@\n-d\n+D\n", "A\nb\nc\nD\n", ERR_OK},
+        {"the same lines, one after another", "x\ny\nx\n", "@@\n-x\n+1\n y\n@@\n-x\n+2\n",
+         "1\ny\n2\n", ERR_OK},
+        {"side by side", "a\nb\n", "@@\n-a\n+A\n@@\n-b\n+B\n", "A\nB\n", ERR_OK},
+        {"in the wrong order", "a\nb\n", "@@\n-b\n+B\n@@\n-a\n+A\n", "Invalid Context 2:\na",
+         ERR_NOT_FOUND},
+        {"the second does not fit, so the first is undone", "a\nb\n",
+         "@@\n-a\n+A\n@@\n-x\n+X\n", "Invalid Context 1:\nx", ERR_NOT_FOUND},
+    };
+
+    check_all(vectors, COUNT_OF(vectors));
+}
+
+TEST(a_line_behind_the_header_is_found_first)
+{
+    static const char classes[] = "class A:\n  x = 1\nclass B:\n  x = 1\n";
+    static const struct vector vectors[] = {
+        {"it decides", classes, "@@ class B:\n-  x = 1\n+  x = 2\n",
+         "class A:\n  x = 1\nclass B:\n  x = 2\n", ERR_OK},
+        {"without it there are two", classes, "@@\n-  x = 1\n+  x = 2\n",
+         "Ambiguous Context 0, lines 2 and 4:\n  x = 1", ERR_CONFLICT},
+        {"two headers", "a\nf\n1\nb\nf\n1\n", "@@ b\n@@ f\n-1\n+2\n", "a\nf\n1\nb\nf\n2\n",
+         ERR_OK},
+        {"it is context, too", "a\nb\n", "@@ a\n a\n-b\n+B\n", "a\nB\n", ERR_OK},
+        {"its white space does not count", "  def f():\n1\n", "@@ def f():\n-1\n+2\n",
+         "  def f():\n2\n", ERR_OK},
+        {"two sections name it", "f\n1\n2\n", "@@ f\n-1\n+x\n@@ f\n-2\n+y\n", "f\nx\ny\n",
+         ERR_OK},
+        {"lines behind it", "a\nb\n", "@@ a\n+x\n", "a\nx\nb\n", ERR_OK},
+        {"it is missing", "a\n", "@@ nothing\n-a\n", "Invalid Context 0:\nnothing",
+         ERR_NOT_FOUND},
+    };
+
+    check_all(vectors, COUNT_OF(vectors));
+}
+
