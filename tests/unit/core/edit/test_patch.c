@@ -95,3 +95,38 @@ TEST(a_line_behind_the_header_is_found_first)
     check_all(vectors, COUNT_OF(vectors));
 }
 
+TEST(white_space_counts_only_where_it_decides)
+{
+    static const struct vector vectors[] = {
+        {"at the end of a line", "a  \nb\n", "@@\n a\n-b\n+c\n", "a  \nc\n", ERR_OK},
+        {"at its beginning", "\ta\n\tb\n", "@@\n a\n-b\n+\tc\n", "\ta\n\tc\n", ERR_OK},
+        {"exact before all", "a \na\n", "@@\n-a\n+b\n", "a \nb\n", ERR_OK},
+        {"the end before both ends", " a\na \n", "@@\n-a\n+b\n", " a\nb\n", ERR_OK},
+        {"a line of blanks is an empty one", "a\n  \nb\n", "@@\n a\n \n-b\n+c\n", "a\n  \nc\n",
+         ERR_OK},
+        {"within a line it counts", "a  b\n", "@@\n-a b\n+c\n", "Invalid Context 0:\na b",
+         ERR_NOT_FOUND},
+    };
+
+    check_all(vectors, COUNT_OF(vectors));
+}
+
+TEST(an_end_of_file_is_the_end_of_the_file)
+{
+    static const struct vector vectors[] = {
+        {"the last of two places", "x\ny\nx\n", "@@\n-x\n+z\n*** End of File\n", "x\ny\nz\n",
+         ERR_OK},
+        {"not the last lines", "x\ny\n", "@@\n-x\n+z\n*** End of File\n",
+         "Invalid EOF Context 0:\nx", ERR_NOT_FOUND},
+        {"added at the end", "a\n", "@@\n+b\n*** End of File\n", "a\nb\n", ERR_OK},
+        {"sections before it", "a\nb\nb\n", "@@\n-a\n+A\n@@\n-b\n+B\n*** End of File\n\n",
+         "A\nb\nB\n", ERR_OK},
+        {"more lines than the file", "a\n", "@@\n a\n-b\n*** End of File\n",
+         "Invalid EOF Context 0:\na\nb", ERR_NOT_FOUND},
+        {"a line behind it", "a\n", "@@\n-a\n*** End of File\n+b\n", "Invalid Line:\n+b",
+         ERR_INVALID},
+    };
+
+    check_all(vectors, COUNT_OF(vectors));
+}
+
