@@ -130,3 +130,41 @@ TEST(an_end_of_file_is_the_end_of_the_file)
     check_all(vectors, COUNT_OF(vectors));
 }
 
+TEST(the_end_of_the_last_line_stays)
+{
+    static const struct vector vectors[] = {
+        {"none", "a\nb", "@@\n-b\n+B\n", "a\nB", ERR_OK},
+        {"none, and lines are added", "a\nb", "@@\n b\n+c\n", "a\nb\nc", ERR_OK},
+        {"none, and the last line goes", "a\nb", "@@\n-b\n", "a", ERR_OK},
+        {"none, and all lines go", "a", "@@\n-a\n", "", ERR_OK},
+        {"a line end", "a\nb\n", "@@\n b\n+c", "a\nb\nc\n", ERR_OK},
+        {"its mark is skipped", "a\nb",
+         "@@\n-b\n\\ No newline at end of file\n+c\n"
+         "\\ No newline at end of file\n",
+         "a\nc", ERR_OK},
+    };
+
+    check_all(vectors, COUNT_OF(vectors));
+}
+
+TEST(line_ends_are_those_of_the_file)
+{
+    static const struct vector vectors[] = {
+        {"CRLF", "a\r\nb\r\nc\r\n", "@@\n a\n-b\n+B\n+B2\n c\n", "a\r\nB\r\nB2\r\nc\r\n",
+         ERR_OK},
+        {"CRLF in the diff", "a\nb\n", "@@\r\n a\r\n-b\r\n+B\r\n", "a\nB\n", ERR_OK},
+        {"CRLF, none at the end", "a\r\nb", "@@\n b\n+c\n", "a\r\nb\r\nc", ERR_OK},
+        {"other lines keep theirs", "a\nb\r\nc\n", "@@\n a\n-b\n+B\n c\n", "a\nB\r\nc\n",
+         ERR_OK},
+        {"a byte order mark",
+         "\xEF\xBB\xBF"
+         "a\nb\n",
+         "@@\n-a\n+A\n",
+         "\xEF\xBB\xBF"
+         "A\nb\n",
+         ERR_OK},
+    };
+
+    check_all(vectors, COUNT_OF(vectors));
+}
+
