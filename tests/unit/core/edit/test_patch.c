@@ -168,3 +168,45 @@ TEST(line_ends_are_those_of_the_file)
     check_all(vectors, COUNT_OF(vectors));
 }
 
+TEST(what_is_no_diff_is_refused)
+{
+    static const struct vector vectors[] = {
+        {"another sign", "a\n", "@@\n-a\n*b\n", "Invalid Line:\n*b", ERR_INVALID},
+        {"an envelope", "a\n", "*** Begin Patch\n", "Invalid Line:\n*** Begin Patch",
+         ERR_INVALID},
+        {"nothing", "a\n", "", "The diff changes nothing.", ERR_INVALID},
+        {"only context", "a\n", "@@\n a\n", "The diff changes nothing.", ERR_INVALID},
+        {"only a header", "a\n", "@@ a\n", "The diff changes nothing.", ERR_INVALID},
+        {"lines that could be anywhere", "a\n", "@@\n+b\n",
+         "Missing Context 0:\nThe section only adds lines. Name the line before them behind "
+         "'@@', "
+         "or end it with '*** End of File'.",
+         ERR_INVALID},
+        {"three places", "a\na\na\n", "@@\n-a\n",
+         "Ambiguous Context 0, lines 1 and 2 and others:\na", ERR_CONFLICT},
+        {"no text", "a\xFF\n", "@@\n-a\n",
+         "The file is not UTF-8. Its bytes would not survive an edit.", ERR_INVALID},
+    };
+
+    check_all(vectors, COUNT_OF(vectors));
+}
+
+TEST(a_new_file_has_the_lines_with_a_plus)
+{
+    static const struct vector vectors[] = {
+        {"lines", NULL, "+a\n+\n+ b\n", "a\n\n b\n", ERR_OK},
+        {"no line end in the diff", NULL, "+a", "a\n", ERR_OK},
+        {"none", NULL, "", "", ERR_OK},
+        {"an empty one", NULL, "+", "\n", ERR_OK},
+        {"CRLF", NULL, "+a\r\n+b\r\n", "a\nb\n", ERR_OK},
+        {"no line end", NULL, "+a\n+b\n\\ No newline at end of file\n", "a\nb", ERR_OK},
+        {"another line", NULL, "+a\nb\n", "Invalid Line:\nb", ERR_INVALID},
+        {"an empty line", NULL, "+a\n\n+b\n", "Invalid Line:\n", ERR_INVALID},
+        {"a header", NULL, "@@\n+a\n", "Invalid Line:\n@@", ERR_INVALID},
+        {"the mark within", NULL, "+a\n\\ No newline at end of file\n+b\n",
+         "Invalid Line:\n\\ No newline at end of file", ERR_INVALID},
+    };
+
+    check_all(vectors, COUNT_OF(vectors));
+}
+
