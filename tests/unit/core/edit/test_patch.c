@@ -210,3 +210,88 @@ TEST(a_new_file_has_the_lines_with_a_plus)
     check_all(vectors, COUNT_OF(vectors));
 }
 
+/* The text `unit`, `count` times. The caller frees. */
+static char *many(const char *unit, size_t count)
+{
+    struct buf buf = {0};
+
+    for (size_t i = 0; i < count; i++)
+        buf_add_text(&buf, unit);
+    return buf_take(&buf);
+}
+
+TEST(the_lines_of_an_error_are_cut_at_a_character)
+{
+    AUTO_FREE char *line = many("é", PATCH_ERROR_LINES);
+    AUTO_FREE char *diff = mem_printf("@@\n-x%s\n", line);
+    struct text_change change;
+    struct err err;
+
+    assert_int_equal(patch_update(span_of("a\n"), span_of(diff), &change, &err), ERR_NOT_FOUND);
+    assert_int_equal(strlen(err.text),
+                     strlen("Invalid Context 0:\n...") + PATCH_ERROR_LINES - 1);
+}
+
+static void expect_too_much(const char *file, const char *diff)
+{
+    struct text_change change;
+
+    assert_int_equal(patch_update(span_of(file), span_of(diff), &change, NULL), ERR_LIMIT);
+}
+
+TEST(a_search_that_takes_too_long_is_given_up)
+{
+    AUTO_FREE char *file = many("a\n", 100000);
+    AUTO_FREE char *context = many(" a\n", 1000);
+    AUTO_FREE char *nearly = mem_printf("@@\n%s-b\n", context);
+    AUTO_FREE char *blanks = many(" ", 3000);
+    AUTO_FREE char *wide_line = mem_printf("%sa\n", blanks);
+    AUTO_FREE char *wide = many(wide_line, 3000);
+    AUTO_FREE char *far = mem_printf("%sb\n", file);
+    AUTO_FREE char *headers = many("@@ b\n", 1000);
+
+    expect_too_much(file, nearly);
+    expect_too_much(wide, nearly);
+    expect_too_much(far, headers);
+}
+
+TEST(a_large_file_is_changed_in_many_places)
+{
+    struct buf file = {0}, diff = {0}, wanted = {0};
+    CLEANUP(text_change_clear) struct text_change change = {.length = 0};
+
+    for (int i = 0; i < 20000; i++) {
+        buf_addf(&file, "line %d\n", i);
+        buf_addf(&wanted, i % 40 ? "line %d\n" : "LINE %d\n", i);
+        if (i % 40 == 0)
+            buf_addf(&diff, "@@\n-line %d\n+LINE %d\n", i, i);
+    }
+    assert_int_equal(patch_update((struct edit_span){file.data, file.length},
+                                  (struct edit_span){diff.data, diff.length}, &change, NULL),
+                     ERR_OK);
+    assert_int_equal(change.length, wanted.length);
+    assert_memory_equal(change.bytes, wanted.data, wanted.length);
+    buf_clear(&file);
+    buf_clear(&diff);
+    buf_clear(&wanted);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_section_changes_the_place_that_its_context_names),
+        cmocka_unit_test(sections_follow_each_other),
+        cmocka_unit_test(a_line_behind_the_header_is_found_first),
+        cmocka_unit_test(white_space_counts_only_where_it_decides),
+        cmocka_unit_test(an_end_of_file_is_the_end_of_the_file),
+        cmocka_unit_test(the_end_of_the_last_line_stays),
+        cmocka_unit_test(line_ends_are_those_of_the_file),
+        cmocka_unit_test(what_is_no_diff_is_refused),
+        cmocka_unit_test(a_new_file_has_the_lines_with_a_plus),
+        cmocka_unit_test(the_lines_of_an_error_are_cut_at_a_character),
+        cmocka_unit_test(a_search_that_takes_too_long_is_given_up),
+        cmocka_unit_test(a_large_file_is_changed_in_many_places),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
