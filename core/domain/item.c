@@ -278,6 +278,19 @@ void item_hide_notes(json_t *object)
         json_object_del(object, "runnel");
 }
 
+enum item_status item_shown_status(const struct item_row *row)
+{
+    switch (item_type_statuses(row->type)) {
+    case ITEM_STATUSES_USUAL: return row->status == ITEM_FAILED ? ITEM_INCOMPLETE : row->status;
+    case ITEM_STATUSES_ENDED:
+        return row->status == ITEM_FAILED || row->status == ITEM_INCOMPLETE ? ITEM_FAILED
+                                                                            : ITEM_COMPLETED;
+    case ITEM_STATUSES_FAILED:
+    case ITEM_STATUSES_NONE: break;
+    }
+    return row->status;
+}
+
 json_t *item_object(const struct item *item)
 {
     json_t *object =
@@ -286,7 +299,7 @@ json_t *item_object(const struct item *item)
     json_t *body = item->row.body ? json_parse_own(item->row.body) : item_body(item);
 
     if (item_type_statuses(item->row.type) != ITEM_STATUSES_NONE)
-        json_set_string(object, "status", item_status_name(item->row.status));
+        json_set_string(object, "status", item_status_name(item_shown_status(&item->row)));
     json_object_update(object, body);
     item_hide_notes(object);
     json_decref(body);

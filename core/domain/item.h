@@ -93,6 +93,10 @@ json_t *item_body(const struct item *item);
 /* The whole Responses item: {"id","type","status", ...}. New reference. */
 json_t *item_object(const struct item *item);
 
+/* The status that clients see, where the item's type has not all of them. An output that can only be completed or
+ * failed is completed while it is open, as OpenAI shows outputs of its own tools when they open. */
+enum item_status item_shown_status(const struct item_row *row);
+
 /* The container in which a hosted call has run, by the body of its item or of its output's; "" without one.
  * Borrowed. */
 const char *item_container(const json_t *body);

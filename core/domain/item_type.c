@@ -27,6 +27,7 @@
 
 #define USUAL       ITEM_STATUSES_USUAL
 #define FAILED      ITEM_STATUSES_FAILED
+#define ENDED       ITEM_STATUSES_ENDED
 #define NONE        ITEM_STATUSES_NONE
 
 static const struct fact {
@@ -53,7 +54,7 @@ static const struct fact {
     [ITEM_SHELL_CALL]              = {"shell_call",              "sh_",    CLIENT_CALL, USUAL,  ITEM_OTHER,             false},
     [ITEM_SHELL_CALL_OUTPUT]       = {"shell_call_output",       "sho_",   OUTPUT,      USUAL,  ITEM_SHELL_CALL,        false},
     [ITEM_APPLY_PATCH_CALL]        = {"apply_patch_call",        "apc_",   CLIENT_CALL, USUAL,  ITEM_OTHER,             false},
-    [ITEM_APPLY_PATCH_CALL_OUTPUT] = {"apply_patch_call_output", "apco_",  OUTPUT,      FAILED, ITEM_APPLY_PATCH_CALL,  false},
+    [ITEM_APPLY_PATCH_CALL_OUTPUT] = {"apply_patch_call_output", "apco_",  OUTPUT,      ENDED,  ITEM_APPLY_PATCH_CALL,  false},
     [ITEM_COMPUTER_CALL]           = {"computer_call",           "cu_",    CLIENT_CALL, USUAL,  ITEM_OTHER,             false},
     [ITEM_COMPUTER_CALL_OUTPUT]    = {"computer_call_output",    "cuo_",   OUTPUT,      FAILED, ITEM_COMPUTER_CALL,     false},
     [ITEM_TOOL_SEARCH_CALL]        = {"tool_search_call",        "tsc_",   CLIENT_CALL, USUAL,  ITEM_OTHER,             false},
