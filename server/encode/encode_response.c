@@ -250,14 +250,8 @@ static bool shows_call_id(enum item_type type)
 
 static void set_item_status(json_t *object, const struct item_row *row)
 {
-    enum item_statuses statuses = item_type_statuses(row->type);
-    enum item_status status = row->status;
-
-    if (statuses == ITEM_STATUSES_NONE)
-        return;
-    if (status == ITEM_FAILED && statuses == ITEM_STATUSES_USUAL)
-        status = ITEM_INCOMPLETE;
-    json_set_string(object, "status", item_status_name(status));
+    if (item_type_statuses(row->type) != ITEM_STATUSES_NONE)
+        json_set_string(object, "status", item_status_name(item_shown_status(row)));
 }
 
 /* A text of a thread that names a file is covered by its annotation there; here that has a place only. */
