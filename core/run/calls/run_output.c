@@ -446,10 +446,15 @@ static void note_files(struct run *run, struct item *item, const struct call *ca
         run_made_add(run, container_of(item), files);
 }
 
+static bool can_fail(enum item_type type)
+{
+    return item_type_statuses(type) == ITEM_STATUSES_FAILED ||
+           item_type_statuses(type) == ITEM_STATUSES_ENDED;
+}
+
 static enum item_status status_of(const struct call *call)
 {
-    bool never_fails =
-        call->item && item_type_statuses(call->item->row.type) != ITEM_STATUSES_FAILED;
+    bool never_fails = call->item && !can_fail(call->item->row.type);
 
     if (call->status == CALL_SKIPPED || is_undone(call))
         return ITEM_INCOMPLETE;
@@ -516,8 +521,9 @@ static void close_rejected(struct run *run, struct call *call, const char *text)
     if (ran)
         note_course(run, item, call);
     emit_usual_stage(run, item, "failed");
-    /* An output says by itself that nothing was executed. */
-    run_close_item(run, item_answer_of(item) ? ITEM_COMPLETED : ITEM_INCOMPLETE);
+    /* An output without a status for it says by itself that nothing was executed. */
+    run_close_item(run, item_answer_of(item) && !can_fail(item->row.type) ? ITEM_COMPLETED
+                                                                          : ITEM_INCOMPLETE);
 }
 
 /* The tool did nothing. Neither output nor error either, but what the model received. */
