@@ -76,6 +76,7 @@ struct tool_call *tool_call_new(const struct tool_call_spec *spec)
     call->passage_tokens = spec->passage_tokens;
     call->containers = spec->containers;
     call->past_container = mem_strdup(spec->past_container ? spec->past_container : "");
+    call->wanted_container = copy(spec->wanted_container, "n");
     call->keeps_files = spec->keeps_files;
     call->stored = spec->stored;
     call->painter = spec->painter;
@@ -96,6 +97,7 @@ void tool_call_free(struct tool_call *call)
         return;
     tool_call_close_container(call, false);
     free(call->past_container);
+    json_decref(call->wanted_container);
     json_decref(call->pictures);
     json_decref(call->permission);
     json_decref(call->preview);

@@ -88,6 +88,11 @@ const char *tool_call_past_container(const struct tool_call *call)
     return call->past_container;
 }
 
+const json_t *tool_call_wanted_container(const struct tool_call *call)
+{
+    return json_is_null(call->wanted_container) ? NULL : call->wanted_container;
+}
+
 bool tool_call_keeps_files(const struct tool_call *call)
 {
     return call->keeps_files;

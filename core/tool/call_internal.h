@@ -37,6 +37,7 @@ struct tool_call {
     const struct tool_containers *containers;
     struct tool_container *container; /* lent by them; NULL: not opened */
     char *past_container;             /* "": none */
+    json_t *wanted_container;         /* null: none */
     bool keeps_files, stored;
     const struct tool_painter *painter;
     json_t *pictures; /* of the context, for an edit; an array */

@@ -149,6 +149,7 @@ struct tool_call_spec {
     const struct tool_containers
         *containers;                    /* outlives the executor; NULL: nothing is executed */
     const char *past_container;         /* for tool_call_past_container(), or NULL */
+    const json_t *wanted_container;     /* for tool_call_wanted_container(), or NULL */
     bool keeps_files;                   /* for tool_call_keeps_files() */
     bool stored;                        /* for tool_call_is_stored() */
     const struct tool_painter *painter; /* outlives the executor; NULL: nothing is drawn */

@@ -64,6 +64,10 @@ enum err_code tool_call_own_box(struct tool_call *call, const struct tool_own_bo
 /* The container that the newest such call of the context has used; "" without one. Borrowed. */
 const char *tool_call_past_container(const struct tool_call *call);
 
+/* What the request says about the container: its id, or an object that says what a new one is made with. The tool's own
+ * entry says it, else the first entry that does. NULL: nothing. Borrowed. */
+const json_t *tool_call_wanted_container(const struct tool_call *call);
+
 /* What the code makes becomes files of the project: it is a thread's run. */
 bool tool_call_keeps_files(const struct tool_call *call);
 
