@@ -24,7 +24,6 @@
 #include "core/container/containers.h"
 #include "core/container/kept_output.h"
 #include "core/container/python.h"
-#include "core/run/catalog/run_files.h"
 #include "core/sandbox/box.h"
 #include "core/sandbox/workspace/workspace.h"
 #include "core/store/tables/files/files.h"
@@ -57,16 +56,9 @@ static struct lent *lent_of(struct tool_container *container)
 static const char lost[] = "The earlier container has expired: this is a new one. Files and "
                            "variables are gone, but for the user's files.";
 
-static const json_t *chosen(const struct tool_call *call)
-{
-    const char *member;
-
-    return run_wanted_container(tool_call_config(call), &member);
-}
-
 static struct container_choice choice_of(const struct tool_call *call)
 {
-    const json_t *entry = chosen(call);
+    const json_t *entry = tool_call_wanted_container(call);
     const char *thread = tool_call_thread(call);
 
     return (struct container_choice){.named = json_string_value(entry),
@@ -97,7 +89,8 @@ static enum err_code put_all(struct container *container, const json_t *ids, str
 static enum err_code put_files(const struct tool_call *call, struct container *container,
                                struct err *err)
 {
-    enum err_code rc = put_all(container, json_object_get(chosen(call), "file_ids"), err);
+    enum err_code rc =
+        put_all(container, json_object_get(tool_call_wanted_container(call), "file_ids"), err);
 
     return rc ? rc : put_all(container, tool_call_files(call), err);
 }

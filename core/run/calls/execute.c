@@ -44,6 +44,7 @@
 #include "core/run/calls/run_plan.h"
 #include "core/run/calls/run_servers.h"
 #include "core/run/calls/run_variables.h"
+#include "core/run/catalog/run_files.h"
 #include "core/tool/arguments.h"
 #include "core/tool/registry.h"
 
@@ -229,6 +230,7 @@ static void execute(struct run *run, struct call *call, json_t *args)
             .passage_tokens = run_passage_tokens(run),
             .containers = engine_options(run->engine)->containers,
             .past_container = past_container,
+            .wanted_container = run_shared_container(&run->settings, call->use->entry),
             .keeps_files = run_is_assistants(run),
             .stored = run->row.flags & RUN_STORED,
             .painter = engine_options(run->engine)->painter,

@@ -28,6 +28,7 @@
 #include "core/run/calls/offload.h"
 #include "core/run/calls/run_calls.h"
 #include "core/run/calls/run_variables.h"
+#include "core/run/catalog/run_files.h"
 
 void call_plan_free(struct call_plan *plan)
 {
@@ -93,22 +94,24 @@ static void submit(struct run *run, const struct call *call)
 
     if (call->use->handler->flags & TOOL_NEEDS_SANDBOX)
         run_past_container(run, past_container);
-    run_offload_job(run, call->plan->job,
-                    (struct tool_call_spec){
-                        .handler = call->use->handler,
-                        .planning = true,
-                        .call_id = call->id,
-                        .args = args,
-                        .config = call->use->entry,
-                        .context = run->context,
-                        .skills = run->settings.skills,
-                        .variables = run_variable_access_of(run, call->use->handler),
-                        .resolved = call->resolved,
-                        .desk = engine_options(run->engine)->desk,
-                        .containers = engine_options(run->engine)->containers,
-                        .past_container = past_container,
-                        .keeps_files = run_is_assistants(run),
-                    });
+    run_offload_job(
+        run, call->plan->job,
+        (struct tool_call_spec){
+            .handler = call->use->handler,
+            .planning = true,
+            .call_id = call->id,
+            .args = args,
+            .config = call->use->entry,
+            .context = run->context,
+            .skills = run->settings.skills,
+            .variables = run_variable_access_of(run, call->use->handler),
+            .resolved = call->resolved,
+            .desk = engine_options(run->engine)->desk,
+            .containers = engine_options(run->engine)->containers,
+            .past_container = past_container,
+            .wanted_container = run_shared_container(&run->settings, call->use->entry),
+            .keeps_files = run_is_assistants(run),
+        });
 }
 
 enum stage_step run_plan_calls(struct run *run)

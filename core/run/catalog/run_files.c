@@ -92,6 +92,22 @@ static bool has_container(const json_t *entry)
     return handler && handler->flags & TOOL_NEEDS_SANDBOX && !tool_registry_lacks(handler);
 }
 
+const json_t *run_shared_container(const struct run_settings *settings, const json_t *entry)
+{
+    const char *member;
+    const json_t *wanted = run_wanted_container(entry, &member);
+    size_t i;
+    json_t *other;
+
+    json_array_foreach (settings->tools, i, other) {
+        if (wanted)
+            break;
+        if (has_container(other))
+            wanted = run_wanted_container(other, &member);
+    }
+    return wanted;
+}
+
 static void add_all(json_t *view, const json_t *ids)
 {
     size_t i;

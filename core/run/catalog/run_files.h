@@ -37,4 +37,8 @@ json_t *run_files_of_container(const struct run_settings *settings, enum row_fac
  * runs no code. *ret_member is the member that says so. Borrowed. */
 const json_t *run_wanted_container(const json_t *tool, const char **ret_member);
 
+/* The same of a tool of the run: of its own entry, else of the first entry that asks for one, because all tools of a
+ * run share a container. NULL: none does. Borrowed. */
+const json_t *run_shared_container(const struct run_settings *settings, const json_t *entry);
+
 #endif
