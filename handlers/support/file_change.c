@@ -69,6 +69,12 @@ static struct edit_span bytes_of(const struct changed *changed)
     return (struct edit_span){changed->exists ? at : NULL, changed->before.length};
 }
 
+static enum err_code explain(const struct file_change *kind, const char *path, enum err_code rc,
+                             struct err *err)
+{
+    return kind->verb ? changes_failed(kind->verb, path, rc, err) : rc;
+}
+
 static enum err_code make_change(struct tool_call *call, const struct file_change *kind,
                                  struct changed *changed, struct err *err)
 {
@@ -81,11 +87,13 @@ static enum err_code make_change(struct tool_call *call, const struct file_chang
         return rc;
     rc = load(changed, kind, err);
     if (!rc && changed->exists && kind->only_new)
-        rc = err_set(err, ERR_CONFLICT, "The file exists.");
+        rc = kind->verb
+                 ? err_set(err, ERR_CONFLICT, "The file exists.")
+                 : err_set(err, ERR_CONFLICT, "File already exists: %.512s", changed->path);
     rc = rc ? rc : kind->make(args, bytes_of(changed), &changed->change, &changed->note, err);
     if (changed->shown && text_file_check(bytes_of(changed), NULL) != ERR_OK)
         changed->shown = false;
-    return rc ? changes_failed(kind->verb, changed->path, rc, err) : ERR_OK;
+    return rc ? explain(kind, changed->path, rc, err) : ERR_OK;
 }
 
 static json_t *describe(const struct changed *changed)
@@ -113,7 +121,7 @@ enum err_code file_change_run(struct tool_call *call, const struct file_change *
 {
     CLEANUP(changed_clear) struct changed changed = {.path = ""};
     struct workspace_target target = {.place = WORKSPACE_FREE};
-    struct workspace_written written;
+    struct workspace_written written = {.created = false};
     AUTO_FREE char *title = NULL;
     AUTO_BUF report = {0};
     enum err_code rc = make_change(call, kind, &changed, err);
@@ -126,10 +134,13 @@ enum err_code file_change_run(struct tool_call *call, const struct file_change *
         target.place = WORKSPACE_ANY;
     else if (changed.exists)
         target.place = WORKSPACE_SAME;
-    rc = workspace_write(changed.workspace, &target, changed.change.bytes,
-                         changed.change.length, &written, err);
+    if (kind->removes)
+        rc = workspace_remove(changed.workspace, changed.path, err);
+    else
+        rc = workspace_write(changed.workspace, &target, changed.change.bytes,
+                             changed.change.length, &written, err);
     if (rc)
-        return changes_failed(kind->verb, changed.path, rc, err);
+        return explain(kind, changed.path, rc, err);
     title = mem_printf("%s %s", kind->title, changed.path);
     kind->report(tool_call_args(call), changed.path, written.created, &changed.change,
                  &changed.note, &report);

@@ -16,11 +16,12 @@
 
 /* What is different between such tools. */
 struct file_change {
-    const char *verb;     /* in "Failed to edit a.txt: ..." */
+    const char *verb;     /* in "Failed to edit a.txt: ..."; NULL: errors stay as they are */
     const char *title;    /* "Edited", before the path */
     const char *argument; /* the one that names the file */
     bool whole;           /* the old bytes do not matter, so they may be of any kind and size */
     bool only_new;        /* a file that is there is an error */
+    bool removes;         /* the file goes */
     /* The bytes as they become. `bytes.at` NULL: there is no file yet. `note` is empty, and for report(). */
     enum err_code (*make)(const json_t *args, struct edit_span bytes,
                           struct text_change *ret_change, struct buf *note, struct err *err);
