@@ -38,6 +38,7 @@
     X(file_search)                \
     X(code_interpreter)           \
     X(container_shell)            \
+    X(container_patch)            \
     X(image_generation)           \
     X(web_search)                 \
     X(list_documents)             \
