@@ -239,6 +239,20 @@ static enum err_code check_image(const json_t *tool, const char *path, struct er
     return rc ? rc : param_object(tool, path, "input_image_mask", PARAM_OPTIONAL, &mask, err);
 }
 
+/* Whether this server executes it. */
+static enum err_code check_patch(const json_t *tool, const char *path, struct err *err)
+{
+    static const char *const known[] = {"execute", NULL};
+    struct param_path at = param_key(path, "runnel");
+    json_t *own = NULL;
+    bool execute = false;
+    enum err_code rc = param_object(tool, path, "runnel", PARAM_OPTIONAL, &own, err);
+
+    if (!rc)
+        rc = param_unknown_strict(own, at.text, known, err);
+    return rc ? rc : param_bool(own, at.text, "execute", &execute, err);
+}
+
 /* NULL: of these tools only the type is checked. */
 /* clang-format off */
 static const struct tool_type {
@@ -252,7 +266,7 @@ static const struct tool_type {
     {"tool_search",                   check_search},
     {"local_shell",                   NULL},
     {"shell",                         container_environment_check},
-    {"apply_patch",                   NULL},
+    {"apply_patch",                   check_patch},
     {"computer",                      NULL},
     {"computer_use_preview",          check_display},
     {"file_search",                   check_file_search},
