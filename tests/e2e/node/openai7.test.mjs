@@ -134,6 +134,20 @@ describe("responses.stream()", () => {
     assert.equal(second.response.output_text, "Changed.");
   });
 
+  it("reads both items of a patch that the server has applied", { skip: process.env.NO_SANDBOX }, async () => {
+    const operation = { type: "create_file", path: "a.js", diff: "+1" };
+    await script(
+      { match: { tool_results: true }, answer: { text: "Made." } },
+      { answer: { tool_calls: [{ name: "apply_patch", id: "call_1", arguments: operation }] } },
+    );
+    const { response, types } = await ask({ tools: [{ type: "apply_patch", runnel: { execute: true } }] });
+    const step = ["response.output_item.added", "response.output_item.done"];
+    assert.deepEqual(types.slice(2, 6), [...step, ...step]);
+    const [call, output] = response.output;
+    assert.deepEqual([call.type, call.operation, call.call_id], ["apply_patch_call", operation, output.call_id]);
+    assert.deepEqual([output.type, output.status, output.output], ["apply_patch_call_output", "completed", "Created a.js"]);
+  });
+
   it("reads a computer's actions and a search for tools", async () => {
     await answerWith({ tool_calls: [
       { name: "computer", id: "call_1", arguments: { actions: [{ type: "screenshot" }] } },
