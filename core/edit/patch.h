@@ -24,8 +24,8 @@
  * without context stands behind its `@@` line, at the end of the file, or in an empty file: elsewhere the place would
  * be a guess.
  *
- * Lines that are not changed keep their bytes. Added lines get the line ends of the file. Its byte order mark, and the end of its
- * last line, stay as they are. All sections or none.
+ * Lines that are not changed keep their bytes. Added lines get the line ends of the file. Its byte order mark, and the
+ * end of its last line, are not changed. All sections or none.
  *
  * Pure functions: any thread.
  */
