@@ -10,7 +10,7 @@
 #include "core/domain/notes.h"
 #include "core/tool/arguments.h"
 #include "handlers/handlers.h"
-#include "handlers/support/patch_item.h"
+#include "handlers/items/patch_item.h"
 
 static enum err_code announce(const char *name, const char *arguments,
                               struct tool_announcement *ret, struct err *err)

@@ -12,7 +12,7 @@
 #include "core/base/json.h"
 #include "core/tool/arguments.h"
 #include "handlers/handlers.h"
-#include "handlers/support/shell_item.h"
+#include "handlers/items/shell_item.h"
 
 static const char parameters[] =
     "{\"type\": \"object\", \"additionalProperties\": false,"

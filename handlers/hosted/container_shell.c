@@ -22,7 +22,7 @@
 #include "core/container/kept_output.h"
 #include "core/sandbox/box.h"
 #include "handlers/handlers.h"
-#include "handlers/support/shell_item.h"
+#include "handlers/items/shell_item.h"
 #include "handlers/support/workspace_call.h"
 
 /* Characters of a stream that the model reads, unless it asks for another number. */

@@ -5,7 +5,7 @@
  * only. The client sees OpenAI's item, with the operation as an object.
  */
 
-#include "handlers/support/patch_item.h"
+#include "handlers/items/patch_item.h"
 
 #include <string.h>
 

@@ -5,7 +5,7 @@
  * of a call that ran here is an item like the one that a client would send, so a model reads both alike.
  */
 
-#include "handlers/support/shell_item.h"
+#include "handlers/items/shell_item.h"
 
 #include "core/base/json.h"
 #include "core/tool/tool.h"
