@@ -18,9 +18,9 @@
 #include "core/base/mem.h"
 #include "core/edit/patch.h"
 #include "handlers/handlers.h"
+#include "handlers/items/patch_item.h"
 #include "handlers/support/document_change.h"
 #include "handlers/support/file_change.h"
-#include "handlers/items/patch_item.h"
 #include "handlers/support/workspace_call.h"
 
 static enum err_code missing(const json_t *args, struct err *err)
