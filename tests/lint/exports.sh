@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 #
 # exports.sh BUILD_DIR -- a handler shows the rest of the program its descriptor, a group and an item
-# theirs, and nothing else. What handlers share lies in handlers/support; handlers.c is the list of them.
+# theirs, and nothing else. What handlers share lies in handlers/support and handlers/items; handlers.c is the list.
 
 set -euo pipefail
 objects=$1/handlers/CMakeFiles/handlers.dir
@@ -12,7 +12,7 @@ if [ ! -f "$objects/handlers.c.o" ]; then
 fi
 count=0 others=
 for object in "$objects"/*.c.o "$objects"/*/*.c.o; do
-    case ${object#"$objects"/} in handlers.c.o | support/*) continue ;; esac
+    case ${object#"$objects"/} in handlers.c.o | support/* | items/*) continue ;; esac
     source=handlers/${object#"$objects"/}
     [ -f "${source%.o}" ] || continue # of a file that was there once
     names=$(nm --defined-only --extern-only "$object" | awk '$3 !~ /^__(asan|odr|tsan|ubsan|gcov)/ { print $3 }')
