@@ -277,7 +277,7 @@ bool tool_registry_has_type(const struct tool_handler *handler, const char *type
 
 static bool has_entries(const struct tool_handler *handler, const char *type)
 {
-    return (!handler->run || handler->flags & TOOL_HOSTED) &&
+    return (!handler->run || handler->flags & TOOL_HOSTED) && !(handler->flags & TOOL_ALONG) &&
            tool_registry_has_type(handler, type);
 }
 
@@ -295,6 +295,16 @@ const struct tool_handler *tool_registry_serving(const json_t *entry)
 
     for (size_t i = 0; i < count; i++)
         if (has_entries(all[i], type) && (!all[i]->serves || all[i]->serves(entry)))
+            return all[i];
+    return NULL;
+}
+
+const struct tool_handler *tool_registry_along(const struct tool_handler *handler,
+                                               const json_t *entry, size_t n)
+{
+    for (size_t i = 0; i < count; i++)
+        if (all[i]->flags & TOOL_ALONG && strcmp(all[i]->type, type_of(handler)) == 0 &&
+            (!all[i]->serves || all[i]->serves(entry)) && n-- == 0)
             return all[i];
     return NULL;
 }

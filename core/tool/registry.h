@@ -78,5 +78,8 @@ bool tool_registry_has_type(const struct tool_handler *handler, const char *type
 const struct tool_handler *tool_registry_definition(const char *type);
 /* The one of them that serves this entry, or NULL. */
 const struct tool_handler *tool_registry_serving(const json_t *entry);
+/* The n-th hosted handler that is offered along with `handler` for this entry (TOOL_ALONG), or NULL. */
+const struct tool_handler *tool_registry_along(const struct tool_handler *handler,
+                                               const json_t *entry, size_t n);
 
 #endif

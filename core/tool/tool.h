@@ -148,6 +148,9 @@ enum tool_flags {
     TOOL_NEEDS_PANDOC = 1 << 25, /* a Pandoc for it */
     /* With TOOL_TAKES_SEAT: it calls tool_call_own_box() instead, and so does not wait for the container's Python */
     TOOL_OWN_BOX = 1 << 26,
+    /* Hosted. It has no entries: it is offered along with the tool that serves an entry of its `type`, and policies
+     * about that tool count for it, too. `serves` says for which entries; NULL: for all */
+    TOOL_ALONG = 1 << 22,
 
     /* Definition-only: */
     TOOL_NAMED = 1 << 6,      /* each entry has a name; other tools are named by their type */

@@ -117,6 +117,29 @@ TEST(two_tools_of_one_type_share_its_entries)
     assert_null(tool_registry_serving(entry));
 }
 
+TEST(a_tool_that_comes_along_has_no_entries)
+{
+    static const struct tool_handler find = {
+        .name = "find", .group = "hosted", .flags = TOOL_HOSTED, .run = run};
+    static const struct tool_handler open = {.name = "open",
+                                             .type = "find",
+                                             .group = "hosted",
+                                             .flags = TOOL_HOSTED | TOOL_ALONG,
+                                             .serves = is_here,
+                                             .run = run};
+    static const struct tool_handler *const tools[] = {&open, &find, NULL};
+    json_auto_t *entry = json_pack("{s:s, s:b}", "type", "find", "here", 1);
+
+    tool_registry_set(tools);
+    assert_ptr_equal(tool_registry_serving(entry), &find);
+    assert_ptr_equal(tool_registry_along(&find, entry, 0), &open);
+    assert_null(tool_registry_along(&find, entry, 1));
+    assert_null(tool_registry_along(&one, entry, 0));
+    assert_null(tool_registry_definition("open"));
+    json_object_set_new(entry, "here", json_false());
+    assert_null(tool_registry_along(&find, entry, 0));
+}
+
 TEST(what_needs_a_sandbox_is_lacking_until_there_is_one)
 {
     static const struct tool_handler confined = {
@@ -183,6 +206,7 @@ int main(void)
         cmocka_unit_test(the_second_of_two_tools_with_one_name_replaces_the_first),
         cmocka_unit_test(a_hosted_tool_is_found_by_the_type_of_its_entries_and_not_by_its_name),
         cmocka_unit_test(two_tools_of_one_type_share_its_entries),
+        cmocka_unit_test(a_tool_that_comes_along_has_no_entries),
         cmocka_unit_test(what_needs_a_sandbox_is_lacking_until_there_is_one),
         cmocka_unit_test(a_removed_tool_is_not_found),
         cmocka_unit_test(
