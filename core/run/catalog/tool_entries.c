@@ -378,20 +378,18 @@ static bool is_taken(const struct tool_set *set, const struct tool_use *use)
            is_named(json_array_get(set->tools, 0), use->own);
 }
 
-/* What nobody here can execute is left out (unavailable.h). Types that do not exist were refused
- * before, when the request was read. */
-static enum err_code add_definition(struct tool_set *set, json_t *entry, const char *space,
-                                    size_t index, struct err *err)
+/* The entry offers this tool, perhaps beside others. */
+static enum err_code add_serving(struct tool_set *set, json_t *entry,
+                                 const struct tool_handler *handler, const char *space,
+                                 size_t index, struct err *err)
 {
-    struct tool_use use = {
-        .type = json_get_string(entry, "type", ""), .space = space, .entry = entry};
+    struct tool_use use = {.type = json_get_string(entry, "type", ""),
+                           .space = space,
+                           .entry = entry,
+                           .handler = handler};
     char param[64];
     enum err_code rc;
 
-    use.handler = tool_registry_serving(entry);
-    if (!use.handler || unavailable_reason(entry) ||
-        (use.handler->is_clients && !use.handler->is_clients(entry)))
-        return ERR_OK;
     use.own = use.handler->flags & TOOL_NAMED
                   ? json_get_string(tool_entry_function(entry), "name", NULL)
                   : use.handler->name;
@@ -415,6 +413,26 @@ static enum err_code add_definition(struct tool_set *set, json_t *entry, const c
     rc = tool_set_add(set, &use, index, err);
     if (rc)
         free(use.made_name);
+    return rc;
+}
+
+/* What nobody here can execute is left out (unavailable.h). Types that do not exist were refused
+ * before, when the request was read. */
+static enum err_code add_definition(struct tool_set *set, json_t *entry, const char *space,
+                                    size_t index, struct err *err)
+{
+    const struct tool_handler *handler = tool_registry_serving(entry);
+    const struct tool_handler *along = handler;
+    enum err_code rc = ERR_OK;
+
+    if (!handler || unavailable_reason(entry) ||
+        (handler->is_clients && !handler->is_clients(entry)))
+        return ERR_OK;
+    for (size_t n = 0; along && !rc; n++) {
+        rc = tool_registry_lacks(along) ? ERR_OK
+                                        : add_serving(set, entry, along, space, index, err);
+        along = tool_registry_along(handler, entry, n);
+    }
     return rc;
 }
 
