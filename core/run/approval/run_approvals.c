@@ -117,14 +117,19 @@ static struct permission permission_as(const struct run *run, const struct tool_
     return permission;
 }
 
-/* A renamed tool of a remote server has two names, and a policy may mean it by either. */
+/* A policy may mean a tool by either of two names: one of a remote server that was renamed, and one that comes along
+ * with another. NULL: it has one. */
+static const char *other_name(const struct tool_use *use)
+{
+    return use->handler->flags & TOOL_ALONG ? use->handler->type : use->original;
+}
+
 struct permission run_permission_of(const struct run *run, const struct tool_use *use)
 {
+    const char *other = other_name(use);
     struct permission permission = permission_as(run, use, use->own);
 
-    return use->original
-               ? permission_stricter(permission, permission_as(run, use, use->original))
-               : permission;
+    return other ? permission_stricter(permission, permission_as(run, use, other)) : permission;
 }
 
 /* `require_approval` means every call, so answers are remembered only on request. An exception
@@ -146,7 +151,8 @@ static enum memory_policy memory_as(const struct run *run, const struct tool_use
 enum memory_policy run_memory_policy(const struct run *run, const struct tool_use *use)
 {
     enum memory_policy memory = memory_as(run, use, use->own);
-    enum memory_policy other = use->original ? memory_as(run, use, use->original) : memory;
+    const char *name = other_name(use);
+    enum memory_policy other = name ? memory_as(run, use, name) : memory;
 
     return other < memory ? other : memory;
 }
