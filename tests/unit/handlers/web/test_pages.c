@@ -107,6 +107,10 @@ TEST(paragraphs_with_a_word_stand_between_their_neighbours)
            "[1] begin=0, limit=19\nOne\n\nTwo cats\n\n\u00DCber\n\n"
            "[2] begin=33, limit=24\nSix\n\nSEVEN Cats and dogs");
     expect((struct fake){page, NULL}, &search_in_web_page_handler,
+           "{" URL ",\"keywords\":[\"\u00FCBER\"]}",
+           "Found in 1 of 7 paragraphs of http://a.test/\n\n"
+           "[1] begin=5, limit=20\nTwo cats\n\n\u00DCber\n\nFour");
+    expect((struct fake){page, NULL}, &search_in_web_page_handler,
            "{" URL ",\"keywords\":[\"birds\"]}",
            "Found in 0 of 7 paragraphs of http://a.test/\n\n");
 }
