@@ -521,25 +521,28 @@ static bool is_below(const char *host, const char *domain)
            (host_length == length || host[host_length - length - 1] == '.');
 }
 
-static bool is_wanted(const struct web_question *question, const char *url)
+bool web_is_of(const json_t *domains, const char *url)
 {
     AUTO_FREE char *pair = NULL;
     size_t i;
     json_t *domain;
 
-    if (egress_url_check(url, NULL))
-        return false;
-    if (!json_array_size(question->domains))
+    if (!json_array_size(domains))
         return true;
     pair = egress_pair_of(url);
     if (!pair)
         return false;
     *strrchr(pair, ':') = '\0';
-    json_array_foreach (question->domains, i, domain) {
+    json_array_foreach (domains, i, domain) {
         if (is_below(pair, json_string_value(domain)))
             return true;
     }
     return false;
+}
+
+static bool is_wanted(const struct web_question *question, const char *url)
+{
+    return !egress_url_check(url, NULL) && web_is_of(question->domains, url);
 }
 
 static const char *field_of(const struct web_provider *provider, const json_t *result,

@@ -2,6 +2,7 @@
 #define RUNNEL_CORE_WEB_PROVIDER_H
 
 #include <jansson.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -67,5 +68,8 @@ enum err_code web_provider_read(const struct web_provider *provider,
                                 const struct web_question *question, int status,
                                 const char *bytes, size_t length, json_t **ret_results,
                                 struct err *err) MUST_CHECK;
+
+/* Is the host of the URL one of the domains (a list of strings), or below one? NULL and an empty list have all hosts. */
+bool web_is_of(const json_t *domains, const char *url);
 
 #endif
