@@ -10,6 +10,7 @@
 #include "core/net/http_ask.h"
 #include "core/net/http_client.h"
 #include "core/web/page_cache.h"
+#include "core/web/provider.h"
 
 #define CONNECT_SECONDS 10
 
@@ -71,7 +72,8 @@ static bool has_usual_port(const char *url)
     return port && (strcmp(port, ":80") == 0 || strcmp(port, ":443") == 0);
 }
 
-static enum err_code check_url(const struct pages *pages, const char *url, struct err *err)
+static enum err_code check_url(const struct pages *pages, const json_t *domains,
+                               const char *url, struct err *err)
 {
     struct err why;
 
@@ -84,6 +86,9 @@ static enum err_code check_url(const struct pages *pages, const char *url, struc
     if (!has_usual_port(url) && !egress_is_open(pages->egress, url))
         return fail(err, ERR_INVALID, "INVALID_URL",
                     "Pages are fetched from ports 80 and 443.");
+    if (!web_is_of(domains, url))
+        return fail(err, ERR_INVALID, "INVALID_URL",
+                    "It is on a site that the request does not allow.");
     return ERR_OK;
 }
 
@@ -114,8 +119,9 @@ static enum err_code explain(enum err_code rc, const struct err *why, struct err
     return fail(err, rc, "FETCH_FAILED", "The server of the page could not be reached.");
 }
 
-static enum err_code ask(const struct pages *pages, const char *url, uint64_t until_ns,
-                         int cancel_fd, struct http_answer *ret_answer, struct err *err)
+static enum err_code fetch_once(const struct pages *pages, const struct page_ask *ask,
+                                const char *url, uint64_t until_ns,
+                                struct http_answer *ret_answer, struct err *err)
 {
     static const char *const headers[] = {
         "Accept: text/html,application/xhtml+xml,text/*;q=0.9,application/json;q=0.9,"
@@ -134,11 +140,12 @@ static enum err_code ask(const struct pages *pages, const char *url, uint64_t un
         .wants = wants,
     };
     struct err why = {0};
-    enum err_code rc = check_url(pages, url, err);
+    enum err_code rc = check_url(pages, ask->domains, url, err);
 
     if (rc)
         return rc;
-    rc = http_ask_wait_or(http_ask_start(pages->asks, &request), cancel_fd, ret_answer, &why);
+    rc = http_ask_wait_or(http_ask_start(pages->asks, &request), ask->cancel_fd, ret_answer,
+                          &why);
     return rc ? explain(rc, &why, err) : ERR_OK;
 }
 
@@ -168,14 +175,14 @@ static enum err_code refuse(const struct http_answer *answer, struct err *err)
 }
 
 /* *url becomes that of the last redirect. */
-static enum err_code fetch(const struct pages *pages, char **url, int cancel_fd,
+static enum err_code fetch(const struct pages *pages, const struct page_ask *ask, char **url,
                            struct http_answer *ret_answer, struct err *err)
 {
     uint64_t until = clock_mono_ns() + PAGES_SECONDS * NS_PER_SECOND;
 
     for (int i = 0; i <= PAGES_REDIRECTS; i++) {
         struct http_answer answer = {0};
-        enum err_code rc = ask(pages, *url, until, cancel_fd, &answer, err);
+        enum err_code rc = fetch_once(pages, ask, *url, until, &answer, err);
         char *next;
 
         if (rc)
@@ -234,7 +241,7 @@ static enum err_code fetch_and_read(struct pages *pages, const struct page_ask *
     AUTO_FREE char *type = NULL;
     struct http_answer answer = {0};
     struct cached_page fetched;
-    enum err_code rc = fetch(pages, &last, ask->cancel_fd, &answer, err);
+    enum err_code rc = fetch(pages, ask, &last, &answer, err);
 
     if (rc)
         return rc;
@@ -252,7 +259,8 @@ enum err_code pages_read(struct pages *pages, const struct page_ask *ask, json_t
 {
     CLEANUP(cached_page_clear) struct cached_page cached = {0};
 
-    if (page_cache_find(pages->cache, ask->run, ask->url, &cached))
+    if (page_cache_find(pages->cache, ask->run, ask->url, &cached) &&
+        web_is_of(ask->domains, cached.url))
         return read_cached(&cached, &ask->want, ret_page, err);
     return fetch_and_read(pages, ask, ret_page, err);
 }

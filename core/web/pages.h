@@ -41,6 +41,8 @@ struct page_ask {
     const char *run; /* whose pages are remembered: page_cache.h; "": nobody's */
     const char *url;
     struct page_want want;
+    const json_t
+        *domains;  /* it must be of these (web_is_of()), and each redirect; NULL: of any */
     int cancel_fd; /* can be read when nobody waits any more; -1: never */
 };
 

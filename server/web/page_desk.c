@@ -33,6 +33,7 @@ static enum err_code read_page(void *arg, const struct tool_call *call, const js
                       &(struct page_ask){.run = tool_call_run(call),
                                          .url = json_get_string(query, "url", ""),
                                          .want = want_of(query),
+                                         .domains = json_object_get(query, "domains"),
                                          .cancel_fd = tool_call_cancel_fd(call)},
                       ret_page, err);
 }

@@ -27,9 +27,11 @@ struct outcome {
     json_t *page; /* owned */
 };
 
-/* The path of the fixture's server, or a whole URL. */
-static struct outcome read_page(struct fixture *fixture, const char *path, int cancel_fd)
+/* The path of the fixture's server, or a whole URL. `domain` NULL: any will do. */
+static struct outcome read_page_of(struct fixture *fixture, const char *domain,
+                                   const char *path, int cancel_fd)
 {
+    json_auto_t *domains = domain ? json_build("[s]", domain) : NULL;
     AUTO_FREE char *pair = mem_printf("127.0.0.1:%d", fixture->server->port);
     AUTO_FREE char *url =
         *path == '/' ? mem_printf("http://%s%s", pair, path) : mem_strdup(path);
@@ -40,14 +42,21 @@ static struct outcome read_page(struct fixture *fixture, const char *path, int c
     struct outcome outcome = {0};
 
     open[0] = pair;
-    outcome.rc = pages_read(
-        pages,
-        &(struct page_ask){
-            .run = "", .url = url, .want = {.view = PAGE_MARKDOWN}, .cancel_fd = cancel_fd},
-        &outcome.page, &outcome.err);
+    outcome.rc = pages_read(pages,
+                            &(struct page_ask){.run = "",
+                                               .url = url,
+                                               .want = {.view = PAGE_MARKDOWN},
+                                               .domains = domains,
+                                               .cancel_fd = cancel_fd},
+                            &outcome.page, &outcome.err);
     pages_free(pages);
     let_pass(fixture->loop);
     return outcome;
+}
+
+static struct outcome read_page(struct fixture *fixture, const char *path, int cancel_fd)
+{
+    return read_page_of(fixture, NULL, path, cancel_fd);
 }
 
 static void expect_text(struct fixture *fixture, const char *path, const char *text,
@@ -122,6 +131,17 @@ TEST(only_addresses_of_pages_are_taken)
                  "Pages are fetched from ports 80 and 443.");
 }
 
+TEST(a_request_may_allow_some_sites_only)
+{
+    struct outcome own = read_page_of(*state, "127.0.0.1", "/redirect", -1);
+    struct outcome other = read_page_of(*state, "a.test", "/hello", -1);
+
+    assert_int_equal(own.rc, ERR_OK);
+    json_decref(own.page);
+    assert_string_equal(other.err.word, "INVALID_URL");
+    assert_string_equal(other.err.text, "It is on a site that the request does not allow.");
+}
+
 TEST(a_call_that_is_cancelled_waits_no_longer)
 {
     struct fixture *fixture = *state;
@@ -179,6 +199,7 @@ int main(void)
         client_test(what_is_no_page_says_so),
         client_test(no_page_leads_into_the_own_network),
         client_test(only_addresses_of_pages_are_taken),
+        client_test(a_request_may_allow_some_sites_only),
         client_test(a_call_that_is_cancelled_waits_no_longer),
     };
 
