@@ -222,6 +222,18 @@ static void keep(struct web_searcher *searcher, const char *run, const struct er
     }
 }
 
+/* In the memory of a run, which has questions as JSON beside it. */
+#define LAST_SEARCH ""
+
+char *web_search_result(struct web_searcher *searcher, const char *run, size_t number)
+{
+    json_auto_t *found = search_cache_find(searcher->cache, run, LAST_SEARCH);
+    const char *url =
+        number ? json_get_string(json_array_get(found, number - 1), "url", NULL) : NULL;
+
+    return url ? mem_strdup(url) : NULL;
+}
+
 /* Some queries without an answer are no failure. */
 static bool none_answered(const struct errands *errands)
 {
@@ -272,6 +284,7 @@ enum err_code web_search(struct web_searcher *searcher, const struct web_search 
     } else {
         keep(searcher, search->run, &errands);
         *ret_results = join(&errands, search->about.count);
+        search_cache_put(searcher->cache, search->run, LAST_SEARCH, *ret_results);
     }
     clear(&errands);
     return rc;

@@ -59,4 +59,7 @@ struct web_search {
 enum err_code web_search(struct web_searcher *searcher, const struct web_search *search,
                          json_t **ret_results, struct err *err) MUST_CHECK;
 
+/* The URL of a result of the run's last search, the first one is 1. The caller frees. NULL: it is not known. */
+char *web_search_result(struct web_searcher *searcher, const char *run, size_t number);
+
 #endif

@@ -208,6 +208,22 @@ TEST(a_run_asks_once_and_another_asks_again)
     close_all();
 }
 
+TEST(a_run_knows_the_results_of_its_last_search_by_number)
+{
+    json_auto_t *results = NULL;
+    AUTO_FREE char *url = NULL;
+
+    open_all("", NULL);
+    assert_null(web_search_result(searcher, "run_1", 1));
+    assert_int_equal(look_up("run_1", "tea", NULL, &results, NULL), ERR_OK);
+    url = web_search_result(searcher, "run_1", 2);
+    assert_string_equal(url, json_get_string(json_array_get(results, 1), "url", ""));
+    assert_null(web_search_result(searcher, "run_1", 0));
+    assert_null(web_search_result(searcher, "run_1", 99));
+    assert_null(web_search_result(searcher, "run_2", 2));
+    close_all();
+}
+
 TEST(what_is_cancelled_or_closed_asks_nothing)
 {
     const char *const queries[] = {"cats"};
@@ -238,6 +254,7 @@ int main(void)
         cmocka_unit_test(a_second_chance_comes_when_the_provider_says),
         cmocka_unit_test(the_error_is_that_of_the_last_provider),
         cmocka_unit_test(a_run_asks_once_and_another_asks_again),
+        cmocka_unit_test(a_run_knows_the_results_of_its_last_search_by_number),
         cmocka_unit_test(what_is_cancelled_or_closed_asks_nothing),
     };
 
