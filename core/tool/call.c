@@ -205,6 +205,13 @@ enum err_code tool_call_page(const struct tool_call *call, const json_t *query,
     return call->web->page(call->web->arg, call, query, ret_page, err);
 }
 
+char *tool_call_web_result(const struct tool_call *call, size_t number)
+{
+    if (!call->web || !call->web->result)
+        return NULL;
+    return call->web->result(call->web->arg, call, number);
+}
+
 static enum err_code no_files(struct err *err)
 {
     return err_set(err, ERR_INVALID, "There are no files on this server.");

@@ -79,6 +79,8 @@ struct tool_web {
     /* What tool_call_page() calls. The same; it may wait for tool_call_cancel_fd(call) */
     enum err_code (*page)(void *arg, const struct tool_call *call, const json_t *query,
                           json_t **ret_page, struct err *err);
+    /* What tool_call_web_result() calls */
+    char *(*result)(void *arg, const struct tool_call *call, size_t number);
     void *arg;
 };
 

@@ -312,6 +312,8 @@ enum err_code tool_call_search_web(struct tool_call *call, const json_t *query,
  *   {"elements": selector, "limit": n}       HTML of elements, about `limit` characters
  *   {"outline": selector, "depth": n, "text": true}
  *
+ * If it also has `domains`, a list, the page must be of these or below.
+ *
  * *ret_page, a new reference: {"url": that of the last redirect, "content_type", "text", and what is known of "title",
  * "author", "description", "published", "site", "language", "count", "cut"}.
  *
@@ -319,6 +321,10 @@ enum err_code tool_call_search_web(struct tool_call *call, const json_t *query,
  * ERR_INVALID when this server fetches no pages. */
 enum err_code tool_call_page(const struct tool_call *call, const json_t *query,
                              json_t **ret_page, struct err *err) MUST_CHECK;
+
+/* The URL of a result of the run's last search in the web, the first one is 1. The caller frees. NULL: it is not
+ * known. */
+char *tool_call_web_result(const struct tool_call *call, size_t number);
 
 /* The files of the project, newest first, or those of one vector store. `query` may have `vector_store_id`, `after` (a
  * file id) and `count`. *ret_page, a new reference:

@@ -47,6 +47,15 @@ static enum err_code search(void *arg, struct tool_call *call, const json_t *que
     return web_search(server->web_searcher, &wanted, ret_found, err);
 }
 
+static char *result(void *arg, const struct tool_call *call, size_t number)
+{
+    const struct server *server = arg;
+
+    return server->web_searcher
+               ? web_search_result(server->web_searcher, tool_call_run(call), number)
+               : NULL;
+}
+
 void web_desk_open(struct server *server)
 {
     const struct config_web_search *config = &server->config->web_search;
@@ -64,5 +73,5 @@ void web_desk_open(struct server *server)
 
 struct tool_web web_desk(struct server *server)
 {
-    return (struct tool_web){.search = search, .arg = server};
+    return (struct tool_web){.search = search, .result = result, .arg = server};
 }
