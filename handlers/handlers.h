@@ -41,6 +41,7 @@
     X(container_patch)            \
     X(image_generation)           \
     X(web_search)                 \
+    X(open_page)                  \
     X(list_documents)             \
     X(read_document)              \
     X(search_document)            \
