@@ -42,6 +42,7 @@
     X(image_generation)           \
     X(web_search)                 \
     X(open_page)                  \
+    X(find_in_page)               \
     X(list_documents)             \
     X(read_document)              \
     X(search_document)            \
