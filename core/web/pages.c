@@ -113,8 +113,9 @@ static enum err_code explain(enum err_code rc, const struct err *why, struct err
     if (why->reason == REASON_ADDRESS)
         return fail(err, ERR_INVALID, "INVALID_URL",
                     "Its address is not one of the public internet.");
-    if (strncmp(why->text, "the answer of ", strlen("the answer of ")) != 0 &&
-        strncmp(why->text, "the answer ", strlen("the answer ")) == 0)
+    if (strncmp(why->text, "the answer of ", strlen("the answer of ")) == 0)
+        return fail(err, rc, "FETCH_FAILED", "The page broke off before its end.");
+    if (strncmp(why->text, "the answer ", strlen("the answer ")) == 0)
         return fail(err, rc, "FETCH_FAILED", "The page is not taken: %s.", why->text);
     return fail(err, rc, "FETCH_FAILED", "The server of the page could not be reached.");
 }

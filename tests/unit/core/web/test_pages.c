@@ -103,7 +103,7 @@ TEST(what_is_no_page_says_so)
     expect_error(*state, "/flood", "FETCH_FAILED",
                  "The page is not taken: the answer has more than 5242880 bytes.");
     expect_error(*state, "/cut-before-length", "FETCH_FAILED",
-                 "The server of the page could not be reached.");
+                 "The page broke off before its end.");
     expect_error(*state, "/redirect-loop", "FETCH_FAILED",
                  "The page redirects more than 5 times.");
 }
