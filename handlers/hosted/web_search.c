@@ -101,12 +101,13 @@ static char *retell(const json_t *body, unsigned search, json_t **ret_arguments,
                     json_t **ret_sources)
 {
     const json_t *results = json_object_get(body, "results");
-    json_t *queries = json_object_get(json_object_get(body, "action"), "queries");
+    const json_t *action = json_object_get(body, "action");
+    json_t *queries = json_object_get(action, "queries");
 
     (void)search;
     (void)ret_sources;
-    if (!json_is_array(results))
-        return NULL;
+    if (!json_is_array(results) || strcmp(json_get_string(action, "type", "search"), "search"))
+        return NULL; /* of a page the item has no text */
     *ret_arguments = json_build("{s:O?}", "queries", queries);
     return web_results_text(results, CITING);
 }

@@ -82,7 +82,7 @@ def test_a_call_is_an_item_with_its_action(client, http, searches, upstream, nam
     (text,) = read(upstream)
     assert text.startswith("3 results. Cite each page that you use by a link")
     assert f"\n\n[1] tea, page 1 — {ONE}\nWhat page 1 says about tea.\n\n[2] " in text
-    (offered,) = upstream.chats()[0]["tools"]
+    offered = upstream.chats()[0]["tools"][0]
     assert offered["function"]["name"] == "web_search"
     stored = http.get(f"/v1/responses/{response.id}").json()
     assert "sources" not in stored["output"][0]["action"]
@@ -132,7 +132,7 @@ def test_what_the_entry_says_reaches_the_search(client, searches, upstream):
     assert [s["url"] for s in response.output[0].to_dict()["action"]["sources"]] == [TWO, THREE]
     (one,) = asked(upstream)
     assert one["time_range"] == "week" and one["q"] == "tea (site:example.net OR site:example.com)"
-    (offered,) = upstream.chats()[0]["tools"]
+    offered = upstream.chats()[0]["tools"][0]
     assert offered["function"]["description"].endswith(
         "\nThe user is in Paris, FR, Europe/Paris. Only pages of these domains are found: example.net, example.com.")
 
@@ -162,7 +162,8 @@ def test_a_choice_may_name_the_tool_by_any_of_its_types(http, searches, upstream
 def test_a_function_of_the_client_keeps_its_name(client, upstream):
     upstream.answer(text="Hi.")
     respond(client, tools=[TOOL, {"type": "function", "name": "web_search", "parameters": {}}])
-    assert [tool["function"]["name"] for tool in upstream.chats()[0]["tools"]] == ["hosted__web_search", "web_search"]
+    assert [tool["function"]["name"] for tool in upstream.chats()[0]["tools"]] == [
+        "hosted__web_search", "open_page", "find_in_page", "web_search"]
 
 
 BAD = [
