@@ -69,7 +69,7 @@ enum err_code web_provider_read(const struct web_provider *provider,
                                 const char *bytes, size_t length, json_t **ret_results,
                                 struct err *err) MUST_CHECK;
 
-/* Is the host of the URL one of the domains (a list of strings), or below one? NULL and an empty list have all hosts. */
+/* Is the host of the URL one of the domains (a list of strings), or below one? NULL and an empty list have all. */
 bool web_is_of(const json_t *domains, const char *url);
 
 #endif

@@ -8,8 +8,8 @@
 #include "core/base/mem.h"
 #include "core/tool/source.h"
 #include "handlers/handlers.h"
-#include "handlers/support/opened_page.h"
-#include "handlers/support/paragraphs.h"
+#include "handlers/support/web/opened_page.h"
+#include "handlers/support/web/paragraphs.h"
 
 #define SHOWN ((size_t)8000) /* characters */
 

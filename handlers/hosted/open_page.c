@@ -12,7 +12,7 @@
 #include "core/base/utf8.h"
 #include "core/tool/source.h"
 #include "handlers/handlers.h"
-#include "handlers/support/opened_page.h"
+#include "handlers/support/web/opened_page.h"
 
 #define SHOWN ((size_t)8000) /* characters */
 

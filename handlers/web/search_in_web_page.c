@@ -10,7 +10,7 @@
 #include "core/base/json.h"
 #include "core/base/mem.h"
 #include "handlers/handlers.h"
-#include "handlers/support/paragraphs.h"
+#include "handlers/support/web/paragraphs.h"
 #include "handlers/support/web_page.h"
 
 #define SHOWN 6000

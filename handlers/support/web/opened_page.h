@@ -1,5 +1,5 @@
-#ifndef RUNNEL_HANDLERS_SUPPORT_OPENED_PAGE_H
-#define RUNNEL_HANDLERS_SUPPORT_OPENED_PAGE_H
+#ifndef RUNNEL_HANDLERS_SUPPORT_WEB_OPENED_PAGE_H
+#define RUNNEL_HANDLERS_SUPPORT_WEB_OPENED_PAGE_H
 
 #include <jansson.h>
 #include <stdbool.h>
@@ -26,8 +26,8 @@
 bool opened_page_serves(const json_t *entry);
 
 /* Opens the item with the action, and fetches the page of its `url` as Markdown with links. Takes `action`. *ret_page
- * stays untouched after an error, and also if ERR_OK comes back with a result that has failed: the model then reads why,
- * and the item has its action. */
+ * stays untouched after an error, and also if ERR_OK comes back with a result that has failed: the model then reads
+ * why, and the item has its action. */
 enum err_code opened_page(struct tool_call *call, json_t *action, json_t **ret_page,
                           struct tool_result *ret_result, struct err *err) MUST_CHECK;
 

@@ -1,4 +1,4 @@
-#include "handlers/support/opened_page.h"
+#include "handlers/support/web/opened_page.h"
 
 #include "core/base/json.h"
 #include "core/base/mem.h"

@@ -6,7 +6,7 @@
  * text's. So each paragraph is folded for itself.
  */
 
-#include "handlers/support/paragraphs.h"
+#include "handlers/support/web/paragraphs.h"
 
 #include <stdint.h>
 #include <stdlib.h>
