@@ -1,0 +1,26 @@
+#include "core/net/proxy/domain.h"
+
+#include <string.h>
+#include <strings.h>
+
+#define LABEL_LIMIT 63
+
+static bool is_digit(char byte)
+{
+    return byte >= '0' && byte <= '9';
+}
+
+static bool is_letter(char byte)
+{
+    return (byte >= 'a' && byte <= 'z') || (byte >= 'A' && byte <= 'Z');
+}
+
+/* What inet_aton() takes as a part of an address: decimal, octal or hexadecimal digits. */
+static bool is_number(const char *label)
+{
+    static const char hexadecimal[] = "0123456789abcdefABCDEF";
+
+    if (label[0] == '0' && (label[1] == 'x' || label[1] == 'X'))
+        return strspn(label + 2, hexadecimal) == strlen(label + 2);
+    return strspn(label, "0123456789") == strlen(label);
+}
