@@ -24,3 +24,33 @@ static bool is_number(const char *label)
         return strspn(label + 2, hexadecimal) == strlen(label + 2);
     return strspn(label, "0123456789") == strlen(label);
 }
+
+bool domain_is_name(const char *text)
+{
+    const char *label = text;
+
+    if (strlen(text) > DOMAIN_LIMIT)
+        return false;
+    for (const char *at = text;; at++) {
+        if (is_letter(*at) || is_digit(*at) || *at == '-' || *at == '_')
+            continue;
+        if ((*at && *at != '.') || at == label || at - label > LABEL_LIMIT)
+            return false;
+        if (!*at)
+            return !is_number(label);
+        label = at + 1;
+    }
+}
+
+/* The name behind "*."; NULL: it has none. */
+static const char *base_of(const char *pattern)
+{
+    return strncmp(pattern, "*.", 2) == 0 ? pattern + 2 : NULL;
+}
+
+bool domain_is_pattern(const char *text)
+{
+    const char *base = base_of(text);
+
+    return domain_is_name(base ? base : text);
+}
