@@ -54,3 +54,30 @@ bool domain_is_pattern(const char *text)
 
     return domain_is_name(base ? base : text);
 }
+
+/* The name ends in the base, after a dot. */
+static bool is_below(const char *base, const char *name)
+{
+    size_t length = strlen(name), tail = strlen(base);
+
+    return length > tail && name[length - tail - 1] == '.' &&
+           strcasecmp(name + length - tail, base) == 0;
+}
+
+bool domain_matches(const char *pattern, const char *name)
+{
+    const char *base = base_of(pattern);
+
+    if (!domain_is_name(name))
+        return false;
+    return base ? is_below(base, name) : strcasecmp(pattern, name) == 0;
+}
+
+bool domain_covers(const char *outer, const char *inner)
+{
+    const char *base = base_of(outer), *inside = base_of(inner);
+
+    if (!inside)
+        return domain_matches(outer, inner);
+    return base && (strcasecmp(base, inside) == 0 || is_below(base, inside));
+}
