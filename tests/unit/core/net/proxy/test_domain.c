@@ -1,0 +1,38 @@
+#include <string.h>
+
+#include "core/base/compiler.h"
+#include "core/net/proxy/domain.h"
+#include "tests/support/test.h"
+
+TEST(a_domain_is_a_host_name_and_nothing_else)
+{
+    static const char *const names[] = {"example.org", "a", "localhost", "A-1.b_2.example",
+                                        "1.example"};
+    static const char *const others[] = {"",
+                                         ".",
+                                         ".org",
+                                         "example.org.",
+                                         "a..b",
+                                         "*.example.org",
+                                         "http://a",
+                                         "a:80",
+                                         "a/b",
+                                         "a b",
+                                         "a@b",
+                                         "127.0.0.1",
+                                         "127.1",
+                                         "2130706433",
+                                         "0x7f000001",
+                                         "0x7f.0x1",
+                                         "0177.1",
+                                         "a.0x",
+                                         "[::1]",
+                                         "::1",
+                                         "b\xc3\xbc"
+                                         "cher.example"};
+
+    for (size_t i = 0; i < COUNT_OF(names); i++)
+        assert_true(domain_is_name(names[i]));
+    for (size_t i = 0; i < COUNT_OF(others); i++)
+        assert_false(domain_is_name(others[i]));
+}
