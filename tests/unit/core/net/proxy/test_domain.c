@@ -36,3 +36,34 @@ TEST(a_domain_is_a_host_name_and_nothing_else)
     for (size_t i = 0; i < COUNT_OF(others); i++)
         assert_false(domain_is_name(others[i]));
 }
+
+TEST(a_name_has_253_characters_and_labels_of_63)
+{
+    char text[300];
+
+    memset(text, 'a', sizeof(text));
+    text[63] = '\0';
+    assert_true(domain_is_name(text));
+    text[63] = 'a';
+    text[64] = '\0';
+    assert_false(domain_is_name(text));
+    text[64] = 'a';
+    for (size_t i = 50; i < 254; i += 50)
+        text[i] = '.';
+    text[253] = '\0';
+    assert_true(domain_is_name(text));
+    text[253] = 'a';
+    text[254] = '\0';
+    assert_false(domain_is_name(text));
+}
+
+TEST(a_pattern_is_a_name_or_what_is_below_one)
+{
+    assert_true(domain_is_pattern("example.org"));
+    assert_true(domain_is_pattern("*.example.org"));
+    assert_false(domain_is_pattern("*"));
+    assert_false(domain_is_pattern("*."));
+    assert_false(domain_is_pattern("a.*.org"));
+    assert_false(domain_is_pattern("**.org"));
+    assert_false(domain_is_pattern("*.127.0.0.1"));
+}
