@@ -67,3 +67,30 @@ TEST(a_pattern_is_a_name_or_what_is_below_one)
     assert_false(domain_is_pattern("**.org"));
     assert_false(domain_is_pattern("*.127.0.0.1"));
 }
+
+TEST(a_suffix_is_no_domain)
+{
+    assert_true(domain_matches("example.org", "Example.ORG"));
+    assert_false(domain_matches("example.org", "evilexample.org"));
+    assert_false(domain_matches("example.org", "a.example.org"));
+    assert_false(domain_matches("example.org", "example.org.evil.org"));
+    assert_true(domain_matches("*.example.org", "a.example.org"));
+    assert_true(domain_matches("*.example.org", "a.b.EXAMPLE.org"));
+    assert_false(domain_matches("*.example.org", "example.org"));
+    assert_false(domain_matches("*.example.org", "evilexample.org"));
+    assert_false(domain_matches("*.example.org", ".example.org"));
+    assert_false(domain_matches("example.org", "example.org."));
+}
+
+TEST(a_pattern_lies_within_another)
+{
+    assert_true(domain_covers("example.org", "example.org"));
+    assert_true(domain_covers("*.example.org", "a.example.org"));
+    assert_true(domain_covers("*.example.org", "*.example.org"));
+    assert_true(domain_covers("*.example.org", "*.a.example.org"));
+    assert_false(domain_covers("*.example.org", "example.org"));
+    assert_false(domain_covers("*.example.org", "*.evilexample.org"));
+    assert_false(domain_covers("a.example.org", "*.example.org"));
+    assert_false(domain_covers("example.org", "*.example.org"));
+    assert_false(domain_covers("*.a.example.org", "*.example.org"));
+}
