@@ -94,3 +94,16 @@ TEST(a_pattern_lies_within_another)
     assert_false(domain_covers("example.org", "*.example.org"));
     assert_false(domain_covers("*.a.example.org", "*.example.org"));
 }
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_domain_is_a_host_name_and_nothing_else),
+        cmocka_unit_test(a_name_has_253_characters_and_labels_of_63),
+        cmocka_unit_test(a_pattern_is_a_name_or_what_is_below_one),
+        cmocka_unit_test(a_suffix_is_no_domain),
+        cmocka_unit_test(a_pattern_lies_within_another),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
