@@ -22,3 +22,31 @@
  */
 
 #define PROXY_HEAD_LIMIT ((size_t)16 << 10) /* bytes, with the blank line */
+
+enum proxy_head_state {
+    PROXY_HEAD_PARTIAL, /* more bytes are needed */
+    PROXY_HEAD_READY,
+    PROXY_HEAD_BAD, /* `status` and `why` answer it */
+};
+
+/* Starts as zeros. */
+struct proxy_head {
+    size_t scanned; /* bytes that were looked at for the end of the head */
+
+    size_t size;                 /* of the head */
+    bool tunnel;                 /* CONNECT */
+    char host[DOMAIN_LIMIT + 1]; /* as it was written: a name, or an address */
+    unsigned port;
+    uint64_t body;      /* bytes behind the head; 0 for a tunnel */
+    struct buf forward; /* the head for the server; empty for a tunnel */
+
+    int status;
+    const char *why; /* a sentence. A constant */
+};
+
+/* Reads the head from the first `size` bytes; the same bytes, and more, come with each call until it is not partial. */
+enum proxy_head_state proxy_head_read(struct proxy_head *head, const char *bytes, size_t size);
+
+void proxy_head_clear(struct proxy_head *head);
+
+#endif
