@@ -23,3 +23,29 @@ struct piece {
     const char *at;
     size_t length;
 };
+
+static enum proxy_head_state bad(struct proxy_head *head, int status, const char *why)
+{
+    head->status = status;
+    head->why = why;
+    return PROXY_HEAD_BAD;
+}
+
+static bool equals(struct piece piece, const char *text)
+{
+    return piece.length == strlen(text) && strncasecmp(piece.at, text, piece.length) == 0;
+}
+
+static bool is_token(struct piece piece)
+{
+    static const char marks[] = "!#$%&'*+-.^_`|~";
+
+    for (size_t i = 0; i < piece.length; i++) {
+        char byte = piece.at[i];
+
+        if ((byte < '0' || byte > '9') && (byte < 'A' || byte > 'Z') &&
+            (byte < 'a' || byte > 'z') && (!byte || !strchr(marks, byte)))
+            return false;
+    }
+    return piece.length > 0;
+}
