@@ -49,3 +49,34 @@ static bool is_token(struct piece piece)
     }
     return piece.length > 0;
 }
+
+/* Takes the bytes before `end` off the front, and `end` with them. False if it is missing. */
+static bool split(struct piece *rest, char end, struct piece *ret_front)
+{
+    const char *found = memchr(rest->at, end, rest->length);
+
+    if (!found)
+        return false;
+    *ret_front = (struct piece){rest->at, (size_t)(found - rest->at)};
+    rest->length -= ret_front->length + 1;
+    rest->at = found + 1;
+    return true;
+}
+
+/* ---- Where it wants to go ---- */
+
+/* 1 to 65535, without zeros in front. */
+static bool read_port(struct piece text, unsigned *ret_port)
+{
+    unsigned port = 0;
+
+    if (!text.length || text.length > 5 || text.at[0] == '0')
+        return false;
+    for (size_t i = 0; i < text.length; i++) {
+        if (text.at[i] < '0' || text.at[i] > '9')
+            return false;
+        port = port * 10 + (unsigned)(text.at[i] - '0');
+    }
+    *ret_port = port;
+    return port <= 65535;
+}
