@@ -80,3 +80,43 @@ static bool read_port(struct piece text, unsigned *ret_port)
     *ret_port = port;
     return port <= 65535;
 }
+
+/* What a name or an address may consist of; an address of IPv6 stands in brackets. */
+static bool is_host(struct piece text)
+{
+    static const char plain[] =
+        "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ-._";
+    static const char six[] = "0123456789abcdefABCDEF:.";
+    const char *allowed = plain;
+
+    if (text.length > 2 && text.at[0] == '[' && text.at[text.length - 1] == ']') {
+        text = (struct piece){text.at + 1, text.length - 2};
+        allowed = six;
+    }
+    for (size_t i = 0; i < text.length; i++) {
+        if (!text.at[i] || !strchr(allowed, text.at[i]))
+            return false;
+    }
+    return text.length > 0;
+}
+
+/* "host:port", or "host" if there is a port that goes without saying. */
+static bool read_authority(struct piece text, unsigned usual_port, struct proxy_head *head)
+{
+    struct piece host = text;
+    size_t colon = text.length;
+
+    while (colon > 0 && text.at[colon - 1] != ':' && text.at[colon - 1] != ']')
+        colon--;
+    head->port = usual_port;
+    if (colon > 0 && text.at[colon - 1] == ':') {
+        host.length = colon - 1;
+        if (!read_port((struct piece){text.at + colon, text.length - colon}, &head->port))
+            return false;
+    }
+    if (!head->port || host.length > DOMAIN_LIMIT || !is_host(host))
+        return false;
+    memcpy(head->host, host.at, host.length);
+    head->host[host.length] = '\0';
+    return true;
+}
