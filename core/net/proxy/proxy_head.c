@@ -120,3 +120,27 @@ static bool read_authority(struct piece text, unsigned usual_port, struct proxy_
     head->host[host.length] = '\0';
     return true;
 }
+
+/* Writes the first line for the server, and its Host. */
+static bool read_url(struct piece url, struct piece method, struct proxy_head *head)
+{
+    static const char scheme[] = "http://";
+    size_t length = 0, start = strlen(scheme);
+    struct buf *forward = &head->forward;
+
+    if (url.length <= start || strncasecmp(url.at, scheme, start) != 0 ||
+        memchr(url.at, '#', url.length))
+        return false;
+    url = (struct piece){url.at + start, url.length - start};
+    while (length < url.length && url.at[length] != '/' && url.at[length] != '?')
+        length++;
+    if (!read_authority((struct piece){url.at, length}, 80, head))
+        return false;
+    buf_add(forward, method.at, method.length);
+    buf_add_text(forward, length < url.length && url.at[length] == '/' ? " " : " /");
+    buf_add(forward, url.at + length, url.length - length);
+    buf_add_text(forward, " HTTP/1.1\r\nHost: ");
+    buf_add(forward, url.at, length);
+    buf_add_text(forward, "\r\n");
+    return true;
+}
