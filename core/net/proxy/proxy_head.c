@@ -144,3 +144,35 @@ static bool read_url(struct piece url, struct piece method, struct proxy_head *h
     buf_add_text(forward, "\r\n");
     return true;
 }
+
+static bool is_method(struct piece method)
+{
+    for (size_t i = 0; i < method.length; i++) {
+        if (method.at[i] < 'A' || method.at[i] > 'Z')
+            return false;
+    }
+    return method.length > 0 && method.length <= METHOD_LIMIT;
+}
+
+static bool is_printable(struct piece text)
+{
+    for (size_t i = 0; i < text.length; i++) {
+        if (text.at[i] <= ' ' || text.at[i] > '~')
+            return false;
+    }
+    return text.length > 0;
+}
+
+static enum proxy_head_state read_first_line(struct piece line, struct proxy_head *head)
+{
+    struct piece method, target;
+
+    if (!split(&line, ' ', &method) || !split(&line, ' ', &target) || !is_method(method) ||
+        !is_printable(target) || (!equals(line, "HTTP/1.1") && !equals(line, "HTTP/1.0")))
+        return bad(head, 400, "This is no request of HTTP/1.1.");
+    head->tunnel = equals(method, "CONNECT");
+    if (head->tunnel ? !read_authority(target, 0, head) : !read_url(target, method, head))
+        return bad(head, 400,
+                   "The proxy takes CONNECT host:port, and URLs that begin with http://.");
+    return PROXY_HEAD_READY;
+}
