@@ -176,3 +176,35 @@ static enum proxy_head_state read_first_line(struct piece line, struct proxy_hea
                    "The proxy takes CONNECT host:port, and URLs that begin with http://.");
     return PROXY_HEAD_READY;
 }
+
+/* ---- Headers ---- */
+
+/* Which lines were there: once is the limit. */
+struct lines {
+    bool has_host, has_length;
+};
+
+/* Of the connection to this proxy, so not for the server. */
+static bool is_own(struct piece name)
+{
+    static const char *const own[] = {
+        "connection",         "keep-alive", "proxy-connection", "proxy-authorization",
+        "proxy-authenticate", "te",         "trailer",          "upgrade"};
+
+    for (size_t i = 0; i < COUNT_OF(own); i++) {
+        if (equals(name, own[i]))
+            return true;
+    }
+    return false;
+}
+
+static bool is_text(struct piece value)
+{
+    for (size_t i = 0; i < value.length; i++) {
+        unsigned char byte = (unsigned char)value.at[i];
+
+        if ((byte < ' ' && byte != '\t') || byte == 0x7f)
+            return false;
+    }
+    return true;
+}
