@@ -208,3 +208,27 @@ static bool is_text(struct piece value)
     }
     return true;
 }
+
+static bool is_blank(char byte)
+{
+    return byte == ' ' || byte == '\t';
+}
+
+static struct piece trimmed(struct piece value)
+{
+    while (value.length && is_blank(value.at[0]))
+        value = (struct piece){value.at + 1, value.length - 1};
+    while (value.length && is_blank(value.at[value.length - 1]))
+        value.length--;
+    return value;
+}
+
+/* Host may leave out the port that goes without saying, or name it where the target does not. */
+static bool is_host_of(struct piece value, const struct proxy_head *head)
+{
+    struct proxy_head named = {0};
+
+    return read_authority(value, head->tunnel ? 443 : 80, &named) &&
+           strcasecmp(named.host, head->host) == 0 &&
+           (named.port == head->port || (head->tunnel && equals(value, head->host)));
+}
