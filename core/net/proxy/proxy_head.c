@@ -232,3 +232,46 @@ static bool is_host_of(struct piece value, const struct proxy_head *head)
            strcasecmp(named.host, head->host) == 0 &&
            (named.port == head->port || (head->tunnel && equals(value, head->host)));
 }
+
+static bool read_length(struct piece value, uint64_t *ret_length)
+{
+    uint64_t length = 0;
+
+    if (!value.length || value.length > 18)
+        return false;
+    for (size_t i = 0; i < value.length; i++) {
+        if (value.at[i] < '0' || value.at[i] > '9')
+            return false;
+        length = length * 10 + (uint64_t)(value.at[i] - '0');
+    }
+    *ret_length = length;
+    return true;
+}
+
+static enum proxy_head_state read_line(struct piece line, struct lines *lines,
+                                       struct proxy_head *head)
+{
+    struct piece value = line, name;
+
+    if (!split(&value, ':', &name) || !is_token(name) || !is_text(value))
+        return bad(head, 400, "A header of the request is malformed.");
+    value = trimmed(value);
+    if (equals(name, "transfer-encoding"))
+        return bad(head, 411, "The proxy takes no chunked bodies. Send Content-Length.");
+    if (equals(name, "host")) {
+        if (lines->has_host || !is_host_of(value, head))
+            return bad(head, 400, "The header Host is not that of the request's target.");
+        lines->has_host = true;
+        return PROXY_HEAD_READY;
+    }
+    if (equals(name, "content-length")) {
+        if (lines->has_length || head->tunnel || !read_length(value, &head->body))
+            return bad(head, 400, "The header Content-Length makes no sense.");
+        lines->has_length = true;
+    }
+    if (!head->tunnel && !is_own(name)) {
+        buf_add(&head->forward, line.at, line.length);
+        buf_add_text(&head->forward, "\r\n");
+    }
+    return PROXY_HEAD_READY;
+}
