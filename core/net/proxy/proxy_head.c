@@ -275,3 +275,37 @@ static enum proxy_head_state read_line(struct piece line, struct lines *lines,
     }
     return PROXY_HEAD_READY;
 }
+
+/* ---- The head ---- */
+
+/* The next line without its CRLF. The head ends in one, and every LF was seen to follow a CR. */
+static struct piece next_line(struct piece *rest)
+{
+    struct piece line = {rest->at, 0};
+
+    (void)split(rest, '\n', &line);
+    if (line.length)
+        line.length--;
+    return line;
+}
+
+static enum proxy_head_state read_lines(struct proxy_head *head, const char *bytes)
+{
+    struct piece rest = {bytes, head->size};
+    struct lines lines = {0};
+    unsigned count = 0;
+    enum proxy_head_state state = read_first_line(next_line(&rest), head);
+
+    while (state == PROXY_HEAD_READY) {
+        struct piece line = next_line(&rest);
+
+        if (!line.length)
+            break;
+        if (count++ == LINES_LIMIT)
+            return bad(head, 431, "The request has too many headers.");
+        state = read_line(line, &lines, head);
+    }
+    if (state == PROXY_HEAD_READY && !head->tunnel)
+        buf_add_text(&head->forward, "Connection: close\r\n\r\n");
+    return state;
+}
