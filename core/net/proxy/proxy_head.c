@@ -309,3 +309,27 @@ static enum proxy_head_state read_lines(struct proxy_head *head, const char *byt
         buf_add_text(&head->forward, "Connection: close\r\n\r\n");
     return state;
 }
+
+enum proxy_head_state proxy_head_read(struct proxy_head *head, const char *bytes, size_t size)
+{
+    size_t end = size < PROXY_HEAD_LIMIT ? size : PROXY_HEAD_LIMIT;
+
+    for (size_t i = head->scanned; i < end; i++) {
+        if (!bytes[i] || (bytes[i] == '\n' && (i == 0 || bytes[i - 1] != '\r')))
+            return bad(head, 400, "Lines of a request end in CRLF.");
+        if (bytes[i] != '\n' || i < 3 || bytes[i - 2] != '\n')
+            continue;
+        head->size = i + 1;
+        return read_lines(head, bytes);
+    }
+    head->scanned = end;
+    if (end == PROXY_HEAD_LIMIT)
+        return bad(head, 431, "The head of the request is too long.");
+    return PROXY_HEAD_PARTIAL;
+}
+
+void proxy_head_clear(struct proxy_head *head)
+{
+    buf_clear(&head->forward);
+    *head = (struct proxy_head){0};
+}
