@@ -27,3 +27,86 @@ TEST(connect_asks_for_a_tunnel)
     READY("CONNECT [::ffff:127.0.0.1]:80 HTTP/1.0\r\n\r\n");
     assert_string_equal(head.host, "[::ffff:127.0.0.1]");
 }
+
+TEST(a_url_becomes_a_request_to_its_host)
+{
+    CLEANUP(proxy_head_clear) struct proxy_head head = {0};
+
+    READY("POST http://files.example.org/a?b=c HTTP/1.1\r\nHost: files.example.org\r\n"
+          "Accept: */*\r\nProxy-Authorization: Basic x\r\nConnection: keep-alive, Host\r\n"
+          "Proxy-Connection: keep-alive\r\nUpgrade: h2c\r\nContent-Length: 12\r\n\r\n");
+    assert_false(head.tunnel);
+    assert_int_equal(head.port, 80);
+    assert_int_equal(head.body, 12);
+    assert_string_equal(head.forward.data,
+                        "POST /a?b=c HTTP/1.1\r\nHost: files.example.org\r\nAccept: */*\r\n"
+                        "Content-Length: 12\r\nConnection: close\r\n\r\n");
+    READY("GET http://a.example:8080 HTTP/1.1\r\n\r\n");
+    assert_int_equal(head.port, 8080);
+    assert_string_equal(head.forward.data,
+                        "GET / HTTP/1.1\r\nHost: a.example:8080\r\nConnection: close\r\n\r\n");
+    READY("GET HTTP://a.example?q HTTP/1.1\r\n\r\n");
+    assert_string_equal(head.forward.data,
+                        "GET /?q HTTP/1.1\r\nHost: a.example\r\nConnection: close\r\n\r\n");
+}
+
+/* Each has a reading that another server might take. */
+TEST(a_head_with_two_meanings_is_refused)
+{
+    static const struct {
+        const char *text;
+        int status;
+    } cases[] = {
+        {"GET http://a/ HTTP/1.1\nHost: a\n\n", 400},
+        {"GET http://a/ HTTP/1.1\r\nA: b\nHost: evil\r\n\r\n", 400},
+        {"GET http://a/ HTTP/1.1\r\nA: b\rHost: evil\r\n\r\n", 400},
+        {"GET http://a/ HTTP/1.1\r\nHost: evil\r\n\r\n", 400},
+        {"GET http://a/ HTTP/1.1\r\nHost: a:81\r\n\r\n", 400},
+        {"GET http://a/ HTTP/1.1\r\nHost: a\r\nHost: a\r\n\r\n", 400},
+        {"GET http://a/ HTTP/1.1\r\nHost : a\r\n\r\n", 400},
+        {"GET http://a/ HTTP/1.1\r\n Host: a\r\n\r\n", 400},
+        {"GET http://a/ HTTP/1.1\r\nA: b\r\n folded\r\n\r\n", 400},
+        {"GET http://a/ HTTP/1.1\r\nno colon\r\n\r\n", 400},
+        {"GET http://a/ HTTP/1.1\r\n: empty\r\n\r\n", 400},
+        {"POST http://a/ HTTP/1.1\r\nContent-Length: 1\r\nContent-Length: 1\r\n\r\n", 400},
+        {"POST http://a/ HTTP/1.1\r\nContent-Length: +1\r\n\r\n", 400},
+        {"POST http://a/ HTTP/1.1\r\nContent-Length: 1, 1\r\n\r\n", 400},
+        {"POST http://a/ HTTP/1.1\r\nContent-Length: 0x1\r\n\r\n", 400},
+        {"POST http://a/ HTTP/1.1\r\nContent-Length: 9999999999999999999\r\n\r\n", 400},
+        {"POST http://a/ HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n", 411},
+        {"POST http://a/ HTTP/1.1\r\nContent-Length: 4\r\nTransfer-Encoding: x\r\n\r\n", 411},
+        {"GET http://a/\tHTTP/1.1\r\n\r\n", 400},
+        {"GET  http://a/ HTTP/1.1\r\n\r\n", 400},
+        {"GET http://a/ HTTP/1.1 \r\n\r\n", 400},
+        {"GET http://a/ HTTP/2.0\r\n\r\n", 400},
+        {"GET http://a/ HTTP/0.9\r\n\r\n", 400},
+        {"get http://a/ HTTP/1.1\r\n\r\n", 400},
+        {"GET http://a/#f HTTP/1.1\r\n\r\n", 400},
+        {"GET http://u:p@a/ HTTP/1.1\r\n\r\n", 400},
+        {"GET http://good\\@evil/ HTTP/1.1\r\n\r\n", 400},
+        {"GET http://a:/ HTTP/1.1\r\n\r\n", 400},
+        {"GET http://a:080/ HTTP/1.1\r\n\r\n", 400},
+        {"GET http://a:65536/ HTTP/1.1\r\n\r\n", 400},
+        {"GET http:/// HTTP/1.1\r\n\r\n", 400},
+        {"GET https://a/ HTTP/1.1\r\n\r\n", 400},
+        {"GET ftp://a/ HTTP/1.1\r\n\r\n", 400},
+        {"GET / HTTP/1.1\r\nHost: a\r\n\r\n", 400},
+        {"CONNECT a HTTP/1.1\r\n\r\n", 400},
+        {"CONNECT a:0 HTTP/1.1\r\n\r\n", 400},
+        {"CONNECT http://a:443 HTTP/1.1\r\n\r\n", 400},
+        {"CONNECT a:443/ HTTP/1.1\r\n\r\n", 400},
+        {"CONNECT a:443 HTTP/1.1\r\nContent-Length: 4\r\n\r\n", 400},
+        {"CONNECT a:443 HTTP/1.1\r\nHost: evil:443\r\n\r\n", 400},
+        {"CONNECT ::1:443 HTTP/1.1\r\n\r\n", 400},
+        {"\r\n\r\n", 400},
+    };
+
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        CLEANUP(proxy_head_clear) struct proxy_head head = {0};
+
+        if (read(&head, cases[i].text) != PROXY_HEAD_BAD)
+            fail_msg("taken: %s", cases[i].text);
+        assert_int_equal(head.status, cases[i].status);
+        assert_non_null(head.why);
+    }
+}
