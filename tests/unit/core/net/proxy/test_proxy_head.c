@@ -110,3 +110,39 @@ TEST(a_head_with_two_meanings_is_refused)
         assert_non_null(head.why);
     }
 }
+
+TEST(a_nul_is_refused)
+{
+    static const char text[] = "GET http://a/ HTTP/1.1\r\nA: \0b\r\n\r\n";
+    CLEANUP(proxy_head_clear) struct proxy_head head = {0};
+
+    assert_int_equal(proxy_head_read(&head, text, sizeof(text) - 1), PROXY_HEAD_BAD);
+}
+
+TEST(a_head_comes_in_pieces)
+{
+    static const char text[] = "GET http://a/ HTTP/1.1\r\nA: b\r\n\r\n";
+    CLEANUP(proxy_head_clear) struct proxy_head head = {0};
+
+    for (size_t i = 1; i < sizeof(text) - 1; i++)
+        assert_int_equal(proxy_head_read(&head, text, i), PROXY_HEAD_PARTIAL);
+    assert_int_equal(proxy_head_read(&head, text, sizeof(text) - 1), PROXY_HEAD_READY);
+}
+
+TEST(a_head_has_a_limit_of_bytes_and_of_lines)
+{
+    AUTO_FREE char *text = mem_zeroed(PROXY_HEAD_LIMIT + 1, 1);
+    CLEANUP(proxy_head_clear) struct proxy_head head = {0};
+    AUTO_BUF lines = {0};
+
+    memset(text, 'a', PROXY_HEAD_LIMIT);
+    assert_int_equal(proxy_head_read(&head, text, PROXY_HEAD_LIMIT - 1), PROXY_HEAD_PARTIAL);
+    assert_int_equal(proxy_head_read(&head, text, PROXY_HEAD_LIMIT), PROXY_HEAD_BAD);
+    assert_int_equal(head.status, 431);
+    buf_add_text(&lines, "GET http://a/ HTTP/1.1\r\n");
+    for (int i = 0; i < 101; i++)
+        buf_add_text(&lines, "A: b\r\n");
+    buf_add_text(&lines, "\r\n");
+    assert_int_equal(read(&head, lines.data), PROXY_HEAD_BAD);
+    assert_int_equal(head.status, 431);
+}
