@@ -146,3 +146,17 @@ TEST(a_head_has_a_limit_of_bytes_and_of_lines)
     assert_int_equal(read(&head, lines.data), PROXY_HEAD_BAD);
     assert_int_equal(head.status, 431);
 }
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(connect_asks_for_a_tunnel),
+        cmocka_unit_test(a_url_becomes_a_request_to_its_host),
+        cmocka_unit_test(a_head_with_two_meanings_is_refused),
+        cmocka_unit_test(a_nul_is_refused),
+        cmocka_unit_test(a_head_comes_in_pieces),
+        cmocka_unit_test(a_head_has_a_limit_of_bytes_and_of_lines),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
