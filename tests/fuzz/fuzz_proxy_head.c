@@ -1,0 +1,37 @@
+/* Heads of requests to a box's proxy: however they are cut, they are the same; and what is sent to the server is a head
+ * that this reader takes again for the same place, with the same body. */
+
+#include <assert.h>
+#include <stdint.h>
+#include <string.h>
+
+#include "core/base/mem.h"
+#include "core/net/proxy/proxy_head.h"
+
+static enum proxy_head_state read_in_bytes(struct proxy_head *head, const char *bytes,
+                                           size_t size)
+{
+    enum proxy_head_state state = PROXY_HEAD_PARTIAL;
+
+    for (size_t i = 0; i <= size && state == PROXY_HEAD_PARTIAL; i++)
+        state = proxy_head_read(head, bytes, i);
+    return state;
+}
+
+static void check_forward(const struct proxy_head *head)
+{
+    const char *blank = strchr(head->forward.data, ' ');
+    CLEANUP(proxy_head_clear) struct proxy_head again = {0};
+    AUTO_BUF text = {0};
+
+    assert(strstr(head->forward.data, "\r\n\r\n") + 4 ==
+           head->forward.data + head->forward.length);
+    buf_add(&text, head->forward.data, (size_t)(blank + 1 - head->forward.data));
+    buf_addf(&text, "http://%s:%u%s", head->host, head->port, blank + 1);
+    assert(proxy_head_read(&again, text.data, text.length) != PROXY_HEAD_BAD ||
+           again.status == 431);
+    if (again.forward.length) {
+        assert(strcmp(again.host, head->host) == 0 && again.port == head->port);
+        assert(again.body == head->body);
+    }
+}
