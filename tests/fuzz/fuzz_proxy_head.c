@@ -35,3 +35,24 @@ static void check_forward(const struct proxy_head *head)
         assert(again.body == head->body);
     }
 }
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    AUTO_FREE char *bytes = mem_strndup((const char *)data, size);
+    CLEANUP(proxy_head_clear) struct proxy_head whole = {0};
+    CLEANUP(proxy_head_clear) struct proxy_head pieces = {0};
+    enum proxy_head_state state = proxy_head_read(&whole, bytes, size);
+
+    assert(read_in_bytes(&pieces, bytes, size) == state);
+    if (state == PROXY_HEAD_BAD)
+        assert(whole.why && whole.status >= 400);
+    if (state != PROXY_HEAD_READY)
+        return 0;
+    assert(strcmp(whole.host, pieces.host) == 0 && whole.port == pieces.port);
+    assert(whole.size == pieces.size && whole.body == pieces.body);
+    assert(whole.port >= 1 && whole.port <= 65535 && *whole.host);
+    assert(whole.tunnel == (whole.forward.length == 0));
+    if (!whole.tunnel)
+        check_forward(&whole);
+    return 0;
+}
