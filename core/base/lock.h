@@ -45,6 +45,8 @@ enum lock_rank {
     LOCK_STORE_POOL,  /* core/store: connections, state of the database */
     LOCK_WEB,         /* core/web/run_cache.c: what runs have found */
     LOCK_ASKS,        /* core/net/http_ask.c: which answers have come */
+    LOCK_NAMES,       /* core/net/proxy/names.c: names that wait for their addresses */
+    LOCK_PLACES,      /* core/net/proxy/places.c: what a box has reached */
     LOCK_LOOP_INBOX,  /* core/net/loop.c: messages to a loop */
     LOCK_SCRIPT,      /* the scripted upstream's state */
     LOCK_MCP_KNOWN,   /* core/mcp/mcp_known.c: what servers are known to speak */
