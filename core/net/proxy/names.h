@@ -25,3 +25,33 @@ struct name_address {
     struct sockaddr_storage address;
     socklen_t size;
 };
+
+/* A question. Zero it, and fill in the first four. It is the names' from names_ask() until `done` runs. */
+struct name_question {
+    char host[DOMAIN_LIMIT + 1];
+    unsigned port;
+    struct loop *loop;
+    void (*done)(struct name_question *question); /* on the loop */
+
+    struct name_address found[NAMES_RESULTS];
+    size_t count; /* 0: the name has no address, or nobody knows it */
+
+    struct name_question *next;
+    struct loop_task task;
+};
+
+/* Fills in `found` and `count`. getaddrinfo(), or a test's. */
+typedef void names_look_up(struct name_question *question);
+
+/* `look_up` NULL: getaddrinfo(). ERR_INTERNAL: no thread. */
+enum err_code names_new(names_look_up *look_up, struct names **ret_names,
+                        struct err *err) MUST_CHECK;
+
+/* Any thread. */
+void names_ask(struct names *names, struct name_question *question);
+
+/* Waits for the look-ups that are under way, and posts all other questions without an answer. The loops still run.
+ * NULL is fine. */
+void names_free(struct names *names);
+
+#endif
