@@ -24,3 +24,33 @@ struct names {
     pthread_t threads[NAMES_THREADS]; /* constant */
     size_t thread_count;              /* constant */
 };
+
+static void ask_system(struct name_question *question)
+{
+    const struct addrinfo hints = {
+        .ai_family = AF_UNSPEC, .ai_socktype = SOCK_STREAM, .ai_flags = AI_NUMERICSERV};
+    struct addrinfo *list = NULL;
+    char port[8];
+
+    (void)snprintf(port, sizeof(port), "%u", question->port);
+    if (getaddrinfo(question->host, port, &hints, &list) != 0)
+        return;
+    for (const struct addrinfo *at = list; at && question->count < NAMES_RESULTS;
+         at = at->ai_next) {
+        struct name_address *found = &question->found[question->count++];
+
+        memcpy(&found->address, at->ai_addr, at->ai_addrlen);
+        found->size = at->ai_addrlen;
+    }
+    freeaddrinfo(list);
+}
+
+static struct name_question *take_locked(struct names *names) REQUIRES(names->lock)
+{
+    struct name_question *question = names->first;
+
+    names->first = question->next;
+    if (!names->first)
+        names->last = NULL;
+    return question;
+}
