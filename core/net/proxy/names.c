@@ -54,3 +54,42 @@ static struct name_question *take_locked(struct names *names) REQUIRES(names->lo
         names->last = NULL;
     return question;
 }
+
+static void report(struct loop_task *task)
+{
+    struct name_question *question = CONTAINER_OF(task, struct name_question, task);
+
+    question->done(question);
+}
+
+static void answer(struct name_question *question)
+{
+    question->task.run = report;
+    loop_post(question->loop, &question->task);
+}
+
+static void *look_up_names(void *argument)
+{
+    struct names *names = argument;
+
+    if (res_init() == 0) {
+        _res.retrans = PATIENCE_SECONDS;
+        _res.retry = ATTEMPTS;
+    }
+    lock_acquire(&names->lock);
+    for (;;) {
+        struct name_question *question;
+
+        while (!names->first && !names->stopping)
+            lock_wait(&names->lock, &names->changed);
+        if (names->stopping)
+            break;
+        question = take_locked(names);
+        lock_release(&names->lock);
+        names->look_up(question);
+        answer(question);
+        lock_acquire(&names->lock);
+    }
+    lock_release(&names->lock);
+    return NULL;
+}
