@@ -93,3 +93,39 @@ static void *look_up_names(void *argument)
     lock_release(&names->lock);
     return NULL;
 }
+
+void names_ask(struct names *names, struct name_question *question)
+{
+    question->next = NULL;
+    lock_acquire(&names->lock);
+    if (names->last)
+        names->last->next = question;
+    else
+        names->first = question;
+    names->last = question;
+    pthread_cond_signal(&names->changed);
+    lock_release(&names->lock);
+}
+
+enum err_code names_new(names_look_up *look_up, struct names **ret_names, struct err *err)
+{
+    struct names *names = mem_new(struct names);
+    int error = 0;
+
+    names->look_up = look_up ? look_up : ask_system;
+    lock_init(&names->lock, LOCK_NAMES);
+    lock_cond_init(&names->changed);
+    while (!error && names->thread_count < NAMES_THREADS) {
+        error =
+            pthread_create(&names->threads[names->thread_count], NULL, look_up_names, names);
+        if (!error)
+            (void)pthread_setname_np(names->threads[names->thread_count++], "names");
+    }
+    if (error) {
+        names_free(names);
+        return err_set(err, ERR_INTERNAL, "cannot start the threads that look up names: %s",
+                       strerror(error));
+    }
+    *ret_names = names;
+    return ERR_OK;
+}
