@@ -129,3 +129,24 @@ enum err_code names_new(names_look_up *look_up, struct names **ret_names, struct
     *ret_names = names;
     return ERR_OK;
 }
+
+void names_free(struct names *names)
+{
+    if (!names)
+        return;
+    lock_acquire(&names->lock);
+    names->stopping = true;
+    pthread_cond_broadcast(&names->changed);
+    lock_release(&names->lock);
+    for (size_t i = 0; i < names->thread_count; i++)
+        pthread_join(names->threads[i], NULL);
+    while (names->first) {
+        struct name_question *question = names->first;
+
+        names->first = question->next;
+        answer(question);
+    }
+    pthread_cond_destroy(&names->changed);
+    lock_destroy(&names->lock);
+    free(names);
+}
