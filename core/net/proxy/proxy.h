@@ -30,3 +30,28 @@
  *
  * Any thread, unless something else is said.
  */
+
+#define PROXY_PORT        3128
+#define PROXY_CONNECTIONS 64 /* of a box at once; more wait until one ends */
+#define PROXY_LOOKUPS     8  /* of these, names that are looked up at once; more are refused */
+#define PROXY_CALL_BYTES  ((uint64_t)256 << 20) /* that a call may carry, both ways together */
+#define PROXY_PLACES      64                    /* of a call that are listed */
+#define PROXY_HEAD_NS     ((uint64_t)10 * 1000000000)  /* for the head of a request */
+#define PROXY_CONNECT_NS  ((uint64_t)10 * 1000000000)  /* for one address */
+#define PROXY_IDLE_NS     ((uint64_t)300 * 1000000000) /* without a byte */
+
+enum proxy_verdict {
+    PROXY_ALLOWED,
+    PROXY_DOMAIN,      /* refused: not in the list */
+    PROXY_ON_PORT,     /* refused: neither 80 nor 443 */
+    PROXY_ADDRESS,     /* refused: no address of the name may be reached */
+    PROXY_BYTES,       /* refused or cut: the call has carried as much as it may */
+    PROXY_BUSY,        /* refused: too many names are being looked up */
+    PROXY_MALFORMED,   /* refused: no request that has one meaning */
+    PROXY_UNKNOWN,     /* the name has no address */
+    PROXY_UNREACHABLE, /* no address of it answers */
+    PROXY_VERDICTS
+};
+
+/* One word, such as "domain". */
+const char *proxy_verdict_name(enum proxy_verdict verdict);
