@@ -55,3 +55,27 @@ enum proxy_verdict {
 
 /* One word, such as "domain". */
 const char *proxy_verdict_name(enum proxy_verdict verdict);
+
+/* All proxies of a process: their loop, and the threads that look up names. */
+struct proxies;
+
+/* `egress` is borrowed. `look_up` NULL: the system's. */
+enum err_code proxies_new(const struct egress_rules *egress, names_look_up *look_up,
+                          struct proxies **ret_proxies, struct err *err) MUST_CHECK;
+/* After the last proxy_close(). NULL is fine. */
+void proxies_free(struct proxies *proxies);
+
+/* Connections by verdict, since the start. */
+void proxies_count(const struct proxies *proxies, uint64_t ret_counts[PROXY_VERDICTS]);
+
+/* The proxy of a box. */
+struct proxy;
+
+/* Takes the listening socket, and closes it after a failure, too. `name` is for the log, `domains` are patterns; both
+ * are copied. ERR_INTERNAL: it is no socket that listens on loopback. */
+enum err_code proxy_open(struct proxies *proxies, const char *name, const char *const *domains,
+                         size_t count, int listener, struct proxy **ret_proxy,
+                         struct err *err) MUST_CHECK;
+
+/* Ends its connections soon. The last call of this proxy. NULL is fine. */
+void proxy_close(struct proxy *proxy);
