@@ -79,3 +79,12 @@ enum err_code proxy_open(struct proxies *proxies, const char *name, const char *
 
 /* Ends its connections soon. The last call of this proxy. NULL is fine. */
 void proxy_close(struct proxy *proxy);
+
+/* A call begins: it may carry PROXY_CALL_BYTES more. What processes of earlier calls do meanwhile counts as its own. */
+void proxy_begin(struct proxy *proxy);
+
+/* It ends. What was asked for since it began, and by other calls of the box that were under way with it:
+ * [{"host", "port", "verdict", "connections", "bytes"}]. NULL: nothing. New reference. */
+json_t *proxy_end(struct proxy *proxy);
+
+#endif
