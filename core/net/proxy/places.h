@@ -25,3 +25,35 @@ struct place {
     enum proxy_verdict verdict;
     uint64_t connections, bytes;
 };
+
+/* Guarded by lock. */
+struct places {
+    struct lock lock;
+    unsigned calls;
+    uint64_t left;       /* bytes */
+    unsigned generation; /* of the list */
+    struct place list[PROXY_PLACES];
+    size_t count;
+};
+
+/* A place of a list that may have begun anew since. Zeros are none. */
+struct place_mark {
+    unsigned generation;
+    size_t index;
+};
+
+void places_init(struct places *places);
+void places_destroy(struct places *places);
+
+void places_begin(struct places *places);
+json_t *places_end(struct places *places); /* as proxy_end() */
+
+/* A connection is counted. True if the list has not had such a one: it is new. A list that is full takes no more. */
+bool places_note(struct places *places, const char *host, unsigned port,
+                 enum proxy_verdict verdict, struct place_mark *ret_mark);
+
+/* So many bytes are carried. False if they are more than what is left; then nothing is left. */
+bool places_spend(struct places *places, const struct place_mark *mark, uint64_t bytes);
+bool places_are_spent(struct places *places);
+
+#endif
