@@ -26,3 +26,38 @@ void places_begin(struct places *places)
     places->left += PROXY_CALL_BYTES;
     lock_release(&places->lock);
 }
+
+static json_t *listed(const struct place *place)
+{
+    return json_build("{s:s, s:i, s:s, s:I, s:I}", "host", place->host, "port",
+                      (int)place->port, "verdict", proxy_verdict_name(place->verdict),
+                      "connections", (json_int_t)place->connections, "bytes",
+                      (json_int_t)place->bytes);
+}
+
+json_t *places_end(struct places *places)
+{
+    json_t *list = NULL;
+
+    lock_acquire(&places->lock);
+    places->calls--;
+    for (size_t i = 0; i < places->count; i++) {
+        if (!list)
+            list = json_array();
+        json_array_append_new(list, listed(&places->list[i]));
+    }
+    lock_release(&places->lock);
+    return list;
+}
+
+static size_t find_locked(const struct places *places, const char *host, unsigned port,
+                          enum proxy_verdict verdict) REQUIRES(places->lock)
+{
+    size_t i = 0;
+
+    while (i < places->count &&
+           (places->list[i].port != port || places->list[i].verdict != verdict ||
+            strcasecmp(places->list[i].host, host) != 0))
+        i++;
+    return i;
+}
