@@ -61,3 +61,37 @@ static size_t find_locked(const struct places *places, const char *host, unsigne
         i++;
     return i;
 }
+
+bool places_note(struct places *places, const char *host, unsigned port,
+                 enum proxy_verdict verdict, struct place_mark *ret_mark)
+{
+    bool is_new;
+    size_t i;
+
+    lock_acquire(&places->lock);
+    i = find_locked(places, host, port, verdict);
+    is_new = i == places->count && i < PROXY_PLACES;
+    if (is_new) {
+        places->list[i] = (struct place){.port = port, .verdict = verdict};
+        memcpy(places->list[i].host, host, strlen(host) + 1);
+        places->count++;
+    }
+    if (i < places->count)
+        places->list[i].connections++;
+    *ret_mark = (struct place_mark){.generation = places->generation, .index = i};
+    lock_release(&places->lock);
+    return is_new;
+}
+
+bool places_spend(struct places *places, const struct place_mark *mark, uint64_t bytes)
+{
+    bool fits;
+
+    lock_acquire(&places->lock);
+    fits = bytes <= places->left;
+    places->left -= fits ? bytes : places->left;
+    if (fits && mark->generation == places->generation && mark->index < places->count)
+        places->list[mark->index].bytes += bytes;
+    lock_release(&places->lock);
+    return fits;
+}
