@@ -95,3 +95,13 @@ bool places_spend(struct places *places, const struct place_mark *mark, uint64_t
     lock_release(&places->lock);
     return fits;
 }
+
+bool places_are_spent(struct places *places)
+{
+    bool spent;
+
+    lock_acquire(&places->lock);
+    spent = !places->left;
+    lock_release(&places->lock);
+    return spent;
+}
