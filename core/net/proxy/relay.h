@@ -28,3 +28,25 @@ struct relay_side {
     bool ended;         /* it sends no more */
     bool shut;          /* it gets no more, and knows */
 };
+
+struct relay {
+    struct loop *loop;
+    struct relay_side sides[2];
+    uint64_t client_left; /* bytes that the client may still send; the rest stays unread */
+    uint64_t idle_ns;     /* without a byte, until it ends */
+    uint64_t moved_ns;
+    struct loop_timer timer;
+    /* So many bytes were read. False ends the relay */
+    bool (*spend)(struct relay *relay, size_t size);
+    /* Called last, once: all was carried, or a side has failed. The caller then clears the relay */
+    void (*done)(struct relay *relay);
+};
+
+/* Begins. Zero it, and fill in `loop`, both descriptors (not blocking; the relay's from now on), what waits for either
+ * side, `client_left`, `idle_ns` and both functions. done() may be called before this returns. */
+void relay_start(struct relay *relay);
+
+/* Closes both sides. Also of one that was not started, if its descriptors are filled in; -1 is none. */
+void relay_clear(struct relay *relay);
+
+#endif
