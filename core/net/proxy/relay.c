@@ -24,3 +24,32 @@ static struct relay_side *other_of(struct relay *relay, struct relay_side *side)
 {
     return &relay->sides[side == relay->sides ? RELAY_SERVER : RELAY_CLIENT];
 }
+
+static bool is_client(const struct relay *relay, const struct relay_side *side)
+{
+    return side == &relay->sides[RELAY_CLIENT];
+}
+
+/* Nothing more is read from it. */
+static bool is_silent(const struct relay *relay, const struct relay_side *side)
+{
+    return side->ended || (is_client(relay, side) && !relay->client_left);
+}
+
+static void watch(struct relay *relay, struct relay_side *side)
+{
+    uint32_t events = side->waiting.length ? EPOLLOUT : 0;
+    struct err err;
+
+    if (!is_silent(relay, side) && !other_of(relay, side)->waiting.length)
+        events |= EPOLLIN;
+    if (events == side->watched)
+        return;
+    if (!events)
+        loop_watch_remove(relay->loop, &side->watch);
+    else if (side->watched)
+        loop_watch_change(relay->loop, &side->watch, events);
+    else if (loop_watch_add(relay->loop, &side->watch, events, &err))
+        events = 0; /* no memory in the kernel: its time will be over */
+    side->watched = events;
+}
