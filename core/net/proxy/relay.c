@@ -53,3 +53,33 @@ static void watch(struct relay *relay, struct relay_side *side)
         events = 0; /* no memory in the kernel: its time will be over */
     side->watched = events;
 }
+
+/* False if the side has failed. */
+static bool send_waiting(struct relay_side *side)
+{
+    while (side->waiting.length) {
+        ssize_t sent =
+            send(side->watch.fd, side->waiting.data, side->waiting.length, MSG_NOSIGNAL);
+
+        if (sent < 0 && errno == EINTR)
+            continue;
+        if (sent < 0)
+            return errno == EAGAIN;
+        buf_consume(&side->waiting, (size_t)sent);
+    }
+    buf_clear(&side->waiting);
+    return true;
+}
+
+static bool pass_on(struct relay_side *to, const char *bytes, size_t size)
+{
+    ssize_t sent = send(to->watch.fd, bytes, size, MSG_NOSIGNAL);
+
+    if (sent < 0 && errno != EAGAIN && errno != EINTR)
+        return false;
+    if (sent < 0)
+        sent = 0;
+    if ((size_t)sent < size)
+        buf_add(&to->waiting, bytes + sent, size - (size_t)sent);
+    return true;
+}
