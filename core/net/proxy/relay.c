@@ -83,3 +83,29 @@ static bool pass_on(struct relay_side *to, const char *bytes, size_t size)
         buf_add(&to->waiting, bytes + sent, size - (size_t)sent);
     return true;
 }
+
+/* Reads as long as the other side takes it. False if either has failed, or no more may be carried. */
+static bool carry(struct relay *relay, struct relay_side *from)
+{
+    struct relay_side *to = other_of(relay, from);
+    char bytes[RELAY_PIECE];
+
+    for (int i = 0; i < PIECES && !to->waiting.length && !is_silent(relay, from); i++) {
+        size_t room = sizeof(bytes);
+        ssize_t got;
+
+        if (is_client(relay, from) && relay->client_left < room)
+            room = (size_t)relay->client_left;
+        got = recv(from->watch.fd, bytes, room, 0);
+        if (got < 0)
+            return errno == EAGAIN || errno == EINTR;
+        from->ended = got == 0;
+        if (got == 0)
+            return true;
+        if (is_client(relay, from) && relay->client_left != UINT64_MAX)
+            relay->client_left -= (uint64_t)got;
+        if (!relay->spend(relay, (size_t)got) || !pass_on(to, bytes, (size_t)got))
+            return false;
+    }
+    return true;
+}
