@@ -109,3 +109,34 @@ static bool carry(struct relay *relay, struct relay_side *from)
     }
     return true;
 }
+
+/* A side that sends no more is the end of what the other gets. */
+static void shut(struct relay *relay, struct relay_side *side)
+{
+    if (!other_of(relay, side)->ended || side->waiting.length || side->shut)
+        return;
+    side->shut = true;
+    (void)shutdown(side->watch.fd, SHUT_WR);
+}
+
+/* The server's end is the end, also if the client would have more to say. */
+static bool is_over(const struct relay *relay)
+{
+    const struct relay_side *client = &relay->sides[RELAY_CLIENT];
+    const struct relay_side *server = &relay->sides[RELAY_SERVER];
+
+    return client->shut && (server->shut || relay->client_left != UINT64_MAX);
+}
+
+static void go_on(struct relay *relay)
+{
+    relay->moved_ns = loop_now(relay->loop);
+    for (int i = RELAY_CLIENT; i <= RELAY_SERVER; i++)
+        shut(relay, &relay->sides[i]);
+    if (is_over(relay)) {
+        relay->done(relay);
+        return;
+    }
+    for (int i = RELAY_CLIENT; i <= RELAY_SERVER; i++)
+        watch(relay, &relay->sides[i]);
+}
