@@ -140,3 +140,27 @@ static void go_on(struct relay *relay)
     for (int i = RELAY_CLIENT; i <= RELAY_SERVER; i++)
         watch(relay, &relay->sides[i]);
 }
+
+static void take_ready(struct relay *relay, struct relay_side *side, uint32_t events)
+{
+    if (((events & EPOLLOUT) && !send_waiting(side)) ||
+        ((side->watched & EPOLLIN) && (events & ~(uint32_t)EPOLLOUT) && !carry(relay, side)) ||
+        ((events & EPOLLERR) && !(side->watched & EPOLLIN)))
+        relay->done(relay);
+    else
+        go_on(relay);
+}
+
+static void client_ready(struct loop_watch *watched, uint32_t events)
+{
+    struct relay *relay = CONTAINER_OF(watched, struct relay, sides[RELAY_CLIENT].watch);
+
+    take_ready(relay, &relay->sides[RELAY_CLIENT], events);
+}
+
+static void server_ready(struct loop_watch *watched, uint32_t events)
+{
+    struct relay *relay = CONTAINER_OF(watched, struct relay, sides[RELAY_SERVER].watch);
+
+    take_ready(relay, &relay->sides[RELAY_SERVER], events);
+}
