@@ -164,3 +164,40 @@ static void server_ready(struct loop_watch *watched, uint32_t events)
 
     take_ready(relay, &relay->sides[RELAY_SERVER], events);
 }
+
+static void look_at_time(struct loop_timer *timer)
+{
+    struct relay *relay = CONTAINER_OF(timer, struct relay, timer);
+    uint64_t due = relay->moved_ns + relay->idle_ns;
+
+    if (due <= loop_now(relay->loop))
+        relay->done(relay);
+    else
+        loop_timer_start(relay->loop, timer, due);
+}
+
+void relay_start(struct relay *relay)
+{
+    relay->sides[RELAY_CLIENT].watch.ready = client_ready;
+    relay->sides[RELAY_SERVER].watch.ready = server_ready;
+    relay->timer.fire = look_at_time;
+    loop_timer_start(relay->loop, &relay->timer, clock_mono_ns() + relay->idle_ns);
+    if (send_waiting(&relay->sides[RELAY_CLIENT]) && send_waiting(&relay->sides[RELAY_SERVER]))
+        go_on(relay);
+    else
+        relay->done(relay);
+}
+
+void relay_clear(struct relay *relay)
+{
+    loop_timer_stop(relay->loop, &relay->timer);
+    for (int i = RELAY_CLIENT; i <= RELAY_SERVER; i++) {
+        struct relay_side *side = &relay->sides[i];
+
+        if (side->watched)
+            loop_watch_remove(relay->loop, &side->watch);
+        if (side->watch.fd >= 0)
+            close(side->watch.fd);
+        buf_clear(&side->waiting);
+    }
+}
