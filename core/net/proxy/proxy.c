@@ -25,3 +25,39 @@
 #include <sys/epoll.h>
 #include <sys/socket.h>
 #include <unistd.h>
+
+#include "core/base/clock.h"
+#include "core/base/fault.h"
+#include "core/base/log.h"
+#include "core/base/mem.h"
+#include "core/net/proxy/places.h"
+#include "core/net/proxy/proxy_head.h"
+#include "core/net/proxy/relay.h"
+
+/* After the process has no descriptors for a connection. */
+#define REST_NS (NS_PER_SECOND / 4)
+
+/* Bytes of a refusal's sentence: it may name the domains. */
+#define SENTENCE_SIZE 512
+
+struct proxies {
+    struct loop *loop;
+    struct names *names;
+    const struct egress_rules *egress;
+    _Atomic uint64_t counts[PROXY_VERDICTS];
+};
+
+struct proxy {
+    struct proxies *all;
+    char *name;
+    char **domains; /* NULL ends them */
+    struct places places;
+    struct loop_task opening, closing;
+    /* The loop's from here on */
+    struct loop_watch listener;
+    bool listens; /* the listener is watched */
+    struct loop_timer rest;
+    struct connection *connections;
+    size_t count, lookups;
+    bool closed;
+};
