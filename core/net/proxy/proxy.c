@@ -61,3 +61,33 @@ struct proxy {
     size_t count, lookups;
     bool closed;
 };
+
+struct connection {
+    struct proxy *proxy;
+    struct connection *next, *before;
+    struct relay relay; /* has the sockets, also before it starts */
+    struct buf input;
+    struct proxy_head head;
+    struct loop_timer timer;        /* for the head, and for an address */
+    struct name_question *question; /* that is under way */
+    struct name_address addresses[NAMES_RESULTS];
+    size_t address_count, address_at;
+    struct place_mark mark;
+};
+
+const char *proxy_verdict_name(enum proxy_verdict verdict)
+{
+    static const char *const names[] = {
+        [PROXY_ALLOWED] = "allowed",
+        [PROXY_DOMAIN] = "domain",
+        [PROXY_ON_PORT] = "port",
+        [PROXY_ADDRESS] = "address",
+        [PROXY_BYTES] = "bytes",
+        [PROXY_BUSY] = "busy",
+        [PROXY_MALFORMED] = "malformed",
+        [PROXY_UNKNOWN] = "unknown",
+        [PROXY_UNREACHABLE] = "unreachable",
+    };
+
+    return names[verdict];
+}
