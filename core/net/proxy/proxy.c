@@ -91,3 +91,32 @@ const char *proxy_verdict_name(enum proxy_verdict verdict)
 
     return names[verdict];
 }
+
+static struct loop *loop_of(const struct connection *connection)
+{
+    return connection->proxy->all->loop;
+}
+
+/* ---- The end of a connection ---- */
+
+static void listen_again(struct proxy *proxy);
+static void free_closed(struct proxy *proxy);
+
+static void end_connection(struct connection *connection)
+{
+    struct proxy *proxy = connection->proxy;
+
+    loop_timer_stop(loop_of(connection), &connection->timer);
+    relay_clear(&connection->relay);
+    if (connection->before)
+        connection->before->next = connection->next;
+    else
+        proxy->connections = connection->next;
+    if (connection->next)
+        connection->next->before = connection->before;
+    proxy_head_clear(&connection->head);
+    buf_clear(&connection->input);
+    free(connection);
+    proxy->count--;
+    listen_again(proxy);
+}
