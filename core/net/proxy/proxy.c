@@ -120,3 +120,28 @@ static void end_connection(struct connection *connection)
     proxy->count--;
     listen_again(proxy);
 }
+
+/* The watch of a side changes its purpose: the head, an address, the relay. */
+static void unwatch(struct connection *connection, enum relay_end end)
+{
+    struct relay_side *side = &connection->relay.sides[end];
+
+    if (side->watched)
+        loop_watch_remove(loop_of(connection), &side->watch);
+    side->watched = 0;
+}
+
+/* ---- Verdicts ---- */
+
+static void note(struct connection *connection, enum proxy_verdict verdict)
+{
+    struct proxy *proxy = connection->proxy;
+    const struct proxy_head *head = &connection->head;
+    bool is_new =
+        places_note(&proxy->places, head->host, head->port, verdict, &connection->mark);
+
+    atomic_fetch_add(&proxy->all->counts[verdict], 1);
+    if (is_new && verdict != PROXY_ALLOWED)
+        log_info("%s: the proxy refused %s:%u (%s)", proxy->name, head->host, head->port,
+                 proxy_verdict_name(verdict));
+}
