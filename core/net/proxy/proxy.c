@@ -145,3 +145,43 @@ static void note(struct connection *connection, enum proxy_verdict verdict)
         log_info("%s: the proxy refused %s:%u (%s)", proxy->name, head->host, head->port,
                  proxy_verdict_name(verdict));
 }
+
+static void refuse(struct connection *connection, enum proxy_verdict verdict, int status,
+                   const char *format, ...) PRINTF_LIKE(4, 5);
+
+/* It fits into the socket's empty buffer. Then the connection is closed. */
+static void refuse(struct connection *connection, enum proxy_verdict verdict, int status,
+                   const char *format, ...)
+{
+    char sentence[SENTENCE_SIZE];
+    AUTO_FREE char *answer = NULL;
+    va_list values;
+
+    va_start(values, format);
+    (void)vsnprintf(sentence, sizeof(sentence), format, values);
+    va_end(values);
+    note(connection, verdict);
+    answer = mem_printf("HTTP/1.1 %d %s\r\nContent-Type: text/plain\r\nContent-Length: %zu\r\n"
+                        "Connection: close\r\n\r\n%s\n",
+                        status, sentence, strlen(sentence) + 1, sentence);
+    (void)send(connection->relay.sides[RELAY_CLIENT].watch.fd, answer, strlen(answer),
+               MSG_NOSIGNAL);
+    end_connection(connection);
+}
+
+/* "a.example.org, *.example.com": as many as fit. */
+static void list_domains(const struct proxy *proxy, char ret_text[SENTENCE_SIZE / 2])
+{
+    size_t used = 0, room = SENTENCE_SIZE / 2 - sizeof(", ...");
+
+    ret_text[0] = '\0';
+    for (char **at = proxy->domains; *at; at++) {
+        size_t size = strlen(*at) + 2;
+
+        if (used + size > room) {
+            memcpy(ret_text + used, ", ...", sizeof(", ..."));
+            return;
+        }
+        used += (size_t)snprintf(ret_text + used, size + 1, "%s%s", used ? ", " : "", *at);
+    }
+}
