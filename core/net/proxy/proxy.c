@@ -185,3 +185,53 @@ static void list_domains(const struct proxy *proxy, char ret_text[SENTENCE_SIZE 
         used += (size_t)snprintf(ret_text + used, size + 1, "%s%s", used ? ", " : "", *at);
     }
 }
+
+/* ---- The relay ---- */
+
+static struct connection *of_relay(struct relay *relay)
+{
+    return CONTAINER_OF(relay, struct connection, relay);
+}
+
+static bool spend(struct relay *relay, size_t size)
+{
+    struct connection *connection = of_relay(relay);
+
+    if (places_spend(&connection->proxy->places, &connection->mark, size))
+        return true;
+    note(connection, PROXY_BYTES);
+    return false;
+}
+
+static void relay_done(struct relay *relay)
+{
+    end_connection(of_relay(relay));
+}
+
+/* What came behind the head is the server's: of a tunnel all, of a request no more than its body. */
+static void start_relay(struct connection *connection)
+{
+    static const char established[] = "HTTP/1.1 200 Connection established\r\n\r\n";
+    struct relay *relay = &connection->relay;
+    const struct proxy_head *head = &connection->head;
+    struct buf *to_server = &relay->sides[RELAY_SERVER].waiting;
+    size_t behind = connection->input.length - head->size;
+
+    unwatch(connection, RELAY_SERVER);
+    loop_timer_stop(loop_of(connection), &connection->timer);
+    note(connection, PROXY_ALLOWED);
+    relay->client_left = head->tunnel ? UINT64_MAX : head->body;
+    if (behind > relay->client_left)
+        behind = (size_t)relay->client_left;
+    if (!head->tunnel)
+        relay->client_left -= behind;
+    buf_add(to_server, head->forward.data, head->forward.length);
+    buf_add(to_server, connection->input.data + head->size, behind);
+    if (head->tunnel)
+        buf_add_text(&relay->sides[RELAY_CLIENT].waiting, established);
+    buf_clear(&connection->input);
+    relay->idle_ns = PROXY_IDLE_NS;
+    relay->spend = spend;
+    relay->done = relay_done;
+    relay_start(relay);
+}
