@@ -235,3 +235,31 @@ static void start_relay(struct connection *connection)
     relay->done = relay_done;
     relay_start(relay);
 }
+
+/* ---- Connecting ---- */
+
+static void try_next(struct connection *connection);
+
+static void drop_server(struct connection *connection)
+{
+    struct relay_side *side = &connection->relay.sides[RELAY_SERVER];
+
+    unwatch(connection, RELAY_SERVER);
+    if (side->watch.fd >= 0)
+        close(side->watch.fd);
+    side->watch.fd = -1;
+}
+
+static void take_connected(struct loop_watch *watch, uint32_t events)
+{
+    struct connection *connection =
+        CONTAINER_OF(watch, struct connection, relay.sides[RELAY_SERVER].watch);
+    int error = 0;
+    socklen_t size = sizeof(error);
+
+    (void)events;
+    if (getsockopt(watch->fd, SOL_SOCKET, SO_ERROR, &error, &size) == 0 && !error)
+        start_relay(connection);
+    else
+        try_next(connection);
+}
