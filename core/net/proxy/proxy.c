@@ -263,3 +263,30 @@ static void take_connected(struct loop_watch *watch, uint32_t events)
     else
         try_next(connection);
 }
+
+static void connect_late(struct loop_timer *timer)
+{
+    try_next(CONTAINER_OF(timer, struct connection, timer));
+}
+
+/* False: this address is not it. */
+static bool begin_connect(struct connection *connection, const struct name_address *to)
+{
+    struct relay_side *side = &connection->relay.sides[RELAY_SERVER];
+    struct err err;
+
+    side->watch.fd =
+        socket(to->address.ss_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    if (side->watch.fd < 0 ||
+        (connect(side->watch.fd, (const struct sockaddr *)&to->address, to->size) != 0 &&
+         errno != EINPROGRESS))
+        return false;
+    side->watch.ready = take_connected;
+    if (loop_watch_add(loop_of(connection), &side->watch, EPOLLOUT, &err))
+        return false;
+    side->watched = EPOLLOUT;
+    connection->timer.fire = connect_late;
+    loop_timer_start(loop_of(connection), &connection->timer,
+                     loop_now(loop_of(connection)) + PROXY_CONNECT_NS);
+    return true;
+}
