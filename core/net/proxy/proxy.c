@@ -290,3 +290,27 @@ static bool begin_connect(struct connection *connection, const struct name_addre
                      loop_now(loop_of(connection)) + PROXY_CONNECT_NS);
     return true;
 }
+
+/* The addresses one after the other. */
+static void try_next(struct connection *connection)
+{
+    drop_server(connection);
+    while (connection->address_at < connection->address_count) {
+        if (begin_connect(connection, &connection->addresses[connection->address_at++]))
+            return;
+        drop_server(connection);
+    }
+    refuse(connection, PROXY_UNREACHABLE, 502, "%s:%u cannot be reached.",
+           connection->head.host, connection->head.port);
+}
+
+/* ---- Addresses ---- */
+
+/* The operator has opened this place. */
+static bool is_open(const struct connection *connection)
+{
+    AUTO_FREE char *url =
+        mem_printf("http://%s:%u/", connection->head.host, connection->head.port);
+
+    return egress_is_open(connection->proxy->all->egress, url);
+}
