@@ -314,3 +314,44 @@ static bool is_open(const struct connection *connection)
 
     return egress_is_open(connection->proxy->all->egress, url);
 }
+
+static void choose_addresses(struct connection *connection,
+                             const struct name_question *question)
+{
+    bool any = is_open(connection);
+
+    for (size_t i = 0; i < question->count; i++) {
+        if (any ||
+            egress_address_is_public((const struct sockaddr *)&question->found[i].address))
+            connection->addresses[connection->address_count++] = question->found[i];
+    }
+}
+
+/* The connection may have ended meanwhile, with its proxy. */
+struct lookup {
+    struct name_question question;
+    struct proxy *proxy;
+    struct connection *connection; /* NULL: it has ended */
+};
+
+static void take_addresses(struct name_question *question)
+{
+    struct lookup *lookup = CONTAINER_OF(question, struct lookup, question);
+    struct connection *connection = lookup->connection;
+    struct proxy *proxy = lookup->proxy;
+
+    proxy->lookups--;
+    if (connection) {
+        connection->question = NULL;
+        choose_addresses(connection, question);
+        if (!question->count)
+            refuse(connection, PROXY_UNKNOWN, 502, "%s has no address.", connection->head.host);
+        else if (!connection->address_count)
+            refuse(connection, PROXY_ADDRESS, 403, "%s is not on the public internet.",
+                   connection->head.host);
+        else
+            try_next(connection);
+    }
+    free(lookup);
+    free_closed(proxy);
+}
