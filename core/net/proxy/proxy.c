@@ -355,3 +355,30 @@ static void take_addresses(struct name_question *question)
     free(lookup);
     free_closed(proxy);
 }
+
+static void ask_for_addresses(struct connection *connection)
+{
+    struct proxy *proxy = connection->proxy;
+    struct lookup *lookup = mem_new(struct lookup);
+
+    lookup->proxy = proxy;
+    lookup->connection = connection;
+    memcpy(lookup->question.host, connection->head.host, sizeof(lookup->question.host));
+    lookup->question.port = connection->head.port;
+    lookup->question.loop = proxy->all->loop;
+    lookup->question.done = take_addresses;
+    connection->question = &lookup->question;
+    proxy->lookups++;
+    names_ask(proxy->all->names, &lookup->question);
+}
+
+/* ---- The head ---- */
+
+static bool is_listed(const struct proxy *proxy, const char *host)
+{
+    for (char **at = proxy->domains; *at; at++) {
+        if (domain_matches(*at, host))
+            return true;
+    }
+    return false;
+}
