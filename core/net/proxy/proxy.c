@@ -382,3 +382,55 @@ static bool is_listed(const struct proxy *proxy, const char *host)
     }
     return false;
 }
+
+static void judge(struct connection *connection)
+{
+    struct proxy *proxy = connection->proxy;
+    const struct proxy_head *head = &connection->head;
+    char domains[SENTENCE_SIZE / 2];
+
+    if (!is_listed(proxy, head->host)) {
+        list_domains(proxy, domains);
+        refuse(connection, PROXY_DOMAIN, 403,
+               "%s is not in the container's allowed domains: %s", head->host, domains);
+    } else if (head->port != 80 && head->port != 443 && !is_open(connection)) {
+        refuse(connection, PROXY_ON_PORT, 403,
+               "Port %u of %s cannot be reached: only 80 and 443 can.", head->port, head->host);
+    } else if (places_are_spent(&proxy->places)) {
+        refuse(connection, PROXY_BYTES, 403, "This call has used its %u MiB of network.",
+               (unsigned)(PROXY_CALL_BYTES >> 20));
+    } else if (proxy->lookups == PROXY_LOOKUPS) {
+        refuse(connection, PROXY_BUSY, 503, "Too many names are being looked up; try again.");
+    } else {
+        ask_for_addresses(connection);
+    }
+}
+
+static void read_head(struct loop_watch *watch, uint32_t events)
+{
+    struct connection *connection =
+        CONTAINER_OF(watch, struct connection, relay.sides[RELAY_CLIENT].watch);
+    struct buf *input = &connection->input;
+    enum proxy_head_state state;
+    ssize_t got;
+
+    (void)events;
+    got = recv(watch->fd, buf_reserve(input, PROXY_HEAD_LIMIT), PROXY_HEAD_LIMIT, 0);
+    if (got < 0 && (errno == EAGAIN || errno == EINTR))
+        return;
+    if (got <= 0) {
+        end_connection(connection);
+        return;
+    }
+    buf_added(input, (size_t)got);
+    state = proxy_head_read(&connection->head, input->data, input->length);
+    if (state == PROXY_HEAD_PARTIAL)
+        return;
+    unwatch(connection, RELAY_CLIENT);
+    loop_timer_stop(loop_of(connection), &connection->timer);
+    if (state == PROXY_HEAD_READY)
+        judge(connection);
+    else
+        refuse(connection, PROXY_MALFORMED, connection->head.status, "%s",
+               connection->head.why);
+}
