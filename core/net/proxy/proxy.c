@@ -434,3 +434,35 @@ static void read_head(struct loop_watch *watch, uint32_t events)
         refuse(connection, PROXY_MALFORMED, connection->head.status, "%s",
                connection->head.why);
 }
+
+static void head_late(struct loop_timer *timer)
+{
+    struct connection *connection = CONTAINER_OF(timer, struct connection, timer);
+
+    refuse(connection, PROXY_MALFORMED, 408, "The head of the request did not come.");
+}
+
+static bool begin_connection(struct proxy *proxy, int fd)
+{
+    struct connection *connection = mem_new(struct connection);
+    struct relay_side *client = &connection->relay.sides[RELAY_CLIENT];
+    struct err err;
+
+    connection->proxy = proxy;
+    connection->relay.loop = proxy->all->loop;
+    connection->relay.sides[RELAY_SERVER].watch.fd = -1;
+    client->watch = (struct loop_watch){.fd = fd, .ready = read_head};
+    connection->timer.fire = head_late;
+    connection->next = proxy->connections;
+    if (connection->next)
+        connection->next->before = connection;
+    proxy->connections = connection;
+    proxy->count++;
+    if (loop_watch_add(proxy->all->loop, &client->watch, EPOLLIN, &err)) {
+        end_connection(connection);
+        return false;
+    }
+    client->watched = EPOLLIN;
+    loop_timer_start(proxy->all->loop, &connection->timer, clock_mono_ns() + PROXY_HEAD_NS);
+    return true;
+}
