@@ -466,3 +466,30 @@ static bool begin_connection(struct proxy *proxy, int fd)
     loop_timer_start(proxy->all->loop, &connection->timer, clock_mono_ns() + PROXY_HEAD_NS);
     return true;
 }
+
+/* ---- The listener ---- */
+
+static void stop_listening(struct proxy *proxy)
+{
+    if (proxy->listens)
+        loop_watch_remove(proxy->all->loop, &proxy->listener);
+    proxy->listens = false;
+}
+
+static void listen_again(struct proxy *proxy)
+{
+    struct err err;
+
+    if (proxy->listens || proxy->closed || proxy->rest.slot ||
+        proxy->count == PROXY_CONNECTIONS)
+        return;
+    if (loop_watch_add(proxy->all->loop, &proxy->listener, EPOLLIN, &err))
+        log_warn("%s: its proxy accepts no more: %s", proxy->name, err.text);
+    else
+        proxy->listens = true;
+}
+
+static void end_rest(struct loop_timer *timer)
+{
+    listen_again(CONTAINER_OF(timer, struct proxy, rest));
+}
