@@ -493,3 +493,37 @@ static void end_rest(struct loop_timer *timer)
 {
     listen_again(CONTAINER_OF(timer, struct proxy, rest));
 }
+
+/* One at a time: a box that connects without end takes turns with the others. */
+static void take_connection(struct loop_watch *watch, uint32_t events)
+{
+    struct proxy *proxy = CONTAINER_OF(watch, struct proxy, listener);
+    int fd = FAULT("proxy.accept")
+                 ? -1
+                 : accept4(watch->fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+
+    (void)events;
+    if (fd < 0 && (errno == EAGAIN || errno == EINTR || errno == ECONNABORTED))
+        return;
+    if (fd < 0 || !begin_connection(proxy, fd)) {
+        stop_listening(proxy);
+        loop_timer_start(proxy->all->loop, &proxy->rest, loop_now(proxy->all->loop) + REST_NS);
+        return;
+    }
+    if (proxy->count == PROXY_CONNECTIONS)
+        stop_listening(proxy);
+}
+
+/* ---- A proxy ---- */
+
+static void free_proxy(struct proxy *proxy)
+{
+    if (proxy->listener.fd >= 0)
+        close(proxy->listener.fd);
+    for (char **at = proxy->domains; at && *at; at++)
+        free(*at);
+    free(proxy->domains);
+    free(proxy->name);
+    places_destroy(&proxy->places);
+    free(proxy);
+}
