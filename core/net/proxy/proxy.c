@@ -527,3 +527,31 @@ static void free_proxy(struct proxy *proxy)
     places_destroy(&proxy->places);
     free(proxy);
 }
+
+static void free_closed(struct proxy *proxy)
+{
+    if (proxy->closed && !proxy->lookups)
+        free_proxy(proxy);
+}
+
+static void open_here(struct loop_task *task)
+{
+    listen_again(CONTAINER_OF(task, struct proxy, opening));
+}
+
+static void close_here(struct loop_task *task)
+{
+    struct proxy *proxy = CONTAINER_OF(task, struct proxy, closing);
+
+    proxy->closed = true;
+    stop_listening(proxy);
+    loop_timer_stop(proxy->all->loop, &proxy->rest);
+    while (proxy->connections) {
+        struct connection *connection = proxy->connections;
+
+        if (connection->question)
+            CONTAINER_OF(connection->question, struct lookup, question)->connection = NULL;
+        end_connection(connection);
+    }
+    free_closed(proxy);
+}
