@@ -592,3 +592,29 @@ enum err_code proxy_open(struct proxies *proxies, const char *name, const char *
     *ret_proxy = proxy;
     return ERR_OK;
 }
+
+void proxy_close(struct proxy *proxy)
+{
+    if (!proxy)
+        return;
+    proxy->closing.run = close_here;
+    loop_post(proxy->all->loop, &proxy->closing);
+}
+
+void proxy_begin(struct proxy *proxy)
+{
+    places_begin(&proxy->places);
+}
+
+json_t *proxy_end(struct proxy *proxy)
+{
+    return places_end(&proxy->places);
+}
+
+/* ---- All of them ---- */
+
+void proxies_count(const struct proxies *proxies, uint64_t ret_counts[PROXY_VERDICTS])
+{
+    for (int i = 0; i < PROXY_VERDICTS; i++)
+        ret_counts[i] = atomic_load(&proxies->counts[i]);
+}
