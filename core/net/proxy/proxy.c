@@ -618,3 +618,33 @@ void proxies_count(const struct proxies *proxies, uint64_t ret_counts[PROXY_VERD
     for (int i = 0; i < PROXY_VERDICTS; i++)
         ret_counts[i] = atomic_load(&proxies->counts[i]);
 }
+
+enum err_code proxies_new(const struct egress_rules *egress, names_look_up *look_up,
+                          struct proxies **ret_proxies, struct err *err)
+{
+    struct proxies *proxies = mem_new(struct proxies);
+    enum err_code rc;
+
+    proxies->egress = egress;
+    proxies->loop = loop_new("proxy");
+    rc = loop_start(proxies->loop, err);
+    if (!rc)
+        rc = names_new(look_up, &proxies->names, err);
+    if (rc) {
+        proxies_free(proxies);
+        return rc;
+    }
+    *ret_proxies = proxies;
+    return ERR_OK;
+}
+
+/* First the names, whose answers go to the loop. What was posted before the loop stops is done. */
+void proxies_free(struct proxies *proxies)
+{
+    if (!proxies)
+        return;
+    names_free(proxies->names);
+    loop_stop(proxies->loop);
+    loop_free(proxies->loop);
+    free(proxies);
+}
