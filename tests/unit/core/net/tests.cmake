@@ -1,4 +1,4 @@
-foreach(file egress loop sse_parser)
+foreach(file egress loop proxy/domain proxy/proxy proxy/proxy_head sse_parser)
     unit_test(core/net/${file} core_net)
 endforeach()
 
