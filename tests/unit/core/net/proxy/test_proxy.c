@@ -22,3 +22,42 @@
  */
 
 static atomic_uint lookups;
+
+/* clang-format off */
+static const struct {
+    const char *name;
+    const char *address;
+} addresses[] = {
+    {"files.example.org",    "127.0.0.1"},
+    {"inside.example.org",   "127.0.0.1"},
+    {"mapped.example.org",   "::ffff:127.0.0.1"},
+    {"six.example.org",      "::1"},
+    {"metadata.example.org", "169.254.169.254"},
+    {"network.example.org",  "10.1.2.3"},
+    {"files.example.org",    "127.0.0.1"},
+};
+/* clang-format on */
+
+static void look_up(struct name_question *question)
+{
+    lookups++;
+    for (size_t i = 0; i < COUNT_OF(addresses); i++) {
+        struct name_address *found = &question->found[question->count];
+        struct sockaddr_in *four = (struct sockaddr_in *)&found->address;
+        struct sockaddr_in6 *six = (struct sockaddr_in6 *)&found->address;
+
+        if (strcmp(addresses[i].name, question->host) != 0)
+            continue;
+        if (inet_pton(AF_INET, addresses[i].address, &four->sin_addr) == 1) {
+            four->sin_family = AF_INET;
+            four->sin_port = htons((uint16_t)question->port);
+            found->size = sizeof(*four);
+        } else {
+            assert(inet_pton(AF_INET6, addresses[i].address, &six->sin6_addr) == 1);
+            six->sin6_family = AF_INET6;
+            six->sin6_port = htons((uint16_t)question->port);
+            found->size = sizeof(*six);
+        }
+        question->count++;
+    }
+}
