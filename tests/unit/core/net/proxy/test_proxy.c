@@ -61,3 +61,33 @@ static void look_up(struct name_question *question)
         question->count++;
     }
 }
+
+struct fixture {
+    struct proxies *proxies;
+    struct proxy *proxy;
+    unsigned proxy_port, port; /* the proxy's, and the server's */
+    int server;
+    char pair[64];
+    const char *open[1];
+    struct egress_rules egress;
+};
+
+static int listen_here(unsigned *ret_port)
+{
+    struct sockaddr_in at = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    socklen_t size = sizeof(at);
+    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+    assert_int_equal(bind(fd, (struct sockaddr *)&at, sizeof(at)), 0);
+    assert_int_equal(listen(fd, 128), 0);
+    assert_int_equal(getsockname(fd, (struct sockaddr *)&at, &size), 0);
+    *ret_port = ntohs(at.sin_port);
+    return fd;
+}
+
+static void limit_waiting(int fd)
+{
+    struct timeval limit = {.tv_sec = patience_ms(20) / 1000};
+
+    assert_int_equal(setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof(limit)), 0);
+}
