@@ -91,3 +91,27 @@ static void limit_waiting(int fd)
 
     assert_int_equal(setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof(limit)), 0);
 }
+
+static int set_up(void **state)
+{
+    static const char *const domains[] = {"files.example.org",    "inside.example.org",
+                                          "mapped.example.org",   "six.example.org",
+                                          "metadata.example.org", "network.example.org",
+                                          "nobody.example.org",   "*.deep.example.org"};
+    struct fixture *fixture = mem_new(struct fixture);
+    int listener = listen_here(&fixture->proxy_port);
+    struct err err;
+
+    lookups = 0;
+    fixture->server = listen_here(&fixture->port);
+    (void)snprintf(fixture->pair, sizeof(fixture->pair), "files.example.org:%u", fixture->port);
+    fixture->open[0] = fixture->pair;
+    fixture->egress = (struct egress_rules){.open = fixture->open, .open_count = 1};
+    assert_int_equal(proxies_new(&fixture->egress, look_up, &fixture->proxies, &err), ERR_OK);
+    assert_int_equal(proxy_open(fixture->proxies, "test", domains, COUNT_OF(domains), listener,
+                                &fixture->proxy, &err),
+                     ERR_OK);
+    proxy_begin(fixture->proxy);
+    *state = fixture;
+    return 0;
+}
