@@ -115,3 +115,31 @@ static int set_up(void **state)
     *state = fixture;
     return 0;
 }
+
+static int tear_down(void **state)
+{
+    struct fixture *fixture = *state;
+
+    proxy_close(fixture->proxy);
+    proxies_free(fixture->proxies);
+    close(fixture->server);
+    free(fixture);
+    return 0;
+}
+
+static int connect_to_proxy(const struct fixture *fixture)
+{
+    struct sockaddr_in at = {.sin_family = AF_INET,
+                             .sin_addr.s_addr = htonl(INADDR_LOOPBACK),
+                             .sin_port = htons((uint16_t)fixture->proxy_port)};
+    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+    assert_int_equal(connect(fd, (struct sockaddr *)&at, sizeof(at)), 0);
+    limit_waiting(fd);
+    return fd;
+}
+
+static void say(int fd, const char *text)
+{
+    assert_int_equal(send(fd, text, strlen(text), MSG_NOSIGNAL), strlen(text));
+}
