@@ -143,3 +143,36 @@ static void say(int fd, const char *text)
 {
     assert_int_equal(send(fd, text, strlen(text), MSG_NOSIGNAL), strlen(text));
 }
+
+/* What comes until the end, or until `size` bytes are there. */
+static size_t receive_text(int fd, char *ret_text, size_t size)
+{
+    size_t used = 0;
+    ssize_t got;
+
+    while (used < size - 1 && (got = recv(fd, ret_text + used, size - 1 - used, 0)) > 0)
+        used += (size_t)got;
+    ret_text[used] = '\0';
+    return used;
+}
+
+static void expect(int fd, const char *text)
+{
+    char received[1024];
+
+    assert_in_range(strlen(text), 1, sizeof(received) - 2);
+    receive_text(fd, received, strlen(text) + 1);
+    assert_string_equal(received, text);
+}
+
+static int accept_at_server(const struct fixture *fixture)
+{
+    struct pollfd polled = {.fd = fixture->server, .events = POLLIN};
+    int fd;
+
+    assert_int_equal(poll(&polled, 1, patience_ms(20)), 1);
+    fd = accept(fixture->server, NULL, NULL);
+    assert_true(fd >= 0);
+    limit_waiting(fd);
+    return fd;
+}
