@@ -176,3 +176,27 @@ static int accept_at_server(const struct fixture *fixture)
     limit_waiting(fd);
     return fd;
 }
+
+/* A tunnel to the server, both ends of it. */
+static void make_tunnel(const struct fixture *fixture, int *ret_client, int *ret_server)
+{
+    AUTO_FREE char *head =
+        mem_printf("CONNECT files.example.org:%u HTTP/1.1\r\n\r\n", fixture->port);
+
+    *ret_client = connect_to_proxy(fixture);
+    say(*ret_client, head);
+    *ret_server = accept_at_server(fixture);
+    expect(*ret_client, "HTTP/1.1 200 Connection established\r\n\r\n");
+}
+
+/* The first line of the answer to one request. */
+static void refused_line(const struct fixture *fixture, const char *request,
+                         char ret_line[1024])
+{
+    int fd = connect_to_proxy(fixture);
+
+    say(fd, request);
+    receive_text(fd, ret_line, 1024);
+    ret_line[strcspn(ret_line, "\r")] = '\0';
+    close(fd);
+}
