@@ -200,3 +200,49 @@ static void refused_line(const struct fixture *fixture, const char *request,
     ret_line[strcspn(ret_line, "\r")] = '\0';
     close(fd);
 }
+
+/* ---- Carrying ---- */
+
+TEST(a_tunnel_carries_both_ways_and_ends_on_both_sides)
+{
+    const struct fixture *fixture = *state;
+    int client, server;
+    char end[8];
+
+    make_tunnel(fixture, &client, &server);
+    say(client, "hello");
+    expect(server, "hello");
+    say(server, "welcome");
+    expect(client, "welcome");
+    shutdown(client, SHUT_WR);
+    assert_int_equal(receive_text(server, end, sizeof(end)), 0);
+    say(server, "bye"); /* a half-closed tunnel still carries the other way */
+    close(server);
+    expect(client, "bye");
+    assert_int_equal(receive_text(client, end, sizeof(end)), 0);
+    close(client);
+}
+
+TEST(a_url_is_asked_for_with_one_request_and_no_second_one)
+{
+    const struct fixture *fixture = *state;
+    AUTO_FREE char *head = mem_printf("POST http://files.example.org:%u/a HTTP/1.1\r\n"
+                                      "Content-Length: 4\r\n\r\nbody"
+                                      "GET http://evil/ HTTP/1.1\r\n\r\n",
+                                      fixture->port);
+    AUTO_FREE char *wanted = mem_printf("POST /a HTTP/1.1\r\nHost: files.example.org:%u\r\n"
+                                        "Content-Length: 4\r\nConnection: close\r\n\r\nbody",
+                                        fixture->port);
+    int client = connect_to_proxy(fixture), server;
+    char rest[64];
+
+    say(client, head);
+    server = accept_at_server(fixture);
+    expect(server, wanted);
+    say(server, "HTTP/1.1 200 OK\r\n\r\nanswer");
+    close(server);
+    receive_text(client, rest, sizeof(rest));
+    assert_string_equal(rest, "HTTP/1.1 200 OK\r\n\r\nanswer");
+    close(client);
+    assert_int_equal(poll(&(struct pollfd){.fd = fixture->server, .events = POLLIN}, 1, 0), 0);
+}
