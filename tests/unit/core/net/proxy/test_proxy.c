@@ -246,3 +246,30 @@ TEST(a_url_is_asked_for_with_one_request_and_no_second_one)
     close(client);
     assert_int_equal(poll(&(struct pollfd){.fd = fixture->server, .events = POLLIN}, 1, 0), 0);
 }
+
+/* Bytes into a tunnel whose other side reads nothing: the sender is held up, and then all of them arrive. */
+TEST(a_side_that_does_not_read_slows_the_other_down)
+{
+    const struct fixture *fixture = *state;
+    size_t total = (size_t)64 << 20, sent = 0, received = 0;
+    AUTO_FREE char *piece = mem_zeroed(1 << 20, 1);
+    int client, server;
+    bool held_up = false;
+    ssize_t got;
+
+    make_tunnel(fixture, &client, &server);
+    while (sent < total && !held_up) {
+        struct pollfd polled = {.fd = client, .events = POLLOUT};
+
+        held_up = poll(&polled, 1, 300) == 0;
+        got = held_up ? 0 : send(client, piece, 1 << 20, MSG_DONTWAIT | MSG_NOSIGNAL);
+        sent += got > 0 ? (size_t)got : 0;
+    }
+    assert_true(held_up);
+    shutdown(client, SHUT_WR);
+    while ((got = recv(server, piece, 1 << 20, 0)) > 0)
+        received += (size_t)got;
+    assert_int_equal(received, sent);
+    close(client);
+    close(server);
+}
