@@ -273,3 +273,38 @@ TEST(a_side_that_does_not_read_slows_the_other_down)
     close(client);
     close(server);
 }
+
+/* ---- Refusing ---- */
+
+TEST(what_is_not_in_the_list_is_refused_before_its_name_is_looked_up)
+{
+    static const char *const hosts[] = {
+        "evilfiles.example.org",
+        "files.example.org.evil.org",
+        "example.org",
+        "deep.example.org",
+        "127.0.0.1",
+        "[::1]",
+        "[::ffff:7f00:1]",
+        "2130706433",
+        "0x7f000001",
+        "169.254.169.254",
+        "localhost",
+        "files.example.org.",
+    };
+    const struct fixture *fixture = *state;
+    char line[1024];
+
+    for (size_t i = 0; i < COUNT_OF(hosts); i++) {
+        AUTO_FREE char *request = mem_printf("CONNECT %s:443 HTTP/1.1\r\n\r\n", hosts[i]);
+        AUTO_FREE char *wanted =
+            mem_printf("HTTP/1.1 403 %s is not in the container's allowed domains: "
+                       "files.example.org, inside.example.org, ",
+                       hosts[i]);
+
+        refused_line(fixture, request, line);
+        line[strlen(wanted)] = '\0';
+        assert_string_equal(line, wanted);
+    }
+    assert_int_equal(lookups, 0);
+}
