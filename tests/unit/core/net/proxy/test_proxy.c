@@ -308,3 +308,42 @@ TEST(what_is_not_in_the_list_is_refused_before_its_name_is_looked_up)
     }
     assert_int_equal(lookups, 0);
 }
+
+TEST(only_the_ports_of_the_web_are_reached)
+{
+    static const unsigned ports[] = {22, 25, 5432, 8080, 3128};
+    const struct fixture *fixture = *state;
+    char line[1024];
+
+    for (size_t i = 0; i < COUNT_OF(ports); i++) {
+        AUTO_FREE char *request =
+            mem_printf("CONNECT inside.example.org:%u HTTP/1.1\r\n\r\n", ports[i]);
+        AUTO_FREE char *wanted =
+            mem_printf("HTTP/1.1 403 Port %u of inside.example.org cannot be reached: "
+                       "only 80 and 443 can.",
+                       ports[i]);
+
+        refused_line(fixture, request, line);
+        assert_string_equal(line, wanted);
+    }
+}
+
+/* The name is in the list, and its owner lets it lead inside. */
+TEST(a_name_that_leads_inside_is_refused_and_asked_for_once)
+{
+    static const char *const hosts[] = {"inside.example.org", "mapped.example.org",
+                                        "six.example.org", "metadata.example.org",
+                                        "network.example.org"};
+    const struct fixture *fixture = *state;
+    char line[1024];
+
+    for (size_t i = 0; i < COUNT_OF(hosts); i++) {
+        AUTO_FREE char *request = mem_printf("GET http://%s/ HTTP/1.1\r\n\r\n", hosts[i]);
+        AUTO_FREE char *wanted =
+            mem_printf("HTTP/1.1 403 %s is not on the public internet.", hosts[i]);
+
+        refused_line(fixture, request, line);
+        assert_string_equal(line, wanted);
+        assert_int_equal(lookups, i + 1);
+    }
+}
