@@ -347,3 +347,29 @@ TEST(a_name_that_leads_inside_is_refused_and_asked_for_once)
         assert_int_equal(lookups, i + 1);
     }
 }
+
+TEST(names_without_an_address_and_servers_that_are_away_have_other_answers)
+{
+    struct fixture *fixture = *state;
+    AUTO_FREE char *request =
+        mem_printf("CONNECT files.example.org:%u HTTP/1.1\r\n\r\n", fixture->port);
+    AUTO_FREE char *wanted =
+        mem_printf("HTTP/1.1 502 files.example.org:%u cannot be reached.", fixture->port);
+    char line[1024];
+
+    refused_line(fixture, "CONNECT nobody.example.org:80 HTTP/1.1\r\n\r\n", line);
+    assert_string_equal(line, "HTTP/1.1 502 nobody.example.org has no address.");
+    close(fixture->server);
+    refused_line(fixture, request, line);
+    assert_string_equal(line, wanted);
+    fixture->server = listen_here(&fixture->port);
+}
+
+TEST(a_malformed_head_is_refused)
+{
+    const struct fixture *fixture = *state;
+    char line[1024];
+
+    refused_line(fixture, "GET http://files.example.org/ HTTP/1.1\nHost: x\n\n", line);
+    assert_string_equal(line, "HTTP/1.1 400 Lines of a request end in CRLF.");
+}
