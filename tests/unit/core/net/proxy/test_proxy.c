@@ -373,3 +373,56 @@ TEST(a_malformed_head_is_refused)
     refused_line(fixture, "GET http://files.example.org/ HTTP/1.1\nHost: x\n\n", line);
     assert_string_equal(line, "HTTP/1.1 400 Lines of a request end in CRLF.");
 }
+
+/* ---- Limits ---- */
+
+TEST(more_connections_wait_until_one_ends)
+{
+    const struct fixture *fixture = *state;
+    int fds[PROXY_CONNECTIONS + 1];
+    char line[1024];
+
+    for (size_t i = 0; i < COUNT_OF(fds); i++) {
+        fds[i] = connect_to_proxy(fixture);
+        say(fds[i], "CONNECT a:80 HTTP/1.1\r\n"); /* no end yet */
+    }
+    say(fds[PROXY_CONNECTIONS], "\r\n");
+    assert_int_equal(
+        poll(&(struct pollfd){.fd = fds[PROXY_CONNECTIONS], .events = POLLIN}, 1, 200), 0);
+    close(fds[0]);
+    assert_true(receive_text(fds[PROXY_CONNECTIONS], line, sizeof(line)) > 0);
+    for (size_t i = 1; i < COUNT_OF(fds); i++)
+        close(fds[i]);
+}
+
+/* The test's own tunnel would take seconds for so many bytes: the limit is met with one call less. */
+TEST(a_call_carries_no_more_than_it_may)
+{
+    const struct fixture *fixture = *state;
+    AUTO_FREE char *piece = mem_zeroed(1 << 20, 1);
+    uint64_t carried = 0;
+    int client, server;
+    char line[1024];
+    ssize_t got = 0;
+
+    make_tunnel(fixture, &client, &server);
+    while (carried <= PROXY_CALL_BYTES) {
+        ssize_t sent = send(client, piece, 1 << 20, MSG_NOSIGNAL | MSG_DONTWAIT);
+
+        if (sent < 0 && errno != EAGAIN)
+            break;
+        got = recv(server, piece, 1 << 20, sent < 0 ? 0 : MSG_DONTWAIT);
+        if (got == 0)
+            break;
+        carried += got > 0 ? (uint64_t)got : 0;
+    }
+    assert_in_range(carried, PROXY_CALL_BYTES - (1 << 20), PROXY_CALL_BYTES);
+    refused_line(fixture, "CONNECT inside.example.org:80 HTTP/1.1\r\n\r\n", line);
+    assert_string_equal(line, "HTTP/1.1 403 This call has used its 256 MiB of network.");
+    proxy_begin(fixture->proxy); /* the next call */
+    refused_line(fixture, "CONNECT inside.example.org:80 HTTP/1.1\r\n\r\n", line);
+    assert_string_equal(line, "HTTP/1.1 403 inside.example.org is not on the public internet.");
+    close(client);
+    close(server);
+    json_decref(proxy_end(fixture->proxy));
+}
