@@ -426,3 +426,35 @@ TEST(a_call_carries_no_more_than_it_may)
     close(server);
     json_decref(proxy_end(fixture->proxy));
 }
+
+/* ---- The list of places ---- */
+
+TEST(a_call_lists_where_it_has_gone)
+{
+    const struct fixture *fixture = *state;
+    uint64_t counts[PROXY_VERDICTS];
+    json_auto_t *places = NULL, *none = NULL, *wanted = NULL;
+    int client, server;
+    char line[1024];
+
+    make_tunnel(fixture, &client, &server);
+    say(client, "12345");
+    expect(server, "12345");
+    close(client);
+    close(server);
+    refused_line(fixture, "CONNECT evil.org:443 HTTP/1.1\r\n\r\n", line);
+    refused_line(fixture, "CONNECT EVIL.org:443 HTTP/1.1\r\n\r\n", line);
+    places = proxy_end(fixture->proxy);
+    wanted = json_build("[{s:s, s:i, s:s, s:i, s:i}, {s:s, s:i, s:s, s:i, s:i}]", "host",
+                        "files.example.org", "port", (int)fixture->port, "verdict", "allowed",
+                        "connections", 1, "bytes", 5, "host", "evil.org", "port", 443,
+                        "verdict", "domain", "connections", 2, "bytes", 0);
+    assert_true(json_equal(places, wanted));
+    proxies_count(fixture->proxies, counts);
+    assert_int_equal(counts[PROXY_ALLOWED], 1);
+    assert_int_equal(counts[PROXY_DOMAIN], 2);
+    proxy_begin(fixture->proxy);
+    none = proxy_end(fixture->proxy);
+    assert_null(none);
+    proxy_begin(fixture->proxy);
+}
