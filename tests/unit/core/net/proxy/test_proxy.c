@@ -458,3 +458,33 @@ TEST(a_call_lists_where_it_has_gone)
     assert_null(none);
     proxy_begin(fixture->proxy);
 }
+
+TEST(an_open_tunnel_ends_with_its_proxy)
+{
+    struct fixture *fixture = *state;
+    int client, server;
+    char end[8];
+
+    make_tunnel(fixture, &client, &server);
+    proxy_close(TAKE(fixture->proxy));
+    assert_int_equal(receive_text(client, end, sizeof(end)), 0);
+    assert_int_equal(receive_text(server, end, sizeof(end)), 0);
+    close(client);
+    close(server);
+}
+
+TEST(a_socket_that_does_not_listen_on_loopback_is_no_listener)
+{
+    const struct fixture *fixture = *state;
+    static const char *const domains[] = {"a.example"};
+    struct proxy *proxy = NULL;
+    int pair[2];
+
+    assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, pair), 0);
+    assert_int_equal(proxy_open(fixture->proxies, "test", domains, 1, pair[0], &proxy, NULL),
+                     ERR_INTERNAL);
+    assert_int_equal(proxy_open(fixture->proxies, "test", domains, 1,
+                                socket(AF_INET, SOCK_STREAM, 0), &proxy, NULL),
+                     ERR_INTERNAL);
+    close(pair[1]);
+}
