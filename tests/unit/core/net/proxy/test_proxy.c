@@ -488,3 +488,26 @@ TEST(a_socket_that_does_not_listen_on_loopback_is_no_listener)
                      ERR_INTERNAL);
     close(pair[1]);
 }
+
+#define WITH_PROXY(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        WITH_PROXY(a_tunnel_carries_both_ways_and_ends_on_both_sides),
+        WITH_PROXY(a_url_is_asked_for_with_one_request_and_no_second_one),
+        WITH_PROXY(a_side_that_does_not_read_slows_the_other_down),
+        WITH_PROXY(what_is_not_in_the_list_is_refused_before_its_name_is_looked_up),
+        WITH_PROXY(only_the_ports_of_the_web_are_reached),
+        WITH_PROXY(a_name_that_leads_inside_is_refused_and_asked_for_once),
+        WITH_PROXY(names_without_an_address_and_servers_that_are_away_have_other_answers),
+        WITH_PROXY(a_malformed_head_is_refused),
+        WITH_PROXY(more_connections_wait_until_one_ends),
+        WITH_PROXY(a_call_carries_no_more_than_it_may),
+        WITH_PROXY(a_call_lists_where_it_has_gone),
+        WITH_PROXY(an_open_tunnel_ends_with_its_proxy),
+        WITH_PROXY(a_socket_that_does_not_listen_on_loopback_is_no_listener),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
