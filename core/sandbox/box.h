@@ -45,6 +45,9 @@ struct box_plan {
     size_t folder_count;
     struct box_limits limits;
     uint32_t user; /* who the box runs as; 0: the server's user, who must not be root */
+    /* A port of the box's 127.0.0.1 on which the server listens: box_take_listener(). 0: none, and then nothing leads
+     * out of the box */
+    uint16_t port;
 };
 
 struct box;
@@ -54,6 +57,10 @@ struct box;
 #define BOX_OPEN_MS 10000
 enum err_code box_open(const struct box_plan *plan, struct box **ret_box,
                        struct err *err) MUST_CHECK;
+
+/* The socket that listens on the plan's port. It was made before any command could run. The caller's; the box's network
+ * lives until it is closed, also without processes. -1: the plan had none, or it was taken before. */
+int box_take_listener(struct box *box);
 
 /* Kills all processes of the box, and waits until they have ended. NULL is fine. */
 void box_close(struct box *box);
