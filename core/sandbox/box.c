@@ -34,7 +34,8 @@
 #define REST_MS 20
 
 struct box {
-    int control; /* to PID 1 */
+    int control;  /* to PID 1 */
+    int listener; /* -1: none */
     int end; /* to the spawner: what comes is its last word, and is only looked at, because many may ask */
 };
 
@@ -86,11 +87,12 @@ static enum err_code not_up(int said, struct err *err)
 }
 
 /* Until it says that it is up, or the spawner says that it has ended. */
-static enum err_code await_up(const struct box *box, int said, struct err *err)
+static enum err_code await_up(struct box *box, bool listens, int said, struct err *err)
 {
     struct pollfd polled[] = {{.fd = box->control, .events = POLLIN},
                               {.fd = box->end, .events = POLLIN}};
     struct box_up up;
+    size_t count = 0;
     long got;
     int ready;
 
@@ -99,8 +101,10 @@ static enum err_code await_up(const struct box *box, int said, struct err *err)
     while (ready < 0 && errno == EINTR);
     if (ready == 0)
         return err_set(err, ERR_TIMEOUT, "a box did not start within %d ms", BOX_OPEN_MS);
-    got = receive_fds(box->control, &up, sizeof(up), NULL, 0, NULL);
-    if (got == (long)sizeof(up) && up.version == BOX_VERSION)
+    got = receive_fds(box->control, &up, sizeof(up), &box->listener, listens, &count);
+    if (!count)
+        box->listener = -1;
+    if (got == (long)sizeof(up) && up.version == BOX_VERSION && count == listens)
         return ERR_OK;
     if (got != 0)
         give_up(box); /* it is not what was started */
@@ -146,8 +150,8 @@ enum err_code box_open(const struct box_plan *plan, struct box **ret_box, struct
         pair[1] = -1;
     }
     box = mem_new(struct box);
-    *box = (struct box){.control = control[0], .end = end[0]};
-    rc = rc ? rc : await_up(box, said[0], err);
+    *box = (struct box){.control = control[0], .listener = -1, .end = end[0]};
+    rc = rc ? rc : await_up(box, plan->port != 0, said[0], err);
     if (!rc && FAULT("sandbox.box.opened"))
         rc = err_set(err, ERR_INTERNAL, "the box has ended");
     close_pair(said);
@@ -158,6 +162,14 @@ enum err_code box_open(const struct box_plan *plan, struct box **ret_box, struct
     return rc;
 }
 
+int box_take_listener(struct box *box)
+{
+    int listener = box->listener;
+
+    box->listener = -1;
+    return listener;
+}
+
 void box_close(struct box *box)
 {
     struct pollfd polled;
@@ -165,6 +177,8 @@ void box_close(struct box *box)
     if (!box)
         return;
     polled = (struct pollfd){.fd = box->end, .events = POLLIN};
+    if (box->listener >= 0)
+        close(box->listener);
     /* PID 1 ends when its socket does, and the kernel ends the others before that is seen. */
     if (box->control >= 0)
         close(box->control);
