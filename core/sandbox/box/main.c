@@ -22,6 +22,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <netinet/in.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
@@ -368,7 +369,36 @@ static void restrict_files(char **writable)
     close(rules);
 }
 
-/* Its arguments: bytes of memory of a process, processes, bytes of a file, and the folders that can be written. */
+/* The server accepts on it. Before the first command, so that none can take the port. -1: port 0. */
+static int open_listener(uint64_t port)
+{
+    struct sockaddr_in at = {.sin_family = AF_INET,
+                             .sin_addr.s_addr = htonl(INADDR_LOOPBACK),
+                             .sin_port = htons((uint16_t)port)};
+    int fd;
+
+    if (!port)
+        return -1;
+    fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    if (fd < 0 || bind(fd, (const struct sockaddr *)&at, sizeof(at)) != 0 ||
+        listen(fd, SOMAXCONN) != 0)
+        end_box("cannot listen");
+    return fd;
+}
+
+static void report_up(uint64_t port)
+{
+    struct box_up up = {.version = BOX_VERSION};
+    int listener = open_listener(port);
+
+    if (send_fds(CONTROL, &up, sizeof(up), &listener, listener >= 0) < 0)
+        end_box("cannot begin");
+    if (listener >= 0)
+        close(listener);
+}
+
+/* Its arguments: bytes of memory of a process, processes, bytes of a file, the port of the listener or 0, and the
+ * folders that can be written. */
 int main(int argc, char **argv)
 {
     int control[] = {CONTROL, STDOUT_FILENO, STDERR_FILENO}, null, signals;
