@@ -402,10 +402,9 @@ static void report_up(uint64_t port)
 int main(int argc, char **argv)
 {
     int control[] = {CONTROL, STDOUT_FILENO, STDERR_FILENO}, null, signals;
-    struct box_up up = {.version = BOX_VERSION};
     sigset_t all;
 
-    if (argc < 4 || getpid() != 1)
+    if (argc < 5 || getpid() != 1)
         end_box("not the first process of a box");
     if (!keep_fds(control, 3) || prctl(PR_SET_DUMPABLE, 0) != 0 ||
         prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0 || chdir("/") != 0)
@@ -417,15 +416,16 @@ int main(int argc, char **argv)
     set_limit(RLIMIT_CORE, 0);
     if (access("/proc/thread-self/children", R_OK) != 0)
         end_box("the kernel does not list children (CONFIG_PROC_CHILDREN)");
-    restrict_files(argv + 4);
+    restrict_files(argv + 5);
     sigfillset(&all);
     sigprocmask(SIG_SETMASK, &all, NULL);
     sigemptyset(&all);
     sigaddset(&all, SIGCHLD);
     signals = signalfd(-1, &all, SFD_CLOEXEC | SFD_NONBLOCK);
     null = open("/dev/null", O_RDWR | O_CLOEXEC);
-    if (signals < 0 || null < 0 || send_fds(CONTROL, &up, sizeof(up), NULL, 0) < 0)
+    if (signals < 0 || null < 0)
         end_box("cannot begin");
+    report_up(strtoull(argv[4], NULL, 10));
     dup2(null, STDOUT_FILENO);
     dup2(null, STDERR_FILENO);
     close(null);
