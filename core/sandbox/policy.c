@@ -325,6 +325,7 @@ static enum err_code add_first_process(struct policy *policy, const struct box_p
     add_number(policy, NULL, plan->limits.memory);
     add_number(policy, NULL, plan->limits.processes);
     add_number(policy, NULL, plan->limits.file);
+    add_number(policy, NULL, plan->port);
     for (size_t i = 0; i < plan->folder_count; i++) {
         if (plan->folders[i].writable)
             add(policy, plan->folders[i].target, NULL);
