@@ -296,6 +296,52 @@ TEST(a_process_can_be_interrupted)
     close(null);
 }
 
+/* ---- The listener ---- */
+
+/* The server accepts in the network of the box, and what it receives is the command's. */
+TEST(a_box_listens_before_its_first_command)
+{
+    struct box_plan plan = {.limits = {.memory = 64 << 20,
+                                       .temporary = 1 << 20,
+                                       .file = 1 << 20,
+                                       .processes = 16,
+                                       .cpus = 1},
+                            .user = box_user(),
+                            .port = 3128};
+    CLEANUP(forget_output) struct printed printed = {0};
+    const char *arguments[4];
+    struct box_run from_box =
+        script(arguments, "exec 3<>/dev/tcp/127.0.0.1/3128; echo hello >&3");
+    struct box_result result;
+    struct err err = {0};
+    char text[8] = "";
+    struct box *box = NULL;
+    int listener, taken;
+
+    if (box_open(&plan, &box, &err))
+        fail_msg("%s", err.text);
+    listener = box_take_listener(box);
+    assert_true(listener >= 0);
+    assert_int_equal(box_take_listener(box), -1);
+    from_box.take_output = keep_output;
+    from_box.argument = &printed;
+    assert_int_equal(box_run(box, &from_box, &result, &err), ERR_OK);
+    assert_string_equal(printed_on(&printed, BOX_STDERR), "");
+    taken = accept(listener, NULL, NULL);
+    assert_true(taken >= 0);
+    assert_int_equal(read(taken, text, sizeof(text) - 1), 6);
+    assert_string_equal(text, "hello\n");
+    close(taken);
+    box_close(box);
+    close(listener);
+}
+
+TEST(a_box_without_a_port_has_no_listener)
+{
+    assert_int_equal(box_take_listener(test_box), -1);
+    assert_prints("(exec 3<>/dev/tcp/127.0.0.1/3128) 2>/dev/null || echo closed", "closed\n");
+}
+
 int main(void)
 {
 #define IN_A_BOX(test) cmocka_unit_test_setup_teardown(test, box_set_up, box_tear_down)
