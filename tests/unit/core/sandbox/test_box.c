@@ -362,6 +362,8 @@ int main(void)
         IN_A_BOX(leftovers_that_are_kept_are_there_for_the_next_command),
         IN_A_BOX(commands_run_side_by_side_and_see_the_same_files),
         IN_A_BOX(a_process_can_be_interrupted),
+        cmocka_unit_test(a_box_listens_before_its_first_command),
+        IN_A_BOX(a_box_without_a_port_has_no_listener),
     };
 
     return run_in_boxes(tests, COUNT_OF(tests), boxes_start, boxes_stop);
