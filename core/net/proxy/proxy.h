@@ -35,10 +35,12 @@
 #define PROXY_CONNECTIONS 64 /* of a box at once; more wait until one ends */
 #define PROXY_LOOKUPS     8  /* of these, names that are looked up at once; more are refused */
 #define PROXY_CALL_BYTES  ((uint64_t)256 << 20) /* that a call may carry, both ways together */
-#define PROXY_PLACES      64                    /* of a call that are listed */
-#define PROXY_HEAD_NS     ((uint64_t)10 * 1000000000)  /* for the head of a request */
-#define PROXY_CONNECT_NS  ((uint64_t)10 * 1000000000)  /* for one address */
-#define PROXY_IDLE_NS     ((uint64_t)300 * 1000000000) /* without a byte */
+#define PROXY_PLACES      40                    /* of a call that are listed */
+#define PROXY_REFUSED \
+    16 /* of these, refused ones: code cannot hide where it was behind where it was not */
+#define PROXY_HEAD_NS    ((uint64_t)10 * 1000000000)  /* for the head of a request */
+#define PROXY_CONNECT_NS ((uint64_t)10 * 1000000000)  /* for one address */
+#define PROXY_IDLE_NS    ((uint64_t)300 * 1000000000) /* without a byte */
 
 enum proxy_verdict {
     PROXY_ALLOWED,
