@@ -33,7 +33,7 @@ struct places {
     uint64_t left;       /* bytes */
     unsigned generation; /* of the list */
     struct place list[PROXY_PLACES];
-    size_t count;
+    size_t count, refused;
 };
 
 /* A place of a list that may have begun anew since. Zeros are none. */
