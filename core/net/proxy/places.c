@@ -20,7 +20,7 @@ void places_begin(struct places *places)
     lock_acquire(&places->lock);
     if (!places->calls++) {
         places->left = 0;
-        places->count = 0;
+        places->count = places->refused = 0;
         places->generation++;
     }
     places->left += PROXY_CALL_BYTES;
@@ -70,11 +70,13 @@ bool places_note(struct places *places, const char *host, unsigned port,
 
     lock_acquire(&places->lock);
     i = find_locked(places, host, port, verdict);
-    is_new = i == places->count && i < PROXY_PLACES;
+    is_new = i == places->count && i < PROXY_PLACES &&
+             (verdict == PROXY_ALLOWED || places->refused < PROXY_REFUSED);
     if (is_new) {
         places->list[i] = (struct place){.port = port, .verdict = verdict};
         memcpy(places->list[i].host, host, strlen(host) + 1);
         places->count++;
+        places->refused += verdict != PROXY_ALLOWED;
     }
     if (i < places->count)
         places->list[i].connections++;
