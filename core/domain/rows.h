@@ -323,6 +323,8 @@ struct container_row {
                   1]; /* the thread or response that it was made for; "": a client made it */
     char *node_id;    /* on whose disk the folder is */
     int memory_gib;
+    char *
+        domains; /* what it may reach, a JSON array of patterns (core/net/proxy/domain.h); "[]" or NULL: nothing */
     bool had_python;      /* Python has run in it */
     int64_t idle_seconds; /* without a use, until it expires */
     int64_t created_at;
