@@ -24,7 +24,7 @@
 #define CONTAINER_COLUMNS                                                          \
     "c.id, c.name, c.status, c.owner_id, c.node_id, c.memory_gib, c.idle_seconds," \
     " c.created_at, c.last_active_at, c.expires_at, c.had_python,"                 \
-    " c.expires_at <= " NOW " AS late"
+    " c.expires_at <= " NOW " AS late, c.allowed_domains"
 
 enum err_code container_not_found(const char *id, struct err *err)
 {
@@ -49,6 +49,7 @@ static void container_read(const struct db_rows *rows, size_t row,
         .last_active_at = db_int(rows, row, 8),
         .expires_at = db_int(rows, row, 9),
         .had_python = db_bool(rows, row, 10),
+        .domains = db_copy(rows, row, 12),
     };
     db_id(rows, row, 0, ret_row->id, sizeof(ret_row->id));
     db_id(rows, row, 3, ret_row->owner_id, sizeof(ret_row->owner_id));
@@ -105,8 +106,8 @@ static enum err_code insert(struct db *db, const struct tenant *tenant,
         "store_container_create",
         "INSERT INTO containers AS c (project_id, id, name, status, owner_id, node_id,"
         "  has_folder, memory_gib, had_python, idle_seconds, created_at, last_active_at,"
-        "  expires_at) SELECT $1, $2, $3, $4, $5, $6, true, $7, false, $8, n.now, n.now, n.now "
-        "+ $8::bigint * 1000000"
+        "  expires_at, allowed_domains) SELECT $1, $2, $3, $4, $5, $6, true, $7, false, $8,"
+        "  n.now, n.now, n.now + $8::bigint * 1000000, $9"
         " FROM (SELECT " NOW " AS now) n RETURNING " CONTAINER_COLUMNS};
     AUTO_DB_ROWS *rows = NULL;
     AUTO_DB_ARGS args = {0};
@@ -120,6 +121,7 @@ static enum err_code insert(struct db *db, const struct tenant *tenant,
     db_arg_text(&args, row->node_id);
     db_arg_int(&args, row->memory_gib);
     db_arg_int(&args, row->idle_seconds);
+    db_arg_text(&args, row->domains ? row->domains : "[]");
     rc = db_exec(db, &insert, &args, &rows, err);
     if (!rc)
         replace(row, rows);
@@ -163,7 +165,8 @@ enum err_code store_container_create(struct store *store, const struct tenant *t
 static bool serves(const struct container_row *has, const struct container_row *wanted)
 {
     return has->status == CONTAINER_RUNNING && strcmp(has->node_id, wanted->node_id) == 0 &&
-           (!wanted->memory_gib || has->memory_gib == wanted->memory_gib);
+           (!wanted->memory_gib || has->memory_gib == wanted->memory_gib) &&
+           (!wanted->domains || strcmp(has->domains, wanted->domains) == 0);
 }
 
 /* The owner's container, if it is as wanted. Otherwise the owner has none from now on. */
