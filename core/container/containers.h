@@ -90,6 +90,8 @@ struct container_choice {
     const char *owner_id;
     bool not_stored; /* nor is the run: its calls copy nothing */
     int memory_gib;  /* 0: that of the container that there is, 1 of a new one */
+    /* As in struct container_row; NULL: those of the container that there is, none of a new one */
+    const char *domains;
 };
 
 /* Calls of one run that ask at once get the same. */
