@@ -260,7 +260,8 @@ static enum err_code take_context(struct containers *containers, const struct te
     if (rc)
         return rc == ERR_NOT_FOUND ? ERR_OK : rc;
     if (row.status != CONTAINER_RUNNING || !is_here(containers, &row) ||
-        (choice->memory_gib && choice->memory_gib != row.memory_gib))
+        (choice->memory_gib && choice->memory_gib != row.memory_gib) ||
+        (choice->domains && strcmp(choice->domains, row.domains) != 0))
         return ERR_OK;
     rc = take(containers, tenant, row.id, ret_container, err);
     /* It may end between the two looks. */
@@ -286,6 +287,7 @@ static enum err_code take_owned(struct containers *containers, const struct tena
         .name = mem_strdup("auto"),
         .node_id = mem_strdup(options->node_id),
         .memory_gib = choice->memory_gib,
+        .domains = mem_strdup(choice->domains),
         .idle_seconds = options->idle_seconds,
     };
     bool made;
