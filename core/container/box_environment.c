@@ -49,6 +49,28 @@ char **box_environment_new(unsigned cpus, const char *const *more)
     return lines;
 }
 
+/* Programs differ in the case that they look for. Node asks for none of them unless it is told to. */
+char **box_environment_through(const char *const *environment, unsigned port)
+{
+    static const char *const names[] = {"HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY",
+                                        "http_proxy", "https_proxy", "all_proxy"};
+    static const char *const others[] = {
+        "NO_PROXY=localhost,127.0.0.1", "no_proxy=localhost,127.0.0.1", "NODE_USE_ENV_PROXY=1"};
+    size_t count = sizeof(names) / sizeof(*names) + sizeof(others) / sizeof(*others);
+    char **lines;
+
+    for (size_t i = 0; environment[i]; i++)
+        count++;
+    lines = mem_new_array(char *, count + 1);
+    for (size_t i = 0; environment[i]; i++)
+        put(lines, mem_strdup(environment[i]));
+    for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)
+        put(lines, mem_printf("%s=http://127.0.0.1:%u", names[i], port));
+    for (size_t i = 0; i < sizeof(others) / sizeof(*others); i++)
+        put(lines, mem_strdup(others[i]));
+    return lines;
+}
+
 void box_environment_free(char **environment)
 {
     for (size_t i = 0; environment && environment[i]; i++)
