@@ -25,6 +25,7 @@ struct box_entry {
     char *container;
     enum box_state state;
     struct box *box;
+    struct proxy *proxy; /* of its box; NULL: it has no network */
     struct python *python;
     uint64_t memory; /* of its box */
     unsigned calls;
