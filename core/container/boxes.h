@@ -1,6 +1,7 @@
 #ifndef RUNNEL_CORE_CONTAINER_BOXES_H
 #define RUNNEL_CORE_CONTAINER_BOXES_H
 
+#include <jansson.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -8,6 +9,7 @@
 #include "core/base/err.h"
 #include "core/sandbox/box.h"
 
+struct proxies;
 struct python;
 struct workspace;
 
@@ -45,6 +47,7 @@ struct boxes_options {
     struct box_limits limits;
     /* Of all commands, beside the usual; NULL ends it. Copied. NULL: only the usual */
     const char *const *environment;
+    struct proxies *proxies; /* of boxes with a network; borrowed. NULL: there are none */
 };
 
 /* ERR_INTERNAL: no thread. */
@@ -80,7 +83,11 @@ struct boxes_request {
     uint64_t memory; /* bytes that the container may have: its tier */
     enum boxes_use use;
     bool had_python; /* the container's row says that Python has run in it, here or elsewhere */
-    int cancel;      /* a descriptor that ends the wait when it can be read; -1: none */
+    /* What its box may reach through a proxy (core/net/proxy/proxy.h); the same in all requests for the container.
+     * None: no network */
+    const char *const *domains;
+    size_t domain_count;
+    int cancel; /* a descriptor that ends the wait when it can be read; -1: none */
 };
 
 /* A call's right to a box. */
@@ -101,8 +108,14 @@ struct box *boxes_box(const struct boxes_hold *hold);
 /* For python_run(). NULL if the request was for a command. */
 struct python *boxes_python(const struct boxes_hold *hold);
 
-/* What commands of a box have as their environment, as box.h wants it. Borrowed from the boxes. */
+/* What commands of a box have as their environment, as box.h wants it, without and with a network. Borrowed from the
+ * boxes. */
 const char *const *boxes_environment(const struct boxes *boxes);
+const char *const *boxes_network_environment(const struct boxes *boxes);
+
+/* What the call has asked the proxy for, as proxy_end() lists it. Once, when its commands have ended. NULL: nothing,
+ * or the box has no network. New reference. */
+json_t *boxes_places(struct boxes_hold *hold);
 
 /* The call is over, and all of its commands have ended. NULL is fine. */
 void boxes_give(struct boxes_hold *hold);
