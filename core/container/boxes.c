@@ -25,6 +25,7 @@
 #include "core/container/box_environment.h"
 #include "core/container/box_table.h"
 #include "core/container/python.h"
+#include "core/net/proxy/proxy.h"
 #include "core/sandbox/workspace/workspace.h"
 
 /* A call that has not got its box yet. On its thread's stack. */
@@ -43,6 +44,7 @@ struct boxes_hold {
     struct boxes *boxes;
     struct box_entry *entry;
     enum boxes_use use;
+    bool listed; /* boxes_places() was called */
 };
 
 /* Guarded by lock, but for the constants. */
@@ -52,6 +54,7 @@ struct boxes {
     pthread_cond_t entry_changed; /* an entry is no longer starting, stopping or killed */
     struct boxes_options options; /* constant */
     char **environment;           /* constant */
+    char **network_environment;   /* constant */
     struct box_table table;
     struct waiter *waiters; /* first come, first served */
     bool draining, stopping;
@@ -90,11 +93,17 @@ static bool make_room_locked(struct boxes *boxes, struct waiter *waiter) REQUIRE
     return true;
 }
 
+static const char *const *environment_of(const struct boxes *boxes,
+                                         const struct boxes_request *request)
+{
+    return request->domain_count ? boxes_network_environment(boxes) : boxes_environment(boxes);
+}
+
 static struct box_entry *add_locked(struct boxes *boxes, const struct boxes_request *request)
     REQUIRES(boxes->lock)
 {
     struct box_entry *entry = box_table_add(&boxes->table, request->container, request->memory,
-                                            boxes_environment(boxes));
+                                            environment_of(boxes, request));
 
     if (request->had_python)
         python_remember(entry->python);
@@ -238,6 +247,7 @@ static void close_box(struct box_entry *entry, enum python_loss loss)
 {
     python_lose(entry->python, loss);
     box_close(TAKE(entry->box));
+    proxy_close(TAKE(entry->proxy));
 }
 
 static void finish_stop(struct boxes *boxes, struct box_entry *entry, enum python_loss loss)
@@ -249,6 +259,21 @@ static void finish_stop(struct boxes *boxes, struct box_entry *entry, enum pytho
 }
 
 /* ---- A call ---- */
+
+/* A box that should have a network and has none is no use. */
+static enum err_code open_proxy(struct boxes *boxes, const struct boxes_request *request,
+                                struct box_entry *entry, struct err *err)
+{
+    enum err_code rc;
+
+    if (!request->domain_count)
+        return ERR_OK;
+    rc = proxy_open(boxes->options.proxies, request->container, request->domains,
+                    request->domain_count, box_take_listener(entry->box), &entry->proxy, err);
+    if (rc)
+        box_close(TAKE(entry->box));
+    return rc;
+}
 
 static enum err_code open_box(struct boxes *boxes, const struct boxes_request *request,
                               struct box **ret_box, struct err *err)
