@@ -276,12 +276,15 @@ static enum err_code open_proxy(struct boxes *boxes, const struct boxes_request 
 }
 
 static enum err_code open_box(struct boxes *boxes, const struct boxes_request *request,
-                              struct box **ret_box, struct err *err)
+                              struct box_entry *entry, struct err *err)
 {
     AUTO_FREE struct box_folder *folders =
         mem_new_array(struct box_folder, request->folder_count + 1);
-    struct box_plan plan = {
-        .folders = folders, .limits = boxes->options.limits, .user = boxes->options.user};
+    struct box_plan plan = {.folders = folders,
+                            .limits = boxes->options.limits,
+                            .user = boxes->options.user,
+                            .port = request->domain_count ? PROXY_PORT : 0};
+    enum err_code rc;
 
     plan.limits.memory = request->memory;
     for (size_t i = 0; i < request->folder_count; i++)
@@ -295,7 +298,8 @@ static enum err_code open_box(struct boxes *boxes, const struct boxes_request *r
     }
     if (FAULT("boxes.open"))
         return err_set(err, ERR_INTERNAL, "a box could not be made");
-    return box_open(&plan, ret_box, err);
+    rc = box_open(&plan, &entry->box, err);
+    return rc ? rc : open_proxy(boxes, request, entry, err);
 }
 
 /* A call has ended, or could not have its box. */
@@ -324,7 +328,7 @@ static enum err_code make(struct boxes *boxes, struct waiter *waiter, struct err
     }
     if (entry->box)
         close_box(entry, PYTHON_RESTARTED); /* it has ended by itself */
-    rc = open_box(boxes, waiter->request, &entry->box, err);
+    rc = open_box(boxes, waiter->request, entry, err);
     python_enter(entry->python, entry->box);
     lock_acquire(&boxes->lock);
     if (rc) {
@@ -418,7 +422,17 @@ enum err_code boxes_take(struct boxes *boxes, const struct boxes_request *reques
     *ret_hold = mem_new(struct boxes_hold);
     **ret_hold =
         (struct boxes_hold){.boxes = boxes, .entry = waiter.entry, .use = request->use};
+    if (waiter.entry->proxy)
+        proxy_begin(waiter.entry->proxy);
     return ERR_OK;
+}
+
+json_t *boxes_places(struct boxes_hold *hold)
+{
+    if (!hold->entry->proxy || hold->listed)
+        return NULL;
+    hold->listed = true;
+    return proxy_end(hold->entry->proxy);
 }
 
 struct box *boxes_box(const struct boxes_hold *hold)
@@ -460,6 +474,7 @@ void boxes_give(struct boxes_hold *hold)
 {
     if (!hold)
         return;
+    json_decref(boxes_places(hold));
     give(hold->boxes, hold->entry, hold->use);
     free(hold);
 }
@@ -542,6 +557,7 @@ static void *stop_idle_boxes(void *argument)
 static void free_boxes(struct boxes *boxes)
 {
     box_environment_free(boxes->environment);
+    box_environment_free(boxes->network_environment);
     pthread_cond_destroy(&boxes->idle_changed);
     pthread_cond_destroy(&boxes->entry_changed);
     lock_destroy(&boxes->lock);
@@ -556,6 +572,7 @@ enum err_code boxes_new(const struct boxes_options *options, struct boxes **ret_
 
     boxes->options = *options;
     boxes->environment = box_environment_new(options->limits.cpus, options->environment);
+    boxes->network_environment = box_environment_through(boxes_environment(boxes), PROXY_PORT);
     lock_init(&boxes->lock, LOCK_BOXES);
     lock_cond_init(&boxes->idle_changed);
     lock_cond_init(&boxes->entry_changed);
