@@ -626,6 +626,11 @@ const char *const *boxes_environment(const struct boxes *boxes)
     return (const char *const *)boxes->environment;
 }
 
+const char *const *boxes_network_environment(const struct boxes *boxes)
+{
+    return (const char *const *)boxes->network_environment;
+}
+
 void boxes_count(struct boxes *boxes, struct boxes_counts *ret_counts)
 {
     lock_acquire(&boxes->lock);
