@@ -292,8 +292,13 @@ static const struct key root_keys[] = {
     {"writable", SHAPE_SWITCH, false, NULL},
     {0},
 };
+static const struct key sandbox_network_keys[] = {
+    {"allowed_domains", SHAPE_TEXTS, true, NULL},
+    {0},
+};
 static const struct key sandbox_keys[] = {
-    {"roots", SHAPE_MAPS, false, root_keys},
+    {"roots",   SHAPE_MAPS, false, root_keys},
+    {"network", SHAPE_MAP,  false, sandbox_network_keys},
     {0},
 };
 static const struct key s3_keys[] = {
