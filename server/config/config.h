@@ -141,6 +141,8 @@ struct config {
 
     /* The section `network`: where requests may go whose URLs come from clients. */
     struct egress_rules egress;
+    /* sandbox.network.allowed_domains: the most that containers may reach (core/net/proxy/domain.h). NULL: nothing. */
+    const json_t *sandbox_domains;
     /* The section hooks.before_send: see core/model/mask.h. Or NULL. */
     struct masks *masks;
     /* The section `tools`: config/tools.h. Or NULL. */
