@@ -39,6 +39,7 @@
 #include "core/base/mem.h"
 #include "core/memory/variable_memory.h"
 #include "core/model/mask.h"
+#include "core/net/proxy/domain.h"
 #include "server/config/checks.h"
 #include "server/config/upstreams.h"
 #include "server/config/whole.h"
@@ -490,6 +491,24 @@ static enum err_code build_egress(struct config *config, struct err *err)
     return ERR_OK;
 }
 
+static enum err_code read_domains(struct config *config, struct err *err)
+{
+    const json_t *section = json_object_get(config_whole_of(config)->file, "sandbox");
+    size_t i;
+    json_t *domain;
+
+    config->sandbox_domains =
+        json_object_get(json_object_get(section, "network"), "allowed_domains");
+    json_array_foreach (config->sandbox_domains, i, domain) {
+        if (!domain_is_pattern(json_string_value(domain)))
+            return err_set(err, ERR_INVALID,
+                           "sandbox.network.allowed_domains[%zu]: expected a host name, or "
+                           "'*.' before one, not '%.128s'",
+                           i, json_string_value(domain));
+    }
+    return ERR_OK;
+}
+
 static enum err_code find_rewrite_model(struct config *config, struct err *err)
 {
     const json_t *section = json_object_get(config_whole_of(config)->file, "rewrite");
@@ -518,6 +537,8 @@ enum err_code config_read_some(int argc, char **argv, int *ret_argc, struct conf
         config_upstreams_build(config);
         rc = build_egress(config, err);
     }
+    if (!rc)
+        rc = read_domains(config, err);
     if (!rc)
         rc = config_mcp_read(json_object_get(config_whole_of(config)->file, "mcp_servers"),
                              &config->egress, &config->mcp, err);
