@@ -3,6 +3,8 @@
 #include <string.h>
 
 #include "core/base/json.h"
+#include "core/base/mem.h"
+#include "core/net/proxy/domain.h"
 #include "server/complaint.h"
 #include "server/params/params.h"
 
