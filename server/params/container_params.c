@@ -62,6 +62,49 @@ static enum err_code check_files(const json_t *object, const char *path, struct 
     return ERR_OK;
 }
 
+/* ---- The network ---- */
+
+static enum err_code check_domain(const json_t *domain, const char *path, struct err *err)
+{
+    if (!json_is_string(domain))
+        return param_wrong_type(err, path, "a string", domain);
+    if (domain_is_pattern(json_string_value(domain)))
+        return ERR_OK;
+    return err_invalid(
+        err, "invalid_value", path,
+        "Invalid value: '%.128s'. Expected a host name such as 'example.com', or "
+        "'*.example.com' for all names below it.",
+        json_string_value(domain));
+}
+
+static enum err_code check_allowlist(const json_t *policy, const char *path, struct err *err)
+{
+    struct param_path at = param_key(path, "allowed_domains");
+    json_t *domains = NULL, *secrets = NULL;
+    size_t i;
+    json_t *domain;
+    enum err_code rc = param_array(policy, path, "allowed_domains", PARAM_REQUIRED,
+                                   CONTAINER_DOMAINS_LIMIT, &domains, err);
+
+    if (!rc)
+        rc = param_array(policy, path, "domain_secrets", PARAM_OPTIONAL, 0, &secrets, err);
+    if (rc)
+        return rc;
+    if (!json_array_size(domains))
+        return err_invalid(err, "invalid_value", at.text,
+                           "Invalid '%s': expected at least one domain.", at.text);
+    if (json_array_size(secrets))
+        return err_invalid(err, "unsupported_value", param_key(path, "domain_secrets").text,
+                           "Unsupported value: this server cannot put secrets into requests of "
+                           "a container, because most of them are encrypted.");
+    json_array_foreach (domains, i, domain) {
+        rc = check_domain(domain, param_index(at.text, i).text, err);
+        if (rc)
+            return rc;
+    }
+    return ERR_OK;
+}
+
 static enum err_code check_network(const json_t *object, const char *path, struct err *err)
 {
     static const char *const types[] = {"disabled", "allowlist", NULL};
