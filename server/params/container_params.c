@@ -119,8 +119,24 @@ static enum err_code check_network(const json_t *object, const char *path, struc
     rc = param_enum(policy, at.text, "type", PARAM_REQUIRED, types, &type, err);
     if (rc || strcmp(type, "disabled") == 0)
         return rc;
-    return err_invalid(err, "unsupported_value", param_key(at.text, "type").text,
-                       "Unsupported value: containers of this server have no network.");
+    return check_allowlist(policy, at.text, err);
+}
+
+static const json_t *domains_of(const json_t *object)
+{
+    return json_object_get(json_object_get(object, "network_policy"), "allowed_domains");
+}
+
+static bool is_within(const char *domain, const json_t *most)
+{
+    size_t i;
+    json_t *pattern;
+
+    json_array_foreach (most, i, pattern) {
+        if (domain_covers(json_string_value(pattern), domain))
+            return true;
+    }
+    return false;
 }
 
 enum err_code container_params_check(const json_t *object, const char *path,
