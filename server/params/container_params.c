@@ -139,6 +139,73 @@ static bool is_within(const char *domain, const json_t *most)
     return false;
 }
 
+/* "a.example, b.example": as many as a sentence bears. The caller frees. */
+static char *list_domains(const json_t *most)
+{
+    AUTO_BUF text = {0};
+    size_t i;
+    json_t *pattern;
+
+    json_array_foreach (most, i, pattern) {
+        if (i == 10) {
+            buf_add_text(&text, ", ...");
+            break;
+        }
+        buf_addf(&text, "%s%s", i ? ", " : "", json_string_value(pattern));
+    }
+    return buf_take(&text);
+}
+
+enum err_code container_network_check(const json_t *object, const char *path,
+                                      const json_t *most, struct err *err)
+{
+    struct param_path at = param_key(path, "network_policy");
+    struct param_path list = param_key(at.text, "allowed_domains");
+    AUTO_FREE char *allowed = NULL;
+    size_t i;
+    json_t *domain;
+
+    if (!domains_of(object))
+        return ERR_OK;
+    if (!json_array_size(most))
+        return err_invalid(err, "unsupported_value", param_key(at.text, "type").text,
+                           "Unsupported value: containers of this server have no network.");
+    allowed = list_domains(most);
+    json_array_foreach (domains_of(object), i, domain) {
+        if (!is_within(json_string_value(domain), most))
+            return err_invalid(err, "invalid_value", param_index(list.text, i).text,
+                               "Invalid value: '%.128s'. Containers of this server may reach: "
+                               "%.600s.",
+                               json_string_value(domain), allowed);
+    }
+    return ERR_OK;
+}
+
+char *container_domains(const json_t *object)
+{
+    const json_t *domains = domains_of(object);
+
+    if (json_absent(json_object_get(object, "network_policy")))
+        return NULL;
+    return domains ? json_text(domains) : mem_strdup("[]");
+}
+
+json_t *container_domains_within(const char *domains, const json_t *most)
+{
+    json_auto_t *list = json_parse_own(domains ? domains : "[]");
+    json_t *within = json_array();
+    size_t i;
+    json_t *domain;
+
+    json_array_foreach (list, i, domain) {
+        if (is_within(json_string_value(domain), most))
+            json_array_append(within, domain);
+    }
+    return within;
+}
+
+/* ---- All of it ---- */
+
 enum err_code container_params_check(const json_t *object, const char *path,
                                      int *ret_memory_gib, struct err *err)
 {
