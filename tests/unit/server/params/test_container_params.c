@@ -1,3 +1,5 @@
+#include "core/base/json.h"
+#include "core/base/mem.h"
 #include "server/params/container_params.h"
 #include "tests/support/quoted.h"
 
@@ -61,6 +63,12 @@ TEST(what_a_container_cannot_have_is_refused)
     refuse("{'container':{'type':'auto','memory_limit':'2g'}}", "invalid_value",
            "tools[0].container.memory_limit",
            "Invalid value: '2g'. Supported values are: '1g', '4g', '16g', and '64g'.");
+}
+
+TEST(a_policy_lists_domains_and_no_secrets)
+{
+    accept("{'container':{'type':'auto','network_policy':{'type':'allowlist',"
+           "'allowed_domains':['a.b', '*.example.org'],'domain_secrets':[]}}}");
     refuse("{'container':{'type':'auto','network_policy':{'type':'allowlist',"
            "'allowed_domains':['a.b']}}}",
            "unsupported_value", "tools[0].container.network_policy.type",
