@@ -70,9 +70,64 @@ TEST(a_policy_lists_domains_and_no_secrets)
     accept("{'container':{'type':'auto','network_policy':{'type':'allowlist',"
            "'allowed_domains':['a.b', '*.example.org'],'domain_secrets':[]}}}");
     refuse("{'container':{'type':'auto','network_policy':{'type':'allowlist',"
-           "'allowed_domains':['a.b']}}}",
-           "unsupported_value", "tools[0].container.network_policy.type",
-           "Unsupported value: containers of this server have no network.");
+           "'allowed_domains':['a.b','10.0.0.1']}}}",
+           "invalid_value", "tools[0].container.network_policy.allowed_domains[1]",
+           "Invalid value: '10.0.0.1'. Expected a host name such as 'example.com', or "
+           "'*.example.com' for all names below it.");
+    refuse("{'container':{'type':'auto','network_policy':{'type':'allowlist',"
+           "'allowed_domains':['a.b'],'domain_secrets':[{'domain':'a.b','name':'K',"
+           "'value':'v'}]}}}",
+           "unsupported_value", "tools[0].container.network_policy.domain_secrets",
+           "Unsupported value: this server cannot put secrets into requests of a container, "
+           "because most of them are encrypted.");
+}
+
+static void check_policy(const char *domains, const char *most, const char *place,
+                         const char *text)
+{
+    json_auto_t *given = json_object();
+    json_auto_t *list = quoted_json(most);
+    struct err err = {0};
+    enum err_code rc;
+
+    json_set(
+        given, "network_policy",
+        json_build("{s:s, s:o}", "type", "allowlist", "allowed_domains", quoted_json(domains)));
+    rc = container_network_check(given, "c", list, &err);
+    assert_int_equal(rc, place ? ERR_INVALID : ERR_OK);
+    if (place) {
+        assert_string_equal(err.place, place);
+        assert_string_equal(err.text, text);
+    }
+}
+
+TEST(a_policy_lies_within_the_operators)
+{
+    json_auto_t *closed = quoted_json("{'network_policy':{'type':'disabled'}}");
+    AUTO_FREE char *none = container_domains(closed);
+
+    check_policy("['example.org','a.example.net']", "['example.org','*.example.net']", NULL,
+                 NULL);
+    check_policy("['example.org','evilexample.org']", "['example.org','*.example.net']",
+                 "c.network_policy.allowed_domains[1]",
+                 "Invalid value: 'evilexample.org'. Containers of this server may reach: "
+                 "example.org, *.example.net.");
+    check_policy("['example.org']", "[]", "c.network_policy.type",
+                 "Unsupported value: containers of this server have no network.");
+    assert_int_equal(container_network_check(closed, "c", NULL, NULL), ERR_OK);
+    assert_string_equal(none, "[]");
+}
+
+TEST(what_the_operator_no_longer_allows_is_left_out)
+{
+    json_auto_t *most = quoted_json("['example.org','*.example.net']");
+    json_auto_t *wanted = quoted_json("['example.org','a.example.net']");
+    json_auto_t *within =
+        container_domains_within("[\"example.org\",\"b.org\",\"a.example.net\"]", most);
+    json_auto_t *nothing = container_domains_within("[\"example.org\"]", NULL);
+
+    assert_true(json_equal(within, wanted));
+    assert_int_equal(json_array_size(nothing), 0);
 }
 
 TEST(a_tier_is_read)
