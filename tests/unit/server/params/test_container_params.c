@@ -162,6 +162,9 @@ int main(void)
         cmocka_unit_test(a_container_is_named_or_made),
         cmocka_unit_test(what_names_no_container_is_refused),
         cmocka_unit_test(what_a_container_cannot_have_is_refused),
+        cmocka_unit_test(a_policy_lists_domains_and_no_secrets),
+        cmocka_unit_test(a_policy_lies_within_the_operators),
+        cmocka_unit_test(what_the_operator_no_longer_allows_is_left_out),
         cmocka_unit_test(a_tier_is_read),
         cmocka_unit_test(more_memory_than_the_operator_allows_is_refused),
     };
