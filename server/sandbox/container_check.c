@@ -63,6 +63,8 @@ static enum err_code check_container(const struct server *server, const struct t
     if (json_is_string(container))
         return check_named(server, tenant, json_string_value(container), err);
     rc = container_memory_check(container, path, sandboxes_largest(server->config), err);
+    rc = rc ? rc
+            : container_network_check(container, path, server->config->sandbox_domains, err);
     return rc ? rc
               : check_files(server, tenant, json_object_get(container, "file_ids"),
                             param_key(path, "file_ids").text, err);
