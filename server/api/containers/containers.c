@@ -83,12 +83,15 @@ static enum err_code read_body(const json_t *body, const struct config *config,
     if (!rc)
         rc = container_memory_check(body, "", sandboxes_largest(config), err);
     if (!rc)
+        rc = container_network_check(body, "", config->sandbox_domains, err);
+    if (!rc)
         rc = refuse_skills(body, err);
     if (rc)
         return rc;
     id_make(row->id, "cntr_");
     row->name = mem_strdup(name);
     row->memory_gib = gib;
+    row->domains = container_domains(body);
     return ERR_OK;
 }
 
