@@ -11,6 +11,17 @@ static json_int_t minutes(int64_t seconds)
     return (json_int_t)((seconds + 59) / 60);
 }
 
+/* As it was given. */
+static json_t *network_policy(const struct container_row *row)
+{
+    json_t *domains = json_parse_own(row->domains);
+
+    if (json_array_size(domains))
+        return json_build("{s:s, s:o}", "type", "allowlist", "allowed_domains", domains);
+    json_decref(domains);
+    return json_build("{s:s}", "type", "disabled");
+}
+
 json_t *encode_container(const struct container_row *row)
 {
     json_t *object = encode_new(row->id, "container", row->created_at);
@@ -24,7 +35,7 @@ json_t *encode_container(const struct container_row *row)
                         minutes(row->idle_seconds)));
     field_set_time(object, "last_active_at", row->last_active_at);
     json_set_string(object, "memory_limit", memory);
-    json_set(object, "network_policy", json_build("{s:s}", "type", "disabled"));
+    json_set(object, "network_policy", network_policy(row));
     json_set(object, "runnel", json_build("{s:s}", "node", row->node_id));
     return object;
 }
