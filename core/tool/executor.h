@@ -119,6 +119,8 @@ struct tool_containers {
     enum err_code (*note)(void *arg, const struct tool_call *call,
                           struct tool_container *container, struct tool_run *ret_ran,
                           struct err *err);
+    /* Where the call's commands have gone through the network, when they have ended: an array, or NULL. */
+    json_t *(*places)(void *arg, struct tool_container *container);
     /* `ran`: the call may have changed its files. */
     void (*close)(void *arg, struct tool_container *container, bool ran);
     void *arg;
