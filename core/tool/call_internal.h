@@ -62,6 +62,8 @@ bool tool_call_needs_seat(struct tool_call *call);
 
 /* On a worker. It is opened again when the call asks for it. `ran`: the call may have changed its files. */
 void tool_call_close_container(struct tool_call *call, bool ran);
+/* When the handler has returned: where its commands have gone becomes metadata, of the result if that has any. */
+void tool_call_list_places(struct tool_call *call, struct tool_result *result);
 
 /* On a worker: runs plan() or run() and puts the END. Does nothing when the call is over already. */
 void tool_call_execute(struct tool_call *call);
