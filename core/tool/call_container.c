@@ -6,6 +6,7 @@
 
 #include <stdlib.h>
 
+#include "core/base/json.h"
 #include "core/base/mem.h"
 #include "core/tool/call_internal.h"
 #include "core/tool/channel_internal.h"
@@ -30,6 +31,19 @@ void tool_call_close_container(struct tool_call *call, bool ran)
 {
     if (call->container)
         call->containers->close(call->containers->arg, TAKE(call->container), ran);
+}
+
+void tool_call_list_places(struct tool_call *call, struct tool_result *result)
+{
+    const struct tool_containers *containers = call->containers;
+    json_t *places = NULL;
+
+    if (call->container && containers->places)
+        places = containers->places(containers->arg, call->container);
+    if (places && result->metadata)
+        json_set(result->metadata, "network", places);
+    else if (places)
+        tool_call_metadata(call, NULL, json_build("{s:o}", "network", places));
 }
 
 bool tool_call_needs_seat(struct tool_call *call)
