@@ -439,6 +439,7 @@ static enum err_code run_handler(struct tool_call *call, struct tool_result *ret
     if (FAULT("tool.run"))
         return err_set(err, ERR_INTERNAL, "%s broke down", call->handler->name);
     rc = call->handler->run(call, ret_result, err);
+    tool_call_list_places(call, ret_result);
     if (FAULT("tool.after_run"))
         return err_set(err, ERR_INTERNAL, "the result of %s was lost", call->handler->name);
     return rc;
