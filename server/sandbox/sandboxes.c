@@ -7,6 +7,7 @@
 #include "core/container/boxes.h"
 #include "core/container/containers.h"
 #include "core/container/python.h"
+#include "core/net/proxy/proxy.h"
 #include "core/sandbox/sandbox.h"
 #include "core/tool/executor.h"
 #include "core/tool/registry.h"
@@ -53,6 +54,7 @@ static enum err_code start_boxes(struct server *server, struct err *err)
                    .file = config->sandbox_disk,
                    .processes = config->sandbox_processes,
                    .cpus = config->sandbox_cpus},
+        .proxies = server->proxies,
     };
 
     return boxes_new(&options, &server->boxes, err);
@@ -65,7 +67,11 @@ enum err_code sandboxes_start(struct server *server, struct err *err)
 
     if (!server->sandbox || sandbox_obstacle(server->sandbox) != SANDBOX_CHECKS)
         return ERR_OK;
-    rc = start_boxes(server, err);
+    rc = json_array_size(config->sandbox_domains)
+             ? proxies_new(&config->egress, NULL, &server->proxies, err)
+             : ERR_OK;
+    if (!rc)
+        rc = start_boxes(server, err);
     if (rc)
         return rc;
     server->code_executor =
@@ -140,6 +146,8 @@ void sandboxes_free(struct server *server)
     if (server->boxes)
         boxes_count(server->boxes, &counts);
     /* A handler that does not return has a box that has ended. What it holds ends with the process. */
-    if (!counts.busy)
-        boxes_free(server->boxes);
+    if (counts.busy)
+        return;
+    boxes_free(server->boxes);
+    proxies_free(server->proxies);
 }
