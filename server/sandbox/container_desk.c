@@ -42,6 +42,8 @@ struct lent {
     struct server *server;
     struct container *container;
     struct boxes_hold *hold; /* of tool_call_box(), or tool_call_own_box(); or NULL */
+    json_t *domains;         /* what its box may reach */
+    json_t *places;          /* where it has gone, in boxes that were given back; or NULL */
     char *call_id;
     bool noted; /* what the call has done to files was noted */
 };
@@ -56,16 +58,19 @@ static struct lent *lent_of(struct tool_container *container)
 static const char lost[] = "The earlier container has expired: this is a new one. Files and "
                            "variables are gone, but for the user's files.";
 
-static struct container_choice choice_of(const struct tool_call *call)
+/* *ret_domains is the caller's to free. */
+static struct container_choice choice_of(const struct tool_call *call, char **ret_domains)
 {
     const json_t *entry = tool_call_wanted_container(call);
     const char *thread = tool_call_thread(call);
 
+    *ret_domains = container_domains(entry);
     return (struct container_choice){.named = json_string_value(entry),
                                      .in_context = tool_call_past_container(call),
                                      .owner_id = *thread ? thread : tool_call_run(call),
                                      .not_stored = !tool_call_is_stored(call),
-                                     .memory_gib = container_memory_gib(entry)};
+                                     .memory_gib = container_memory_gib(entry),
+                                     .domains = *ret_domains};
 }
 
 /* A file that was deleted since the request was accepted is left out. */
