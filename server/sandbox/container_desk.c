@@ -112,6 +112,27 @@ static void note_files(const struct lent *lent)
         log_warn("container %s: its files are not noted: %s", lent->base.id, err.text);
 }
 
+/* A call may have several boxes one after the other. */
+static void give_back(struct lent *lent, struct boxes_hold *hold)
+{
+    json_auto_t *places = hold ? boxes_places(hold) : NULL;
+
+    if (places && !lent->places)
+        lent->places = json_array();
+    if (places)
+        json_array_extend(lent->places, places);
+    boxes_give(hold);
+}
+
+static json_t *places_of(void *arg, struct tool_container *base)
+{
+    struct lent *lent = lent_of(base);
+
+    (void)arg;
+    give_back(lent, TAKE(lent->hold));
+    return TAKE(lent->places);
+}
+
 /* What others write while a call waits for its seat is not the call's. */
 static void close_container(void *arg, struct tool_container *base, bool ran)
 {
@@ -122,6 +143,8 @@ static void close_container(void *arg, struct tool_container *base, bool ran)
     if (ran)
         note_files(lent);
     container_release(lent->container);
+    json_decref(lent->domains);
+    json_decref(lent->places);
     free(lent->call_id);
     free(lent);
 }
@@ -130,7 +153,8 @@ static enum err_code open_container(void *arg, const struct tool_call *call,
                                     struct tool_container **ret_container, struct err *err)
 {
     struct server *server = arg;
-    const struct container_choice choice = choice_of(call);
+    AUTO_FREE char *domains = NULL;
+    const struct container_choice choice = choice_of(call, &domains);
     struct container *container = NULL;
     struct lent *lent;
     enum err_code rc;
