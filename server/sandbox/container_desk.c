@@ -174,7 +174,11 @@ static enum err_code open_container(void *arg, const struct tool_call *call,
     lent->container = container;
     lent->call_id = mem_strdup(tool_call_id(call));
     lent->base.workspace = container_workspace(container);
-    lent->base.environment = boxes_environment(server->boxes);
+    lent->domains = container_domains_within(container_row(container)->domains,
+                                             server->config->sandbox_domains);
+    lent->base.environment = json_array_size(lent->domains)
+                                 ? boxes_network_environment(server->boxes)
+                                 : boxes_environment(server->boxes);
     lent->base.timeout_ms = (uint32_t)(server->config->sandbox_exec_timeout * 1000);
     lent->base.timeout_max_ms = (uint32_t)(server->config->sandbox_exec_max * 1000);
     lent->base.output_limit = server->config->sandbox_output;
@@ -202,11 +206,23 @@ static enum err_code explain(const struct lent *lent, enum err_code rc, struct e
     return err_set(err, rc, "The server could not start the container.");
 }
 
+static size_t list_domains(const json_t *list, const char *ret_domains[CONTAINER_DOMAINS_LIMIT])
+{
+    size_t count = json_array_size(list);
+
+    if (count > CONTAINER_DOMAINS_LIMIT)
+        count = CONTAINER_DOMAINS_LIMIT;
+    for (size_t i = 0; i < count; i++)
+        ret_domains[i] = json_string_value(json_array_get(list, i));
+    return count;
+}
+
 static enum err_code take_box(const struct lent *lent, const struct tool_call *call,
                               enum boxes_use use, const struct tool_own_box *how,
                               struct boxes_hold **ret_hold, struct err *err)
 {
     const struct container_row *row = container_row(lent->container);
+    const char *domains[CONTAINER_DOMAINS_LIMIT];
     const struct boxes_request request = {
         .container = lent->base.id,
         .workspace = lent->base.workspace,
@@ -214,6 +230,8 @@ static enum err_code take_box(const struct lent *lent, const struct tool_call *c
         .use = use,
         .read_only = how && how->read_only,
         .had_python = row->had_python,
+        .domains = domains,
+        .domain_count = list_domains(lent->domains, domains),
         .cancel = tool_call_cancel_fd(call),
     };
     enum err_code rc = boxes_take(lent->server->boxes, &request, ret_hold, err);
@@ -229,7 +247,7 @@ static enum err_code lend_box(struct lent *lent, const struct tool_call *call,
 
     /* A command may have ended it, by its memory: the next one of the call gets another. */
     if (lent->hold && !box_is_alive(boxes_box(lent->hold)))
-        boxes_give(TAKE(lent->hold));
+        give_back(lent, TAKE(lent->hold));
     if (!lent->hold)
         rc = take_box(lent, call, use, how, &lent->hold, err);
     if (!rc)
@@ -532,9 +550,9 @@ static char *ended_text(const struct server *server, const struct python_result 
                       result->notice);
 }
 
-static enum err_code run_cell(const struct lent *lent, const struct tool_call *call,
-                              const char *code, struct cell *cell,
-                              struct python_result *ret_result, struct err *err)
+static enum err_code run_cell(struct lent *lent, const struct tool_call *call, const char *code,
+                              struct cell *cell, struct python_result *ret_result,
+                              struct err *err)
 {
     struct boxes_hold *hold = NULL;
     struct python_cell request = {
