@@ -572,7 +572,7 @@ static enum err_code run_cell(struct lent *lent, const struct tool_call *call, c
     if (rc)
         return rc;
     rc = python_run(boxes_python(hold), &request, ret_result, err);
-    boxes_give(hold);
+    give_back(lent, hold);
     return rc;
 }
 
@@ -633,6 +633,7 @@ struct tool_containers container_desk(struct server *server)
                                     .own_box = own_box_of,
                                     .python = run_python,
                                     .note = note_call,
+                                    .places = places_of,
                                     .close = close_container,
                                     .arg = server};
 }
