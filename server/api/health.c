@@ -26,6 +26,7 @@
 #include "core/ingest/ingest.h"
 #include "core/ingest/search.h"
 #include "core/model/tokens/tokenizer.h"
+#include "core/net/proxy/proxy.h"
 #include "core/run/engine/engine.h"
 #include "core/sandbox/sandbox.h"
 #include "core/store/store.h"
@@ -200,6 +201,18 @@ static void add_boxes(struct buf *text, struct boxes *boxes)
              (unsigned long long)counts.ended_otherwise);
 }
 
+static void add_proxies(struct buf *text, const struct proxies *proxies)
+{
+    uint64_t counts[PROXY_VERDICTS];
+
+    proxies_count(proxies, counts);
+    head(text, "proxy_connections_total", "counter",
+         "Connections from boxes to the network, by what became of them.");
+    for (int i = 0; i < PROXY_VERDICTS; i++)
+        buf_addf(text, "runnel_proxy_connections_total{verdict=\"%s\"} %llu\n",
+                 proxy_verdict_name((enum proxy_verdict)i), (unsigned long long)counts[i]);
+}
+
 static void add_documents(struct buf *text, struct ingest *ingest)
 {
     struct ingest_stats stats;
@@ -296,6 +309,8 @@ enum err_code api_metrics(struct request *request, struct err *err)
         add_sandbox(&text, server->sandbox);
     if (server->boxes)
         add_boxes(&text, server->boxes);
+    if (server->proxies)
+        add_proxies(&text, server->proxies);
     figure(&text, "tokenized_bytes_total", "counter",
            "Text whose tokens were counted or estimated.", tokenizer_bytes());
     figure(&text, "store_up", "gauge", "Whether the database is reachable.",
