@@ -261,14 +261,17 @@ static enum err_code run(struct tool_call *call, struct tool_result *ret_result,
 
 /* ---- The words for the model ---- */
 
-static const char about[] = "Runs Python code in a container, and shows what it prints, the "
-                            "value of its last line, and its figures. Variables "
-                            "and files stay from call to call. The working directory is "
-                            "/mnt/data, where the user's files are. There is no "
-                            "network. Figures of matplotlib are shown to the user when "
-                            "plt.show() is called. A file that the user should get is "
-                            "saved in /mnt/data and named in the answer as a link: "
-                            "[report.csv](sandbox:/mnt/data/report.csv).";
+static const char about[] =
+    "Runs Python code in a container, and shows what it prints, the "
+    "value of its last line, and its figures. Variables "
+    "and files stay from call to call. The working directory is "
+    "/mnt/data, where the user's files are. There is no "
+    "network, unless the environment has HTTPS_PROXY: then programs reach "
+    "through it the hosts that the user allows. Figures of matplotlib are shown to the user "
+    "when "
+    "plt.show() is called. A file that the user should get is "
+    "saved in /mnt/data and named in the answer as a link: "
+    "[report.csv](sandbox:/mnt/data/report.csv).";
 
 static const char parameters[] =
     "{\"type\": \"object\", \"additionalProperties\": false, \"required\": [\"code\"],"
