@@ -391,7 +391,10 @@ static const char about[] =
     "how it ended. The working directory is /mnt/data, where the user's files are. Files and "
     "background processes stay from command to command; the directory and variables do not. "
     "There "
-    "is no network and no input. A file that the user should get is saved in /mnt/data and "
+    "is no input. There is no network, unless the environment has HTTPS_PROXY: then programs "
+    "reach "
+    "through it the hosts that the user allows. A file that the user should get is saved in "
+    "/mnt/data and "
     "named in "
     "the answer as a link: [report.csv](sandbox:/mnt/data/report.csv).";
 
