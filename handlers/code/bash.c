@@ -255,7 +255,8 @@ const struct tool_handler bash_handler = {
     .name = "bash",
     .group = "code",
     .description = "Runs a command line with bash in the workspace, /mnt/data. There is no "
-                   "network. Both output streams come back, up to 30000 characters.",
+                   "network, unless HTTPS_PROXY is set. Both output streams come back, up to "
+                   "30000 characters.",
     .parameters = parameters,
     .flags = TOOL_NEEDS_SANDBOX | TOOL_TAKES_SEAT | TOOL_IN_ORDER,
     .shown_limit = OUTPUT_LIMIT + 1000,
