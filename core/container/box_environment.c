@@ -49,7 +49,7 @@ char **box_environment_new(unsigned cpus, const char *const *more)
     return lines;
 }
 
-/* Programs differ in the case that they look for. Node asks for none of them unless it is told to. */
+/* Programs differ in the case that they look for. Node looks for none of them without the last line. */
 char **box_environment_through(const char *const *environment, unsigned port)
 {
     static const char *const names[] = {"HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY",
