@@ -47,7 +47,7 @@ struct boxes_options {
     struct box_limits limits;
     /* Of all commands, beside the usual; NULL ends it. Copied. NULL: only the usual */
     const char *const *environment;
-    struct proxies *proxies; /* of boxes with a network; borrowed. NULL: there are none */
+    struct proxies *proxies; /* of boxes with a network; borrowed. NULL: no box has one */
 };
 
 /* ERR_INTERNAL: no thread. */
