@@ -7,15 +7,17 @@
  * box/protocol.h -- what the server and the first process of a box send each other.
  *
  * The server has one socket to the box, the box's descriptor 0. Its end is the end of the box. On it goes, first and
- * once, a struct box_up to the server, with the listening socket if there is one; then, for each command, a program (message.h) to the box, with descriptors:
- * first the command's own channel, then what becomes the command's descriptors 0, 1, 2 ...
+ * once, a struct box_up to the server, with the listening socket if there is one; then, for each command, a program
+ * (message.h) to the box, with descriptors: first the command's own channel, then what becomes the command's
+ * descriptors 0, 1, 2 ...
  *
  * On a command's channel come a struct box_ended when the command has ended, and the end of the channel when all that
  * the command has left behind has ended, too. To the box go single bytes (enum box_signal). The end of that direction
  * kills the command with all of its descendants, unless BOX_LEAVE came before.
  *
  * So the server needs no ids that a box could confuse, and no thread that distributes answers. It takes no other
- * descriptor from a box, and checks the size of each message: code that has taken over the box can only lie about the box.
+ * descriptor from a box, and checks the size of each message: code that has taken over the box can only lie about the
+ * box.
  */
 
 #define BOX_VERSION  2
