@@ -37,9 +37,9 @@ enum err_code store_container_create(struct store *store, const struct tenant *t
                                      const struct idempotency *idempotency, unsigned limit,
                                      struct container_row *row, struct err *err) MUST_CHECK;
 
-/* The container of row->owner_id: the one that it has, if that runs on row->node_id with row->memory_gib (0: any) and row->domains (NULL: any), or
- * else this new one, of `default_gib` instead of 0, which takes its place; the old one then has no owner. One answer
- * for all who ask at once. *ret_made says which. Errors as above. */
+/* The container of row->owner_id: the one that it has, if that runs on row->node_id with row->memory_gib (0: any) and
+ * row->domains (NULL: any), or else this new one, of `default_gib` instead of 0, which takes its place; the old one
+ * then has no owner. One answer for all who ask at once. *ret_made says which. Errors as above. */
 enum err_code store_container_of_owner(struct store *store, const struct tenant *tenant,
                                        unsigned limit, int default_gib,
                                        struct container_row *row, bool *ret_made,
