@@ -18,8 +18,8 @@
 #define CONTAINER_DOMAINS_LIMIT ((size_t)100)
 
 /* The members that POST /v1/containers and a tool's `container` share: file_ids, memory_limit, network_policy. Secrets
- * for domains are refused: the proxy of a container does not see into TLS. *ret_memory_gib, which may be NULL, stays untouched without
- * a memory_limit. */
+ * for domains are refused: the proxy of a container does not see into TLS. *ret_memory_gib, which may be NULL, stays
+ * untouched without a memory_limit. */
 enum err_code container_params_check(const json_t *object, const char *path,
                                      int *ret_memory_gib, struct err *err) MUST_CHECK;
 
