@@ -18,8 +18,9 @@ struct server;
  * may have. At least 1 GiB, the smallest that a request can name. Any thread. */
 uint64_t sandboxes_largest(const struct config *config);
 
-/* Sets server->boxes, server->proxies if the operator allows any domain, and server->code_executor, if server->sandbox has found that this machine can confine. Else they
- * stay NULL, and nothing is executed. Once, when the server starts, after compute_start(). */
+/* Sets server->boxes, server->proxies if the operator allows any domain, and server->code_executor, if server->sandbox
+ * has found that this machine can confine. Else they stay NULL, and nothing is executed. Once, when the server starts,
+ * after compute_start(). */
 enum err_code sandboxes_start(struct server *server, struct err *err) MUST_CHECK;
 
 /* Lets the tools that execute code be offered, or keeps why they cannot (core/tool/registry.h). Once, when containers
