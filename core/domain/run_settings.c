@@ -168,6 +168,7 @@ static void read_tools(struct run_settings *settings, const json_t *request,
     settings->awaited_store = json_get_string(request, "awaited_store", NULL);
     settings->expired_store = json_get_string(request, "expired_store", NULL);
     settings->skills = json_object_get(runnel, "skills");
+    settings->scripts = json_object_get(request, RUN_SCRIPTS_KEY);
     settings->one_call = !json_get_bool(request, "parallel_tool_calls", true);
 }
 

@@ -91,6 +91,9 @@ struct run_decision {
     bool lost; /* it was approved in an earlier residency, and may have run */
 };
 
+/* The member of a snapshot with the scripts that the server has looked up. */
+#define RUN_SCRIPTS_KEY "scripts"
+
 struct run_settings {
     json_t *snapshot; /* owned; members point into it */
 
@@ -113,6 +116,8 @@ struct run_settings {
     const char *awaited_store; /* whose files it waits for before it begins; or NULL */
     const char *expired_store; /* that the run was to search: it fails at once; or NULL */
     const json_t *skills;      /* that the model may read (core/memory/skill.h); or NULL */
+    const json_t
+        *scripts; /* by id, whose functions are tools (handlers/script/custom.c); or NULL */
     /* Owned, not of the snapshot: the files of its container, [{"name", "bytes"}] in their order; or NULL */
     json_t *container_files;
     bool one_call;                             /* a turn has one call: later ones are dropped */
