@@ -65,6 +65,8 @@ endpoint_fn api_skill_create, api_skill_list, api_skill_get; /* responses/skills
 endpoint_fn api_skill_content, api_skill_delete;
 endpoint_fn api_tool_settings_get, api_tool_settings_modify; /* runnel/tool_settings.c */
 endpoint_fn api_tool_settings_delete, api_tool_settings_list;
+endpoint_fn api_script_put, api_script_list, api_script_get,
+    api_script_delete;                                          /* runnel/scripts.c */
 endpoint_fn api_prompt_create, api_prompt_list, api_prompt_get; /* runnel/prompts.c */
 endpoint_fn api_prompt_delete, api_prompt_version_create;
 endpoint_fn api_prompt_version_list, api_prompt_version_get;
