@@ -308,3 +308,11 @@ const struct tool_handler *tool_registry_along(const struct tool_handler *handle
             return all[i];
     return NULL;
 }
+
+const struct tool_handler *tool_registry_offering(const json_t *entry)
+{
+    for (size_t i = 0; i < count; i++)
+        if (all[i]->members && all[i]->serves(entry))
+            return all[i];
+    return NULL;
+}

@@ -81,5 +81,7 @@ const struct tool_handler *tool_registry_serving(const json_t *entry);
 /* The n-th hosted handler that is offered along with `handler` for this entry (TOOL_ALONG), or NULL. */
 const struct tool_handler *tool_registry_along(const struct tool_handler *handler,
                                                const json_t *entry, size_t n);
+/* The handler whose tools an entry of any type stands for (`members`), or NULL. */
+const struct tool_handler *tool_registry_offering(const json_t *entry);
 
 #endif

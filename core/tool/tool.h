@@ -261,6 +261,14 @@ struct tool_handler {
      * the context. Data from the store is put into the settings when the request is accepted.
      * Returns a new reference; NULL: the tool does not exist in this context. */
     json_t *(*init)(const struct tool_context *context);
+
+    /* For an entry that stands for several tools, all of which this handler executes: their definitions by their names.
+     * Each is what init() would return, and may have "permission" (permission.h), which takes the place of that of the
+     * handler, and "own": an object for run(), the member "own" of tool_call_config(). New reference; NULL: none.
+     * Called as init() is. `serves`, which is there, too, says which entries of any type these are. */
+    json_t *(*members)(const struct tool_context *context);
+    /* Of such an entry: a text for the model about all of its tools. Borrowed from the context; NULL: none. */
+    const char *(*about)(const struct tool_context *context);
 };
 
 /* The arguments, an object. Borrowed; read-only. */
