@@ -84,7 +84,7 @@ static struct permission declared(const struct run *run, const struct tool_use *
     const struct run_settings *settings = &run->settings;
     struct permission lax = {EXECUTION_AUTO, RESULT_NEVER};
     struct permission permission = permission_override(
-        tool_registry_permission(handler),
+        tool_use_permission(use),
         permission_set_find(engine_options(run->engine)->permissions, group, name));
 
     *ret_wanted =

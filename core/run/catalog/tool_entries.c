@@ -25,6 +25,7 @@
 
 #include "core/run/catalog/tool_set.h"
 
+#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -178,6 +179,55 @@ static enum err_code add_group(struct tool_set *set, json_t *entry, size_t index
     return rc ? rc : add_members(set, entry, index, err);
 }
 
+/* ---- Entries that stand for several tools of one handler ---- */
+
+static bool is_allowed_name(const json_t *entry, const char *name)
+{
+    const json_t *names = allowed_names(entry);
+
+    return json_absent(names) || json_list_has(names, name);
+}
+
+/* The entry of one of them: that of the request, with what run() gets. The set owns it. */
+static json_t *own_entry(struct tool_set *set, const json_t *entry, const json_t *made)
+{
+    json_t *copy = json_copy((json_t *)(uintptr_t)entry);
+    json_t *own = json_object_get(made, "own");
+
+    if (own)
+        json_object_set(copy, "own", own);
+    json_array_append_new(set->tools, json_pack("[o]", copy));
+    return copy;
+}
+
+static enum err_code add_offered(struct tool_set *set, json_t *entry, size_t index,
+                                 const struct tool_handler *handler, struct err *err)
+{
+    const struct tool_context context = {.entry = entry, .settings = set->settings};
+    json_auto_t *members = tool_registry_lacks(handler) ? NULL : handler->members(&context);
+    const char *name;
+    json_t *made;
+
+    json_object_foreach (members, name, made) {
+        struct tool_use use = {.type = "mcp",
+                               .label = json_get_string(entry, "server_label", NULL),
+                               .handler = handler};
+        enum err_code rc;
+
+        if (!is_allowed_name(entry, name))
+            continue;
+        use.entry = own_entry(set, entry, made);
+        use.name = use.made_name = mem_strdup(name);
+        use.made = json_incref(made);
+        rc = tool_set_add(set, &use, index, err);
+        if (rc) {
+            tool_use_clear(&use);
+            return rc;
+        }
+    }
+    return ERR_OK;
+}
+
 static enum err_code add_server(struct tool_set *set, json_t *entry, size_t index,
                                 const struct mcp_named *named, struct err *err)
 {
@@ -202,6 +252,7 @@ static enum err_code add_server(struct tool_set *set, json_t *entry, size_t inde
 static enum err_code add_url(struct tool_set *set, json_t *entry, size_t index, struct err *err)
 {
     const char *url = json_get_string(entry, "server_url", "");
+    const struct tool_handler *handler = tool_registry_offering(entry);
     struct err why;
     char param[64];
 
@@ -214,6 +265,8 @@ static enum err_code add_url(struct tool_set *set, json_t *entry, size_t index, 
     }
     if (is_builtin(url))
         return add_group(set, entry, index, err);
+    if (handler)
+        return add_offered(set, entry, index, handler, err);
     (void)snprintf(param, sizeof(param), "tools[%zu].server_url", index);
     if (egress_url_check(url, &why))
         return err_refuse(err, ERR_INVALID, REASON_BAD_VALUE, param,

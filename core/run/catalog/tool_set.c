@@ -67,7 +67,7 @@ static bool init_use(const struct tool_set *set, struct tool_use *use)
 {
     const struct tool_context context = {.entry = use->entry, .settings = set->settings};
 
-    if (!use->handler->init)
+    if (!use->handler->init || use->made)
         return true;
     use->made = use->handler->init(&context);
     return use->made != NULL;
@@ -201,14 +201,17 @@ static char *make_group_rules(const struct tool_set *set, enum language language
 }
 
 /* The description of a server: the request's, else the operator's. */
-static const char *description_of(const json_t *entry)
+static const char *description_of(const struct tool_set *set, json_t *entry)
 {
     const char *own = json_get_string(entry, "server_description", NULL);
     const char *id = json_get_string(entry, "connector_id", NULL);
+    const struct tool_handler *handler = tool_registry_offering(entry);
     const struct mcp_named *named = NULL;
 
     if (own && *own)
         return own;
+    if (handler && handler->about)
+        return handler->about(&(struct tool_context){entry, set->settings});
     if (json_absent(json_object_get(entry, "server_url")))
         named = mcp_named_find(id ? id : json_get_string(entry, "server_label", ""));
     return named ? named->description : NULL;
@@ -216,7 +219,8 @@ static const char *description_of(const json_t *entry)
 
 /* The text about remote servers, in the order of the request. Descriptions come from
  * strangers, so they are cleaned (mcp_tools.h). The caller frees. */
-static char *describe_servers(const json_t *tools, enum language language)
+static char *describe_servers(const struct tool_set *set, const json_t *tools,
+                              enum language language)
 {
     struct rules_server *servers =
         mem_new_array(struct rules_server, json_array_size(tools) + 1);
@@ -226,7 +230,7 @@ static char *describe_servers(const json_t *tools, enum language language)
     char *text;
 
     json_array_foreach (tools, i, entry) {
-        const char *description = description_of(entry);
+        const char *description = description_of(set, entry);
 
         if (strcmp(json_get_string(entry, "type", ""), "mcp") != 0 || !description ||
             !wants_rules(entry))
@@ -244,7 +248,7 @@ static char *describe_servers(const json_t *tools, enum language language)
 static char *make_rules(const struct tool_set *set, const json_t *tools, enum language language)
 {
     AUTO_FREE char *groups = make_group_rules(set, language);
-    AUTO_FREE char *servers = describe_servers(tools, language);
+    AUTO_FREE char *servers = describe_servers(set, tools, language);
 
     return mem_printf("%s%s%s", groups, *groups && *servers ? "\n\n" : "", servers);
 }
@@ -433,6 +437,14 @@ json_t *tool_set_offer(const struct tool_set *set, const json_t *choice)
         return offered;
     json_decref(offered);
     return NULL;
+}
+
+struct permission tool_use_permission(const struct tool_use *use)
+{
+    const json_t *own = json_object_get(use->made, "permission");
+    struct permission permission = tool_registry_permission(use->handler);
+
+    return own ? permission_override(permission, declared_permission_read(own)) : permission;
 }
 
 json_t *tool_extras(const struct tool_handler *handler)

@@ -158,6 +158,9 @@ bool tool_use_is_clients(const struct tool_use *use);
 const char *tool_use_description(const struct tool_use *use);
 json_t *tool_use_parameters(const struct tool_use *use);
 
+/* Its own policy: the handler's (registry.h), or what its definition in this run says. */
+struct permission tool_use_permission(const struct tool_use *use);
+
 /* The functions that the model is offered: a Chat Completions `tools` array, in the order of
  * the request. NULL if there is no tool. `choice` is the request's tool_choice: one that names
  * a server narrows the list (tool_choice_lists()). New reference. */
