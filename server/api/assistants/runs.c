@@ -67,6 +67,7 @@
 #include "server/params/tool_settings_params.h"
 #include "server/params/variable_params.h"
 #include "server/sandbox/run_node.h"
+#include "server/scripts/script_params.h"
 #include "server/server.h"
 
 #define STORE_TRIES 3
@@ -265,6 +266,7 @@ static enum err_code read_settings(struct request *request, const struct thread_
     AUTO_FREE char *resources = NULL;
     json_auto_t *snapshot = NULL;
     json_auto_t *skilled = NULL;
+    json_auto_t *scripted = NULL;
     unsigned include = 0;
     enum err_code rc = param_step_include(request, &include, err);
 
@@ -284,9 +286,14 @@ static enum err_code read_settings(struct request *request, const struct thread_
     if (rc)
         return rc;
     rc = skill_params_resolve(server->store, tenant, snapshot, &skilled, err);
+    if (!rc)
+        rc = script_params_resolve(server->store, tenant, skilled ? skilled : snapshot,
+                                   &scripted, err);
     if (rc)
         return rc;
-    run_settings_read(ret_settings, skilled ? TAKE(skilled) : TAKE(snapshot));
+    run_settings_read(ret_settings, scripted  ? TAKE(scripted)
+                                    : skilled ? TAKE(skilled)
+                                              : TAKE(snapshot));
     unavailable_tools_note(ret_settings, clock_mono_ns());
     return tenant->features & TENANT_TOOL_SETTINGS
                ? tool_settings_apply(server->store, tenant, ret_settings, err)

@@ -69,6 +69,7 @@
 #include "server/params/variable_params.h"
 #include "server/sandbox/container_check.h"
 #include "server/sandbox/run_node.h"
+#include "server/scripts/script_params.h"
 
 static bool has_key(const struct response_create *create)
 {
@@ -630,6 +631,7 @@ enum err_code response_create_prepare(const struct response_create *create,
     json_auto_t *body = NULL;
     json_auto_t *rest = NULL;
     json_auto_t *skilled = NULL;
+    json_auto_t *scripted = NULL;
     enum err_code rc = take_trigger(create->body, &rest, err);
 
     if (rest) {
@@ -650,5 +652,11 @@ enum err_code response_create_prepare(const struct response_create *create,
         return rc;
     if (skilled)
         filled.body = skilled;
+    rc = script_params_resolve(create->server->store, create->tenant, filled.body, &scripted,
+                               err);
+    if (rc)
+        return rc;
+    if (scripted)
+        filled.body = scripted;
     return prepare(&filled, ret_start, err);
 }
