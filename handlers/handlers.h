@@ -69,6 +69,7 @@
     X(script_python)              \
     X(script_javascript)          \
     X(script_pandoc)              \
+    X(script_custom)              \
     X(fetch_web_page)             \
     X(search_in_web_page)         \
     X(extract_html)               \
