@@ -16,6 +16,7 @@
 #include <strings.h>
 
 #include "core/base/compiler.h"
+#include "core/base/mem.h"
 #include "core/base/utf8.h"
 
 /* The length of the UTF-8 character at the beginning; 0 if it is invalid. */
@@ -151,12 +152,62 @@ static const char *larger(const char *encoding)
     return encoding;
 }
 
+/* Every byte is a letter in them, or nearly every one: so they fit texts of all encodings. */
+static bool fits_all(const char *encoding)
+{
+    return strncasecmp(encoding, "windows-125", strlen("windows-125")) == 0 ||
+           strncasecmp(encoding, "iso-8859-", strlen("iso-8859-")) == 0;
+}
+
+/* All of it, and it has characters of several bytes. Text of another encoding is so by no chance. */
+static bool is_proper_utf8(const char *bytes, size_t length)
+{
+    bool several = false;
+
+    for (size_t at = 0; at < length;) {
+        size_t size = valid_character(bytes + at, length - at);
+
+        if (!size)
+            return false;
+        several = several || size > 1;
+        at += size;
+    }
+    return several;
+}
+
+static bool is_named_utf8(const char *encoding)
+{
+    return strcasecmp(encoding, "utf-8") == 0 || strcasecmp(encoding, "utf8") == 0;
+}
+
+bool plain_text_may_be(const char *encoding, const char *bytes, size_t length)
+{
+    const char *name = larger(encoding);
+
+    if (is_named_utf8(name))
+        return is_utf8(bytes, length);
+    return !(fits_all(name) && is_proper_utf8(bytes, length));
+}
+
 void plain_text_add_as(struct buf *text, const char *encoding, const char *bytes, size_t length)
 {
     if (!encoding || is_marked_utf16(bytes, length) || is_marked_utf8(bytes, length) ||
-        strcasecmp(encoding, "utf-8") == 0 ||
+        is_named_utf8(encoding) || !plain_text_may_be(encoding, bytes, length) ||
         !add_decoded(text, larger(encoding), bytes, length))
         plain_text_add(text, bytes, length);
+}
+
+char *plain_text_charset(const char *text)
+{
+    const char *at = strcasestr(text, "charset=");
+    size_t length;
+
+    if (!at)
+        return NULL;
+    at += strlen("charset=");
+    at += strspn(at, " \t\"'");
+    length = strcspn(at, " \t\"';/>,");
+    return length && length < 40 ? mem_strndup(at, length) : NULL;
 }
 
 void plain_text_add(struct buf *text, const char *bytes, size_t length)

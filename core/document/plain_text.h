@@ -1,6 +1,7 @@
 #ifndef RUNNEL_CORE_DOCUMENT_PLAIN_TEXT_H
 #define RUNNEL_CORE_DOCUMENT_PLAIN_TEXT_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "core/base/buf.h"
@@ -17,9 +18,15 @@
 void plain_text_add(struct buf *text, const char *bytes, size_t length);
 
 /* The same for text whose encoding was named by others, such as "gb2312". A byte order mark knows better; a name that
- * is unknown, and one that the bytes do not fit, count as none. `encoding` may be NULL. */
+ * is unknown, and one that the bytes do not fit (plain_text_may_be()), count as none. `encoding` may be NULL. */
 void plain_text_add_as(struct buf *text, const char *encoding, const char *bytes,
                        size_t length);
+
+/* False: it is of another encoding, whatever its server says. Servers name UTF-8 or Latin-1 for pages of all kinds. */
+bool plain_text_may_be(const char *encoding, const char *bytes, size_t length);
+
+/* The name behind "charset=" in a content type or in the head of a page; NULL without one. The caller frees. */
+char *plain_text_charset(const char *text);
 
 /* The same for text that should be UTF-8 already, from a child that may lie: what is invalid becomes U+FFFD.
  * Form feeds stay, they end pages. */

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "core/base/compiler.h"
+#include "core/base/mem.h"
 #include "tests/support/test.h"
 
 #define BYTES(text) text, sizeof(text) - 1
@@ -46,6 +47,35 @@ TEST(the_encoding_is_found)
         if (strcmp(text.data ? text.data : "", rows[i].text) != 0)
             fail_msg("row %zu: %s", i, text.data);
     }
+}
+
+TEST(a_name_that_the_bytes_do_not_fit_counts_as_none)
+{
+    static const struct {
+        const char *name, *bytes, *text;
+    } named[] = {{"ISO-8859-1", "caf\xE9", "caf\xC3\xA9"},
+                 {"iso-8859-1", "caf\xC3\xA9", "caf\xC3\xA9"},
+                 {"windows-1252", "plain", "plain"},
+                 {"utf-8", "caf\xE9", "caf\xC3\xA9"},
+                 {"shift_jis", "\x93\xFA\x96\x7B", "\xE6\x97\xA5\xE6\x9C\xAC"},
+                 {"x-klingon", "caf\xC3\xA9", "caf\xC3\xA9"}};
+
+    for (size_t i = 0; i < COUNT_OF(named); i++) {
+        AUTO_BUF text = {0};
+
+        plain_text_add_as(&text, named[i].name, named[i].bytes, strlen(named[i].bytes));
+        assert_string_equal(text.data, named[i].text);
+    }
+}
+
+TEST(names_of_encodings_are_found)
+{
+    AUTO_FREE char *type = plain_text_charset("text/html; charset=\"Shift_JIS\"; a=b");
+    AUTO_FREE char *page = plain_text_charset("<meta charset='gb2312'/>");
+
+    assert_string_equal(type, "Shift_JIS");
+    assert_string_equal(page, "gb2312");
+    assert_null(plain_text_charset("text/html"));
 }
 
 TEST(invalid_pages_become_valid_text)
@@ -89,6 +119,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_encoding_is_found),
+        cmocka_unit_test(a_name_that_the_bytes_do_not_fit_counts_as_none),
+        cmocka_unit_test(names_of_encodings_are_found),
         cmocka_unit_test(invalid_pages_become_valid_text),
         cmocka_unit_test(random_bytes_become_valid_text),
     };
