@@ -24,28 +24,15 @@
 
 /* ---- Its encoding ---- */
 
-/* The value behind "charset=", NULL without one. The caller frees. */
-static char *charset_in(const char *text)
-{
-    const char *at = strcasestr(text, "charset=");
-    size_t length;
-
-    if (!at)
-        return NULL;
-    at += strlen("charset=");
-    at += strspn(at, " \t\"'");
-    length = strcspn(at, " \t\"';/>,");
-    return length && length < 40 ? mem_strndup(at, length) : NULL;
-}
-
 static void decode(const json_t *want, const char *bytes, size_t length, struct buf *html)
 {
     AUTO_FREE char *begin = mem_strndup(bytes, length < META_BYTES ? length : META_BYTES);
-    AUTO_FREE char *named = charset_in(json_get_string(want, "content_type", ""));
-    AUTO_FREE char *meta = charset_in(begin);
+    AUTO_FREE char *named = plain_text_charset(json_get_string(want, "content_type", ""));
+    AUTO_FREE char *meta = plain_text_charset(begin);
+    bool fits = named && plain_text_may_be(named, bytes, length);
     AUTO_BUF decoded = {0};
 
-    plain_text_add_as(&decoded, named ? named : meta, bytes, length);
+    plain_text_add_as(&decoded, fits || !meta ? named : meta, bytes, length);
     if (decoded.length && strncmp(decoded.data, "<?xml", 5) == 0)
         xhtml_to_html(html, decoded.data, decoded.length);
     else
