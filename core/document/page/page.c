@@ -107,9 +107,10 @@ static json_t *page_of(const struct buf *text)
 
 static json_t *read_text(const struct page_source *source)
 {
+    AUTO_FREE char *charset = plain_text_charset(source->content_type);
     AUTO_BUF text = {0};
 
-    plain_text_add(&text, source->bytes, source->length);
+    plain_text_add_as(&text, charset, source->bytes, source->length);
     return page_of(&text);
 }
 
