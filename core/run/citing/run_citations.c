@@ -153,13 +153,14 @@ static void retell(struct item_row *row, const struct tool_item *item, unsigned 
     row->body = json_text(body);
 }
 
-/* The number of a search of this server; 0: it is none. */
+/* The number of a search of this server; 0: it is none. Items of other tools have members of the same name. */
 static unsigned number_of(const struct item_row *row)
 {
     json_auto_t *body = json_parse_own(row->body);
     json_int_t number = json_get_int(notes_of(body), NOTE_SEARCH, 0);
+    bool has_sources = json_is_array(json_object_get(notes_of(body), NOTE_SOURCES));
 
-    return number > 0 && number <= SEARCH_NUMBER_LIMIT ? (unsigned)number : 0;
+    return has_sources && number > 0 && number <= SEARCH_NUMBER_LIMIT ? (unsigned)number : 0;
 }
 
 void run_retell_searches(struct run *run)
@@ -168,8 +169,8 @@ void run_retell_searches(struct run *run)
 
     for (size_t i = 0; i < run->history_count; i++) {
         struct item_row *row = &run->history[i];
-        const struct tool_item *item = may_have_sources(row) ? NULL : retold_as(row);
         unsigned number = may_have_sources(row) ? number_of(row) : 0;
+        const struct tool_item *item = number ? NULL : retold_as(row);
 
         if (item)
             retell(row, item, &last);
