@@ -282,6 +282,7 @@ enum item_status item_shown_status(const struct item_row *row)
 {
     switch (item_type_statuses(row->type)) {
     case ITEM_STATUSES_USUAL: return row->status == ITEM_FAILED ? ITEM_INCOMPLETE : row->status;
+    case ITEM_STATUSES_WHOLE: return row->status == ITEM_INCOMPLETE ? ITEM_FAILED : row->status;
     case ITEM_STATUSES_ENDED:
         return row->status == ITEM_FAILED || row->status == ITEM_INCOMPLETE ? ITEM_FAILED
                                                                             : ITEM_COMPLETED;

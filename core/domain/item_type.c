@@ -27,6 +27,7 @@
 
 #define USUAL       ITEM_STATUSES_USUAL
 #define FAILED      ITEM_STATUSES_FAILED
+#define WHOLE       ITEM_STATUSES_WHOLE
 #define ENDED       ITEM_STATUSES_ENDED
 #define NONE        ITEM_STATUSES_NONE
 
@@ -68,9 +69,9 @@ static const struct fact {
     [ITEM_MCP_APPROVAL_REQUEST]    = {"mcp_approval_request",    "mcpr_",  PLAIN,       NONE,   ITEM_OTHER,             false},
     [ITEM_MCP_APPROVAL_RESPONSE]   = {"mcp_approval_response",   "mcpa_",  PLAIN,       NONE,   ITEM_OTHER,             false},
     [ITEM_FILE_SEARCH_CALL]        = {"file_search_call",        "fs_",    HOSTED_CALL, FAILED, ITEM_OTHER,             false},
-    [ITEM_WEB_SEARCH_CALL]         = {"web_search_call",         "ws_",    HOSTED_CALL, FAILED, ITEM_OTHER,             false},
+    [ITEM_WEB_SEARCH_CALL]         = {"web_search_call",         "ws_",    HOSTED_CALL, WHOLE,  ITEM_OTHER,             false},
     [ITEM_CODE_INTERPRETER_CALL]   = {"code_interpreter_call",   "ci_",    HOSTED_CALL, FAILED, ITEM_OTHER,             false},
-    [ITEM_IMAGE_GENERATION_CALL]   = {"image_generation_call",   "ig_",    HOSTED_CALL, FAILED, ITEM_OTHER,             false},
+    [ITEM_IMAGE_GENERATION_CALL]   = {"image_generation_call",   "ig_",    HOSTED_CALL, WHOLE,  ITEM_OTHER,             false},
 };
 /* clang-format on */
 

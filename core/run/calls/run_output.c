@@ -448,8 +448,8 @@ static void note_files(struct run *run, struct item *item, const struct call *ca
 
 static bool can_fail(enum item_type type)
 {
-    return item_type_statuses(type) == ITEM_STATUSES_FAILED ||
-           item_type_statuses(type) == ITEM_STATUSES_ENDED;
+    return item_type_statuses(type) != ITEM_STATUSES_USUAL &&
+           item_type_statuses(type) != ITEM_STATUSES_NONE;
 }
 
 static enum item_status status_of(const struct call *call)
