@@ -123,3 +123,57 @@ bool link_find(const char *from, struct link *ret_link)
     }
     return false;
 }
+
+/* ---- Equal pages ---- */
+
+static void add_lower(struct buf *out, const char *text, size_t length)
+{
+    for (size_t i = 0; i < length; i++)
+        buf_add_char(out, (char)tolower((unsigned char)text[i]));
+}
+
+/* The parameters behind "?", without utm_source. */
+static void add_query(struct buf *out, const char *query, size_t length)
+{
+    char before = '?';
+
+    while (length) {
+        const char *next = memchr(query, '&', length);
+        size_t size = next ? (size_t)(next - query) : length;
+
+        if (size && !(size >= strlen("utm_source=") && begins(query, "utm_source="))) {
+            buf_add_char(out, before);
+            buf_add(out, query, size);
+            before = '&';
+        }
+        size += next != NULL;
+        query += size;
+        length -= size;
+    }
+}
+
+static size_t until(const char *text, size_t length, char sign)
+{
+    const char *at = memchr(text, sign, length);
+
+    return at ? (size_t)(at - text) : length;
+}
+
+char *link_page(const char *url, size_t length)
+{
+    AUTO_BUF page = {0};
+    size_t address = until(url, length, '#');
+    size_t path_end = until(url, address, '?');
+    const char *slashes = memmem(url, path_end, "//", 2);
+    size_t host = slashes ? (size_t)(slashes - url) + 2 : 0;
+    size_t path = host + until(url + host, path_end - host, '/');
+
+    while (path_end > path && url[path_end - 1] == '/')
+        path_end--;
+    add_lower(&page, url, path);
+    buf_add(&page, url + path, path_end - path);
+    path_end = until(url, address, '?');
+    if (path_end < address)
+        add_query(&page, url + path_end + 1, address - path_end - 1);
+    return buf_take(&page);
+}

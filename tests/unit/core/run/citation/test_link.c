@@ -97,6 +97,26 @@ TEST(hostile_text_takes_linear_time)
     }
 }
 
+static void expect_page(const char *url, const char *wanted)
+{
+    AUTO_FREE char *page = link_page(url, strlen(url));
+
+    assert_string_equal(page, wanted);
+}
+
+TEST(two_urls_of_one_page_are_equal)
+{
+    expect_page("https://a.org/x#part", "https://a.org/x");
+    expect_page("https://a.org/x/", "https://a.org/x");
+    expect_page("https://a.org/", "https://a.org");
+    expect_page("HTTPS://A.Org/X", "https://a.org/X");
+    expect_page("https://a.org/?utm_source=chat", "https://a.org");
+    expect_page("https://a.org/x/?a=1&utm_source=chat&b=2#c", "https://a.org/x?a=1&b=2");
+    expect_page("https://a.org/x?u=https://b.org/", "https://a.org/x?u=https://b.org/");
+    expect_page("a.org", "a.org");
+    expect_page("", "");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -105,6 +125,7 @@ int main(void)
         cmocka_unit_test(a_label_may_have_brackets),
         cmocka_unit_test(what_is_no_link_is_left_alone),
         cmocka_unit_test(hostile_text_takes_linear_time),
+        cmocka_unit_test(two_urls_of_one_page_are_equal),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
