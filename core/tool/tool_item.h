@@ -69,6 +69,10 @@ struct tool_item {
     /* The same when it has failed, for a tool that says more of that than a text. NULL: nothing. */
     void (*fail)(json_t *fields, const struct tool_result *result);
 
+    /* The pages of the web that the call has brought: a list of {"url", "title"}, borrowed from the body; or NULL. Links
+     * to them in a response become annotations (core/run/turn/run_links.h). NULL: such calls bring none. */
+    const json_t *(*pages)(const json_t *body);
+
     /* The picture that the call has drawn, for tool_call_pictures(): {"file_id"} or {"base64"}, a new reference; NULL
      * as its value: none. It may share what it has with the body. NULL: such calls draw nothing. */
     json_t *(*picture)(const json_t *body);
