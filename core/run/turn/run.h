@@ -18,6 +18,7 @@
 #include "core/run/turn/home.h"
 #include "core/run/turn/run_citations.h"
 #include "core/run/turn/run_items.h"
+#include "core/run/turn/run_links.h"
 #include "core/run/turn/run_made.h"
 #include "core/run/turn/run_model.h"
 #include "core/run/turn/run_remote.h"
@@ -121,6 +122,7 @@ struct run {
     struct run_items items;
     struct run_citations *citations; /* NULL: the model can cite nothing */
     struct run_made *made;           /* NULL: no code has made a file */
+    struct run_links *links;         /* NULL: no text has had a link yet */
 
     /* What leaves it. */
     struct run_writing writing;

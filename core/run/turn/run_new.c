@@ -204,6 +204,7 @@ void run_free(struct run *run)
     chain_clear(&run->chain);
     run_citations_free(run->citations);
     run_made_free(run->made);
+    run_links_free(run->links);
     buf_clear(&run->turn.summary);
     free(run->turn.usage);
     free(run->publishing.peers);
