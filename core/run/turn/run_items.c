@@ -256,6 +256,7 @@ void run_close_part(struct run *run)
         return;
     run_end_cited_text(run);
     run_cite_made(run);
+    run_cite_links(run);
     item->part_open = false;
     run_emit(run, &(struct run_event){.kind = RUN_EVENT_PART_CLOSED,
                                       .item = item,
