@@ -22,6 +22,8 @@ target_link_libraries(test_core_run_catalog_unavailable PRIVATE handlers)
 unit_test(core/run/engine/slots core_run)
 unit_test(core/run/citation/overlap core_run)
 unit_test(core/run/citing/run_made core_run)
+unit_test(core/run/citing/run_links core_run)
+target_link_libraries(test_core_run_citing_run_links PRIVATE handlers)
 unit_test(core/run/citation/link core_run)
 unit_test(core/run/turn/unwritten core_run)
 
