@@ -72,6 +72,16 @@ static json_t *sources_of(const json_t *results)
     return sources;
 }
 
+/* A copy: the action is stored without them. */
+static json_t *with_sources(json_t *action, const json_t *results)
+{
+    json_t *with = json_copy(action);
+
+    if (json_is_array(results) && strcmp(json_get_string(action, "type", ""), "search") == 0)
+        json_set(with, "sources", sources_of(results));
+    return with;
+}
+
 /* What the model has read is in the notes: clients see of it what they include. Sources that the item has itself were
  * sent by its client. */
 static void show(json_t *object, unsigned include)
@@ -82,13 +92,8 @@ static void show(json_t *object, unsigned include)
     json_object_del(notes_of(object), "output");
     if (!json_is_array(results))
         return;
-    if (include & RUN_INCLUDE_WEB_SOURCES &&
-        strcmp(json_get_string(action, "type", ""), "search") == 0) {
-        json_t *with = json_copy(action);
-
-        json_set(with, "sources", sources_of(results));
-        json_set(object, "action", with);
-    }
+    if (include & RUN_INCLUDE_WEB_SOURCES)
+        json_set(object, "action", with_sources(action, results));
     if (!(include & RUN_INCLUDE_WEB_RESULTS))
         json_object_del(object, "results");
 }
@@ -112,6 +117,15 @@ static char *retell(const json_t *body, unsigned search, json_t **ret_arguments,
     return web_results_text(results, CITING);
 }
 
+/* A client that sends a call back may have included its sources alone. */
+static const json_t *pages(const json_t *body)
+{
+    const json_t *results = json_object_get(body, "results");
+
+    return json_is_array(results) ? results
+                                  : json_object_get(json_object_get(body, "action"), "sources");
+}
+
 const struct tool_item web_search_item = {
     .type = "web_search_call",
     .fields = "{\"action\":{\"type\":\"search\",\"query\":\"\"}}",
@@ -119,6 +133,7 @@ const struct tool_item web_search_item = {
     .fail = fail,
     .show = show,
     .retell = retell,
+    .pages = pages,
 };
 
 /* ---- The search ---- */
