@@ -228,7 +228,8 @@ static const struct input_field web_action_fields[] = {
     {"type", KIND_WORD, REQUIRED, 0, NULL, search_words, NULL},
     {0}};
 static const struct input_field web_search_fields[] = {
-    {"action", KIND_OBJECT, OPTIONAL, 0, "{\"type\":\"search\"}", NULL, web_action_fields},
+    {"action",  KIND_OBJECT, OPTIONAL, 0, "{\"type\":\"search\"}", NULL, web_action_fields},
+    {"results", KIND_LIST,   OPTIONAL, LIST_LIMIT, NULL, NULL, no_fields},
     {0}};
 static const struct input_field image_fields[] = {
     {"result",         KIND_STRING, OPTIONAL, 0, "null", NULL, NULL},
