@@ -105,6 +105,10 @@ struct tool_item {
     const char *step_type;
     json_t *(*step)(const json_t *body, unsigned include);
 
+    /* Of a call that a run step shows as a "function": what clients see of the call beside it, as its member `runnel`. A
+     * new reference. NULL: nothing. */
+    json_t *(*step_notes)(const json_t *body);
+
     /* How the details of a step type come in deltas; each may be NULL. First `step_opening`, as JSON text, "{}" without
      * one; then what step_delta() makes of each piece of a field that streams; at the end what step_end() makes of the
      * body of a call that has ended. SDKs add them up: strings are concatenated, entries of lists are matched by

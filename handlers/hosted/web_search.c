@@ -126,6 +126,13 @@ static const json_t *pages(const json_t *body)
                                   : json_object_get(json_object_get(body, "action"), "sources");
 }
 
+static json_t *step_notes(const json_t *body)
+{
+    return json_build(
+        "{s:o}", "action",
+        with_sources(json_object_get(body, "action"), json_object_get(body, "results")));
+}
+
 const struct tool_item web_search_item = {
     .type = "web_search_call",
     .fields = "{\"action\":{\"type\":\"search\",\"query\":\"\"}}",
@@ -134,6 +141,7 @@ const struct tool_item web_search_item = {
     .show = show,
     .retell = retell,
     .pages = pages,
+    .step_notes = step_notes,
 };
 
 /* ---- The search ---- */

@@ -445,17 +445,28 @@ static json_t *function_call(const struct item_row *call, const json_t *body,
                       "name", name, "arguments", arguments, "output", text);
 }
 
+/* What a person withholds is not shown beside the function, either. */
+static void add_step_notes(json_t *function, const struct tool_item *look, const json_t *body)
+{
+    if (look && look->step_notes && !withheld_is(body))
+        json_set(function, "runnel", look->step_notes(body));
+}
+
 json_t *encode_tool_call(const struct item_row *call, const struct item_row *output,
                          unsigned include)
 {
     const struct tool_item *look = tool_registry_item(item_row_type_name(call));
     json_auto_t *body = NULL;
+    json_t *shown;
 
     if (!item_type_is_call(call->type))
         return NULL;
     body = json_parse_own(call->body);
-    return look && look->step_type ? own_call(look, call, body, include)
-                                   : function_call(call, body, output);
+    if (look && look->step_type)
+        return own_call(look, call, body, include);
+    shown = function_call(call, body, output);
+    add_step_notes(shown, look, body);
+    return shown;
 }
 
 /* The item with the output of a call. */
