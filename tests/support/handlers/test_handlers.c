@@ -203,7 +203,7 @@ static enum err_code run_image(struct tool_call *call, struct tool_result *ret_r
     return ERR_OK;
 }
 
-/* Shared by file search and web search. */
+/* Shared by searches of files and of the web. */
 static enum err_code run_search(struct tool_call *call, struct tool_result *ret_result,
                                 struct err *err)
 {
@@ -212,6 +212,17 @@ static enum err_code run_search(struct tool_call *call, struct tool_result *ret_
     if (rc)
         return rc;
     return run_slow(call, ret_result, err);
+}
+
+/* The item has args.results, pages that may be cited by links. */
+static enum err_code run_web(struct tool_call *call, struct tool_result *ret_result,
+                             struct err *err)
+{
+    json_t *results = json_object_get(tool_call_args(call), "results");
+
+    if (results)
+        tool_result_set_data(ret_result, json_build("{s:O}", "results", results));
+    return run_search(call, ret_result, err);
 }
 
 /* A search whose results may be cited: args.passages, each with file_id, filename and text. */
@@ -478,7 +489,7 @@ const struct tool_handler test_cite_handler = {.name = "test_cite",
                                                .flags = TOOL_CITED,
                                                .item = &file_search_item,
                                                .run = run_cite};
-TEST_HANDLER(web, "Searches the web.", .item = &web_search_item, run_search);
+TEST_HANDLER(web, "Searches the web.", .item = &web_search_item, run_web);
 TEST_HANDLER(code, "Runs code.", .item = &code_interpreter_item, run_code);
 TEST_HANDLER(echo_context, "Returns what it was given.", PLAIN, run_echo_context);
 const struct tool_handler test_greet_handler = {.name = "test_greet",
