@@ -1,11 +1,22 @@
 """The scripted upstream as a process, with the functions that tests need."""
 
 import json
+import re
 
 import httpx2
 
 from .patience import patience
 from .process import Process, free_port
+
+
+PAIR = re.compile(r"(?<!\\)((?:\\\\)*)\\u(d[89ab][0-9a-f]{2})\\u(d[c-f][0-9a-f]{2})")
+
+
+def as_yaml(value):
+    """JSON, which YAML reads as well, but for characters that JSON writes as two escapes."""
+    def joined(pair):
+        return pair[1] + f"\\U{0x10000 + ((int(pair[2], 16) & 0x3ff) << 10) + (int(pair[3], 16) & 0x3ff):08x}"
+    return PAIR.sub(joined, json.dumps(value))
 
 
 class Upstream:
@@ -21,7 +32,7 @@ class Upstream:
 
     def script(self, *rules, **top):
         """Replaces the script. A rule is {"match": ..., "answer": ...}."""
-        text = json.dumps({"models": ["demo", "native", "other/model"], **top, "rules": list(rules)})
+        text = as_yaml({"models": ["demo", "native", "other/model"], **top, "rules": list(rules)})
         answer = self.control.post("/__script", content=text)
         assert answer.status_code == 200, answer.text
 
