@@ -4,6 +4,7 @@ service is the scripted upstream, which speaks SearXNG's JSON."""
 import json
 
 import pytest
+from openai import AssistantEventHandler
 
 from harness.server import Server, eventually
 from harness.tools import call
@@ -195,6 +196,85 @@ def test_a_second_search_is_refused(http):
     error = http.post("/v1/responses", json={"model": "demo", "input": "Hi", "tools": [
         TOOL, {"type": "web_search_preview"}]}).json()["error"]
     assert (error["param"], error["code"]) == ("tools[1]", "duplicate_tool")
+
+
+# ---- Citations ----
+
+def cited(part):
+    """Each annotation with the text that it covers, in code points as Python counts them."""
+    return [(part.text[note.start_index:note.end_index], note.url, note.title)
+            for note in part.annotations if note.type == "url_citation"]
+
+
+TEXT = f"Grüner Tee 🍵 ([example.org]({ONE}#top)). Also [two]({TWO}/), [no](https://example.org/no) and ![x]({THREE})."
+CITED = [(f"([example.org]({ONE}#top))", f"{ONE}#top", "tea, page 1"), (f"[two]({TWO}/)", f"{TWO}/", "tea, page 2")]
+
+
+def test_links_to_pages_that_were_found_are_cited_and_no_others(client, searches):
+    searches(text=TEXT)
+    (part,) = respond(client).output[-1].content
+    assert part.text == TEXT and cited(part) == CITED
+
+
+@pytest.mark.parametrize("split", ["whole", "word", *range(1, 24)])
+def test_the_stream_is_the_same_however_the_text_is_cut(client, searches, split):
+    searches(text=TEXT, split=split)
+    with client.responses.stream(model="demo", input="Tea?", tools=[TOOL]) as stream:
+        events = list(stream)
+        (part,) = stream.get_final_response().output[-1].content
+    kinds = [e.type.removeprefix("response.") for e in events]
+    last = len(kinds) - kinds[::-1].index("output_text.delta")
+    assert kinds[last:] == ["output_text.annotation.added"] * 2 + ["output_text.done", "content_part.done",
+                                                                   "output_item.done", "completed"]
+    assert "".join(e.delta for e in events if e.type == "response.output_text.delta") == TEXT
+    added = [e for e in events if e.type.endswith("annotation.added")]
+    assert [e.annotation_index for e in added] == [0, 1]
+    assert [dict(e.annotation) for e in added] == [dict(note) for note in part.annotations]
+    assert events[-2].item.content[0].annotations == part.annotations and cited(part) == CITED
+
+
+def test_without_a_search_nothing_is_cited(client, upstream):
+    upstream.answer(text=TEXT)
+    assert respond(client).output[0].content[0].annotations == []
+
+
+@pytest.mark.parametrize("how", ["previous", "conversation", "items", "sources alone"])
+def test_pages_of_earlier_turns_can_be_cited(client, searches, upstream, how):
+    searches()
+    more = {"conversation": client.conversations.create().id} if how == "conversation" else {}
+    include = {"items": ["web_search_call.results"], "sources alone": [SOURCES]}.get(how, [])
+    first = respond(client, include=include, store=how in ("previous", "conversation"), **more)
+    upstream.answer(text=TEXT)
+    if how == "previous":
+        more = {"previous_response_id": first.id}
+    elif not more:
+        more = {"input": [*(item.to_dict() for item in first.output), {"role": "user", "content": "And?"}], "store": False}
+    (part,) = respond(client, **more).output[-1].content
+    titles = [(text, url, url.split("#")[0].rstrip("/")) for text, url, _ in CITED]
+    assert cited(part) == (titles if how == "sources alone" else CITED)
+    assert len(read(upstream)) == (0 if how == "sources alone" else 1)
+    if how != "sources alone":
+        assert read(upstream)[0].startswith("3 results. Cite each page")
+
+
+def test_several_searches_of_one_response_bring_their_pages(client, searches, upstream):
+    pages = [{"url": f"https://example.com/{n}", "title": f"T{n}", "content": "c"} for n in range(2)]
+    upstream.script({**found(pages[0]), "times": 1}, {**found(pages[1]), "times": 1},
+                    {"match": {"tool_results": 2}, "answer": {"text": "[a](https://example.com/0)[b](https://example.com/1)"}},
+                    {"match": {"tool_results": 1}, "answer": {"tool_calls": [call("web_search", 2, queries=["b"])]}},
+                    {"answer": {"text": "Hm [a](https://example.com/0).", "tool_calls": [call("web_search", queries=["a"])]}})
+    response = respond(client)
+    assert [item.type for item in response.output] == ["message", "web_search_call", "web_search_call", "message"]
+    assert response.output[0].content[0].annotations == []
+    assert [title for _, _, title in cited(response.output[-1].content[0])] == ["T0", "T1"]
+
+
+def test_pages_of_a_strangers_search_cannot_be_cited(searching_server, client, searches, upstream):
+    searches()
+    respond(client)
+    stranger = client.with_options(api_key=searching_server.new_key("readers"))
+    upstream.answer(text=TEXT)
+    assert respond(stranger).output[0].content[0].annotations == []
 
 
 # ---- Failures ----
