@@ -332,3 +332,108 @@ def test_no_project_reads_what_another_has_found(searching_server, client, searc
     assert len(asked(upstream)) == 2
     with pytest.raises(Exception, match="not found"):
         stranger.responses.retrieve(mine.id)
+
+
+@pytest.fixture
+def own_server(binary, scratch, upstream_process, recorder, database, upstream, discard):
+    """One that may be killed."""
+    directory = scratch / "killed"
+    directory.mkdir(mode=0o755, exist_ok=True)
+    config = directory / "runnel.yaml"
+    url = upstream_process.url
+    config.write_text(f"upstreams: [{{name: model, url: '{url}', models: ['*'], api_key: sk-model}}]\n"
+                      f"web_search: [{{provider: searxng, url: '{url.removesuffix('/v1')}', timeout: '20'}}]\n")
+    server = Server(binary, directory, None, recorder, config=config, database_url=database.new()).start()
+    yield server
+    if server.process:
+        server.stop()
+    discard(server)
+
+
+def test_a_search_that_a_crash_has_cut_is_shown_once(own_server, searches, upstream):
+    searches(rules=[fault(times=1, kind="stall")])
+    client = own_server.sdk()
+    stream = respond(client, background=True, stream=True)
+    made = next(iter(stream)).response.id
+    while next(stream).type != f"{KIND}.searching":
+        continue
+    eventually(lambda: len(asked(upstream)) == 1)
+    own_server.kill()
+    own_server.start()
+    client = own_server.sdk()
+    ended = eventually(lambda: client.responses.retrieve(made), lambda r: r.status not in ("queued", "in_progress"), 60)
+    assert ended.status == "completed", ended.error
+    assert [(item.type, item.status) for item in ended.output] == [("web_search_call", "completed"), ("message", "completed")]
+    assert ended.output[0].to_dict()["action"]["queries"] == ["tea"] and len(asked(upstream)) == 2
+    with client.responses.stream(response_id=made) as followed:
+        events = list(followed)
+    done = [e.item for e in events if e.type == "response.output_item.done"]
+    assert [(item.type, item.status) for item in done] == [  # what was sent before the crash is closed
+        ("web_search_call", "failed"), ("web_search_call", "completed"), ("message", "completed")]
+    assert [item.id for item in done[1:]] == [item.id for item in ended.output]
+
+
+# ---- Assistants ----
+
+@pytest.fixture
+def lenient(server):
+    """The SDK's assistants know three types of tools."""
+    return server.sdk(strict=False)
+
+
+class Handler(AssistantEventHandler):
+    def __init__(self):
+        super().__init__()
+        self.outputs, self.texts = [], []
+
+    def on_tool_call_done(self, tool_call):
+        self.outputs.append((tool_call.type, tool_call.function.name, tool_call.function.output))
+
+    def on_text_done(self, text):
+        self.texts.append(text)
+
+
+@pytest.mark.parametrize("name", ["web_search", "web_search_preview"])
+def test_a_runs_step_shows_a_function_and_the_message_keeps_its_links(lenient, searches, upstream, name):
+    client = lenient
+    searches(text=TEXT)
+    assistant = client.beta.assistants.create(model="demo", tools=[{"type": name, "search_context_size": "low"}])
+    thread = client.beta.threads.create(messages=[{"role": "user", "content": "Tea?"}])
+    run = client.beta.threads.runs.create_and_poll(thread_id=thread.id, assistant_id=assistant.id)
+    assert run.status == "completed", run.last_error
+    text = client.beta.threads.messages.list(thread.id).data[0].content[0].text
+    assert (text.value, text.annotations) == (TEXT, [])
+    steps = client.beta.threads.runs.steps.list(run.id, thread_id=thread.id).data
+    (tool_call,) = steps[-1].step_details.tool_calls
+    assert (tool_call.type, tool_call.function.name) == ("function", "web_search")
+    assert json.loads(tool_call.function.arguments) == {"queries": ["tea"]}
+    assert tool_call.function.output == read(upstream)[0] and f"[2] tea, page 2 — {TWO}" in tool_call.function.output
+    assert tool_call.to_dict()["runnel"] == {"action": {
+        "type": "search", "query": "tea", "queries": ["tea"],
+        "sources": [{"type": "url", "url": url} for url in (ONE, TWO, THREE)]}}
+    searches(text="Again.")
+    client.beta.threads.messages.create(thread.id, role="user", content="And?")
+    client.beta.threads.runs.create_and_poll(thread_id=thread.id, assistant_id=assistant.id)
+    assert len([text for text in read(upstream) if text.startswith("3 results.")]) == 2
+
+
+def test_an_event_handler_sees_the_search(lenient, searches):
+    client = lenient
+    searches(text=TEXT)
+    assistant = client.beta.assistants.create(model="demo", tools=[TOOL])
+    thread = client.beta.threads.create(messages=[{"role": "user", "content": "Tea?"}])
+    handler = Handler()
+    with client.beta.threads.runs.stream(thread_id=thread.id, assistant_id=assistant.id, event_handler=handler) as stream:
+        stream.until_done()
+    assert {(kind, name) for kind, name, _ in handler.outputs} == {("function", "web_search")}
+    assert handler.outputs[-1][2].startswith("3 results.")
+    assert [text.value for text in handler.texts] == [TEXT]
+
+
+def test_a_runs_search_that_fails_is_told_to_the_model(lenient, searches, upstream):
+    client = lenient
+    searches(rules=[fault(kind="garbage")])
+    assistant = client.beta.assistants.create(model="demo", tools=[TOOL])
+    run = client.beta.threads.create_and_run_poll(
+        assistant_id=assistant.id, thread={"messages": [{"role": "user", "content": "Tea?"}]})
+    assert run.status == "completed" and read(upstream)[0].startswith("The search failed")
