@@ -85,7 +85,7 @@ TEST(a_failure_says_nothing_of_the_operators_network)
     assert_string_equal(outcome.text, web_failure(ERR_UPSTREAM));
     assert_string_equal(
         data, "{\"action\":{\"type\":\"search\",\"query\":\"tea\",\"queries\":[\"tea\"]}}");
-    assert_string_equal(late.text, web_failure(ERR_TIMEOUT));
+    assert_non_null(strstr(late.text, "took too long"));
     free(fake.query);
     free(slow.query);
 }
