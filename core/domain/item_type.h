@@ -66,9 +66,9 @@ enum item_kind {
 enum item_statuses {
     ITEM_STATUSES_USUAL, /* in_progress, completed, incomplete; a failed item is shown as incomplete */
     ITEM_STATUSES_FAILED, /* these, and failed */
-    ITEM_STATUSES_WHOLE,  /* in_progress, completed, failed; an incomplete item is shown as failed */
-    ITEM_STATUSES_ENDED,  /* completed and failed alone: see item_shown_status() */
-    ITEM_STATUSES_NONE,   /* the item has no status */
+    ITEM_STATUSES_WHOLE, /* in_progress, completed, failed; an incomplete item is shown as failed */
+    ITEM_STATUSES_ENDED, /* completed and failed alone: see item_shown_status() */
+    ITEM_STATUSES_NONE,  /* the item has no status */
 };
 
 /* The name in the API; "" for the three types of other names (item_row_type_name() has those). */

@@ -69,8 +69,8 @@ struct tool_item {
     /* The same when it has failed, for a tool that says more of that than a text. NULL: nothing. */
     void (*fail)(json_t *fields, const struct tool_result *result);
 
-    /* The pages of the web that the call has brought: a list of {"url", "title"}, borrowed from the body; or NULL. Links
-     * to them in a response become annotations (core/run/turn/run_links.h). NULL: such calls bring none. */
+    /* The pages of the web that the call has brought: a list of {"url", "title"}, borrowed from the body; or NULL.
+     * Links to them in a response become annotations (core/run/turn/run_links.h). NULL: such calls bring none. */
     const json_t *(*pages)(const json_t *body);
 
     /* The picture that the call has drawn, for tool_call_pictures(): {"file_id"} or {"base64"}, a new reference; NULL
@@ -105,8 +105,8 @@ struct tool_item {
     const char *step_type;
     json_t *(*step)(const json_t *body, unsigned include);
 
-    /* Of a call that a run step shows as a "function": what clients see of the call beside it, as its member `runnel`. A
-     * new reference. NULL: nothing. */
+    /* Of a call that a run step shows as a "function": what clients see of the call beside it, as its member `runnel`.
+     * A new reference. NULL: nothing. */
     json_t *(*step_notes)(const json_t *body);
 
     /* How the details of a step type come in deltas; each may be NULL. First `step_opening`, as JSON text, "{}" without

@@ -5,8 +5,8 @@
  * run_links.h -- the pages of the web that a run has found, and links to them. On the run's loop.
  *
  * The model cites a page by a link of Markdown (core/run/citation/link.h). In a response each link to a page that a
- * call has brought, of this run or of its history, gets an annotation of the type url_citation, behind the last delta of
- * its part. It covers the link with the parentheses right around it. Other links get none: a model invents URLs. The
+ * call has brought, of this run or of its history, gets an annotation of the type url_citation behind the last delta
+ * of its part. It covers the link with the parentheses right around it. Other links get none: a model invents URLs. The
  * text itself stays as it is. In a thread there are no such annotations.
  */
 

@@ -430,7 +430,7 @@ def test_an_event_handler_sees_the_search(lenient, searches):
     assert [text.value for text in handler.texts] == [TEXT]
 
 
-def test_a_runs_search_that_fails_is_told_to_the_model(lenient, searches, upstream):
+def test_the_model_of_a_run_reads_that_its_search_failed(lenient, searches, upstream):
     client = lenient
     searches(rules=[fault(kind="garbage")])
     assistant = client.beta.assistants.create(model="demo", tools=[TOOL])
