@@ -178,7 +178,8 @@ enum err_code document_embed(const struct document_embedder *embedder,
     if (!space || space->id != work->model_id)
         return leave(embedder, work, space, err);
     if (store_pgvector_is_used(embedder->store))
-        rc = store_pgvector_index(embedder->store, space->id, space->dimensions, err);
+        rc = store_pgvector_index(embedder->store, space->id, space->dimensions,
+                                  embedder->stop_fd, err);
     if (!rc && before < work->chunks)
         rc = embed_window(&embedding, space, ret_pause_ns, err);
     if (rc && !(rc == ERR_TIMEOUT && work->embedded > before))

@@ -24,6 +24,7 @@ struct document_embedder {
     struct store *store;
     struct embeddings *embeddings;
     struct vector_model *model;
+    int stop_fd;        /* readable: the server goes down; -1: none */
     double seconds;     /* for a batch of texts */
     double all_seconds; /* as in embeddings.h, for the batches of a window */
 };

@@ -13,11 +13,13 @@
 
 #include "core/ingest/ingest.h"
 
+#include <errno.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/eventfd.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
@@ -79,6 +81,7 @@ struct ingest {
     uint64_t due_ns[DUE_TIMES]; /* of documents that were given back here, in order */
     size_t due_count;
     bool draining, stopping;
+    int stop_fd;              /* readable from then on */
     bool looking;             /* a worker looks for documents of older models */
     uint64_t look_ns;         /* when to look again */
     struct reindex_pass pass; /* how far it is; of the worker that looks */
@@ -278,6 +281,7 @@ static enum err_code embed_document(struct ingest *ingest, struct document_work 
     const struct document_embedder embedder = {.store = ingest->options.store,
                                                .embeddings = ingest->options.embeddings,
                                                .model = ingest->options.model,
+                                               .stop_fd = ingest->stop_fd,
                                                .seconds = EMBED_SECONDS,
                                                .all_seconds = EMBED_ALL_SECONDS};
     enum err_code rc;
@@ -535,9 +539,14 @@ enum err_code ingest_start(const struct ingest_options *options, struct ingest *
         .spool_dir = mem_strdup(options->spool_dir),
         .kicks = 1, /* what an earlier start has left */
         .workers = mem_zeroed(options->workers, sizeof(struct worker)),
+        .stop_fd = eventfd(0, EFD_CLOEXEC),
     };
     lock_init(&ingest->lock, LOCK_INGEST);
     lock_cond_init(&ingest->kicked);
+    if (ingest->stop_fd < 0) {
+        ingest_free(ingest);
+        return err_set(err, ERR_INTERNAL, "cannot make an eventfd: %s", strerror(errno));
+    }
     for (; ingest->count < options->workers; ingest->count++) {
         struct worker *worker = &ingest->workers[ingest->count];
 
@@ -582,6 +591,7 @@ void ingest_cut(struct ingest *ingest)
     lock_release(&ingest->lock);
     if (again)
         return;
+    (void)eventfd_write(ingest->stop_fd, 1);
     /* In this order: a worker whose request was closed forgets its document. */
     give_back_all(ingest);
     if (ingest->options.embeddings)
@@ -601,6 +611,8 @@ void ingest_free(struct ingest *ingest)
 {
     if (!ingest)
         return;
+    if (ingest->stop_fd >= 0)
+        close(ingest->stop_fd);
     pthread_cond_destroy(&ingest->kicked);
     lock_destroy(&ingest->lock);
     free(ingest->workers);

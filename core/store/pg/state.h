@@ -45,11 +45,12 @@ struct store {
     atomic_uint outages; /* counts them: a connection that was opened before the last one is not
                           * used again */
 
-    atomic_int embedding_model;     /* embedding_models.h; 0: words alone */
-    atomic_bool pgvector_used;      /* pgvector.h: vectors go into its table */
-    atomic_bool pgvector_there;     /* there is such a table */
-    atomic_int pgvector_indexed;    /* the model whose index is known to be there; 0: none */
-    _Atomic uint64_t storage_limit; /* files.h: bytes of a project; 0: no limit */
+    atomic_int embedding_model;  /* embedding_models.h; 0: words alone */
+    atomic_bool pgvector_used;   /* pgvector.h: vectors go into its table */
+    atomic_bool pgvector_there;  /* there is such a table */
+    atomic_int pgvector_indexed; /* the model whose index is known to be there; 0: none */
+    _Atomic uint64_t pgvector_index_ns; /* before this moment none is tried */
+    _Atomic uint64_t storage_limit;     /* files.h: bytes of a project; 0: no limit */
 
     pthread_key_t thread_db; /* the calling thread's struct db */
     struct lock lock;

@@ -86,13 +86,14 @@ static enum err_code check_version(struct db *db, struct err *err)
                    "pgvector of version 0.8 or newer.");
 }
 
-static enum err_code find_table(struct store *store, struct err *err)
+static const struct db_statement find_table = {"store_pgvector_find",
+                                               "SELECT to_regclass('" TABLE "') IS NOT NULL"};
+
+static enum err_code find_left(struct store *store, struct err *err)
 {
-    static const struct db_statement find = {"store_pgvector_find",
-                                             "SELECT to_regclass('" TABLE "') IS NOT NULL"};
     AUTO_DB_ROWS *rows = NULL;
     AUTO_DB_ARGS args = {0};
-    enum err_code rc = db_once(store, &find, &args, &rows, err);
+    enum err_code rc = db_once(store, &find_table, &args, &rows, err);
 
     if (!rc)
         atomic_store(&store->pgvector_there, db_bool(rows, 0, 0));
@@ -105,7 +106,7 @@ enum err_code store_pgvector_open(struct store *store, enum pgvector_use use, st
     enum err_code rc;
 
     if (use == PGVECTOR_LEFT)
-        return find_table(store, err);
+        return find_left(store, err);
     rc = db_begin(store, &db, err);
     if (!rc)
         rc = take_turn(db, err);
@@ -125,47 +126,6 @@ enum err_code store_pgvector_open(struct store *store, enum pgvector_use use, st
 bool store_pgvector_is_used(struct store *store)
 {
     return atomic_load(&store->pgvector_used);
-}
-
-/* As a search, it fails by itself, before it would count as a database that does not answer. All rows of other models
- * are read, so it has the time of a call of its own, behind the turn of others. */
-static enum err_code make_index(struct db *db, const struct db_statement *make, struct err *err)
-{
-    static const struct db_statement patience = {
-        "store_pgvector_index_patience",
-        "SELECT set_config('statement_timeout', '8000', true)"};
-    enum err_code rc = run_each(db, &patience, 1, err);
-
-    if (!rc)
-        rc = take_turn(db, err);
-    db_allow_time(db);
-    return rc ? rc : run_each(db, make, 1, err);
-}
-
-enum err_code store_pgvector_index(struct store *store, int model, uint32_t dimensions,
-                                   struct err *err)
-{
-    AUTO_FREE char *sql = NULL;
-    struct db_statement make;
-    AUTO_DB *db = NULL;
-    enum err_code rc;
-
-    if (atomic_load(&store->pgvector_indexed) == model ||
-        dimensions > PGVECTOR_INDEXED_DIMENSIONS)
-        return ERR_OK;
-    sql = mem_printf("CREATE INDEX IF NOT EXISTS " TABLE "_%d ON " TABLE
-                     " USING hnsw ((vector::halfvec(%u)) halfvec_cosine_ops)"
-                     " WHERE model_id = %d",
-                     model, dimensions, model);
-    make = (struct db_statement){NULL, sql};
-    rc = db_begin(store, &db, err);
-    if (!rc)
-        rc = make_index(db, &make, err);
-    if (!rc)
-        rc = db_commit(db, err);
-    if (!rc)
-        atomic_store(&store->pgvector_indexed, model);
-    return rc;
 }
 
 /* ---- Rows of documents ---- */
@@ -198,6 +158,21 @@ enum err_code pgvector_insert_in(struct db *db, const struct tenant *tenant,
     return db_exec(db, &insert, &args, NULL, err);
 }
 
+/* Another node may have made it since this one has started. */
+static enum err_code look_for_table(struct db *db, bool *ret_there, struct err *err)
+{
+    AUTO_DB_ROWS *rows = NULL;
+    AUTO_DB_ARGS args = {0};
+    enum err_code rc = db_exec(db, &find_table, &args, &rows, err);
+
+    if (rc)
+        return rc;
+    *ret_there = db_bool(rows, 0, 0);
+    if (*ret_there)
+        atomic_store(&db->store->pgvector_there, true);
+    return ERR_OK;
+}
+
 enum err_code pgvector_forget_in(struct db *db, const struct tenant *tenant,
                                  const char *document_id, struct err *err)
 {
@@ -205,9 +180,11 @@ enum err_code pgvector_forget_in(struct db *db, const struct tenant *tenant,
         "store_pgvector_forget",
         "DELETE FROM " TABLE " v WHERE v.project_id = $1 AND v.document_id = $2"};
     AUTO_DB_ARGS args = {0};
+    bool there = atomic_load(&db->store->pgvector_there);
+    enum err_code rc = there ? ERR_OK : look_for_table(db, &there, err);
 
-    if (!atomic_load(&db->store->pgvector_there))
-        return ERR_OK;
+    if (rc || !there)
+        return rc;
     db_arg_tenant(&args, tenant);
     db_arg_text(&args, document_id);
     return db_exec(db, &forget, &args, NULL, err);
