@@ -7,10 +7,16 @@
 
 #include "core/store/tables/vector_stores/pgvector.h"
 
+#include <libpq-fe.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
 
+#include "core/base/clock.h"
+#include "core/base/fault.h"
+#include "core/store/pg/state.h"
 #include "core/store/tables/vector_stores/document_vectors.h"
 #include "core/store/tables/vector_stores/embedding_models.h"
 #include "core/store/tables/vector_stores/vector_stores.h"
@@ -39,10 +45,12 @@ static int open_table(void **state)
     return store_pgvector_open(store, PGVECTOR_USED, NULL) ? -1 : 0;
 }
 
-#define NEEDS_PGVECTOR()                    \
-    do {                                    \
-        if (!store_pgvector_is_used(store)) \
-            skip();                         \
+#define NEEDS_PGVECTOR()                         \
+    do {                                         \
+        if (!store_pgvector_is_used(store)) {    \
+            printf("SKIPPED 1 (no pgvector)\n"); \
+            skip();                              \
+        }                                        \
     } while (0)
 
 static struct document_work embedded(struct sample_id *ret_store)
@@ -65,7 +73,7 @@ static struct document_work embedded(struct sample_id *ret_store)
     attach(MINE, *ret_store, sample_file(MINE));
     work = claimed();
     assert_int_equal(store_document_cut(store, &work, &made, NULL), ERR_OK);
-    assert_int_equal(store_pgvector_index(store, MODEL, DIMENSIONS, NULL), ERR_OK);
+    assert_int_equal(store_pgvector_index(store, MODEL, DIMENSIONS, -1, NULL), ERR_OK);
     assert_int_equal(store_document_embedded(store, &work, numbers, 3, DIMENSIONS, NULL),
                      ERR_OK);
     assert_int_equal(
@@ -175,7 +183,7 @@ TEST(the_index_finds_what_a_comparison_of_all_rows_finds_and_a_filter_empties_no
                                    {.document_id = "doc_3", .chunk = ROWS}};
 
     NEEDS_PGVECTOR();
-    assert_int_equal(store_pgvector_index(store, MODEL, DIMENSIONS, NULL), ERR_OK);
+    assert_int_equal(store_pgvector_index(store, MODEL, DIMENSIONS, -1, NULL), ERR_OK);
     pg_fixture_ask("INSERT INTO pgvector_chunks SELECT 'proj_rows', 'doc_' || d, n, %d,"
                    " format('[%%s,%%s,%%s]', sin(d * 37 + n), cos(n * 11 + d), sin(n * n))"
                    "  ::halfvec FROM generate_series(0, %d) d, generate_series(0, %d) n",
@@ -192,6 +200,101 @@ TEST(the_index_finds_what_a_comparison_of_all_rows_finds_and_a_filter_empties_no
     assert_true(isnan(hits[1].cosine));
 }
 
+/* Another session holds the table, so the statement does not even begin. */
+TEST(a_search_that_takes_too_long_fails_and_the_database_is_not_away)
+{
+    const float vector[DIMENSIONS] = {1, 0, 0};
+    const char *documents[] = {"doc_0"};
+    const struct pgvector_query query = {.vector = vector,
+                                         .dimensions = DIMENSIONS,
+                                         .model = MODEL,
+                                         .documents = documents,
+                                         .count = 1,
+                                         .chunks = ROWS};
+    struct pgvector_hit hits[LIMIT];
+    size_t count;
+    struct err err = {0};
+    PGconn *other;
+    uint64_t began_ns = clock_mono_ns();
+
+    NEEDS_PGVECTOR();
+    other = PQconnectdb(pg_fixture_url());
+    PQclear(PQexec(other, "BEGIN"));
+    PQclear(PQexec(other, "LOCK TABLE pgvector_chunks IN ACCESS EXCLUSIVE MODE"));
+    assert_int_equal(store_pgvector_near(store, MINE, &query, LIMIT, hits, &count, &err),
+                     ERR_STORE);
+    assert_non_null(strstr(err.text, "statement timeout"));
+    assert_true(clock_mono_ns() - began_ns >= 4 * NS_PER_SECOND);
+    assert_true(store_is_up(store));
+    PQfinish(other);
+    assert_int_equal(store_pgvector_near(store, MINE, &query, LIMIT, hits, &count, NULL),
+                     ERR_OK);
+    assert_int_equal(count, LIMIT);
+}
+
+static long valid_indexes(int model)
+{
+    return pg_fixture_count("SELECT count(*) FROM pg_index WHERE indisvalid"
+                            " AND indexrelid = to_regclass('pgvector_chunks_%d')",
+                            model);
+}
+
+TEST(an_index_that_a_crash_has_left_is_made_again)
+{
+    NEEDS_PGVECTOR();
+    pg_fixture_ask("CREATE INDEX pgvector_chunks_%d ON pgvector_chunks (n)", MODEL + 1);
+    pg_fixture_ask("UPDATE pg_index SET indisvalid = false"
+                   " WHERE indexrelid = to_regclass('pgvector_chunks_%d')",
+                   MODEL + 1);
+    assert_int_equal(store_pgvector_index(store, MODEL + 1, DIMENSIONS, -1, NULL), ERR_OK);
+    assert_int_equal(valid_indexes(MODEL + 1), 1);
+    assert_int_equal(pg_fixture_count("SELECT count(*) FROM pg_indexes WHERE indexdef LIKE"
+                                      " '%%hnsw%%' AND indexname = 'pgvector_chunks_%d'",
+                                      MODEL + 1),
+                     1);
+}
+
+TEST(a_server_that_goes_down_does_not_wait_for_an_index)
+{
+    int stop = eventfd(1, EFD_CLOEXEC);
+    struct err err = {0};
+
+    NEEDS_PGVECTOR();
+    assert_int_equal(store_pgvector_index(store, MODEL + 2, DIMENSIONS, stop, &err),
+                     ERR_CANCELLED);
+    assert_int_equal(valid_indexes(MODEL + 2), 0);
+    close(stop);
+    atomic_store(&store->pgvector_index_ns, 0);
+}
+
+TEST(an_index_that_fails_holds_up_nothing_and_is_not_tried_at_once)
+{
+    NEEDS_PGVECTOR();
+    fault_arm("pgvector.index", 1);
+    assert_int_equal(store_pgvector_index(store, MODEL + 3, DIMENSIONS, -1, NULL), ERR_OK);
+    assert_int_equal(store_pgvector_index(store, MODEL + 3, DIMENSIONS, -1, NULL), ERR_OK);
+    assert_int_equal(valid_indexes(MODEL + 3), 0);
+    atomic_store(&store->pgvector_index_ns, 0); /* the minute is over */
+    assert_int_equal(store_pgvector_index(store, MODEL + 3, DIMENSIONS, -1, NULL), ERR_OK);
+    assert_int_equal(valid_indexes(MODEL + 3), 1);
+}
+
+TEST(rows_go_with_their_document_on_a_node_that_started_before_the_table)
+{
+    struct sample_id id;
+    size_t count;
+    struct document_work work;
+
+    NEEDS_PGVECTOR();
+    work = embedded(&id);
+    assert_int_equal(store_document_publish_rows(store, &work, 24, NULL), ERR_OK);
+    atomic_store(&store->pgvector_there, false);
+    assert_int_equal(store_vector_store_delete(store, MINE, id.text, NULL), ERR_OK);
+    assert_int_equal(store_documents_sweep(store, 0, 100, &count, NULL), ERR_OK);
+    assert_int_equal(rows_of(work.id), 0);
+    document_work_clear(&work);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -199,6 +302,11 @@ int main(void)
         cmocka_unit_test(vectors_that_are_begun_anew_leave_no_rows),
         cmocka_unit_test(
             the_index_finds_what_a_comparison_of_all_rows_finds_and_a_filter_empties_no_list),
+        cmocka_unit_test(a_search_that_takes_too_long_fails_and_the_database_is_not_away),
+        cmocka_unit_test(an_index_that_a_crash_has_left_is_made_again),
+        cmocka_unit_test(a_server_that_goes_down_does_not_wait_for_an_index),
+        cmocka_unit_test(an_index_that_fails_holds_up_nothing_and_is_not_tried_at_once),
+        cmocka_unit_test(rows_go_with_their_document_on_a_node_that_started_before_the_table),
     };
 
     return cmocka_run_group_tests(tests, open_table, close_store);
