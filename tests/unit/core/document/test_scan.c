@@ -22,7 +22,7 @@
 #define NEEDS_TESSERACT()                              \
     do {                                               \
         if (access("/usr/bin/tesseract", X_OK) != 0) { \
-            print_message("SKIPPED (no tesseract)\n"); \
+            printf("SKIPPED 1 (no tesseract)\n");      \
             skip();                                    \
         }                                              \
     } while (0)
