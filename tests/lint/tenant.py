@@ -55,7 +55,7 @@ EXCEPTIONS = {
     "store_blobs_stale": (["blobs"], "what nobody holds; each is then removed by its project"),
     # Documents are work of all projects, as runs are.
     "store_document_claim": (["documents", "a name that is not understood"],
-                             "the oldest of the project with the fewest at work"),
+                             "the oldest of the project whose turn it is"),
     "store_document_leases_renew": (["documents"], "a node renews what it owns, by owner and fence"),
     "store_documents_recover": (["documents"], "recovery: what died with its node"),
     "store_document_queue": (["documents"], "a figure for the operator: what waits, of all projects"),

@@ -1,7 +1,8 @@
 /*
  * Documents: work in the database.
  *
- * Claiming is fair by project. The projects that have queued documents are found by jumping along an index, one
+ * Claiming is fair by project: the one with the fewest documents at work comes first, then the one whose last claim is
+ * the longest ago. So a single worker goes round the projects, too. The projects that have queued documents are found by jumping along an index, one
  * step a project, so a project with a hundred thousand waiting files costs the others nothing. Nodes that claim at once
  * skip each other's rows.
  *
@@ -58,12 +59,16 @@ static enum err_code claim_one(struct db *db, struct db_rows **ret_rows, struct 
         "  (SELECT d.next_try_at FROM documents d WHERE d.project_id = p.project_id"
         "    AND d.state = 'queued' AND d.next_try_at <= " VECTOR_STORES_NOW
         "    ORDER BY d.next_try_at, d.id LIMIT 1) o"
+        "  LEFT JOIN ingest_turns t ON t.project_id = p.project_id"
         "  ORDER BY (SELECT count(*) FROM documents b WHERE b.project_id = p.project_id"
-        "   AND b.state = 'parsing'), o.next_try_at),"
+        "   AND b.state = 'parsing'), coalesce(t.turn, 0), o.next_try_at),"
         " picked AS MATERIALIZED (SELECT k.project_id, k.id FROM due CROSS JOIN LATERAL"
         "  (SELECT d.project_id, d.id FROM documents d WHERE d.project_id = due.project_id"
         "    AND d.state = 'queued' AND d.next_try_at <= " VECTOR_STORES_NOW
-        "    ORDER BY d.next_try_at, d.id LIMIT 1 FOR UPDATE SKIP LOCKED) k LIMIT 1)"
+        "    ORDER BY d.next_try_at, d.id LIMIT 1 FOR UPDATE SKIP LOCKED) k LIMIT 1),"
+        " turned AS (INSERT INTO ingest_turns (project_id, turn)"
+        "  SELECT k.project_id, " VECTOR_STORES_NOW " FROM picked k"
+        "  ON CONFLICT (project_id) DO UPDATE SET turn = EXCLUDED.turn)"
         " UPDATE documents d SET state = 'parsing', owner = $1, fence = d.fence + 1,"
         "  lease_until = clock_timestamp() + $2::bigint * interval '1 microsecond'"
         " FROM picked k WHERE d.project_id = k.project_id AND d.id = k.id"

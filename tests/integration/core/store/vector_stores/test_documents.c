@@ -62,6 +62,25 @@ TEST(claims_go_to_the_project_with_the_fewest_at_work)
     end_all();
 }
 
+/* One worker: each document is ready before the next one is claimed. */
+TEST(projects_take_turns_also_if_nothing_is_at_work)
+{
+    const struct tenant *const order[] = {MINE, THEIRS, MINE, THEIRS, MINE, MINE};
+
+    pg_fixture_ask("DELETE FROM ingest_turns");
+    for (size_t i = 0; i < 4; i++)
+        queued(MINE);
+    for (size_t i = 0; i < 2; i++)
+        queued(THEIRS);
+    for (size_t i = 0; i < COUNT_OF(order); i++) {
+        struct document_work work = claimed();
+
+        assert_string_equal(work.project, order[i]->project);
+        assert_int_equal(publish(&work, "text", NULL), ERR_OK);
+        document_work_clear(&work);
+    }
+}
+
 TEST(a_document_that_is_locked_does_not_keep_the_others_from_being_renewed)
 {
     static const struct db_statement lock = {"test_lock_document",
@@ -618,6 +637,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(claims_go_to_the_project_with_the_fewest_at_work),
+        cmocka_unit_test(projects_take_turns_also_if_nothing_is_at_work),
         cmocka_unit_test(a_document_that_is_locked_does_not_keep_the_others_from_being_renewed),
         cmocka_unit_test(a_document_that_was_put_back_waits_for_its_time),
         cmocka_unit_test(waits_and_unknown_failures_are_counted_apart),
