@@ -2,9 +2,9 @@
  * Documents: work in the database.
  *
  * Claiming is fair by project: the one with the fewest documents at work comes first, then the one whose last claim is
- * the longest ago. So a single worker goes round the projects, too. The projects that have queued documents are found by jumping along an index, one
- * step a project, so a project with a hundred thousand waiting files costs the others nothing. Nodes that claim at once
- * skip each other's rows.
+ * the longest ago. So a single worker goes round the projects, too. The projects that have queued documents are found
+ * by jumping along an index, one step a project, so a project with a hundred thousand waiting files costs the others
+ * nothing. Nodes that claim at once skip each other's rows.
  *
  * The owner does its work without a transaction, and comes back with all of it. Without vectors that is one
  * transaction: a crash before its COMMIT leaves nothing. With vectors each step is kept: document_vectors.h.
