@@ -13,8 +13,8 @@
 /*
  * pgvector.h -- vectors of chunks in a table of the extension pgvector, instead of in the indexes of documents.
  *
- * A row is a chunk: its document, its model and a halfvec. Each model has a partial HNSW index, which is made as soon as
- * the model is known. The words of a document stay in its index (document_segments).
+ * A row is a chunk: its document, its model and a halfvec. Each model has a partial HNSW index, which is made as soon
+ * as the model is known. The words of a document stay in its index (document_segments).
  *
  * The table is no step of migrations/, because a database without the extension has to work, too. It is made when the
  * setting asks for it. Rows go with their documents, also after the setting has changed.
@@ -45,7 +45,7 @@ bool store_pgvector_is_used(struct store *store);
  * as well, only slowly. So of all callers, on all nodes, one makes it, and the others go on.
  *
  * The caller may wait for hours: all rows of all models are read. What is written to the descriptor `stop_fd` ends that
- * (-1: nothing), with ERR_CANCELLED. After another failure, which the log has, it is tried again when a minute is over. */
+ * (-1: nothing), with ERR_CANCELLED. After another failure, which the log has, it is tried again a minute later. */
 enum err_code store_pgvector_index(struct store *store, int model, uint32_t dimensions,
                                    int stop_fd, struct err *err) MUST_CHECK;
 

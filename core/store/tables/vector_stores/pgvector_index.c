@@ -2,14 +2,13 @@
  * pgvector_index.c -- the index of a model, which may take hours to make.
  *
  * The first index of an empty table is there in a moment. One for another model reads all rows of the first, and that
- * may be a hundred million. So it is made CONCURRENTLY, which holds up neither writers nor readers, on a connection of its
- * own whose statements have no deadline. What a crash has left of one is invalid, and PostgreSQL would keep it for ever:
- * it is dropped first. A lock of that session says who makes it, and goes with the session.
+ * may be a hundred million. So it is made CONCURRENTLY, which holds up neither writers nor readers, on a connection of
+ * its own whose statements have no deadline. What a crash has left of one is invalid, and PostgreSQL would keep it for
+ * ever: it is dropped first. A lock of that session says who makes it, and goes with the session.
  */
 
 #include "core/store/tables/vector_stores/pgvector.h"
 
-#include <libpq-fe.h>
 #include <stdlib.h>
 #include <string.h>
 
