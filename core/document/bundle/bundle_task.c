@@ -1,0 +1,46 @@
+/*
+ * bundle_task.c -- packs and unpacks zip files, in a child that can do nothing else.
+ *
+ * The reader that seeks takes the entries from the directory at the end of the file. It stops at the first thing that
+ * is no file or folder and reports that alone: half a folder is of no use.
+ */
+
+#include <archive.h>
+#include <archive_entry.h>
+#include <locale.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "core/base/buf.h"
+#include "core/base/compiler.h"
+#include "core/document/bundle/bundle.h"
+#include "core/document/bundle/bundle_record.h"
+#include "core/document/office/late_library.h"
+#include "core/document/reading.h"
+#include "core/document/tasks.h"
+
+/* clang-format off */
+#define CALLS(X) \
+    X(archive_read_new) X(archive_read_free) X(archive_read_support_format_zip_seekable) \
+    X(archive_read_open_memory) X(archive_read_next_header) X(archive_read_data) \
+    X(archive_entry_pathname) X(archive_entry_pathname_utf8) X(archive_entry_is_data_encrypted) \
+    X(archive_entry_filetype) X(archive_write_new) X(archive_write_free) X(archive_write_close) \
+    X(archive_write_set_format_zip) X(archive_write_set_bytes_in_last_block) X(archive_write_open) \
+    X(archive_write_header) X(archive_write_data) X(archive_entry_new) X(archive_entry_free) \
+    X(archive_entry_set_pathname_utf8) X(archive_entry_set_filetype) X(archive_entry_set_perm) \
+    X(archive_entry_set_size) X(archive_entry_set_mtime)
+/* clang-format on */
+
+static struct {
+    CALLS(LATE_POINTER)
+} lib;
+
+static bool load_library(void)
+{
+    static const char *const names[] = {CALLS(LATE_NAME)};
+
+    /* libarchive knows names in the encoding of the locale only. */
+    (void)setlocale(LC_CTYPE, "C.UTF-8");
+    return late_library_load("libarchive.so.13", names, COUNT_OF(names), &lib);
+}
+
