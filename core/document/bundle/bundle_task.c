@@ -44,3 +44,51 @@ static bool load_library(void)
     return late_library_load("libarchive.so.13", names, COUNT_OF(names), &lib);
 }
 
+/* ---- Out of a zip ---- */
+
+#define READ_SIZE ((size_t)64 << 10)
+
+static void put(struct buf *out, enum bundle_kind kind, const char *name,
+                const struct buf *bytes)
+{
+    const struct bundle_head head = {.kind = kind,
+                                     .name_length = (uint32_t)strlen(name),
+                                     .length = bytes ? bytes->length : 0};
+
+    buf_add(out, &head, sizeof(head));
+    buf_add(out, name, head.name_length);
+    if (head.length)
+        buf_add(out, bytes->data, bytes->length);
+}
+
+static enum bundle_kind kind_of(struct archive_entry *entry)
+{
+    if (lib.archive_entry_is_data_encrypted(entry))
+        return BUNDLE_ENCRYPTED;
+    switch (lib.archive_entry_filetype(entry)) {
+    case AE_IFREG: return BUNDLE_FILE;
+    case AE_IFDIR: return BUNDLE_FOLDER;
+    case AE_IFLNK: return BUNDLE_LINK;
+    default: return BUNDLE_DEVICE;
+    }
+}
+
+/* Its bytes, while they stay within the limits of all files. */
+static enum bundle_kind read_bytes(struct archive *archive, size_t zip_length, size_t *total,
+                                   struct buf *ret_bytes)
+{
+    for (;;) {
+        la_ssize_t got =
+            lib.archive_read_data(archive, buf_reserve(ret_bytes, READ_SIZE), READ_SIZE);
+
+        if (got <= 0)
+            return got ? BUNDLE_UNREADABLE : BUNDLE_FILE;
+        buf_added(ret_bytes, (size_t)got);
+        *total += (size_t)got;
+        if (*total > BUNDLE_BYTES_LIMIT)
+            return BUNDLE_TOO_LARGE;
+        if (*total > BUNDLE_RATIO_FROM && *total / BUNDLE_RATIO_LIMIT > zip_length)
+            return BUNDLE_TOO_DENSE;
+    }
+}
+
