@@ -92,3 +92,50 @@ static enum bundle_kind read_bytes(struct archive *archive, size_t zip_length, s
     }
 }
 
+static void unpack(struct archive *archive, size_t zip_length, struct buf *out)
+{
+    size_t total = 0;
+
+    for (size_t count = 0;; count++) {
+        struct archive_entry *entry = NULL;
+        int rc = lib.archive_read_next_header(archive, &entry);
+        const char *name;
+        enum bundle_kind kind;
+        AUTO_BUF bytes = {0};
+
+        if (rc == ARCHIVE_EOF)
+            return;
+        name = rc < ARCHIVE_WARN ? "" : lib.archive_entry_pathname_utf8(entry);
+        if (rc < ARCHIVE_WARN || !name || count == BUNDLE_ENTRIES_LIMIT) {
+            put(out, count == BUNDLE_ENTRIES_LIMIT ? BUNDLE_TOO_MANY : BUNDLE_UNREADABLE, "",
+                NULL);
+            return;
+        }
+        kind = kind_of(entry);
+        if (kind == BUNDLE_FILE)
+            kind = read_bytes(archive, zip_length, &total, &bytes);
+        put(out, kind, name, kind == BUNDLE_FILE ? &bytes : NULL);
+        if (kind != BUNDLE_FILE && kind != BUNDLE_FOLDER)
+            return;
+    }
+}
+
+int task_bundle_unpack(void)
+{
+    size_t length;
+    const char *bytes = task_input(&length);
+    struct archive *archive;
+    AUTO_BUF out = {0};
+
+    if (!load_library())
+        return READING_NO_READER;
+    archive = lib.archive_read_new();
+    if (bytes && lib.archive_read_support_format_zip_seekable(archive) == ARCHIVE_OK &&
+        lib.archive_read_open_memory(archive, bytes, length) == ARCHIVE_OK)
+        unpack(archive, length, &out);
+    else
+        put(&out, BUNDLE_UNREADABLE, "", NULL);
+    lib.archive_read_free(archive);
+    return task_output(out.data ? out.data : "", out.length);
+}
+
