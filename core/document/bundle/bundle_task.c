@@ -139,3 +139,54 @@ int task_bundle_unpack(void)
     return task_output(out.data ? out.data : "", out.length);
 }
 
+/* ---- Into a zip ---- */
+
+static la_ssize_t write_out(struct archive *archive, void *arg, const void *bytes,
+                            size_t length)
+{
+    (void)archive;
+    (void)arg;
+    return task_output(bytes, length) == READING_DONE ? (la_ssize_t)length : -1;
+}
+
+static bool pack_one(struct archive *archive, const char *name, size_t name_length,
+                     const char *bytes, size_t length)
+{
+    AUTO_BUF path = {0};
+    struct archive_entry *entry = lib.archive_entry_new();
+    bool fine;
+
+    buf_add(&path, name, name_length);
+    buf_add_char(&path, '\0');
+    lib.archive_entry_set_pathname_utf8(entry, path.data);
+    lib.archive_entry_set_filetype(entry, AE_IFREG);
+    lib.archive_entry_set_perm(entry, 0644);
+    lib.archive_entry_set_size(entry, (la_int64_t)length);
+    lib.archive_entry_set_mtime(entry, 315532800, 0); /* 1980, where the time of zips begins */
+    fine = lib.archive_write_header(archive, entry) >= ARCHIVE_WARN &&
+           (!length || lib.archive_write_data(archive, bytes, length) == (la_ssize_t)length);
+    lib.archive_entry_free(entry);
+    return fine;
+}
+
+int task_bundle_pack(void)
+{
+    size_t length;
+    const char *at = task_input(&length), *end = at ? at + length : NULL;
+    struct bundle_head head;
+    const char *name, *bytes;
+    struct archive *archive;
+    bool fine;
+
+    if (!load_library())
+        return READING_NO_READER;
+    archive = lib.archive_write_new();
+    fine = at && lib.archive_write_set_format_zip(archive) == ARCHIVE_OK &&
+           lib.archive_write_set_bytes_in_last_block(archive, 1) == ARCHIVE_OK &&
+           lib.archive_write_open(archive, NULL, NULL, write_out, NULL) == ARCHIVE_OK;
+    while (fine && bundle_record_take(&at, end, &head, &name, &bytes))
+        fine = pack_one(archive, name, head.name_length, bytes, head.length);
+    fine = fine && lib.archive_write_close(archive) == ARCHIVE_OK;
+    lib.archive_write_free(archive);
+    return fine ? READING_DONE : READING_DAMAGED;
+}
