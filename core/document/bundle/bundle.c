@@ -65,3 +65,54 @@ const char *bundle_path_problem(const char *path)
     return NULL;
 }
 
+/* ---- The child ---- */
+
+static int file_of(const char *bytes, size_t length)
+{
+    int fd = memfd_create("bundle", MFD_CLOEXEC);
+
+    while (fd >= 0 && length) {
+        ssize_t written = write(fd, bytes, length);
+
+        if (written < 0 && errno != EINTR) {
+            close(fd);
+            return -1;
+        }
+        bytes += written > 0 ? written : 0;
+        length -= written > 0 ? (size_t)written : 0;
+    }
+    return fd;
+}
+
+static enum err_code explain(const struct compute_end *end, struct err *err)
+{
+    if (end->why == COMPUTE_BUSY)
+        return err_set(err, ERR_LIMIT, "Too many files are being read. Try again later.");
+    if (end->why == COMPUTE_LATE || end->why == COMPUTE_KILLED)
+        return err_set(err, ERR_TOO_LARGE, "unpacking it takes too much time or memory");
+    if (end->why == COMPUTE_EXITED && end->status == READING_NO_READER)
+        return err_set(err, ERR_INTERNAL, "This server has no library for zip files.");
+    return err_set(err, ERR_INTERNAL, "the child that read a zip failed");
+}
+
+/* Adds what the task makes of the bytes. */
+static enum err_code run(size_t task, const char *bytes, size_t length, struct buf *ret_output,
+                         struct err *err)
+{
+    struct compute_plan plan = {.task = task,
+                                .input = file_of(bytes, length),
+                                /* with heads and names */
+                                .output_max = BUNDLE_BYTES_LIMIT + ((size_t)4 << 20),
+                                .wall_ms = BUNDLE_WALL_MS};
+    struct compute_end end;
+    enum err_code rc;
+
+    if (plan.input < 0)
+        return err_set(err, ERR_INTERNAL, "cannot copy a zip: %s", strerror(errno));
+    rc = compute_run(&plan, ret_output, &end, err);
+    close(plan.input);
+    if (!rc && (end.why != COMPUTE_EXITED || end.status != READING_DONE))
+        rc = explain(&end, err);
+    return rc;
+}
+
