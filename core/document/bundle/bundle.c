@@ -116,3 +116,31 @@ static enum err_code run(size_t task, const char *bytes, size_t length, struct b
     return rc;
 }
 
+/* ---- Out of a zip ---- */
+
+/* What is wrong with the entry of this name. */
+static enum err_code refuse(enum bundle_kind kind, const char *name, struct err *err)
+{
+    switch (kind) {
+    case BUNDLE_LINK: return err_set(err, ERR_INVALID, "the entry '%.256s' is a link", name);
+    case BUNDLE_DEVICE:
+        return err_set(err, ERR_INVALID, "the entry '%.256s' is neither file nor folder", name);
+    case BUNDLE_ENCRYPTED:
+        return err_set(err, ERR_INVALID, "the entry '%.256s' has a password", name);
+    case BUNDLE_TOO_MANY:
+        return err_set(err, ERR_TOO_LARGE, "it has more than %zu entries",
+                       BUNDLE_ENTRIES_LIMIT);
+    case BUNDLE_TOO_LARGE:
+        return err_set(err, ERR_TOO_LARGE,
+                       "with the entry '%.256s' its files have more than %zu MiB", name,
+                       BUNDLE_BYTES_LIMIT >> 20);
+    case BUNDLE_TOO_DENSE:
+        return err_set(err, ERR_TOO_LARGE,
+                       "the entry '%.256s' unpacks to more than %zu times the size of the zip",
+                       name, BUNDLE_RATIO_LIMIT);
+    default:
+        return *name ? err_set(err, ERR_INVALID, "the entry '%.256s' cannot be read", name)
+                     : err_set(err, ERR_INVALID, "it is no whole zip");
+    }
+}
+
