@@ -144,3 +144,53 @@ static enum err_code refuse(enum bundle_kind kind, const char *name, struct err 
     }
 }
 
+static enum err_code take(struct bundle *bundle, const struct bundle_head *head,
+                          const char *record_name, const char *bytes, struct err *err)
+{
+    AUTO_FREE char *name = json_clean_utf8(record_name, head->name_length);
+    AUTO_FREE char *shown = mem_strdup(name);
+    size_t length = strlen(name);
+    const char *problem;
+
+    for (char *byte = shown; *byte; byte++)
+        if ((unsigned char)*byte < ' ')
+            *byte = '?';
+    if (head->kind != BUNDLE_FILE && head->kind != BUNDLE_FOLDER)
+        return refuse(head->kind < BUNDLE_KINDS ? head->kind : BUNDLE_UNREADABLE, shown, err);
+    if (head->kind == BUNDLE_FOLDER && length && name[length - 1] == '/')
+        name[length - 1] = '\0';
+    problem = memchr(record_name, '\0', head->name_length) ? "has a control character"
+                                                           : bundle_path_problem(name);
+    if (problem)
+        return err_set(err, ERR_INVALID, "the path of the entry '%.256s' %s", shown, problem);
+    if (head->kind == BUNDLE_FOLDER)
+        return ERR_OK;
+    if (bundle->count == BUNDLE_FILES_LIMIT)
+        return err_set(err, ERR_TOO_LARGE, "it has more than %zu files", BUNDLE_FILES_LIMIT);
+    bundle_add(bundle, name, bytes, head->length);
+    return ERR_OK;
+}
+
+enum err_code bundle_unpack(const void *zip, size_t length, struct bundle *ret_bundle,
+                            struct err *err)
+{
+    CLEANUP(bundle_clear) struct bundle bundle = {.count = 0};
+    AUTO_BUF output = {0};
+    struct bundle_head head;
+    const char *name, *bytes, *at, *end;
+    enum err_code rc = run(DOCUMENT_TASK_UNPACK, zip, length, &output, err);
+
+    at = output.data ? output.data : "";
+    end = at + output.length;
+    while (!rc && at < end) {
+        if (!bundle_record_take(&at, end, &head, &name, &bytes))
+            return err_set(err, ERR_INTERNAL, "the child that read a zip wrote no records");
+        rc = take(&bundle, &head, name, bytes, err);
+    }
+    if (rc)
+        return rc;
+    *ret_bundle = bundle;
+    bundle = (struct bundle){.count = 0};
+    return ERR_OK;
+}
+
