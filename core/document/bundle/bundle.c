@@ -194,3 +194,24 @@ enum err_code bundle_unpack(const void *zip, size_t length, struct bundle *ret_b
     return ERR_OK;
 }
 
+/* ---- Into a zip ---- */
+
+enum err_code bundle_pack(const struct bundle *bundle, const char *top, struct buf *ret_zip,
+                          struct err *err)
+{
+    AUTO_BUF records = {0};
+
+    for (size_t i = 0; i < bundle->count; i++) {
+        const struct bundle_file *file = &bundle->list[i];
+        AUTO_FREE char *name = mem_printf("%s/%s", top, file->path);
+        const struct bundle_head head = {.kind = BUNDLE_FILE,
+                                         .name_length = (uint32_t)strlen(name),
+                                         .length = file->bytes.length};
+
+        buf_add(&records, &head, sizeof(head));
+        buf_add(&records, name, head.name_length);
+        buf_add(&records, file->bytes.data, file->bytes.length);
+    }
+    return run(DOCUMENT_TASK_PACK, records.data ? records.data : "", records.length, ret_zip,
+               err);
+}
