@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "core/base/mem.h"
+#include "core/document/bundle/bundle.h"
 #include "core/document/page/page_task.h"
 #include "core/document/plain_text.h"
 #include "core/document/reading.h"
@@ -33,6 +34,8 @@ const struct compute_task document_tasks[DOCUMENT_TASKS] = {
     [DOCUMENT_TASK_DOC] = {"doc", CONFINE_PROGRAM, task_doc},
     [DOCUMENT_TASK_PICTURES] = {"pictures", CONFINE_PROGRAM, task_pictures},
     [DOCUMENT_TASK_PAGE] = {"page", CONFINE_COMPUTE, task_page},
+    [DOCUMENT_TASK_UNPACK] = {"unpack", CONFINE_COMPUTE, task_bundle_unpack},
+    [DOCUMENT_TASK_PACK] = {"pack", CONFINE_COMPUTE, task_bundle_pack},
     [DOCUMENT_TASK_DRAW_PAGE] = {"draw_page", CONFINE_PROGRAM, task_draw_page},
     [DOCUMENT_TASK_READ_PICTURE] = {"read_picture", CONFINE_PROGRAM, task_read_picture},
 };

@@ -61,6 +61,8 @@ enum {
     DOCUMENT_TASK_PAGE,      /* page/page.h */
     DOCUMENT_TASK_DRAW_PAGE, /* scan.h, as the next */
     DOCUMENT_TASK_READ_PICTURE,
+    DOCUMENT_TASK_UNPACK, /* bundle/bundle.h, as the next */
+    DOCUMENT_TASK_PACK,
     DOCUMENT_TASKS
 };
 extern const struct compute_task document_tasks[DOCUMENT_TASKS];
