@@ -70,7 +70,7 @@ EXCEPTIONS = {
     "store_uploads_old": (["uploads"], "uploads that ended long ago; each is then deleted by its project"),
     # The log has a partition a day, for all projects.
     "store_skill_create": (["a name that is not understood"], "files is a column here"),
-    "store_skill_get": (["a name that is not understood"], "files is a column here"),
+    "store_skill_version_create": (["a name that is not understood"], "files is a column here"),
     "CREATE TABLE %s (LIKE run_events": (["a name made at run time", "a name that is not understood"],
                                          "makes a partition"),
     "LOCK TABLE run_events_default": (["run_events_default"], "keeps others from a row that moves"),
