@@ -105,6 +105,11 @@ const json_t *skill_find(const json_t *skills, const char *name)
     return NULL;
 }
 
+const char *skill_version_of(const json_t *skill)
+{
+    return json_get_string(skill, "version_id", json_get_string(skill, "id", ""));
+}
+
 char *skill_text(const json_t *skill, const char *prompt, const json_t *files)
 {
     struct buf text = {0};
@@ -130,6 +135,10 @@ enum err_code skill_file_text(const json_t *skill, const json_t *files, const ch
 {
     const char *text = json_get_string(files, path, NULL);
 
+    if (json_is_object(json_object_get(files, path)))
+        return err_set(err, ERR_INVALID,
+                       "The file '%.256s' of the skill '%.64s' is no text in UTF-8.", path,
+                       json_get_string(skill, "name", ""));
     if (!text)
         return err_set(err, ERR_NOT_FOUND, "The skill '%.64s' has no file '%.256s'.",
                        json_get_string(skill, "name", ""), path);

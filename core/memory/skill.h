@@ -8,7 +8,7 @@
 /*
  * skill.h -- the skills of a run, and who may read which.
  *
- * The settings of a run have a list of {"id", "name", "description", "ask"}, made when the request was
+ * The settings of a run have a list of {"id", "version_id", "name", "description", "ask"}, made when the request was
  * accepted. Skills that the run may not read are not in the list. "ask" means that a person must approve
  * before the model reads the skill.
  *
@@ -43,10 +43,14 @@ json_t *skill_permissions_merge(const json_t *wide, const json_t *narrow);
 /* The skill of that name in the list of the settings, or NULL. Borrowed. */
 const json_t *skill_find(const json_t *skills, const char *name);
 
+/* The id of its version, or of the skill itself in the settings of a run that is older than versions. */
+const char *skill_version_of(const json_t *skill);
+
 /* The text of a skill as the model reads it: the instructions in `prompt`, then the paths of its files.
  * `files` is an object from path to text, or NULL. The caller frees. */
 char *skill_text(const json_t *skill, const char *prompt, const json_t *files);
-/* The text of one file. The caller frees *ret_text. ERR_NOT_FOUND, with a text for the model. */
+/* The text of one file. The caller frees *ret_text. ERR_NOT_FOUND, and ERR_INVALID for a file that is no text, with a
+ * text for the model. */
 enum err_code skill_file_text(const json_t *skill, const json_t *files, const char *path,
                               char **ret_text, struct err *err) MUST_CHECK;
 

@@ -296,9 +296,8 @@ enum err_code tool_call_read_skill(const struct tool_call *call, const json_t *s
 {
     json_auto_t *files = NULL;
     AUTO_FREE char *prompt = NULL;
-    enum err_code rc =
-        call->variables.ops->skill(&call->variables, &call->tenant,
-                                   json_get_string(skill, "id", ""), &prompt, &files, err);
+    enum err_code rc = call->variables.ops->skill(
+        &call->variables, &call->tenant, skill_version_of(skill), &prompt, &files, err);
 
     if (rc)
         return rc;

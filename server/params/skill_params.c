@@ -132,9 +132,10 @@ static enum err_code add_skill(json_t *skills, const struct skill_row *row,
         return err_invalid(err, "invalid_value", "runnel.skills",
                            "Invalid 'runnel.skills': there are two skills named '%s'.",
                            row->name);
-    json_array_append_new(skills, json_build("{s:s, s:s, s:s, s:b}", "id", row->id, "name",
-                                             row->name, "description", row->description, "ask",
-                                             permission == SKILL_ASK));
+    json_array_append_new(skills,
+                          json_build("{s:s, s:s, s:s, s:s, s:b}", "id", row->id, "version_id",
+                                     row->skill_id, "name", row->name, "description",
+                                     row->description, "ask", permission == SKILL_ASK));
     return ERR_OK;
 }
 
