@@ -28,8 +28,8 @@ static const char parameters[] =
     "  \"description\": \"The name of the skill.\"},"
     "  \"file\": {\"type\": \"string\", \"description\": \"" FILE_DESCRIPTION "\"}}}";
 
-/* The parameter allows the names of the run's skills. The revision has their ids, because an approval
- * is for a text: a skill never changes, but another one may get its name. */
+/* The parameter allows the names of the run's skills. The revision has the ids of their versions, because an approval
+ * is for a text: a version never changes, but another one may become the default, or another skill get the name. */
 static json_t *init(const struct tool_context *context)
 {
     json_t *names = json_array();
@@ -43,7 +43,7 @@ static json_t *init(const struct tool_context *context)
         if (!name)
             continue;
         json_array_append_new(names, json_string(name));
-        json_array_append_new(ids, json_string(json_get_string(skill, "id", "")));
+        json_array_append_new(ids, json_string(skill_version_of(skill)));
     }
     if (!json_array_size(names)) {
         json_decref(names);
