@@ -5,37 +5,46 @@
 #include <string.h>
 #include <strings.h>
 
+#include "core/base/base64.h"
 #include "core/base/json.h"
 #include "core/base/mem.h"
+#include "core/document/bundle/bundle.h"
 #include "server/complaint.h"
 #include "server/params/params.h"
 #include "server/params/skill_file.h"
 
 /*
  * The files of a skill come as a form, the way OpenAI's SDKs send them: one part a file, its path as
- * the filename of the part.
+ * the filename of the part. Or they come as one part that is a zip, whose entries then take the place of the parts: so
+ * both are checked in the same way.
  *
- * First each part by itself is checked, then the folder as a whole: one SKILL.md at its top, all
+ * First each file by itself is checked, then the folder as a whole: one SKILL.md at its top, all
  * others beside or below that. The path is stored relative to SKILL.md, so the name of the client's
  * folder does not matter.
  *
  * Paths are strings here, never names in a file system. They are restricted as if they were, because
- * a client may unpack what it downloads: no "..", no empty names, no backslash, no control characters.
- * A zip would bring the same questions inside a compressed format, and a decompressor that a hostile
- * file can blow up, so it is refused with a hint.
- *
- * Everything must be text: the files exist to be read by a model. Their total is limited, since they
- * are one JSON value in one row.
+ * a client may unpack what it downloads.
  */
 
-static enum err_code wrong(size_t n, const char *code, const char *what, struct err *err)
+/* The files, wherever they come from. */
+struct upload {
+    const struct bundle *files;
+    bool zipped;
+};
+
+static enum err_code wrong(const struct upload *upload, size_t n, const char *what,
+                           struct err *err)
 {
     const struct param_path at = param_index("files", n);
 
-    return err_invalid(err, code, at.text, "Invalid '%s': %s.", at.text, what);
+    if (upload->zipped)
+        return err_invalid(err, "invalid_value", "files",
+                           "Invalid 'files': the entry '%.256s' of the zip: %s.",
+                           upload->files->list[n].path, what);
+    return err_invalid(err, "invalid_value", at.text, "Invalid '%s': %s.", at.text, what);
 }
 
-/* ---- Each part by itself ---- */
+/* ---- Out of the form ---- */
 
 /* The SDKs append "[]" to a list in a form, plain forms do not. */
 static bool is_files(const char *name)
@@ -43,57 +52,93 @@ static bool is_files(const char *name)
     return strcmp(name, "files") == 0 || strcmp(name, "files[]") == 0;
 }
 
-/* By its type or by its first bytes: some clients send application/octet-stream. */
+/* By its type, its name or its first bytes: some clients send application/octet-stream. */
 static bool is_zip(const struct form_part *part)
 {
     static const char zip[] = "application/zip";
+    size_t length = part->filename ? strlen(part->filename) : 0;
 
     return (part->type && strncasecmp(part->type, zip, strlen(zip)) == 0) ||
+           (length > 4 && strcasecmp(part->filename + length - 4, ".zip") == 0) ||
            (part->data.length >= 4 && memcmp(part->data.data, "PK\3\4", 4) == 0);
 }
 
-/* Names separated by slashes. No name is empty or made of dots only, and none has a control character. */
-static bool is_path(const char *path)
+static enum err_code read_field(const struct form_part *part, bool *ret_default,
+                                struct err *err)
 {
-    const char *name = path;
-    size_t length;
+    AUTO_FREE char *text =
+        mem_strndup(part->data.data ? part->data.data : "", part->data.length);
 
-    do {
-        length = strcspn(name, "/");
-        if (strspn(name, ".") >= length)
-            return false;
-        name += length + 1;
-    } while (name[-1]);
-    for (const char *byte = path; *byte; byte++)
-        if ((unsigned char)*byte < ' ' || *byte == 0x7F || *byte == '\\')
-            return false;
-    return strlen(path) <= SKILL_UPLOAD_PATH_LIMIT;
-}
-
-/* Valid UTF-8 without NUL, by the parser that will have to store it. */
-static bool is_text(const struct buf *data)
-{
-    const char *bytes = data->data ? data->data : "";
-    json_auto_t *text = json_stringn(bytes, data->length);
-
-    return text && !memchr(bytes, '\0', data->length);
+    if (!ret_default || strcmp(part->name, "default") != 0)
+        return err_invalid(err, "unknown_parameter", part->name, "Unknown parameter: '%.64s'.",
+                           part->name);
+    *ret_default = strcmp(text, "true") == 0 || strcmp(text, "1") == 0;
+    if (!*ret_default && strcmp(text, "false") != 0 && strcmp(text, "0") != 0)
+        return err_invalid(err, "invalid_type", "default",
+                           "Invalid 'default': expected true or false.");
+    return ERR_OK;
 }
 
 static enum err_code check_part(const struct form_part *part, size_t n, struct err *err)
 {
-    if (!is_files(part->name))
-        return err_invalid(err, "unknown_parameter", part->name, "Unknown parameter: '%.64s'.",
-                           part->name);
+    const struct param_path at = param_index("files", n);
+    const char *problem = part->filename ? bundle_path_problem(part->filename) : NULL;
+
     if (!part->filename)
-        return wrong(n, "invalid_type", "expected a file, but got a field instead", err);
-    if (is_zip(part))
-        return wrong(n, "unsupported_value",
-                     "this server opens no zip; send the files themselves, as 'files[]'", err);
-    if (!is_path(part->filename))
-        return wrong(n, "invalid_value",
-                     "its filename is no path of at most 256 bytes in a folder", err);
-    if (!is_text(&part->data))
-        return wrong(n, "unsupported_value", "a file of a skill is text in UTF-8", err);
+        return err_invalid(err, "invalid_type", at.text,
+                           "Invalid '%s': expected a file, but got a field instead.", at.text);
+    if (problem)
+        return err_invalid(err, "invalid_value", at.text, "Invalid '%s': its filename %s.",
+                           at.text, problem);
+    return ERR_OK;
+}
+
+static enum err_code too_many(size_t count, struct err *err)
+{
+    return err_invalid(
+        err, "array_above_max_length", "files",
+        "Invalid 'files': array too long. Expected an array with maximum length %zu, "
+        "but got an array with length %zu instead.",
+        BUNDLE_FILES_LIMIT, count);
+}
+
+static enum err_code unpack(const struct form_part *part, struct bundle *ret_files,
+                            struct err *err)
+{
+    struct err why = {0};
+    enum err_code rc = bundle_unpack(part->data.data, part->data.length, ret_files, &why);
+
+    if (rc == ERR_INVALID || rc == ERR_TOO_LARGE)
+        return err_invalid(err, "invalid_value", "files", "Invalid 'files': the zip: %s.",
+                           why.text);
+    if (rc)
+        *err = why;
+    return rc;
+}
+
+/* All files of the form; *ret_zip, if one of them is a zip. Among others it is a file of the skill. */
+static enum err_code gather(const struct form *form, struct bundle *files, bool *ret_default,
+                            const struct form_part **ret_zip, struct err *err)
+{
+    size_t n = 0;
+
+    for (size_t i = 0; i < form->count; i++) {
+        const struct form_part *part = &form->parts[i];
+        bool file = is_files(part->name);
+        enum err_code rc = file ? check_part(part, n, err) : read_field(part, ret_default, err);
+
+        if (rc)
+            return rc;
+        if (!file)
+            continue;
+        if (n++ == BUNDLE_FILES_LIMIT)
+            return too_many(form->count, err);
+        if (is_zip(part))
+            *ret_zip = part;
+        bundle_add(files, part->filename, part->data.data, part->data.length);
+    }
+    if (!n)
+        return param_missing(err, "files");
     return ERR_OK;
 }
 
@@ -107,15 +152,15 @@ static bool is_manifest(const char *path)
     return strcasecmp(slash ? slash + 1 : path, "SKILL.md") == 0;
 }
 
-static enum err_code find_manifest(const struct form *form, const struct form_part **ret_part,
-                                   struct err *err)
+static enum err_code find_manifest(const struct bundle *files,
+                                   const struct bundle_file **ret_file, struct err *err)
 {
     size_t found = 0;
 
-    for (size_t i = 0; i < form->count; i++) {
-        if (!is_manifest(form->parts[i].filename))
+    for (size_t i = 0; i < files->count; i++) {
+        if (!is_manifest(files->list[i].path))
             continue;
-        *ret_part = &form->parts[i];
+        *ret_file = &files->list[i];
         found++;
     }
     if (found == 1)
@@ -125,79 +170,90 @@ static enum err_code find_manifest(const struct form *form, const struct form_pa
         "Invalid 'files': expected one SKILL.md at the top of one folder, but got %zu.", found);
 }
 
-/* The first `folder` bytes of its path are the folder of SKILL.md, with the slash. */
-static enum err_code add_file(const struct form_part *part, const struct form_part *manifest,
-                              size_t folder, size_t n, json_t *files, struct err *err)
+/* Text as it is, if it is UTF-8 without NUL, by the parser that will have to store it. */
+static json_t *value_of(const struct buf *bytes)
 {
-    const char *path = part->filename + folder;
+    const char *data = bytes->data ? bytes->data : "";
+    json_t *text = memchr(data, '\0', bytes->length) ? NULL : json_stringn(data, bytes->length);
+    AUTO_BUF encoded = {0};
 
-    if (strncmp(part->filename, manifest->filename, folder) != 0)
-        return wrong(n, "invalid_value", "it is not in the folder of SKILL.md", err);
-    if (json_object_get(files, path))
-        return wrong(n, "invalid_value", "its path is given twice", err);
-    json_set(files, path,
-             json_stringn(part->data.data ? part->data.data : "", part->data.length));
+    if (text)
+        return text;
+    base64_add(&encoded, data, bytes->length);
+    return json_build("{s:s%}", "base64", encoded.data, encoded.length);
+}
+
+/* The first `folder` bytes of its path are the folder of SKILL.md, with the slash. */
+static enum err_code add_file(const struct upload *upload, size_t n, const char *folder,
+                              size_t length, json_t *files, struct err *err)
+{
+    const struct bundle_file *file = &upload->files->list[n];
+
+    if (strncmp(file->path, folder, length) != 0)
+        return wrong(upload, n, "it is not in the folder of SKILL.md", err);
+    if (json_object_get(files, file->path + length))
+        return wrong(upload, n, "its path is given twice", err);
+    json_set(files, file->path + length, value_of(&file->bytes));
     return ERR_OK;
 }
 
-static enum err_code read_files(const struct form *form, const struct form_part *manifest,
+static enum err_code read_files(const struct upload *upload, const struct bundle_file *manifest,
                                 struct skill_row *row, struct err *err)
 {
-    const char *slash = strchr(manifest->filename, '/');
-    size_t folder = slash ? (size_t)(slash + 1 - manifest->filename) : 0;
+    const char *slash = strchr(manifest->path, '/');
+    size_t folder = slash ? (size_t)(slash + 1 - manifest->path) : 0;
     json_auto_t *files = json_object();
     size_t bytes = 0;
 
-    for (size_t i = 0; i < form->count; i++) {
-        const struct form_part *part = &form->parts[i];
-        enum err_code rc;
+    for (size_t i = 0; i < upload->files->count; i++) {
+        enum err_code rc = ERR_OK;
 
-        if (part == manifest)
+        if (&upload->files->list[i] == manifest)
             continue;
-        rc = add_file(part, manifest, folder, i, files, err);
+        rc = add_file(upload, i, manifest->path, folder, files, err);
         if (rc)
             return rc;
-        bytes += part->data.length;
+        bytes += upload->files->list[i].bytes.length;
     }
-    if (bytes > SKILL_UPLOAD_BYTES_LIMIT)
+    if (bytes > BUNDLE_BYTES_LIMIT)
         return err_invalid(
             err, "invalid_value", "files",
             "Invalid 'files': the files beside SKILL.md have %zu bytes, at most %zu are kept.",
-            bytes, SKILL_UPLOAD_BYTES_LIMIT);
+            bytes, BUNDLE_BYTES_LIMIT);
     if (json_object_size(files))
         row->files = json_incref(files);
     return ERR_OK;
 }
 
-static enum err_code read_manifest(const struct form_part *part, struct skill_row *row,
-                                   struct err *err)
+static enum err_code read_manifest(const struct upload *upload, const struct bundle_file *file,
+                                   struct skill_row *row, struct err *err)
 {
     AUTO_FREE char *text =
-        mem_strndup(part->data.data ? part->data.data : "", part->data.length);
+        mem_strndup(file->bytes.data ? file->bytes.data : "", file->bytes.length);
+    json_auto_t *value = value_of(&file->bytes);
     enum err_code rc = param_length(text, "files", SKILL_FILE_LIMIT, err);
 
+    if (!rc && !json_is_string(value))
+        return wrong(upload, (size_t)(file - upload->files->list),
+                     "SKILL.md must be text in UTF-8", err);
     return rc ? rc : skill_file_parse(text, "files", row, err);
 }
 
 enum err_code skill_upload_read(const struct form *form, struct skill_row *ret_row,
-                                struct err *err)
+                                bool *ret_default, struct err *err)
 {
-    const struct form_part *manifest = NULL;
-    enum err_code rc = ERR_OK;
+    CLEANUP(bundle_clear) struct bundle files = {.count = 0};
+    struct upload upload = {.files = &files};
+    const struct form_part *zip = NULL;
+    const struct bundle_file *manifest = NULL;
+    enum err_code rc = gather(form, &files, ret_default, &zip, err);
 
-    if (!form->count)
-        return param_missing(err, "files");
-    if (form->count > SKILL_UPLOAD_FILES_LIMIT)
-        return err_invalid(
-            err, "array_above_max_length", "files",
-            "Invalid 'files': array too long. Expected an array with maximum length %zu, "
-            "but got an array with length %zu instead.",
-            SKILL_UPLOAD_FILES_LIMIT, form->count);
-    for (size_t i = 0; !rc && i < form->count; i++)
-        rc = check_part(&form->parts[i], i, err);
-    if (!rc)
-        rc = find_manifest(form, &manifest, err);
-    if (!rc)
-        rc = read_manifest(manifest, ret_row, err);
-    return rc ? rc : read_files(form, manifest, ret_row, err);
+    if (!rc && zip && files.count == 1) {
+        upload.zipped = true;
+        bundle_clear(&files);
+        rc = unpack(zip, &files, err);
+    }
+    rc = rc ? rc : find_manifest(&files, &manifest, err);
+    rc = rc ? rc : read_manifest(&upload, manifest, ret_row, err);
+    return rc ? rc : read_files(&upload, manifest, ret_row, err);
 }

@@ -1,27 +1,26 @@
 #ifndef RUNNEL_SERVER_PARAMS_SKILL_UPLOAD_H
 #define RUNNEL_SERVER_PARAMS_SKILL_UPLOAD_H
 
+#include <stdbool.h>
+
 #include "core/base/err.h"
 #include "core/store/tables/skills.h"
 #include "server/http/parse/form.h"
 
 /*
  * skill_upload.h -- reads a skill from a form, as OpenAI's SDKs send it: the files of a folder as `files[]`,
- * or SKILL.md alone as `files`. The filename of each part is its path.
+ * SKILL.md alone as `files`, or a zip of the folder as `files`. The filename of each part is its path.
  *
- * SKILL.md is at the top of the folder. All other files are stored under their paths relative to it. Every
- * file must be text: models read it, and the server never executes it. A zip is refused.
+ * SKILL.md is at the top of the folder, whatever its case. All other files are stored under their paths relative to it,
+ * text as text and other bytes as {"base64": text}. The server never executes them. The limits of a zip
+ * (core/document/bundle/bundle.h) are those of a form, too.
  *
- * A pure function: any thread.
+ * Any thread that may wait: a zip is unpacked in a child.
  */
 
-#define SKILL_UPLOAD_FILES_LIMIT ((size_t)500)
-#define SKILL_UPLOAD_PATH_LIMIT  ((size_t)256)     /* bytes */
-#define SKILL_UPLOAD_BYTES_LIMIT ((size_t)4 << 20) /* of all files beside SKILL.md */
-
-/* As skill_file_parse(), and fills in `files` too. Errors name "files" or "files[n]". The caller clears the
- * row, also after an error. */
+/* As skill_file_parse(), and fills in `files` too. `default` may be a field of the form, if *ret_default is wanted: it
+ * stays untouched without. Errors name "files" or "files[n]". The caller clears the row, also after an error. */
 enum err_code skill_upload_read(const struct form *form, struct skill_row *ret_row,
-                                struct err *err) MUST_CHECK;
+                                bool *ret_default, struct err *err) MUST_CHECK;
 
 #endif
