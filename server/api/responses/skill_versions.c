@@ -1,0 +1,109 @@
+/*
+ * Versions of skills, and their contents.
+ *
+ * A path names a version by its number, or as "latest". Contents are a zip with one folder, made anew of the files each
+ * time: its bytes are the same each time, and a client's zip, which may have any oddity, is never handed to another.
+ *
+ * A zip is read and written in a child, on the HTTP worker. That is at most 16 MiB, and takes a fraction of a second.
+ */
+
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "core/base/base64.h"
+#include "core/base/clock.h"
+#include "core/base/json.h"
+#include "core/base/mem.h"
+#include "core/document/bundle/bundle.h"
+#include "core/store/tables/skills.h"
+#include "server/api/api.h"
+#include "server/api/responses/skill_body.h"
+#include "server/complaint.h"
+#include "server/encode/encode.h"
+#include "server/encode/encode_field.h"
+#include "server/params/params.h"
+#include "server/params/skill_file.h"
+#include "server/params/skill_upload.h"
+#include "server/server.h"
+
+/* ---- In requests ---- */
+
+enum err_code skill_id_read(const struct request *request, const char **ret_id, struct err *err)
+{
+    *ret_id = request_param(request, "skill");
+    return param_id(*ret_id, "skill_", "skill_id", err);
+}
+
+static enum err_code read_content(const json_t *body, struct skill_row *row, bool *ret_default,
+                                  struct err *err)
+{
+    static const char *const known[] = {"content", NULL};
+    static const char *const known_of_version[] = {"content", "default", NULL};
+    const char *content = NULL;
+    enum err_code rc = param_unknown(body, "", ret_default ? known_of_version : known, err);
+
+    if (!rc)
+        rc = param_string(body, "", "content", PARAM_REQUIRED, SKILL_FILE_LIMIT, &content, err);
+    if (!rc && ret_default)
+        rc = param_bool(body, "", "default", ret_default, err);
+    return rc ? rc : skill_file_parse(content, "content", row, err);
+}
+
+enum err_code skill_body_read(struct request *request, struct skill_row *ret_row,
+                              bool *ret_default, struct err *err)
+{
+    const struct form *form = request_form(request);
+
+    return form ? skill_upload_read(form, ret_row, ret_default, err)
+                : read_content(request_json(request), ret_row, ret_default, err);
+}
+
+/* 0: it is no number of a version. */
+static int64_t number_of(const char *text)
+{
+    size_t length = strlen(text);
+
+    return length && length <= 9 && strspn(text, "0123456789") == length
+               ? strtol(text, NULL, 10)
+               : 0;
+}
+
+enum err_code skill_number_read(const json_t *value, const char *param, int64_t *ret_number,
+                                struct err *err)
+{
+    if (json_absent(value))
+        return param_missing(err, param);
+    *ret_number = json_is_string(value)    ? number_of(json_string_value(value))
+                  : json_is_integer(value) ? (int64_t)json_integer_value(value)
+                                           : 0;
+    if (*ret_number > 0 && *ret_number < 1000000000)
+        return ERR_OK;
+    return err_invalid(err, "invalid_value", param,
+                       "Invalid '%s': expected the number of a version.", param);
+}
+
+void skill_set_number(json_t *object, const char *key, int64_t number)
+{
+    AUTO_FREE char *text = mem_printf("%lld", (long long)number);
+
+    json_set_string(object, key, text);
+}
+
+/* The version that the path names. */
+static enum err_code read_path(const struct request *request, const char **ret_id,
+                               int64_t *ret_version, struct err *err)
+{
+    const char *text = request_param(request, "version");
+    json_auto_t *value = json_string(text ? text : "");
+    enum err_code rc = skill_id_read(request, ret_id, err);
+
+    if (rc)
+        return rc;
+    if (strcmp(json_string_value(value), "latest") == 0) {
+        *ret_version = SKILL_LATEST;
+        return ERR_OK;
+    }
+    return skill_number_read(value, "version", ret_version, err);
+}
+
