@@ -107,3 +107,71 @@ static enum err_code read_path(const struct request *request, const char **ret_i
     return skill_number_read(value, "version", ret_version, err);
 }
 
+/* ---- In answers ---- */
+
+static json_t *encode_version(const struct skill_row *row)
+{
+    json_t *object = encode_new(row->id, "skill.version", row->created_at);
+
+    json_set_string(object, "skill_id", row->skill_id);
+    skill_set_number(object, "version", row->version);
+    json_set_string(object, "name", row->name);
+    json_set_string(object, "description", row->description);
+    return object;
+}
+
+static void add_value(struct bundle *bundle, const char *path, const json_t *value)
+{
+    const char *encoded = json_get_string(value, "base64", "");
+    size_t length = 0;
+    AUTO_FREE char *bytes = NULL;
+
+    if (json_is_string(value)) {
+        bundle_add(bundle, path, json_string_value(value), json_string_length(value));
+        return;
+    }
+    bytes = base64_decode(encoded, strlen(encoded), &length);
+    bundle_add(bundle, path, bytes ? bytes : "", bytes ? length : 0);
+}
+
+static enum err_code answer_zip(struct request *request, const struct skill_row *row,
+                                struct err *err)
+{
+    CLEANUP(bundle_clear) struct bundle bundle = {.count = 0};
+    AUTO_BUF zip = {0};
+    size_t length;
+    const char *path;
+    json_t *value;
+    enum err_code rc;
+
+    bundle_add(&bundle, "SKILL.md", row->content, strlen(row->content));
+    json_object_foreach (row->files, path, value)
+        add_value(&bundle, path, value);
+    rc = bundle_pack(&bundle, row->name, &zip, err);
+    if (rc)
+        return rc;
+    length = zip.length;
+    request_answer_bytes(request, 200, "application/zip", buf_take(&zip), length);
+    return ERR_OK;
+}
+
+/* Who asks for text gets SKILL.md alone. */
+static enum err_code answer_content(struct request *request, const char *id, int64_t version,
+                                    struct err *err)
+{
+    CLEANUP(skill_row_clear) struct skill_row row = {0};
+    const char *accept = request_header(request, "Accept");
+    size_t length;
+    enum err_code rc = store_skill_version_get(request_server(request)->store,
+                                               request_tenant(request), id, version, &row, err);
+
+    if (rc)
+        return rc;
+    if (!accept || strncasecmp(accept, "text/", 5) != 0)
+        return answer_zip(request, &row, err);
+    length = strlen(row.content);
+    request_answer_bytes(request, 200, "text/markdown; charset=utf-8", TAKE(row.content),
+                         length);
+    return ERR_OK;
+}
+
