@@ -175,3 +175,117 @@ static enum err_code answer_content(struct request *request, const char *id, int
     return ERR_OK;
 }
 
+/* ---- Endpoints ---- */
+
+enum err_code api_skill_content(struct request *request, struct err *err)
+{
+    const char *id;
+    enum err_code rc = skill_id_read(request, &id, err);
+
+    return rc ? rc : answer_content(request, id, SKILL_DEFAULT, err);
+}
+
+enum err_code api_skill_version_content(struct request *request, struct err *err)
+{
+    const char *id;
+    int64_t version = 0;
+    enum err_code rc = read_path(request, &id, &version, err);
+
+    return rc ? rc : answer_content(request, id, version, err);
+}
+
+enum err_code api_skill_version_create(struct request *request, struct err *err)
+{
+    CLEANUP(skill_row_clear) struct skill_row row = {.created_at = clock_wall_us()};
+    CLEANUP(skill_row_clear) struct skill_row skill = {0};
+    struct store *store = request_server(request)->store;
+    bool make_default = false;
+    const char *id;
+    enum err_code rc = skill_id_read(request, &id, err);
+
+    rc = rc ? rc : store_skill_get(store, request_tenant(request), id, &skill, err);
+    rc = rc ? rc : skill_body_read(request, &row, &make_default, err);
+    if (rc)
+        return rc;
+    if (strcmp(row.name, skill.name) != 0)
+        return err_invalid(err, "invalid_value", "files",
+                           "Invalid 'files': the name of this version is '%s', and that of the "
+                           "skill is '%s'.",
+                           row.name, skill.name);
+    id_make(row.id, "skillver_");
+    memcpy(row.skill_id, skill.id, ID_SIZE);
+    rc = store_skill_version_create(store, request_tenant(request), &row, make_default, err);
+    if (rc == ERR_LIMIT) {
+        const struct err why = *err;
+
+        return err_invalid(err, "invalid_value", NULL, "%s", why.text);
+    }
+    if (!rc)
+        request_answer(request, 200, encode_version(&row));
+    return rc;
+}
+
+enum err_code api_skill_version_list(struct request *request, struct err *err)
+{
+    struct skill_row *rows = NULL;
+    struct page page;
+    size_t count = 0;
+    bool more = false;
+    const char *id;
+    enum err_code rc = skill_id_read(request, &id, err);
+
+    rc = rc ? rc : param_page(request, &page, err);
+    rc = rc ? rc
+            : store_skill_version_list(request_server(request)->store, request_tenant(request),
+                                       id, &page, &rows, &count, &more, err);
+    if (rc)
+        return rc;
+    answer_rows(request, rows, count, more, encode_version);
+    skill_rows_free(rows, count);
+    return ERR_OK;
+}
+
+static enum err_code load_version(struct request *request, struct skill_row *ret_row,
+                                  struct err *err)
+{
+    const char *id;
+    int64_t version = 0;
+    enum err_code rc = read_path(request, &id, &version, err);
+
+    return rc ? rc
+              : store_skill_version_get(request_server(request)->store, request_tenant(request),
+                                        id, version, ret_row, err);
+}
+
+enum err_code api_skill_version_get(struct request *request, struct err *err)
+{
+    CLEANUP(skill_row_clear) struct skill_row row = {0};
+    enum err_code rc = load_version(request, &row, err);
+
+    if (!rc)
+        request_answer(request, 200, encode_version(&row));
+    return rc;
+}
+
+enum err_code api_skill_version_delete(struct request *request, struct err *err)
+{
+    CLEANUP(skill_row_clear) struct skill_row row = {0};
+    struct store *store = request_server(request)->store;
+    json_t *answer;
+    enum err_code rc = load_version(request, &row, err);
+
+    rc = rc ? rc
+            : store_skill_version_delete(store, request_tenant(request), row.skill_id,
+                                         row.version, err);
+    if (rc == ERR_CONFLICT) {
+        const struct err why = *err;
+
+        return err_invalid(err, "invalid_value", "version", "%s", why.text);
+    }
+    if (rc)
+        return rc;
+    answer = encode_deleted(row.skill_id, "skill.version.deleted");
+    skill_set_number(answer, "version", row.version);
+    request_answer(request, 200, answer);
+    return ERR_OK;
+}
