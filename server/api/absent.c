@@ -40,8 +40,6 @@ const struct absent_route absent_routes[] = {
     {"GET",    "/v1/chat/completions"},
     {NULL,     "/v1/chat/completions/{completion}"},
     {"DELETE", "/v1/models/{model...}"},
-    {"POST",   "/v1/skills/{skill}"},
-    {NULL,     "/v1/skills/{skill}/versions"},
 };
 /* clang-format on */
 

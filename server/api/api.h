@@ -62,7 +62,11 @@ endpoint_fn api_retrieval_get;                    /* runnel/retrieval.c */
 endpoint_fn api_vector_store_reindex;             /* runnel/reindex.c */
 endpoint_fn api_tool_list;                        /* runnel/tools.c */
 endpoint_fn api_skill_create, api_skill_list, api_skill_get; /* responses/skills.c */
-endpoint_fn api_skill_content, api_skill_delete;
+endpoint_fn api_skill_update, api_skill_delete;
+endpoint_fn api_skill_content,
+    api_skill_version_content; /* responses/skill_versions.c, as the next */
+endpoint_fn api_skill_version_create, api_skill_version_list, api_skill_version_get;
+endpoint_fn api_skill_version_delete;
 endpoint_fn api_tool_settings_get, api_tool_settings_modify; /* runnel/tool_settings.c */
 endpoint_fn api_tool_settings_delete, api_tool_settings_list;
 endpoint_fn api_script_put, api_script_list, api_script_get,

@@ -2,9 +2,8 @@
  * Skills: instructions for one kind of task. A client uploads a skill once and attaches it to runs; the
  * model reads it when it needs it. A request names skills as `runnel.skills` (skill_params.h).
  *
- * The objects and paths are those of OpenAI's API, where a skill has versions. Here a skill never
- * changes, so that what a run has read stays true, and its version is always "1". A change is a new
- * skill.
+ * The objects and paths are those of OpenAI's API. A version never changes, so that what a run has read stays true. The
+ * first one comes with the skill; skill_versions.c has the others.
  *
  * A skill comes as a form with files, which is what OpenAI's SDKs send, or as JSON with the text of a
  * SKILL.md alone, which is easier to send by hand.
@@ -18,11 +17,10 @@
 #include "core/base/mem.h"
 #include "core/store/tables/skills.h"
 #include "server/api/api.h"
+#include "server/api/responses/skill_body.h"
 #include "server/encode/encode.h"
 #include "server/encode/encode_field.h"
 #include "server/params/params.h"
-#include "server/params/skill_file.h"
-#include "server/params/skill_upload.h"
 #include "server/server.h"
 
 static json_t *encode_skill(const struct skill_row *row)
@@ -31,42 +29,27 @@ static json_t *encode_skill(const struct skill_row *row)
 
     json_set_string(object, "name", row->name);
     json_set_string(object, "description", row->description);
-    json_set_string(object, "default_version", "1");
-    json_set_string(object, "latest_version", "1");
+    skill_set_number(object, "default_version", row->default_version);
+    skill_set_number(object, "latest_version", row->latest_version);
     return object;
-}
-
-static enum err_code skill_id(const struct request *request, const char **ret_id,
-                              struct err *err)
-{
-    *ret_id = request_param(request, "skill");
-    return param_id(*ret_id, "skill_", "skill_id", err);
 }
 
 /* ---- Endpoints ---- */
 
-static enum err_code read_content(const json_t *body, struct skill_row *row, struct err *err)
-{
-    static const char *const known[] = {"content", NULL};
-    const char *content = NULL;
-    enum err_code rc = param_unknown(body, "", known, err);
-
-    if (!rc)
-        rc = param_string(body, "", "content", PARAM_REQUIRED, SKILL_FILE_LIMIT, &content, err);
-    return rc ? rc : skill_file_parse(content, "content", row, err);
-}
-
 enum err_code api_skill_create(struct request *request, struct err *err)
 {
-    CLEANUP(skill_row_clear) struct skill_row row = {.created_at = clock_wall_us()};
-    const struct form *form = request_form(request);
-    enum err_code rc = form ? skill_upload_read(form, &row, err)
-                            : read_content(request_json(request), &row, err);
+    CLEANUP(skill_row_clear)
+    struct skill_row row = {
+        .created_at = clock_wall_us(), .default_version = 1, .latest_version = 1};
+    char version_id[ID_SIZE];
+    enum err_code rc = skill_body_read(request, &row, NULL, err);
 
     if (rc)
         return rc;
     id_make(row.id, "skill_");
-    rc = store_skill_create(request_server(request)->store, request_tenant(request), &row, err);
+    id_make(version_id, "skillver_");
+    rc = store_skill_create(request_server(request)->store, request_tenant(request), &row,
+                            version_id, err);
     if (!rc)
         request_answer(request, 200, encode_skill(&row));
     return rc;
@@ -93,7 +76,7 @@ enum err_code api_skill_list(struct request *request, struct err *err)
 static enum err_code load(struct request *request, struct skill_row *ret_row, struct err *err)
 {
     const char *id;
-    enum err_code rc = skill_id(request, &id, err);
+    enum err_code rc = skill_id_read(request, &id, err);
 
     return rc ? rc
               : store_skill_get(request_server(request)->store, request_tenant(request), id,
@@ -110,24 +93,32 @@ enum err_code api_skill_get(struct request *request, struct err *err)
     return rc;
 }
 
-enum err_code api_skill_content(struct request *request, struct err *err)
+enum err_code api_skill_update(struct request *request, struct err *err)
 {
+    static const char *const known[] = {"default_version", NULL};
     CLEANUP(skill_row_clear) struct skill_row row = {0};
-    enum err_code rc = load(request, &row, err);
-    size_t length;
+    const json_t *body = request_json(request);
+    int64_t version = 0;
+    const char *id;
+    enum err_code rc = skill_id_read(request, &id, err);
 
-    if (rc)
-        return rc;
-    length = strlen(row.content);
-    request_answer_bytes(request, 200, "text/markdown; charset=utf-8", TAKE(row.content),
-                         length);
-    return ERR_OK;
+    rc = rc ? rc : param_unknown(body, "", known, err);
+    rc = rc ? rc
+            : skill_number_read(json_object_get(body, "default_version"), "default_version",
+                                &version, err);
+    rc = rc ? rc
+            : store_skill_set_default(request_server(request)->store, request_tenant(request),
+                                      id, version, err);
+    rc = rc ? rc : load(request, &row, err);
+    if (!rc)
+        request_answer(request, 200, encode_skill(&row));
+    return rc;
 }
 
 enum err_code api_skill_delete(struct request *request, struct err *err)
 {
     const char *id;
-    enum err_code rc = skill_id(request, &id, err);
+    enum err_code rc = skill_id_read(request, &id, err);
 
     if (!rc)
         rc = store_skill_delete(request_server(request)->store, request_tenant(request), id,
