@@ -34,7 +34,7 @@ def test_a_skill_is_created_read_and_deleted(client, http):
                                                    "How release notes are written here.")
     shown = client.skills.retrieve(made["id"])
     assert shown.name == "release-notes" and shown.default_version == shown.latest_version == "1"
-    answer = http.get(f"/v1/skills/{made['id']}/content")
+    answer = http.get(f"/v1/skills/{made['id']}/content", headers={"Accept": "text/markdown"})
     assert answer.text == content and answer.headers["content-type"].startswith("text/markdown")
     gone = client.skills.delete(made["id"])
     assert gone.id == made["id"] and gone.deleted and gone.object == "skill.deleted"
@@ -114,7 +114,7 @@ def test_a_skill_is_uploaded_as_the_sdk_does(client, http, tmp_path):
                   ("skill.md", whole)):
         made = client.skills.create(files=files)
         assert (made.name, made.description) == ("release-notes", "How release notes are written here.")
-        assert http.get(f"/v1/skills/{made.id}/content").text == skill_file()
+        assert http.get(f"/v1/skills/{made.id}/content", headers={"Accept": "text/*"}).text == skill_file()
         assert client.skills.retrieve(made.id) == made
 
 
@@ -170,22 +170,20 @@ ONE_IN_A_FOLDER = "Invalid 'files': expected one SKILL.md at the top of one fold
     ([("SKILL.md", SKILL), ("x.md", b"1"), ("x.md", b"2")], "files[2]", "invalid_value",
      "Invalid 'files[2]': its path is given twice."),
     *[([("SKILL.md", SKILL), (path, b"x")], "files[1]", "invalid_value",
-       "Invalid 'files[1]': its filename is no path of at most 256 bytes in a folder.")
-      for path in ("../x", "a/../x", "/x", "a//x", "a/", ".", "a\\b", "x" * 257)],
-    ([("SKILL.md", SKILL), ("logo.png", b"\x89PNG\0")], "files[1]", "unsupported_value",
-     "Invalid 'files[1]': a file of a skill is text in UTF-8."),
-    ([("SKILL.md", b"---\0")], "files[0]", "unsupported_value",
-     "Invalid 'files[0]': a file of a skill is text in UTF-8."),
-    (("skill.zip", b"x", "application/zip"), "files[0]", "unsupported_value",
-     "Invalid 'files[0]': this server opens no zip; send the files themselves, as 'files[]'."),
-    (("skill", b"PK\3\4"), "files[0]", "unsupported_value",
-     "Invalid 'files[0]': this server opens no zip; send the files themselves, as 'files[]'."),
+       f"Invalid 'files[1]': its filename {why}.")
+      for path, why in (("../x", "has a part '..'"), ("a/../x", "has a part '..'"), ("/x", "is absolute"),
+                        ("a//x", "has an empty part"), ("a/", "has an empty part"), (".", "has a part '.'"),
+                        ("a\\b", "has a backslash or a control character"), ("x" * 257, "is longer than 256 bytes"),
+                        ("x/" * 16 + "x", "is more than 16 folders deep"))],
+    ([("SKILL.md", b"---\0")], "files[0]", "invalid_value",
+     "Invalid 'files[0]': SKILL.md must be text in UTF-8."),
+    (("skill.zip", b"x", "application/zip"), "files", "invalid_value",
+     "Invalid 'files': the zip: it is no whole zip."),
+    (("skill", b"PK\3\4"), "files", "invalid_value", "Invalid 'files': the zip: it is no whole zip."),
     (("SKILL.md", skill_file(name="Release").encode()), "files", "invalid_value",
      "Invalid 'files': the front matter needs a 'name' of at most 64 small letters, digits and hyphens."),
     (("SKILL.md", skill_file(text="a" * 131072).encode()), "files", "string_above_max_length",
      "Invalid 'files': string too long."),
-    ([("SKILL.md", SKILL)] + [(f"{n}", b"x" * 2**20) for n in range(5)], "files", "invalid_value",
-     "Invalid 'files': the files beside SKILL.md have 5242880 bytes, at most 4194304 are kept."),
     ([("SKILL.md", SKILL)] + [(f"{n}", b"x") for n in range(500)], "files", "array_above_max_length",
      "Invalid 'files': array too long. Expected an array with maximum length 500, but got an array with length "
      "501 instead."),
@@ -250,7 +248,7 @@ def test_no_part_of_a_form_is_cut_at_a_nul(http):
             (b'name="files"; filename="SKILL.md\0.exe"', SKILL,
              f"{NOT_PARSED}the head of a part is not well-formed."),
             (b'name="files"; filename="SKILL.md"', SKILL + b"\0more",
-             "Invalid 'files[0]': a file of a skill is text in UTF-8.")]:
+             "Invalid 'files[0]': SKILL.md must be text in UTF-8.")]:
         answer = http.post("/v1/skills", content=form((head, data)),
                            headers={"Content-Type": "multipart/form-data; boundary=bound"})
         assert (answer.status_code, answer.json()["error"]["message"]) == (400, words)
@@ -434,7 +432,7 @@ def test_a_skill_may_need_an_approval(client, ask, make, upstream):
 
 
 @pytest.mark.feature("F84", "F107")
-def test_an_approval_to_read_a_skill_is_remembered_for_that_skill(client, ask, make):
+def test_an_approval_to_read_a_skill_is_remembered_for_that_skill(client, http, ask, make):
     """Always means: until another skill is asked for, or the skills of the run are others."""
     skills = [make(), make(name="mail", text="Be kind.")]
     runnel = {"skills": skills, "skill_permissions": [{"skill": "*", "permission": "ask"}]}
@@ -452,6 +450,8 @@ def test_an_approval_to_read_a_skill_is_remembered_for_that_skill(client, ask, m
     assert "mcp_approval_request" not in read("mail") and "mcp_call" in read("mail")
     assert "mcp_approval_request" in read("release-notes")
     assert "mcp_approval_request" in read("mail", skills=skills[1:])
+    http.post(f"/v1/skills/{skills[1]}/versions", json={"content": skill_file(name="mail"), "default": True})
+    assert "mcp_approval_request" in read("mail"), "another text"
 
 
 def question_of(response):
