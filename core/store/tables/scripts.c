@@ -80,8 +80,9 @@ enum err_code store_script_put(struct store *store, const struct tenant *tenant,
     if (rc)
         return rc;
     if (db_count(rows) == 0)
-        return err_set(err, ERR_LIMIT, "The project has %d scripts, and may have no more.",
-                       SCRIPTS_LIMIT);
+        return err_refuse(err, ERR_INVALID, REASON_LIST_TOO_LONG, NULL,
+                          "The project has %d scripts, and may have no more. Delete one.",
+                          SCRIPTS_LIMIT);
     row->updated_at = row->created_at;
     db_id(rows, 0, 0, row->id, sizeof(row->id));
     row->created_at = db_int(rows, 0, 1);
