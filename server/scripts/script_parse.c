@@ -64,6 +64,18 @@ static enum err_code execute(struct boxes_hold *hold, struct server *server, int
     return rc;
 }
 
+/* Why a machine makes no box is the operator's to read. */
+static enum err_code no_box(enum err_code rc, struct err *err)
+{
+    if (rc == ERR_LIMIT)
+        return err_refuse(err, rc, REASON_BUSY, NULL,
+                          "The server is out of sandbox memory; try again.");
+    if (rc == ERR_CANCELLED)
+        return err_set(err, ERR_STORE, "The server is stopping; try again.");
+    log_error("a script is not parsed: %s", err->text);
+    return err_set(err, ERR_INTERNAL, "The server could not start the parser of scripts.");
+}
+
 static enum err_code run_parser(struct server *server, const char *source,
                                 struct buf *ret_answer, struct err *err)
 {
@@ -73,7 +85,10 @@ static enum err_code run_parser(struct server *server, const char *source,
     int input = memory_file(source, strlen(source), err);
     enum err_code rc = input < 0 ? ERR_INTERNAL : ERR_OK;
 
-    rc = rc ? rc : boxes_take(server->boxes, &request, &hold, err);
+    if (!rc) {
+        rc = boxes_take(server->boxes, &request, &hold, err);
+        rc = rc ? no_box(rc, err) : ERR_OK;
+    }
     rc = rc ? rc : execute(hold, server, input, ret_answer, err);
     boxes_give(hold);
     if (input >= 0)
