@@ -2,7 +2,7 @@
  * The group "files": the files of a container, each tool with a mode of its own for what models usually want.
  *
  * A person is asked for each, but for fs-Inspect, and most results are shown to a person before the model reads them:
- * so the seeds have it. A request may loosen that (permissions).
+ * so the seeds have it. The operator may loosen that (`tools.permissions`).
  */
 
 #include "handlers/handlers.h"
