@@ -1,6 +1,7 @@
 """Scripts that a project brings: parsed without being executed, offered as tools, run in a box of a call's own."""
 
 import json
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
@@ -206,11 +207,26 @@ def test_unknown_scripts_are_refused_and_sources_stay_inside(client, http, upstr
     assert refused.status_code == 400 and error["param"] == "tools[0].server_url"
     assert error["message"] == "Script with id 'script_none' not found."
     script = put(http, "inside", "SECRET = 'do not show'\ndef f(): return 1").json()
-    upstream.answer(text="Hi.")
+    then_says(upstream, [call("f", 1)], text="Done.")
     made = http.post("/v1/responses", json={"model": "demo", "input": "go", "tools": [entry(script)],
-                                            "scripts": {script["id"]: {"functions": []}}})
-    assert "do not show" not in made.text
-    assert "do not show" not in http.get(f"/v1/responses/{made.json()['id']}").text
+                                            "runnel": {"permissions": {"w/f": {"result": "always"}}}})
+    assert "mcp_approval_request" in made.text
+    for shown in (made, http.get(f"/v1/responses/{made.json()['id']}"), http.get("/v1/runnel/approvals")):
+        assert shown.status_code == 200 and "do not show" not in shown.text
+    assert "do not show" not in json.dumps(upstream.chats())
+
+
+@pytest.mark.feature("F55")
+def test_a_policy_names_a_function_and_only_tightens(client, http, upstream):
+    script = put(http, "tight", "def f(): return 1").json()
+    then_says(upstream, [call("f", 1)], text="Done.")
+    first = client.responses.create(model="demo", input="go", tools=[entry(script)], extra_body={
+        "runnel": {"permissions": {"w/f": {"execution": "ask-always", "result": "always"}}}})
+    (question,) = questions(first)
+    assert question.runnel["policy"] == "ask-always"
+    refused = http.post("/v1/responses", json={"model": "demo", "input": "go", "tools": [entry(script)],
+                                               "scripts": {script["id"]: {"functions": [{"name": "g"}]}}})
+    assert "mcp_approval_request" not in refused.text and '"g"' not in refused.text
 
 
 @pytest.mark.feature("F55")
@@ -232,3 +248,19 @@ def test_scripts_are_of_one_project(http, stranger_key):
     assert refused.status_code == 400
     assert refused.json()["error"]["message"] == f"Script with id '{script['id']}' not found."
     assert http.get(path).status_code == 200
+
+
+@pytest.mark.slow
+@pytest.mark.feature("F55")
+def test_a_project_has_a_hundred_scripts_at_most(http, session_server):
+    key = {"headers": {"Authorization": f"Bearer {session_server.new_key('many scripts')}"}}
+
+    def made(name):
+        return http.post("/v1/runnel/scripts", json={"name": name, "source": "def f(): pass"}, **key)
+
+    with ThreadPoolExecutor(4) as pool:
+        assert {answer.status_code for answer in pool.map(made, [f"s{n}" for n in range(100)])} == {200}
+    refused = made("one-more")
+    assert refused.status_code == 400
+    assert refused.json()["error"]["message"] == "The project has 100 scripts, and may have no more. Delete one."
+    assert made("s7").status_code == 200
