@@ -262,18 +262,13 @@ static enum err_code make_attempts(struct drawing *drawing, struct picture_answe
 
 /* ---- The picture ---- */
 
-enum err_code picture_model_fetch(struct picture_model *model, const char *url, int cancel_fd,
-                                  struct buf *ret_bytes, struct err *err)
+struct http_ask *picture_model_fetch(struct picture_model *model, const char *url)
 {
     const struct picture_model_options *options = &model->options;
-    struct http_answer head = {0};
-    struct http_ask *asked;
-    bool ended = false;
-    enum err_code rc = egress_url_check(url, err);
 
-    if (rc)
-        return rc;
-    asked = http_ask_start(
+    if (egress_url_check(url, NULL))
+        return NULL;
+    return http_ask_start(
         model->asks,
         &(struct http_ask_request){.url = url,
                                    .answer_limit = options->picture_limit,
@@ -281,6 +276,17 @@ enum err_code picture_model_fetch(struct picture_model *model, const char *url, 
                                    .total_ns = clock_ns_from_seconds(options->timeout_seconds),
                                    .egress = options->egress,
                                    .in_pieces = true});
+}
+
+enum err_code picture_model_fetched(struct http_ask *asked, const char *url, int cancel_fd,
+                                    struct buf *ret_bytes, struct err *err)
+{
+    struct http_answer head = {0};
+    bool ended = false;
+    enum err_code rc = egress_url_check(url, err);
+
+    if (rc)
+        return rc;
     while (!rc && !ended)
         rc = http_ask_read(asked, cancel_fd, ret_bytes, &ended, err);
     if (rc) {
@@ -300,8 +306,9 @@ static enum err_code fetch(const struct drawing *drawing, const struct picture_a
                            struct buf *ret_base64, struct err *err)
 {
     AUTO_BUF bytes = {0};
-    enum err_code rc = picture_model_fetch(drawing->model, answer->url,
-                                           drawing->order->cancel_fd, &bytes, err);
+    struct http_ask *asked = picture_model_fetch(drawing->model, answer->url);
+    enum err_code rc =
+        picture_model_fetched(asked, answer->url, drawing->order->cancel_fd, &bytes, err);
 
     if (!rc)
         base64_add(ret_base64, bytes.data, bytes.length);

@@ -94,8 +94,12 @@ void picture_clear(struct picture *picture);
 enum err_code picture_model_draw(struct picture_model *model, const struct picture_order *order,
                                  struct picture *ret_picture, struct err *err) MUST_CHECK;
 
-/* Fetches a picture that a stranger has named by its URL: public addresses only. Errors as above. */
-enum err_code picture_model_fetch(struct picture_model *model, const char *url, int cancel_fd,
-                                  struct buf *ret_bytes, struct err *err) MUST_CHECK;
+/* Begins to fetch a picture that a stranger has named by its URL: public addresses only. NULL: the URL is none. Several
+ * may be on their way at once; each is awaited or dropped (http_ask.h). */
+struct http_ask *picture_model_fetch(struct picture_model *model, const char *url);
+
+/* Waits for it. Errors as above, also those of the URL, for which there is no ask. */
+enum err_code picture_model_fetched(struct http_ask *asked, const char *url, int cancel_fd,
+                                    struct buf *ret_bytes, struct err *err) MUST_CHECK;
 
 #endif

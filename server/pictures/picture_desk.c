@@ -14,6 +14,7 @@
 #include "core/base/base64.h"
 #include "core/base/json.h"
 #include "core/base/mem.h"
+#include "core/net/http_ask.h"
 #include "core/picture/picture_model.h"
 #include "core/tool/executor.h"
 #include "core/tool/registry.h"
@@ -31,6 +32,9 @@
 /* All pictures that an edit begins with have at most so many times the bytes of one. */
 #define SOURCES_TOGETHER ((size_t)4)
 
+/* Pictures of one edit that are fetched side by side, and the mask. */
+#define FETCHES_AT_ONCE ((size_t)4)
+
 /* ---- Pictures to begin with ---- */
 
 struct sources {
@@ -38,12 +42,17 @@ struct sources {
     size_t count;
     struct picture_source *mask;
     size_t left; /* bytes that they may still have together */
+    /* Those of the list that are on their way; taken by who waits for them */
+    struct http_ask *asked[PICTURE_SOURCE_LIMIT + 1];
+    size_t begun; /* of the list */
 };
 
 static void sources_clear(struct sources *sources)
 {
-    for (size_t i = 0; i < COUNT_OF(sources->list); i++)
+    for (size_t i = 0; i < COUNT_OF(sources->list); i++) {
+        http_ask_drop(sources->asked[i]);
         buf_clear(&sources->list[i].bytes);
+    }
 }
 
 static size_t limit_of(const struct server *server)
@@ -89,8 +98,20 @@ static enum err_code load_base64(const struct server *server, const char *base64
     return ERR_OK;
 }
 
+/* Where it is to be fetched; NULL: it is a file, or its bytes are here. */
+static const char *url_of(const json_t *named)
+{
+    const char *url = json_get_string(named, "image_url", "");
+    bool here = json_get_string(named, "file_id", NULL) ||
+                json_get_string(named, "base64", NULL) || strncmp(url, "data:", 5) == 0;
+
+    return here ? NULL : url;
+}
+
+/* `asked` is taken: the picture on its way, if it has a URL. */
 static enum err_code load_named(const struct server *server, const struct tool_call *call,
-                                const json_t *named, struct buf *ret_bytes, struct err *err)
+                                const json_t *named, struct http_ask *asked,
+                                struct buf *ret_bytes, struct err *err)
 {
     const char *id = json_get_string(named, "file_id", NULL);
     const char *base64 = json_get_string(named, "base64", NULL);
@@ -105,15 +126,15 @@ static enum err_code load_named(const struct server *server, const struct tool_c
     }
     if (base64)
         return load_base64(server, base64, ret_bytes, err);
-    return picture_model_fetch(server->picture_model, url, tool_call_cancel_fd(call), ret_bytes,
-                               err);
+    return picture_model_fetched(asked, url, tool_call_cancel_fd(call), ret_bytes, err);
 }
 
 static enum err_code load_source(const struct server *server, const struct tool_call *call,
                                  const json_t *named, struct sources *sources,
                                  struct picture_source *source, struct err *err)
 {
-    enum err_code rc = load_named(server, call, named, &source->bytes, err);
+    struct http_ask *asked = TAKE(sources->asked[source - sources->list]);
+    enum err_code rc = load_named(server, call, named, asked, &source->bytes, err);
 
     if (rc)
         return rc;
@@ -131,6 +152,21 @@ static enum err_code load_source(const struct server *server, const struct tool_
     return ERR_OK;
 }
 
+/* Those that come next are on their way while one is awaited. */
+static void fetch_ahead(const struct server *server, const json_t *pictures, size_t first,
+                        struct sources *sources)
+{
+    size_t end = sources->count + FETCHES_AT_ONCE;
+
+    for (; sources->begun < end && first + sources->begun < json_array_size(pictures);
+         sources->begun++) {
+        const char *url = url_of(json_array_get(pictures, first + sources->begun));
+
+        if (url)
+            sources->asked[sources->begun] = picture_model_fetch(server->picture_model, url);
+    }
+}
+
 /* The newest ones, if there are too many. */
 static enum err_code load_sources(const struct server *server, const struct tool_call *call,
                                   const json_t *mask, struct sources *sources, struct err *err)
@@ -138,14 +174,20 @@ static enum err_code load_sources(const struct server *server, const struct tool
     const json_t *pictures = tool_call_pictures(call);
     size_t all = json_array_size(pictures);
     size_t first = all > PICTURE_SOURCE_LIMIT ? all - PICTURE_SOURCE_LIMIT : 0;
+    const char *mask_url = json_absent(mask) ? NULL : url_of(mask);
 
     sources->left = SOURCES_TOGETHER * limit_of(server);
     if (!all)
         return err_set(err, ERR_INVALID, "There is no picture to edit: draw one first.");
+    if (mask_url)
+        sources->asked[PICTURE_SOURCE_LIMIT] =
+            picture_model_fetch(server->picture_model, mask_url);
     for (size_t i = first; i < all; i++) {
-        enum err_code rc = load_source(server, call, json_array_get(pictures, i), sources,
-                                       &sources->list[sources->count++], err);
+        enum err_code rc;
 
+        fetch_ahead(server, pictures, first, sources);
+        rc = load_source(server, call, json_array_get(pictures, i), sources,
+                         &sources->list[sources->count++], err);
         if (rc)
             return rc;
     }
