@@ -1,10 +1,13 @@
 """The tool image_generation on both APIs: items, events, edits, what a request may set, and how drawings fail."""
 
 import base64
+import http.server
 import json
+import threading
 
 import pytest
 
+from harness.patience import patience
 from harness.server import Server, eventually
 from harness.tools import call
 
@@ -141,6 +144,41 @@ def test_pictures_of_the_user_are_edited_with_a_mask(client, draws, upstream):
     (edit,) = asked(upstream, EDITS)
     assert [picture["filename"] for picture in edit["image"]] == ["1.png", "2.png"]
     assert edit["mask"]["filename"] == "0.png" and edit["input_fidelity"] == "high"
+
+
+class Gallery(http.server.BaseHTTPRequestHandler):
+    """A picture comes when four of them are on their way."""
+
+    def do_GET(self):
+        try:
+            self.server.barrier.wait(patience(10))
+        except threading.BrokenBarrierError:
+            pass
+        self.send_response(200)
+        self.end_headers()
+        self.wfile.write(base64.b64decode(PIXEL))
+
+    def log_message(self, *_):
+        pass
+
+
+def test_pictures_of_an_edit_are_fetched_side_by_side(start_server, upstream, draws, tmp_path):
+    gallery = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Gallery)
+    gallery.barrier = threading.Barrier(4)
+    threading.Thread(target=gallery.serve_forever, daemon=True).start()
+    place, config = f"127.0.0.1:{gallery.server_port}", tmp_path / "runnel.yaml"
+    config.write_text(f"upstreams: [{{name: art, url: '{upstream.url}', models: ['*'], api_key: sk-art}}]\n"
+                      f'network: {{allow_internal_hosts: ["{place}"]}}\n'
+                      "images: {upstream: art, model: draw-1, max_bytes: 100000}\n")
+    client = start_server(config=config).sdk()
+    draws()
+    sent = {"role": "user", "content": [{"type": "input_image", "image_url": f"http://{place}/{n}"} for n in range(8)]}
+    respond(client, input=[sent], tools=[{**TOOL, "action": "edit"}])
+    (edit,) = asked(upstream, EDITS)
+    assert [picture["bytes"] for picture in edit["image"]] == [len(base64.b64decode(PIXEL))] * 8
+    assert not gallery.barrier.broken
+    gallery.shutdown()
+    gallery.server_close()
 
 
 def failed(response):
