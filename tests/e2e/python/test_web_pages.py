@@ -74,17 +74,20 @@ def offered(upstream):
     return [tool["function"]["name"] for tool in upstream.chats()[-1]["tools"]]
 
 
-def test_pages_are_opened_and_searched(start, upstream, site):
+def test_pages_are_opened_and_searched_and_cited(start, upstream, site):
     client, tea = start().sdk(), site.tea
     script(upstream, call("web_search", 1, queries=["tea"]), call("open_page", 2, result=1),
-           call("find_in_page", 3, url=tea, pattern="BOIL"), rules=[finds(tea)])
+           call("find_in_page", 3, url=tea, pattern="BOIL"), rules=[finds(tea)],
+           text=f"Boil water. ([tea]({tea}))")
     response = respond(client)
     search, opened, found, message = response.output
     assert [item.type for item in (search, opened, found)] == ["web_search_call"] * 3
     assert [item.status for item in (search, opened, found)] == ["completed"] * 3
     assert opened.to_dict()["action"] == {"type": "open_page", "url": tea}
     assert found.to_dict()["action"] == {"type": "find_in_page", "url": tea, "pattern": "BOIL"}
-    assert message.content[0].text == "Done." and site.asked == ["/tea"]
+    [cited] = message.content[0].annotations
+    assert (cited.type, cited.url, cited.title) == ("url_citation", tea, "Tea")
+    assert site.asked == ["/tea"]
     _, page, places = read(upstream)
     assert page.startswith(f"Tea — {tea}\nCite the page by a link")
     assert page.endswith(f"\n\n# Tea\n\nBoil water first.\n\nThen see [the cups](http://{site.place}/cups).")
@@ -93,9 +96,11 @@ def test_pages_are_opened_and_searched(start, upstream, site):
 
 def test_a_page_is_a_result_that_may_be_included(start, upstream, site):
     client = start().sdk()
-    script(upstream, call("open_page", url=site.tea))
+    script(upstream, call("open_page", url=site.tea), text=f"Boil. ([tea]({site.tea}))")
     response = respond(client, include=["web_search_call.results"])
     assert response.output[0].to_dict()["results"] == [{"url": site.tea, "title": "Tea"}]
+    [cited] = response.output[1].content[0].annotations
+    assert (cited.url, cited.title) == (site.tea, "Tea")
 
 
 @pytest.mark.parametrize("name, action", [("open_page", {}), ("find_in_page", {"pattern": "Boil"})])
