@@ -31,8 +31,8 @@ struct script_row {
 void script_row_clear(struct script_row *row);
 void script_rows_free(struct script_row *rows, size_t count);
 
-/* Makes it, or replaces the one of this name: then row->id and row->created_at become those of the old one. ERR_INVALID:
- * the project has SCRIPTS_LIMIT others. */
+/* Makes it, or replaces the one of this name: then row->id and row->created_at become those of the old one.
+ * ERR_INVALID: the project has SCRIPTS_LIMIT others. */
 enum err_code store_script_put(struct store *store, const struct tenant *tenant,
                                struct script_row *row, struct err *err) MUST_CHECK;
 
