@@ -325,6 +325,7 @@ void container_row_clear(struct container_row *row)
     free(row->name);
     free(row->node_id);
     free(row->domains);
+    free(row->lost);
     *row = (struct container_row){0};
 }
 

@@ -326,6 +326,9 @@ struct container_row {
     char *
         domains; /* what it may reach, a JSON array of patterns (core/net/proxy/domain.h); "[]" or NULL: nothing */
     bool had_python;      /* Python has run in it */
+    int64_t epoch;        /* grows when another node takes it */
+    bool arriving;        /* its files are not all in the folder yet */
+    char *lost;           /* paths that its last move has lost, as a JSON array; NULL: none */
     int64_t idle_seconds; /* without a use, until it expires */
     int64_t created_at;
     int64_t last_active_at;
