@@ -14,6 +14,7 @@
 #include "core/base/mem.h"
 #include "core/store/pg/db.h"
 #include "core/store/pg/page.h"
+#include "core/store/tables/containers/container_moves.h"
 #include "core/store/tables/containers/container_sql.h"
 #include "core/store/tables/containers/containers.h"
 #include "core/store/tables/files/file_sql.h"
@@ -88,20 +89,23 @@ static int by_path(const void *a, const void *b)
     return strcmp(((const struct seen_file *)a)->path, ((const struct seen_file *)b)->path);
 }
 
-/* Nothing else writes rows of its files until the transaction ends. */
-static enum err_code lock_container(struct db *db, const struct tenant *tenant, const char *id,
-                                    struct err *err)
+/* Nothing else writes rows of its files until the transaction ends. A writer that had the container before another node
+ * took it has an old epoch. */
+enum err_code container_lock(struct db *db, const struct tenant *tenant, const char *id,
+                             int64_t epoch, struct err *err)
 {
     static const struct db_statement lock = {
         "store_container_lock",
         "SELECT FROM containers WHERE project_id = $1 AND id = $2"
-        " AND status = 'running' AND expires_at > " CONTAINER_NOW " FOR NO KEY UPDATE"};
+        " AND status = 'running' AND expires_at > " CONTAINER_NOW " AND epoch = $3"
+        " FOR NO KEY UPDATE"};
     AUTO_DB_ROWS *rows = NULL;
     AUTO_DB_ARGS args = {0};
     enum err_code rc;
 
     db_arg_tenant(&args, tenant);
     db_arg_text(&args, id);
+    db_arg_int(&args, epoch);
     rc = db_exec(db, &lock, &args, &rows, err);
     return rc || db_changed(rows) ? rc : container_not_found(id, err);
 }
@@ -343,10 +347,10 @@ static enum err_code write_changes(struct db *db, const struct tenant *tenant,
 }
 
 enum err_code store_container_files_seen(struct store *store, const struct tenant *tenant,
-                                         const char *container_id, const struct seen_file *seen,
-                                         size_t count, enum seen_extent extent,
-                                         enum container_source source, const char *call_id,
-                                         struct changed_file **ret_changed,
+                                         const char *container_id, int64_t epoch,
+                                         const struct seen_file *seen, size_t count,
+                                         enum seen_extent extent, enum container_source source,
+                                         const char *call_id, struct changed_file **ret_changed,
                                          size_t *ret_changed_count, struct err *err)
 {
     CLEANUP(comparison_clear) struct comparison all = {.seen_count = count};
@@ -358,7 +362,7 @@ enum err_code store_container_files_seen(struct store *store, const struct tenan
         memcpy(all.seen, seen, count * sizeof(*seen));
     qsort(all.seen, count, sizeof(*all.seen), by_path);
     if (!rc)
-        rc = lock_container(db, tenant, container_id, err);
+        rc = container_lock(db, tenant, container_id, epoch, err);
     if (!rc)
         rc = load(db, tenant, container_id, &all, err);
     if (rc)
@@ -420,7 +424,8 @@ static enum err_code insert_file(struct db *db, const struct tenant *tenant,
 }
 
 enum err_code store_container_file_put(struct store *store, const struct tenant *tenant,
-                                       const struct container_file_row *row, struct err *err)
+                                       const struct container_file_row *row, int64_t epoch,
+                                       struct err *err)
 {
     static const struct db_statement delete = {"store_container_file_replace",
                                                FILE_GONE(" AND f.path = $3")};
@@ -429,7 +434,7 @@ enum err_code store_container_file_put(struct store *store, const struct tenant 
     enum err_code rc = db_begin(store, &db, err);
 
     if (!rc)
-        rc = lock_container(db, tenant, row->container_id, err);
+        rc = container_lock(db, tenant, row->container_id, epoch, err);
     if (rc)
         return rc;
     db_arg_tenant(&args, tenant);
@@ -439,6 +444,31 @@ enum err_code store_container_file_put(struct store *store, const struct tenant 
     if (!rc)
         rc = insert_file(db, tenant, row, err);
     return rc ? rc : db_commit(db, err);
+}
+
+/* A file whose copy is missing may still be the one of the Files API that it was made from: a change ends that. */
+enum err_code store_container_files_sources(struct store *store, const struct tenant *tenant,
+                                            const char *id,
+                                            struct container_file_row **ret_rows,
+                                            size_t *ret_count, struct err *err)
+{
+    static const struct db_statement select = {
+        "store_container_files_sources",
+        "SELECT f.id, f.container_id, f.path, f.bytes, f.modified_ns, f.inode, f.source,"
+        " f.call_id, coalesce(f.blob_id, o.blob_id), f.origin_id, f.created_at"
+        " FROM container_files f LEFT JOIN files o ON o.project_id = f.project_id"
+        "  AND o.id = f.origin_id WHERE f.project_id = $1 AND f.container_id = $2"
+        " ORDER BY f.path"};
+    AUTO_DB_ROWS *rows = NULL;
+    enum err_code rc = db_once_by_id(store, &select, tenant, id, &rows, err);
+
+    if (rc)
+        return rc;
+    *ret_count = db_count(rows);
+    *ret_rows = mem_new_array(struct container_file_row, *ret_count + 1);
+    for (size_t i = 0; i < *ret_count; i++)
+        file_read(rows, i, &(*ret_rows)[i]);
+    return ERR_OK;
 }
 
 /* The statement's $3 is `key`. */

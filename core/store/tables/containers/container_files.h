@@ -16,7 +16,8 @@
  * The folder is the truth. The rows say what was in it when it was last looked at, give each path an id that it keeps
  * as long as the file is there, and hold the copies of files. They exist only while their container runs.
  *
- * ERR_NOT_FOUND is "Container file with id 'X' not found.", or that of containers.h if the container does not run.
+ * ERR_NOT_FOUND is "Container file with id 'X' not found.", or that of containers.h if the container does not run, or
+ * has another epoch than the writer has read.
  */
 
 enum err_code container_file_not_found(const char *id, struct err *err);
@@ -52,16 +53,16 @@ void changed_files_free(struct changed_file *files, size_t count); /* NULL is fi
  * go. `source` and `call_id` ("": none) are noted for new and changed ones. *ret_changed is in the order of paths. What
  * a scan without a call has found counts as new for the next call: it may have made it. */
 enum err_code store_container_files_seen(struct store *store, const struct tenant *tenant,
-                                         const char *container_id, const struct seen_file *seen,
-                                         size_t count, enum seen_extent extent,
-                                         enum container_source source, const char *call_id,
-                                         struct changed_file **ret_changed,
+                                         const char *container_id, int64_t epoch,
+                                         const struct seen_file *seen, size_t count,
+                                         enum seen_extent extent, enum container_source source,
+                                         const char *call_id, struct changed_file **ret_changed,
                                          size_t *ret_changed_count, struct err *err) MUST_CHECK;
 
 /* A file that a request has put there: *row, whose id, container, path, origin and the three facts of its folder are
  * filled in. A row of the same path gives way. */
 enum err_code store_container_file_put(struct store *store, const struct tenant *tenant,
-                                       const struct container_file_row *row,
+                                       const struct container_file_row *row, int64_t epoch,
                                        struct err *err) MUST_CHECK;
 
 enum err_code store_container_file_get(struct store *store, const struct tenant *tenant,

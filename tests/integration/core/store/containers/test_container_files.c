@@ -43,7 +43,7 @@ static const char *look_for(const char *call_id, const struct seen_file *seen, s
     struct changed_file *changed;
     size_t changes;
 
-    assert_int_equal(store_container_files_seen(store, MINE, box, seen, count, extent,
+    assert_int_equal(store_container_files_seen(store, MINE, box, 1, seen, count, extent,
                                                 CONTAINER_FILE_ASSISTANT, call_id, &changed,
                                                 &changes, NULL),
                      ERR_OK);
@@ -189,7 +189,7 @@ TEST(a_file_that_a_request_puts_there_keeps_its_origin_until_it_changes)
     id_make(row.id, "cfile_");
     memcpy(row.container_id, box, sizeof(box));
     memcpy(row.origin_id, "file-1", sizeof("file-1"));
-    assert_int_equal(store_container_file_put(store, MINE, &row, NULL), ERR_OK);
+    assert_int_equal(store_container_file_put(store, MINE, &row, 1, NULL), ERR_OK);
     assert_string_equal(look(&seen, 1, SEEN_ALL), "");
     assert_int_equal(store_container_file_from(store, MINE, box, "file-1", &found, NULL),
                      ERR_OK);
@@ -232,7 +232,7 @@ TEST(an_ended_container_takes_no_files)
 
     new_container();
     assert_int_equal(store_container_delete(store, MINE, box, NULL), ERR_OK);
-    assert_int_equal(store_container_files_seen(store, MINE, box, &seen, 1, SEEN_ALL,
+    assert_int_equal(store_container_files_seen(store, MINE, box, 1, &seen, 1, SEEN_ALL,
                                                 CONTAINER_FILE_USER, "", &changed, &count,
                                                 NULL),
                      ERR_NOT_FOUND);
@@ -255,7 +255,7 @@ static enum err_code see_changes(void)
     struct changed_file *changed;
     size_t count;
 
-    return store_container_files_seen(store, MINE, box, seen, 2, SEEN_ALL,
+    return store_container_files_seen(store, MINE, box, 1, seen, 2, SEEN_ALL,
                                       CONTAINER_FILE_ASSISTANT, "", &changed, &count, NULL);
 }
 
@@ -265,7 +265,7 @@ static enum err_code put_one(void)
 
     id_make(row.id, "cfile_");
     memcpy(row.container_id, box, sizeof(box));
-    return store_container_file_put(store, MINE, &row, NULL);
+    return store_container_file_put(store, MINE, &row, 1, NULL);
 }
 
 static enum err_code copy_one(void)
