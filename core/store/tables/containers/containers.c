@@ -24,7 +24,7 @@
 #define CONTAINER_COLUMNS                                                          \
     "c.id, c.name, c.status, c.owner_id, c.node_id, c.memory_gib, c.idle_seconds," \
     " c.created_at, c.last_active_at, c.expires_at, c.had_python,"                 \
-    " c.expires_at <= " NOW " AS late, c.allowed_domains"
+    " c.expires_at <= " NOW " AS late, c.allowed_domains, c.epoch, c.arriving, c.lost"
 
 enum err_code container_not_found(const char *id, struct err *err)
 {
@@ -50,6 +50,9 @@ static void container_read(const struct db_rows *rows, size_t row,
         .expires_at = db_int(rows, row, 9),
         .had_python = db_bool(rows, row, 10),
         .domains = db_copy(rows, row, 12),
+        .epoch = db_int(rows, row, 13),
+        .arriving = db_bool(rows, row, 14),
+        .lost = db_is_null(rows, row, 15) ? NULL : db_copy(rows, row, 15),
     };
     db_id(rows, row, 0, ret_row->id, sizeof(ret_row->id));
     db_id(rows, row, 3, ret_row->owner_id, sizeof(ret_row->owner_id));
@@ -164,7 +167,7 @@ enum err_code store_container_create(struct store *store, const struct tenant *t
 
 static bool serves(const struct container_row *has, const struct container_row *wanted)
 {
-    return has->status == CONTAINER_RUNNING && strcmp(has->node_id, wanted->node_id) == 0 &&
+    return has->status == CONTAINER_RUNNING &&
            (!wanted->memory_gib || has->memory_gib == wanted->memory_gib) &&
            (!wanted->domains || strcmp(has->domains, wanted->domains) == 0);
 }
@@ -274,9 +277,6 @@ enum err_code store_container_use(struct store *store, const struct tenant *tena
     return rc;
 }
 
-/* A node lives that has renewed its row in `nodes` within a lease, as it does with those of its runs. */
-#define NODE_LIVES(lease) "n.seen_at >= " NOW " - " lease "::bigint"
-
 enum err_code container_node_find(struct db *db, const struct tenant *tenant, const char *id,
                                   const char *owner_id, char ret_node[ID_SIZE], struct err *err)
 {
@@ -287,7 +287,7 @@ enum err_code container_node_find(struct db *db, const struct tenant *tenant, co
         "  FROM containers c WHERE c.project_id = $1 AND c.status = 'running'"
         "  AND c.expires_at > " NOW " AND (c.id = $2 OR c.owner_id = $3)"
         "  ORDER BY c.id = $2 DESC LIMIT 1) f"
-        " LEFT JOIN nodes n ON n.id = f.node_id AND " NODE_LIVES("$4")};
+        " LEFT JOIN nodes n ON n.id = f.node_id AND " CONTAINER_NODE_LIVES("$4")};
     AUTO_DB_ROWS *rows = NULL;
     AUTO_DB_ARGS args = {0};
     enum err_code rc;
@@ -460,9 +460,11 @@ enum err_code store_containers_left(struct store *store, const char *node_id, si
                                     struct err *err)
 {
     static const struct db_statement select = {
-        "store_containers_left", "SELECT project_id, id, status FROM containers"
-                                 " WHERE node_id = $1 AND status <> 'running' AND has_folder"
-                                 " ORDER BY expires_at LIMIT $2"};
+        "store_containers_left", "(SELECT project_id, id, status, false FROM containers"
+                                 "  WHERE node_id = $1 AND status <> 'running' AND has_folder"
+                                 "  ORDER BY expires_at LIMIT $2) UNION ALL"
+                                 " (SELECT project_id, id, status, true FROM containers"
+                                 "  WHERE left_node = $1 AND node_id <> $1 LIMIT $2)"};
     AUTO_DB_ROWS *rows = NULL;
     AUTO_DB_ARGS args = {0};
     struct left_container *left;
@@ -478,6 +480,7 @@ enum err_code store_containers_left(struct store *store, const char *node_id, si
         left[i].tenant = tenant_of_project(db_text(rows, i, 0));
         db_id(rows, i, 1, left[i].id, sizeof(left[i].id));
         left[i].status = container_status_parse(db_text(rows, i, 2));
+        left[i].moved = db_bool(rows, i, 3);
     }
     *ret_left = left;
     *ret_count = db_count(rows);
@@ -490,9 +493,9 @@ enum err_code store_container_cleared(struct store *store, const struct tenant *
     static const struct db_statement update = {
         "store_container_cleared",
         "WITH gone AS (DELETE FROM containers WHERE project_id = $1 AND id = $2"
-        "  AND status = 'deleted')"
+        "  AND status = 'deleted' AND left_node IS NULL)"
         " UPDATE containers SET has_folder = false WHERE project_id = $1 AND id = $2"
-        " AND status = 'expired'"};
+        " AND (status = 'expired' OR (status = 'deleted' AND left_node IS NOT NULL))"};
 
     return db_once_by_id(store, &update, tenant, id, NULL, err);
 }
@@ -504,13 +507,15 @@ enum err_code store_containers_forget(struct store *store, size_t limit, size_t 
         "store_containers_forget",
         "DELETE FROM containers WHERE (project_id, id) IN (SELECT project_id, id"
         "  FROM containers WHERE status <> 'running' AND expires_at <= " NOW " - $2::bigint"
-        "  ORDER BY expires_at LIMIT $1)"};
+        "  AND NOT (has_folder AND EXISTS (SELECT FROM nodes n WHERE n.id = node_id"
+        "   AND " CONTAINER_NODE_LIVES("$3") ")) ORDER BY expires_at LIMIT $1)"};
     AUTO_DB_ROWS *rows = NULL;
     AUTO_DB_ARGS args = {0};
     enum err_code rc;
 
     db_arg_int(&args, (int64_t)limit);
     db_arg_int(&args, CONTAINER_KEPT_SECONDS * INT64_C(1000000));
+    db_arg_int(&args, store->lease_us);
     rc = db_once(store, &delete, &args, &rows, err);
     if (!rc)
         *ret_count = db_changed(rows);

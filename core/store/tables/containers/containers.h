@@ -37,7 +37,7 @@ enum err_code store_container_create(struct store *store, const struct tenant *t
                                      const struct idempotency *idempotency, unsigned limit,
                                      struct container_row *row, struct err *err) MUST_CHECK;
 
-/* The container of row->owner_id: the one that it has, if that runs on row->node_id with row->memory_gib (0: any) and
+/* The container of row->owner_id: the one that it has, if that runs, on any node, with row->memory_gib (0: any) and
  * row->domains (NULL: any), or else this new one, of `default_gib` instead of 0, which takes its place; the old one
  * then has no owner. One answer for all who ask at once. *ret_made says which. Errors as above. */
 enum err_code store_container_of_owner(struct store *store, const struct tenant *tenant,
@@ -54,8 +54,8 @@ enum err_code store_container_use(struct store *store, const struct tenant *tena
                                   const char *id, struct container_row *ret_row,
                                   struct err *err) MUST_CHECK;
 
-/* The node of the running container `id`, or else of that of `owner_id`, if it is another node than this one and lives.
- * "": there is no such container, or none on such a node. */
+/* The node of the running container `id`, or else of that of `owner_id`, if it is another node than this one and
+ * lives. "": there is no such container, or none on such a node. */
 enum err_code store_container_node(struct store *store, const struct tenant *tenant,
                                    const char *id, const char *owner_id, char ret_node[ID_SIZE],
                                    struct err *err) MUST_CHECK;
@@ -85,6 +85,7 @@ struct left_container {
     struct tenant tenant;
     char id[ID_SIZE];
     enum container_status status;
+    bool moved; /* it may run, but on another node */
 };
 
 /* Those of a node, of all projects. The caller frees. */
@@ -96,8 +97,8 @@ enum err_code store_containers_left(struct store *store, const char *node_id, si
 enum err_code store_container_cleared(struct store *store, const struct tenant *tenant,
                                       const char *id, struct err *err) MUST_CHECK;
 
-/* Removes up to `limit` rows that ended CONTAINER_KEPT_SECONDS ago, of all projects, whether their nodes live or
- * not. */
+/* Removes up to `limit` rows that ended CONTAINER_KEPT_SECONDS ago, of all projects. One whose folder is still on a
+ * node that lives stays: that node removes the folder by it. */
 enum err_code store_containers_forget(struct store *store, size_t limit, size_t *ret_count,
                                       struct err *err) MUST_CHECK;
 
