@@ -29,7 +29,8 @@ enum wakeup_kind {
     WAKEUP_ANSWERED, /* an answer was stored that a run waits for, on whatever node */
     WAKEUP_DELETED,  /* a run was deleted that had not ended: its owner and its followers end */
     WAKEUP_INGEST,   /* there are documents that any node may make searchable */
-    WAKEUP_FILES,    /* files of vector stores have ended, or have left them */
+    WAKEUP_CONTAINER, /* a node was asked for a container or a file of it, or has answered */
+    WAKEUP_FILES,     /* files of vector stores have ended, or have left them */
 };
 
 struct wakeup {

@@ -103,10 +103,12 @@ struct wakeups {
 /* ---- A hint as a line ---- */
 
 static const char *const keywords[] = {
-    [WAKEUP_HELLO] = "hello",   [WAKEUP_MISSED] = "missed",     [WAKEUP_CLAIM] = "claim",
-    [WAKEUP_CANCEL] = "cancel", [WAKEUP_FOLLOW] = "follow",     [WAKEUP_EVENTS] = "events",
-    [WAKEUP_MOVED] = "moved",   [WAKEUP_ANSWERED] = "answered", [WAKEUP_DELETED] = "deleted",
-    [WAKEUP_INGEST] = "ingest", [WAKEUP_FILES] = "files",
+    [WAKEUP_HELLO] = "hello",     [WAKEUP_MISSED] = "missed",
+    [WAKEUP_CLAIM] = "claim",     [WAKEUP_CANCEL] = "cancel",
+    [WAKEUP_FOLLOW] = "follow",   [WAKEUP_EVENTS] = "events",
+    [WAKEUP_MOVED] = "moved",     [WAKEUP_ANSWERED] = "answered",
+    [WAKEUP_DELETED] = "deleted", [WAKEUP_INGEST] = "ingest",
+    [WAKEUP_FILES] = "files",     [WAKEUP_CONTAINER] = "container",
 };
 
 /* The next word of a line. False when it is too long. */

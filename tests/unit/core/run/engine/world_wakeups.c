@@ -26,6 +26,7 @@ static void receive(struct actor *actor)
 
     switch (hint->kind) {
     case WAKEUP_HELLO:
+    case WAKEUP_CONTAINER:
     case WAKEUP_INGEST:
     case WAKEUP_FILES:
     case WAKEUP_MISSED: break;
