@@ -220,12 +220,34 @@ static enum err_code put(struct container *container, const char *name, const ch
     row.bytes = stat.size;
     row.modified_ns = stat.mtime_ns;
     row.inode = stat.inode;
-    rc = store_container_file_put(options->store, &container->tenant, &row, err);
+    rc = store_container_file_put(options->store, &container->tenant, &row,
+                                  container->row.epoch, err);
     if (!rc) {
         *ret_row = row;
         row = (struct container_file_row){0};
     }
     return rc;
+}
+
+enum err_code container_put_back(const struct container *container,
+                                 struct container_file_row *row, struct err *err)
+{
+    struct workspace_stat stat = {0};
+    struct blob_read *read;
+    enum err_code rc = blob_read_open(container->all->options.blobs, &container->tenant,
+                                      row->blob_id, &read, err);
+
+    if (rc)
+        return rc;
+    rc = write_file(container, read, row->path, &stat, err);
+    blob_read_free(read);
+    if (rc)
+        return rc;
+    row->bytes = stat.size;
+    row->modified_ns = stat.mtime_ns;
+    row->inode = stat.inode;
+    link_id(container, row);
+    return ERR_OK;
 }
 
 enum err_code container_put_blob(struct container *container, const char *name,
@@ -236,7 +258,7 @@ enum err_code container_put_blob(struct container *container, const char *name,
 }
 
 /* Of two calls that want the same file at once, the second one finds that of the first. */
-static void begin_put(const struct container *container)
+void container_begin_put(const struct container *container)
 {
     struct containers *all = container->all;
 
@@ -247,7 +269,7 @@ static void begin_put(const struct container *container)
     lock_release(&all->lock);
 }
 
-static void end_put(const struct container *container)
+void container_end_put(const struct container *container)
 {
     struct containers *all = container->all;
 
@@ -286,9 +308,9 @@ enum err_code container_put_file(struct container *container, const char *file_i
 {
     enum err_code rc;
 
-    begin_put(container);
+    container_begin_put(container);
     rc = put_missing(container, file_id, ret_row, err);
-    end_put(container);
+    container_end_put(container);
     return rc;
 }
 
@@ -460,9 +482,10 @@ enum err_code container_note(struct container *container, enum container_source 
     if (rc)
         return rc;
     seen = listed_files(&scan, &seen_count);
-    rc = store_container_files_seen(
-        container->all->options.store, &container->tenant, container->row.id, seen, seen_count,
-        scan.cut ? SEEN_PART : SEEN_ALL, source, call_id, &changed, &count, err);
+    rc = store_container_files_seen(container->all->options.store, &container->tenant,
+                                    container->row.id, container->row.epoch, seen, seen_count,
+                                    scan.cut ? SEEN_PART : SEEN_ALL, source, call_id, &changed,
+                                    &count, err);
     if (rc)
         return rc;
     if (*call_id && count && !container->copies_nothing)

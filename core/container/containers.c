@@ -18,6 +18,7 @@
 #include "core/container/containers_internal.h"
 #include "core/sandbox/workspace/workspace.h"
 #include "core/sandbox/workspace/workspace_trash.h"
+#include "core/store/tables/containers/container_moves.h"
 #include "core/store/tables/containers/containers.h"
 
 #define TEND_LIMIT ((size_t)100)  /* containers of one statement */
@@ -130,7 +131,7 @@ enum err_code containers_delete(struct containers *containers, const struct tena
 
 /* ---- Taking ---- */
 
-static enum err_code expired(struct err *err)
+enum err_code container_expired(struct err *err)
 {
     return err_set(err, ERR_CONFLICT, "Container is expired.");
 }
@@ -154,7 +155,7 @@ enum err_code containers_check(struct containers *containers, const struct tenan
 
     if (rc)
         return rc;
-    return row.status == CONTAINER_RUNNING ? ERR_OK : expired(err);
+    return row.status == CONTAINER_RUNNING ? ERR_OK : container_expired(err);
 }
 
 /* Its row, if it runs and its folder is on this node. */
@@ -167,18 +168,10 @@ static enum err_code use_here(struct containers *containers, const struct tenant
         return container_not_found(id, err);
     rc = store_container_use(containers->options.store, tenant, id, ret_row, err);
     if (!rc && ret_row->status != CONTAINER_RUNNING)
-        rc = expired(err);
+        rc = container_expired(err);
     else if (!rc && !is_here(containers, ret_row))
         rc = elsewhere(err);
     return rc;
-}
-
-enum err_code containers_check_here(struct containers *containers, const struct tenant *tenant,
-                                    const char *id, struct err *err)
-{
-    CLEANUP(container_row_clear) struct container_row row = {0};
-
-    return use_here(containers, tenant, id, &row, err);
 }
 
 static void container_end(struct container *container)
@@ -214,8 +207,8 @@ static enum err_code open_folder(struct containers *containers, const struct ten
     return rc;
 }
 
-static struct container *container_new(struct containers *containers,
-                                       const struct tenant *tenant, const char *id)
+struct container *container_new(struct containers *containers, const struct tenant *tenant,
+                                const char *id)
 {
     struct container *container = mem_new(struct container);
 
@@ -225,9 +218,28 @@ static struct container *container_new(struct containers *containers,
     return container;
 }
 
+/* Its row, once it belongs to this node. */
+static enum err_code bring_here(struct container *container, const char *id,
+                                enum container_fetching fetching, struct err *err)
+{
+    struct containers *containers = container->all;
+    struct err away = {0};
+    enum err_code rc = use_here(containers, &container->tenant, id, &container->row, &away);
+
+    if (away.reason != REASON_CONTAINER_ELSEWHERE) {
+        if (rc && err)
+            *err = away;
+        return rc;
+    }
+    rc = container_fetch(container, fetching, err);
+    container_row_clear(&container->row);
+    return rc ? rc : use_here(containers, &container->tenant, id, &container->row, err);
+}
+
 /* One that has a row. ERR_CONFLICT: it has expired. */
 static enum err_code take(struct containers *containers, const struct tenant *tenant,
-                          const char *id, struct container **ret_container, struct err *err)
+                          const char *id, enum container_fetching fetching,
+                          struct container **ret_container, struct err *err)
 {
     struct container *container;
     enum err_code rc;
@@ -235,7 +247,10 @@ static enum err_code take(struct containers *containers, const struct tenant *te
     if (strlen(id) >= ID_SIZE) /* this server makes shorter ones */
         return container_not_found(id, err);
     container = container_new(containers, tenant, id);
-    rc = use_here(containers, tenant, id, &container->row, err);
+    container_await_gift(container);
+    rc = bring_here(container, id, fetching, err);
+    if (!rc && container->row.arriving)
+        rc = container_arrive(container, err);
     if (!rc)
         rc = open_folder(containers, tenant, container, err);
     if (rc) {
@@ -244,6 +259,25 @@ static enum err_code take(struct containers *containers, const struct tenant *te
     }
     *ret_container = container;
     return ERR_OK;
+}
+
+enum err_code containers_check_here(struct containers *containers, const struct tenant *tenant,
+                                    const char *id, struct err *err)
+{
+    struct container *container;
+    enum err_code rc;
+
+    if (strlen(id) >= ID_SIZE)
+        return container_not_found(id, err);
+    container = container_new(containers, tenant, id);
+    rc = bring_here(container, id, FETCH_FROM_DEAD, err);
+    container_end(container);
+    return rc;
+}
+
+static enum container_fetching fetching_of(const struct container_choice *choice)
+{
+    return choice->moves ? FETCH_FROM_ALL : FETCH_FROM_DEAD;
 }
 
 /* The one in the context, if it can serve. *ret_container stays NULL otherwise. */
@@ -259,11 +293,11 @@ static enum err_code take_context(struct containers *containers, const struct te
     rc = store_container_get(containers->options.store, tenant, choice->in_context, &row, err);
     if (rc)
         return rc == ERR_NOT_FOUND ? ERR_OK : rc;
-    if (row.status != CONTAINER_RUNNING || !is_here(containers, &row) ||
+    if (row.status != CONTAINER_RUNNING ||
         (choice->memory_gib && choice->memory_gib != row.memory_gib) ||
         (choice->domains && strcmp(choice->domains, row.domains) != 0))
         return ERR_OK;
-    rc = take(containers, tenant, row.id, ret_container, err);
+    rc = take(containers, tenant, row.id, fetching_of(choice), ret_container, err);
     /* It may end between the two looks. */
     return rc == ERR_NOT_FOUND || rc == ERR_CONFLICT ? ERR_OK : rc;
 }
@@ -277,9 +311,9 @@ void containers_undo(struct containers *containers, const struct tenant *tenant,
 }
 
 /* A row, and then its folder. A row whose folder cannot be made goes again. */
-static enum err_code take_owned(struct containers *containers, const struct tenant *tenant,
-                                const struct container_choice *choice,
-                                struct container **ret_container, struct err *err)
+static enum err_code try_owned(struct containers *containers, const struct tenant *tenant,
+                               const struct container_choice *choice,
+                               struct container **ret_container, struct err *err)
 {
     const struct containers_options *options = &containers->options;
     CLEANUP(container_row_clear)
@@ -298,7 +332,7 @@ static enum err_code take_owned(struct containers *containers, const struct tena
     rc = store_container_of_owner(options->store, tenant, options->per_project, CONTAINER_GIB,
                                   &row, &made, err);
     if (!rc)
-        rc = take(containers, tenant, row.id, ret_container, err);
+        rc = take(containers, tenant, row.id, fetching_of(choice), ret_container, err);
     if (rc && made)
         containers_undo(containers, tenant, row.id);
     if (!rc)
@@ -306,14 +340,25 @@ static enum err_code take_owned(struct containers *containers, const struct tena
     return rc;
 }
 
+/* One of which a dead node has left nothing expires when it is taken. The second time there is a new one. */
+static enum err_code take_owned(struct containers *containers, const struct tenant *tenant,
+                                const struct container_choice *choice,
+                                struct container **ret_container, struct err *err)
+{
+    enum err_code rc = try_owned(containers, tenant, choice, ret_container, err);
+
+    return rc == ERR_CONFLICT ? try_owned(containers, tenant, choice, ret_container, err) : rc;
+}
+
 enum err_code containers_take(struct containers *containers, const struct tenant *tenant,
                               const struct container_choice *choice,
                               struct container **ret_container, struct err *err)
 {
     struct container *container = NULL;
-    enum err_code rc = choice->named
-                           ? take(containers, tenant, choice->named, &container, err)
-                           : take_context(containers, tenant, choice, &container, err);
+    enum err_code rc =
+        choice->named
+            ? take(containers, tenant, choice->named, fetching_of(choice), &container, err)
+            : take_context(containers, tenant, choice, &container, err);
 
     if (!rc && !container)
         rc = take_owned(containers, tenant, choice, &container, err);
@@ -355,6 +400,17 @@ bool container_is_gone(const struct container *container)
 struct workspace *container_workspace(const struct container *container)
 {
     return container->workspace;
+}
+
+void container_lost_shown(struct container *container)
+{
+    struct err err;
+
+    if (container->row.lost &&
+        store_container_lost_shown(container->all->options.store, &container->tenant,
+                                   container->row.id, &err))
+        log_info("container %s: what it has lost is shown again: %s", container->row.id,
+                 err.text);
 }
 
 enum err_code container_has_python(struct container *container, struct err *err)
@@ -403,6 +459,32 @@ static enum err_code touch_uses(struct containers *containers, struct err *err)
     return rc;
 }
 
+/* It may come back meanwhile: then the folder is that of now, or none yet. */
+static enum err_code clear_moved(struct containers *containers, const struct tenant *tenant,
+                                 const char *id, struct err *err)
+{
+    const struct containers_options *options = &containers->options;
+    struct container *container = container_new(containers, tenant, id);
+    struct err gone = {0};
+    enum err_code rc;
+
+    container_begin_put(container);
+    rc = store_container_get(options->store, tenant, id, &container->row, &gone);
+    if (rc == ERR_NOT_FOUND || (!rc && !is_here(containers, &container->row))) {
+        if (options->end)
+            options->end(options->argument, id);
+        rc = container_folder_discard(containers, tenant, id, err);
+        if (!rc)
+            rc =
+                store_container_left_cleared(options->store, tenant, id, options->node_id, err);
+    } else if (rc && err) {
+        *err = gone;
+    }
+    container_end_put(container);
+    container_end(container);
+    return rc;
+}
+
 /* A folder that cannot be removed now is tried again the next time, and keeps no other waiting. */
 static enum err_code clear_left(struct containers *containers, struct err *err)
 {
@@ -414,7 +496,8 @@ static enum err_code clear_left(struct containers *containers, struct err *err)
     for (size_t i = 0; !rc && i < count; i++) {
         struct err why;
 
-        if (clear(containers, &left[i].tenant, left[i].id, &why))
+        if ((left[i].moved ? clear_moved : clear)(containers, &left[i].tenant, left[i].id,
+                                                  &why))
             log_warn("the folder of %s is removed later: %s", left[i].id, why.text);
     }
     return rc;
@@ -454,6 +537,7 @@ enum err_code containers_open(const struct containers_options *options,
     containers->options.node_id = containers->node_id;
     lock_init(&containers->lock, LOCK_CONTAINERS);
     lock_cond_init(&containers->put_ended);
+    lock_cond_init(&containers->answered);
     rc = container_folders_sweep(containers, err);
     if (rc) {
         containers_free(containers);
@@ -468,6 +552,7 @@ void containers_free(struct containers *containers)
     if (!containers)
         return;
     pthread_cond_destroy(&containers->put_ended);
+    pthread_cond_destroy(&containers->answered);
     lock_destroy(&containers->lock);
     free(containers->node_id);
     free(containers);

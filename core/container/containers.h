@@ -27,8 +27,10 @@
  * Order, so that a crash leaves nothing but trash: the row, then the folder; the end of the row, then its processes,
  * then the folder goes to the trash. containers_open() sends folders without a running row to the trash.
  *
- * A container belongs to the node on whose disk its folder is. Another node shows its row, and the copies of its
- * files; it cannot take it.
+ * A container belongs to the node on whose disk its folder is. Another node shows its row, and the copies of its files.
+ * To take it, that node asks the owner for it, which copies all listed files and gives it away; or it takes the
+ * container over, when the owner is dead. Then files without a copy are lost, and container_row()->lost says which. In
+ * both cases processes and their variables stay behind.
  *
  * All functions block, on the store and the disk. Any thread but a run loop, with no lock held.
  *
@@ -89,6 +91,7 @@ struct container_choice {
      * new one. */
     const char *owner_id;
     bool not_stored; /* nor is the run: its calls copy nothing */
+    bool moves;      /* a node that lives is asked for it; false: only a dead one loses it */
     int memory_gib;  /* 0: that of the container that there is, 1 of a new one */
     /* As in struct container_row; NULL: those of the container that there is, none of a new one */
     const char *domains;
@@ -108,6 +111,9 @@ bool container_is_new(const struct container *container);
 bool container_is_gone(const struct container *container);
 /* Its folder, for file tools and for a box. Borrowed. */
 struct workspace *container_workspace(const struct container *container);
+
+/* The model has read container_row()->lost: later calls do not have it. */
+void container_lost_shown(struct container *container);
 
 /* Python is about to run in it: container_row()->had_python will be true for those who take it later, also
  * after a restart. Written once. */
@@ -146,6 +152,13 @@ enum err_code container_remove_file(struct container *container, const char *id,
 enum err_code container_copy_out(struct container *container, struct container_file_row *row,
                                  struct err *err) MUST_CHECK;
 
+/* Asks the node of the container for a copy of the file, and waits CONTAINER_ASK_SECONDS at most. ERR_STORE with
+ * REASON_CONTAINER_ELSEWHERE: there is still none. */
+enum err_code containers_ask_copy(struct containers *containers, const struct tenant *tenant,
+                                  const char *id, const char *file_id,
+                                  struct container_file_row *ret_row,
+                                  struct err *err) MUST_CHECK;
+
 /* The same for a file of a container that is not taken. */
 enum err_code containers_copy_file(struct containers *containers, const struct tenant *tenant,
                                    const char *id, const char *file_id,
@@ -176,6 +189,19 @@ void containers_undo(struct containers *containers, const struct tenant *tenant,
 /* Every CONTAINER_TOUCH_SECONDS or so: writes that taken containers are in use, ends those whose time has passed, and
  * removes the folders of this node's that have ended. */
 enum err_code containers_tend(struct containers *containers, struct err *err) MUST_CHECK;
+
+/* Whether this node has renewed its leases for long enough to say that another one is dead. Until then it takes no
+ * container over. */
+void containers_set_steady(struct containers *containers, bool steady);
+
+/* Does what other nodes ask of this one: copies files, gives containers away that no call has. For a thread that may
+ * take its time. After *ret_copied files, other nodes are to be woken by WAKEUP_CONTAINER; gifts wake them by
+ * themselves. */
+enum err_code containers_answer(struct containers *containers, size_t *ret_copied,
+                                struct err *err) MUST_CHECK;
+
+/* WAKEUP_CONTAINER has come: who waits for another node looks again. Does not block. */
+void containers_answered(struct containers *containers);
 
 /* Removes some of the files that are in the trash. True: there are more. For one thread. */
 bool containers_empty_trash(struct containers *containers);
