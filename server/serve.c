@@ -94,6 +94,7 @@
 #include "server/params/params.h"
 #include "server/pictures/picture_desk.h"
 #include "server/query_rewriter.h"
+#include "server/sandbox/container_asks.h"
 #include "server/sandbox/container_desk.h"
 #include "server/sandbox/sandboxes.h"
 #include "server/server.h"
@@ -362,6 +363,8 @@ static enum err_code open_containers(struct serving *serving, struct err *err)
     }
     options.workspaces = serving->workspaces;
     rc = containers_open(&options, &serving->server.containers, err);
+    if (!rc)
+        serving->server.container_asks = container_asks_start(&serving->server);
     if (!rc)
         serving->cited_copies = cited_copies_start(&serving->server);
     return rc;
@@ -708,6 +711,7 @@ static void go_down(struct serving *serving)
     web_workers_stop(server, TOOL_PATIENCE_NS);
     masking_stop(server->masking);
     cited_copies_stop(serving->cited_copies);
+    container_asks_stop(server->container_asks);
     file_loading_stop(server->file_loading);
     crew_stop(server->crew);
     if (serving->writers_started)

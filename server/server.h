@@ -46,6 +46,8 @@ struct server {
     struct store *store;
     struct blobs *blobs;           /* bytes of files */
     struct containers *containers; /* NULL: this machine cannot have them */
+    struct container_asks
+        *container_asks; /* does what other nodes ask of them; NULL with them */
     struct engine *engine;
     struct tool_executor *executor;
     /* For handlers with TOOL_NEEDS_SANDBOX, and the boxes that they run code in: sandboxes.h. NULL: nothing is
