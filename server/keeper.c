@@ -32,9 +32,11 @@
 #include "core/store/tables/vector_stores/document_counts.h"
 #include "core/store/tables/vector_stores/documents.h"
 #include "core/store/tables/vector_stores/vector_stores.h"
+#include "core/store/wakeup.h"
 #include "server/database.h"
 #include "server/encode/faces.h"
 #include "server/files/awaited_files.h"
+#include "server/sandbox/container_asks.h"
 #include "server/server.h"
 
 #define CLAIM_LIMIT  ((size_t)8)         /* runs of one claim */
@@ -81,7 +83,7 @@ struct duty {
 };
 
 /* Wake-ups make the first three due at once; the others have no names. */
-enum { DUTY_RENEW, DUTY_CLAIM, DUTY_FILES, DUTY_COUNT = 11 };
+enum { DUTY_RENEW, DUTY_CLAIM, DUTY_FILES, DUTY_COUNT = 12 };
 
 struct keeper {
     struct server *server;
@@ -276,6 +278,8 @@ static void renew_leases(struct keeper *keeper)
         return;
     }
     note_renewed(keeper);
+    if (keeper->server->containers)
+        containers_set_steady(keeper->server->containers, is_steady(keeper));
     /* Only for runs in the engine. A pending run whose lease was lost fails at its first write. */
     for (size_t i = 0; i < held.pending_at; i++)
         apply_state(keeper->server->engine, &held.leases[i], held.states[i]);
@@ -564,6 +568,13 @@ static void tend_containers(struct keeper *keeper)
     while (containers_empty_trash(server->containers));
 }
 
+/* What they ask is in rows, and the hint may have been lost. */
+static void look_for_asked(struct keeper *keeper)
+{
+    if (store_has_peers(keeper->server->store))
+        container_asks_look(keeper->server->container_asks);
+}
+
 /* ---- The thread ---- */
 
 static void revive_database(struct keeper *keeper)
@@ -698,6 +709,11 @@ static void on_wakeup(void *arg, const struct wakeup *wakeup)
     case WAKEUP_EVENTS: engine_wake(engine, wakeup->run_id, WOKEN_MORE); break;
     case WAKEUP_MOVED: engine_wake(engine, wakeup->run_id, WOKEN_MOVED); break;
     case WAKEUP_DELETED: engine_deleted(engine, wakeup->run_id); break;
+    case WAKEUP_CONTAINER:
+        if (keeper->server->containers)
+            containers_answered(keeper->server->containers);
+        container_asks_look(keeper->server->container_asks);
+        break;
     case WAKEUP_INGEST: ingest_kick(keeper->server->ingest); break;
     case WAKEUP_FILES: /* of many documents, while nearly always no run waits */
         if (engine_has_file_waits(engine))
@@ -729,6 +745,7 @@ enum err_code keeper_start(struct server *server, struct database *database,
         {.perform = maintain_events, .every_seconds = 3600},
         {.perform = sweep_files, .every_seconds = 60},
         {.perform = tend_containers, .every_seconds = container_seconds(server->config)},
+        {.perform = look_for_asked, .every_seconds = lease / 15},
         {.perform = look_for_granted, .every_seconds = LOOK_SECONDS},
         {.perform = look_for_documents, .every_seconds = LOOK_SECONDS},
         {.perform = purge_responses, .every_seconds = server->config->response_timeout / 4},
