@@ -45,7 +45,9 @@ struct lent {
     json_t *domains;         /* what its box may reach */
     json_t *places;          /* where it has gone, in boxes that were given back; or NULL */
     char *call_id;
-    bool noted; /* what the call has done to files was noted */
+    char *lost;      /* base.lost, if it was made for this call; or NULL */
+    bool lost_shown; /* the model reads it */
+    bool noted;      /* what the call has done to files was noted */
 };
 
 static struct lent *lent_of(struct tool_container *container)
@@ -58,6 +60,23 @@ static struct lent *lent_of(struct tool_container *container)
 static const char lost[] = "The earlier container has expired: this is a new one. Files and "
                            "variables are gone, but for the user's files.";
 
+/* What the death of its server has cost. The caller frees; NULL: nothing. */
+static char *lost_files(const struct container_row *row)
+{
+    json_auto_t *paths = row->lost ? json_parse_own(row->lost) : NULL;
+    AUTO_BUF list = {0};
+    size_t i;
+    json_t *path;
+
+    if (!json_array_size(paths))
+        return NULL;
+    json_array_foreach (paths, i, path)
+        buf_addf(&list, "%s" FOLDER "%s", i ? ", " : "", json_string_value(path));
+    return mem_printf("The server of this container has failed. Variables are gone, and so are "
+                      "these files: %s",
+                      list.data);
+}
+
 /* *ret_domains is the caller's to free. */
 static struct container_choice choice_of(const struct tool_call *call, char **ret_domains)
 {
@@ -69,6 +88,7 @@ static struct container_choice choice_of(const struct tool_call *call, char **re
                                      .in_context = tool_call_past_container(call),
                                      .owner_id = *thread ? thread : tool_call_run(call),
                                      .not_stored = !tool_call_is_stored(call),
+                                     .moves = true,
                                      .memory_gib = container_memory_gib(entry),
                                      .domains = *ret_domains};
 }
@@ -140,12 +160,15 @@ static void close_container(void *arg, struct tool_container *base, bool ran)
 
     (void)arg;
     boxes_give(lent->hold);
+    if (lent->lost_shown)
+        container_lost_shown(lent->container);
     if (ran)
         note_files(lent);
     container_release(lent->container);
     json_decref(lent->domains);
     json_decref(lent->places);
     free(lent->call_id);
+    free(lent->lost);
     free(lent);
 }
 
@@ -183,6 +206,8 @@ static enum err_code open_container(void *arg, const struct tool_call *call,
     lent->base.timeout_max_ms = (uint32_t)(server->config->sandbox_exec_max * 1000);
     lent->base.output_limit = server->config->sandbox_output;
     memcpy(lent->base.id, container_row(container)->id, ID_SIZE);
+    lent->lost = lost_files(container_row(container));
+    lent->base.lost = lent->lost;
     if (container_is_new(container) && *choice.in_context)
         lent->base.lost = lost;
     *ret_container = &lent->base;
@@ -599,6 +624,7 @@ static enum err_code run_python(void *arg, const struct tool_call *call,
     rc = note_made(lent, call, &cell, ret_ran, err);
     if (rc)
         return rc;
+    lent->lost_shown = lent->lost != NULL;
     if (result.other_figures)
         unkept_files_add(&cell.unkept, FOLDER ".figures",
                          "it has figures that are too many, too large or no PNG");
