@@ -1,5 +1,5 @@
 /*
- * The bytes of a container's file: from the folder, on its own node; from the copy, on another.
+ * The bytes of a container's file: from the folder, on its own node; from the copy, on another, which may ask for one.
  */
 
 #include <errno.h>
@@ -66,7 +66,7 @@ static enum err_code open_in_folder(struct container_job *job,
     return rc;
 }
 
-/* Without a folder it has a copy, or `elsewhere` is the answer. */
+/* Without a folder it has a copy, or its own server makes one. */
 static enum err_code find(struct container_job *job, struct err *err)
 {
     struct container *container = NULL;
@@ -83,8 +83,9 @@ static enum err_code find(struct container_job *job, struct err *err)
     if (!rc && container) {
         rc = open_in_folder(job, container, err);
     } else if (!rc && !*job->found.blob_id) {
-        *err = elsewhere;
-        rc = err->code;
+        container_file_row_clear(&job->found);
+        rc = containers_ask_copy(job->server->containers, &job->tenant, job->container,
+                                 job->file, &job->found, err);
     }
     container_release(container);
     return rc;

@@ -233,7 +233,8 @@ def test_another_server_shows_a_container_and_serves_what_has_a_copy(start_serve
     assert sorted(file["id"] for file in there.get(at).json()["data"]) == sorted((made, plain))
     answer = there.get(f"{at}/{made}/content")
     assert answer.content == TABLE and "copied.csv" in answer.headers["content-disposition"]
-    for answer in (there.get(f"{at}/{plain}/content"), there.delete(f"{at}/{plain}"),
+    assert there.get(f"{at}/{plain}/content").content == TABLE  # its own server makes the copy
+    for answer in (there.delete(f"{at}/{plain}"),
                    there.post(at, json={"file_id": copy.id}), there.post(at, files={"file": ("new.csv", TABLE)})):
         assert problem(answer) == (503, "container_elsewhere", None, "The container's server does not answer.")
     assert there.delete(f"/v1/containers/{box['id']}").status_code == 200
