@@ -1,6 +1,8 @@
 """Containers on two servers with one database: runs go to the container's server, whatever server the client talks to."""
 
 import json
+import signal
+import time
 
 import pytest
 
@@ -155,3 +157,151 @@ def test_a_run_without_such_a_tool_stays(pair, upstream):
     had = first.metric("runs_started_total")
     after = respond(second, tools=[], previous_response_id=before["id"])
     assert after["status"] == "completed" and first.metric("runs_started_total") == had
+
+
+# ---- A container moves ----
+
+FIGURE = "import matplotlib.pyplot as plt\nplt.plot([1, 4, 9])\nplt.show()\n"
+
+
+def named(box):
+    return {"type": "code_interpreter", "container": box}
+
+
+def folders(server):
+    return sorted(path.name for path in (server.directory / "data" / "workspaces").glob("*/cntr_*"))
+
+
+def settled(server, database, box, column="left_node IS NULL AND NOT arriving"):
+    eventually(lambda: database.ask(f"SELECT {column} FROM containers WHERE id = '{box}'",
+                                    url=server.settings["database_url"]), lambda rows: rows == [["t"]])
+
+
+def begun(server, upstream, code):
+    """A response has run this there. Its container."""
+    cell(upstream, code)
+    return respond(server)["output"][0]["container_id"]
+
+
+def node_of(server, box):
+    return server.api().get(f"/containers/{box}").json()["runnel"]["node"]
+
+
+@pytest.mark.parametrize("more", [{"store": False}, {"runnel": {"context": {"a": 1}}}], ids=["unstored", "context"])
+def test_files_come_to_a_run_that_cannot_go_to_them(pair, upstream, database, more):
+    first, second = pair
+    box = begun(first, upstream, f"x = 41\nopen('note.txt', 'w').write('kept')\n{FIGURE}")
+    cell(upstream, "print(open('note.txt').read(), 'x' in globals())")
+    after = respond(second, tools=[named(box)], **more)
+    assert after["status"] == "completed" and "kept False" in read_of(upstream), after
+    assert "ariables are gone" in read_of(upstream)
+    settled(second, database, box)
+    assert node_of(first, box) == node_of(second, box) and folders(first) == [] and folders(second) == [box]
+    cell(upstream, "print(open('note.txt').read())")
+    respond(first, tools=[named(box)], store=False)
+    assert read_of(upstream).startswith("kept\n")
+    settled(first, database, box)
+    assert folders(first) == [box] and folders(second) == []
+
+
+def test_a_file_is_fetched_from_a_server_that_has_not_copied_it(pair, upstream, database):
+    first, second = pair
+    box = begun(first, upstream, "open('note.txt', 'w').write('kept')")
+    (file,) = second.api().get(f"/containers/{box}/files").json()["data"]
+    path = f"/containers/{box}/files/{file['id']}/content"
+    assert second.api().get(path).text == "kept"
+    assert node_of(second, box) != "" and folders(first) == [box] and folders(second) == []
+
+
+def test_a_server_that_does_not_answer_is_not_waited_for(pair, upstream):
+    first, second = pair
+    box = begun(first, upstream, "open('note.txt', 'w').write('kept')")
+    (file,) = second.api().get(f"/containers/{box}/files").json()["data"]
+    path = f"/containers/{box}/files/{file['id']}/content"
+    first.process.signal(signal.SIGSTOP)
+    begin = time.monotonic()
+    answer = second.api().get(path)
+    assert answer.status_code == 503 and answer.json()["error"]["code"] == "container_elsewhere", answer.text
+    assert time.monotonic() - begin < 15
+    first.process.signal(signal.SIGCONT)
+
+
+def test_what_was_copied_outlives_its_server(pair, upstream, database):
+    first, second = pair
+    box = begun(first, upstream, f"x = 41\nopen('note.txt', 'w').write('lost')\n{FIGURE}")
+    first.kill()
+    cell(upstream, "import os\nprint(sorted(os.listdir('.figures')), os.path.exists('note.txt'))")
+    after = respond(second, tools=[named(box)])
+    assert after["status"] == "completed", after
+    told = read_of(upstream)
+    assert ".png'] False" in told and "/mnt/data/note.txt" in told and "has failed" in told
+    cell(upstream, "print('again')")
+    respond(second, tools=[named(box)])
+    assert read_of(upstream) == "again\n"
+    settled(second, database, box, "NOT arriving AND epoch = 2")
+    first.start()
+    eventually(lambda: folders(first), lambda names: names == [])
+    settled(second, database, box)
+
+
+def test_a_container_without_copies_expires_with_its_server(pair, upstream):
+    first, second = pair
+    cell(upstream, "open('note.txt', 'w').write('lost')")
+    before = respond(first)
+    first.kill()
+    cell(upstream, "import os\nprint(os.listdir('.'))")
+    after = respond(second, previous_response_id=before["id"])
+    assert after["status"] == "completed" and "has expired" in read_of(upstream)
+    old, new = (response["output"][0]["container_id"] for response in (before, after))
+    assert old != new and second.api().get(f"/containers/{old}").json()["status"] == "expired"
+
+
+@pytest.mark.parametrize("visit", [1, 2, 3])
+def test_a_container_arrives_although_its_new_server_dies_too(pair, upstream, database, visit):
+    """It is killed while it puts the files into the folder. Its run continues when it is back, and they are all there."""
+    first, second = pair
+    box = begun(first, upstream, FIGURE * 3)
+    first.kill()
+    second.arm(f"container.arriving:{visit}:kill")
+    cell(upstream, "import os\nprint(len(os.listdir('.figures')))")
+    made = respond(second, tools=[named(box)], background=True)["id"]
+    eventually(second.has_fired)
+    second.restart()
+    done = eventually(lambda: second.api().get(f"/responses/{made}").json(), lambda r: r["status"] in FINAL)
+    assert done["status"] == "completed"
+    cell(upstream, "import os\nprint(len(os.listdir('.figures')))")
+    respond(second, tools=[named(box)])
+    assert "3\n" in read_of(upstream)
+    settled(second, database, box, "NOT arriving AND epoch = 2")
+
+
+def test_a_server_that_dies_after_it_has_given_a_container_keeps_no_folder(pair, upstream, database):
+    first, second = pair
+    box = begun(first, upstream, "open('note.txt', 'w').write('kept')")
+    first.arm("container.given:1:kill")
+    cell(upstream, "print(open('note.txt').read())")
+    respond(second, tools=[named(box)], store=False)
+    assert "kept\n" in read_of(upstream) and folders(first) == [box]
+    first.restart()
+    eventually(lambda: folders(first), lambda names: names == [])
+    settled(second, database, box)
+
+
+def test_a_server_that_was_suspended_writes_nothing_of_a_container(pair, upstream, database):
+    """Its call sleeps while the other server takes the container over. What it wrote is on its own disk only, and goes."""
+    first, second = pair
+    box = begun(first, upstream, FIGURE)
+    cell(upstream, "import time\nopen('late.txt', 'w').write('late')\ntime.sleep(3)")
+    made = respond(first, tools=[named(box)], background=True)["id"]
+    eventually(lambda: list((first.directory / "data" / "workspaces").glob("*/*/data/late.txt")), len)
+    first.process.signal(signal.SIGSTOP)
+    done = eventually(lambda: second.api().get(f"/responses/{made}").json(), lambda r: r["status"] in FINAL, 40)
+    assert done["status"] == "completed"
+    cell(upstream, "import os\nprint(sorted(os.listdir('.')))")
+    respond(second, tools=[named(box)])
+    first.process.signal(signal.SIGCONT)
+    eventually(lambda: folders(first), lambda names: names == [], 30)
+    assert "late.txt" not in read_of(upstream)
+    names = [file["path"] for file in second.api().get(f"/containers/{box}/files").json()["data"]]
+    assert not [name for name in names if "late" in name] and folders(second) == [box]
+    settled(second, database, box, "epoch = 2")
