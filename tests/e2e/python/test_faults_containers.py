@@ -233,8 +233,8 @@ def test_what_was_copied_outlives_its_server(pair, upstream, database):
     cell(upstream, "import os\nprint(sorted(os.listdir('.figures')), os.path.exists('note.txt'))")
     after = respond(second, tools=[named(box)])
     assert after["status"] == "completed", after
-    told = read_of(upstream)
-    assert ".png'] False" in told and "/mnt/data/note.txt" in told and "has failed" in told
+    read = read_of(upstream)
+    assert ".png'] False" in read and "/mnt/data/note.txt" in read and "has failed" in read
     cell(upstream, "print('again')")
     respond(second, tools=[named(box)])
     assert read_of(upstream) == "again\n"
