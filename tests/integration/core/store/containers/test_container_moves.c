@@ -123,6 +123,7 @@ TEST(each_node_removes_the_folder_that_it_had)
     AUTO_FREE struct left_container *left = NULL;
     size_t count;
 
+    pg_fixture_ask("UPDATE containers SET left_node = NULL"); /* those of other tests */
     new_container();
     assert_int_equal(store_container_give(store, MINE, box, 1, "node_b", NULL), ERR_OK);
     assert_int_equal(store_container_delete(store, MINE, box, NULL), ERR_OK);
