@@ -93,7 +93,7 @@ def test_a_zip_is_uploaded_and_comes_back(client, http, upstream):
      "the zip: the entry 'a/bomb' unpacks to more than 100 times the size of the zip."),
     ([("a/SKILL.md", skill_file()), *((f"a/{n}", "") for n in range(500))], "the zip: it has more than 500 files."),
     ([("a/SKILL.md", b"---\xff")], "the entry 'a/SKILL.md' of the zip: SKILL.md must be text in UTF-8."),
-], ids=str)
+], ids=["parent", "absolute", "link", "two cases", "second folder", "too deep", "zips in a zip", "bomb", "many", "bytes"])
 def test_the_tricks_of_a_zip_are_refused(client, files, message):
     before = [skill.id for skill in client.skills.list()]
     with pytest.raises(openai.BadRequestError) as refused:
