@@ -253,6 +253,41 @@ static enum err_code check_skills(const json_t *environment, const char *path, s
                        "Unsupported value: containers of this server have no skills.");
 }
 
+/* A local shell has them on the client's machine: the model is sent three texts, and nothing is read here. */
+static enum err_code check_local_skills(const json_t *environment, const char *path,
+                                        struct err *err)
+{
+    static const struct {
+        const char *key;
+        size_t limit;
+    } texts[] = {{"name", 64}, {"description", 1024}, {"path", 1024}};
+    struct param_path at = param_key(path, "skills");
+    json_t *skills = NULL;
+    size_t i;
+    json_t *skill;
+    enum err_code rc =
+        param_array(environment, path, "skills", PARAM_OPTIONAL, SKILLS_LIMIT, &skills, err);
+
+    json_array_foreach (skills, i, skill) {
+        struct param_path inner = param_index(at.text, i);
+        const char *text = NULL;
+
+        if (!rc && !json_is_object(skill))
+            rc = param_wrong_type(err, inner.text, "an object", skill);
+        if (!rc && !json_absent(json_object_get(skill, "type")))
+            rc =
+                err_invalid(err, "unsupported_value", inner.text,
+                            "Unsupported value: a skill of a local shell has name, description "
+                            "and path.");
+        for (size_t n = 0; !rc && n < COUNT_OF(texts); n++)
+            rc = param_string(skill, inner.text, texts[n].key, PARAM_REQUIRED, texts[n].limit,
+                              &text, err);
+        if (rc)
+            return rc;
+    }
+    return rc;
+}
+
 enum err_code container_environment_check(const json_t *tool, const char *path, struct err *err)
 {
     static const char *const types[] = {"container_auto", "local", "container_reference", NULL};
@@ -265,8 +300,10 @@ enum err_code container_environment_check(const json_t *tool, const char *path, 
     if (rc || !environment)
         return rc;
     rc = param_enum(environment, at.text, "type", PARAM_REQUIRED, types, &type, err);
-    if (rc || strcmp(type, "local") == 0)
+    if (rc)
         return rc;
+    if (strcmp(type, "local") == 0)
+        return check_local_skills(environment, at.text, err);
     if (strcmp(type, "container_auto") == 0) {
         rc = container_params_check(environment, at.text, NULL, err);
         return rc ? rc : check_skills(environment, at.text, err);
