@@ -9,6 +9,7 @@
 
 #include <string.h>
 
+#include "core/base/buf.h"
 #include "core/base/json.h"
 #include "core/tool/arguments.h"
 #include "handlers/handlers.h"
@@ -55,6 +56,25 @@ static bool is_local(const json_t *entry)
     return strcmp(json_get_string(environment, "type", "local"), "local") == 0;
 }
 
+/* The skills on the client's machine. The model reads them there, with commands. */
+static json_t *init(const struct tool_context *context)
+{
+    const json_t *environment = json_object_get(context->entry, "environment");
+    AUTO_BUF note = {0};
+    size_t i;
+    json_t *skill;
+
+    json_array_foreach (json_object_get(environment, "skills"), i, skill) {
+        if (!note.length)
+            buf_add_text(&note,
+                         "Skills, folders of instructions for one kind of task each. Before "
+                         "such a task, read SKILL.md in the folder:");
+        buf_addf(&note, "\n- %s: %s (%s)", json_get_string(skill, "name", ""),
+                 json_get_string(skill, "description", ""), json_get_string(skill, "path", ""));
+    }
+    return note.length ? json_build("{s:s}", "note", note.data) : json_object();
+}
+
 const struct tool_handler shell_handler = {
     .name = "shell",
     .description =
@@ -63,5 +83,6 @@ const struct tool_handler shell_handler = {
     .parameters = parameters,
     .announce = announce,
     .serves = is_local,
+    .init = init,
     .item = &shell_item,
 };
