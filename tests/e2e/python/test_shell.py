@@ -248,6 +248,35 @@ def test_local_shells_stay_the_clients(client, upstream):
     assert (asked.type, asked.environment.type) == ("shell_call", "local")
 
 
+def local(*skills):
+    return {"type": "shell", "environment": {"type": "local", "skills": list(skills)}}
+
+
+def test_a_model_is_told_of_the_skills_of_a_local_shell(client, upstream):
+    notes = {"name": "notes", "description": "How notes are written.", "path": "~/skills/notes"}
+    respond(client, tools=[local(notes, {**notes, "name": "mail"})])
+    (offered,) = upstream.chats()[0]["tools"]
+    assert offered["function"]["description"].endswith(
+        "SKILL.md in the folder:\n- notes: How notes are written. (~/skills/notes)"
+        "\n- mail: How notes are written. (~/skills/notes)")
+    respond(client, tools=[local()])
+    assert "Skills" not in upstream.chats()[-1]["tools"][0]["function"]["description"]
+
+
+@pytest.mark.parametrize("skill, param, message", [
+    ({"type": "skill_reference", "skill_id": "skill_1"}, "tools[0].environment.skills[0]",
+     "Unsupported value: a skill of a local shell has name, description and path."),
+    ({"name": "a", "description": "b"}, "tools[0].environment.skills[0].path",
+     "Missing required parameter: 'tools[0].environment.skills[0].path'."),
+    ("a", "tools[0].environment.skills[0]",
+     "Invalid type for 'tools[0].environment.skills[0]': expected an object, but got a string instead."),
+])
+def test_a_local_shell_has_no_other_skills(http, skill, param, message):
+    answer = http.post("/v1/responses", json={"model": "demo", "input": "go", "tools": [local(skill)]})
+    error = answer.json()["error"]
+    assert (answer.status_code, error["param"], error["message"]) == (400, param, message)
+
+
 def test_a_run_of_a_thread_shows_a_function_with_its_output(client, http, runs):
     runs("echo 42 > a.txt; cat a.txt", text="[a](sandbox:/mnt/data/a.txt)")
     assistant = http.post("/v1/assistants", json={"model": "demo", "tools": [AUTO]}).json()["id"]
