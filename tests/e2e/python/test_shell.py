@@ -252,7 +252,7 @@ def local(*skills):
     return {"type": "shell", "environment": {"type": "local", "skills": list(skills)}}
 
 
-def test_a_model_is_told_of_the_skills_of_a_local_shell(client, upstream):
+def test_the_skills_of_a_local_shell_are_sent_to_the_model(client, upstream):
     notes = {"name": "notes", "description": "How notes are written.", "path": "~/skills/notes"}
     respond(client, tools=[local(notes, {**notes, "name": "mail"})])
     (offered,) = upstream.chats()[0]["tools"]
