@@ -139,14 +139,18 @@ static const struct old_step {
     " vector_store_files, documents, document_texts, chunks, document_segments,"          \
     " left_documents, uploads, upload_parts, approval_checks, embedding_models, "         \
     "chunk_vectors,"                                                                      \
-    " containers, container_files, file_texts, file_pictures, scripts, ingest_turns"
+    " containers, container_files, file_texts, file_pictures, scripts, ingest_turns, "    \
+    "skill_versions"
 #define LATER_INDEXES "approvals_status"
-#define LATER_COLUMNS "ALTER TABLE run_leases DROP COLUMN IF EXISTS wanted_node"
+#define LATER_COLUMNS                                            \
+    "ALTER TABLE run_leases DROP COLUMN IF EXISTS wanted_node; " \
+    "ALTER TABLE skills DROP COLUMN IF EXISTS default_version, " \
+    "DROP COLUMN IF EXISTS latest_version"
 #define LATER                                                                               \
     "(approvals_status|approval_checks|deletion_marks|blob|files|storage_use|vector_store|" \
     "file_batches|file_texts|file_pictures|"                                                \
     "document|chunk|embedding_model|"                                                       \
-    "left_documents|upload|container|run_leases|scripts|ingest_turns)"
+    "left_documents|upload|container|run_leases|scripts|ingest_turns|skill)"
 
 /* The schema is the same but for later steps; the rows of such a database are those of its first `count`
  * steps. */
