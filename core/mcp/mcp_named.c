@@ -18,6 +18,18 @@ void mcp_named_set(const struct mcp_named *servers, size_t count)
     named_count = count;
 }
 
+static const char *obstacle;
+
+void mcp_named_lack(const char *why)
+{
+    obstacle = why;
+}
+
+const char *mcp_named_obstacle(void)
+{
+    return obstacle;
+}
+
 const struct mcp_named *mcp_named_find(const char *name)
 {
     for (size_t i = 0; i < named_count; i++) {
