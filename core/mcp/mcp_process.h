@@ -29,3 +29,27 @@
  *
  * How a process is started and confined is not known here: see `start`.
  */
+
+#define MCP_PROCESS_STARTS    5
+#define MCP_PROCESS_STARTS_NS ((uint64_t)600 * 1000000000)
+#define MCP_PROCESS_BEGIN_NS \
+    ((uint64_t)60 * 1000000000)                /* from its start to its answer to initialize */
+#define MCP_PROCESS_CALLS   256                /* requests of all links that it has at once */
+#define MCP_PROCESS_UNASKED ((size_t)64 << 20) /* bytes without an answer to anything */
+#define MCP_PROCESS_GARBAGE 32 /* lines without an answer that are no messages */
+#define MCP_PROCESS_UNREAD  ((size_t)16 << 20) /* bytes that wait for it to read them */
+
+/* ---- The machinery below ---- */
+
+/* A process that runs: the descriptors are taken, but for `ended`, and do not block. */
+struct mcp_pipes {
+    int input, output, errors;
+    int ended;     /* can be read when it has ended; borrowed until `stop` */
+    void *process; /* for `stop` */
+};
+
+/* An order to start one. Both members are borrowed until mcp_process_started(). */
+struct mcp_start {
+    const struct mcp_named *named;
+    const struct tenant *tenant;
+};
