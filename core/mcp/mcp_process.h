@@ -53,3 +53,28 @@ struct mcp_start {
     const struct mcp_named *named;
     const struct tenant *tenant;
 };
+
+struct mcp_processes_options {
+    size_t count;     /* processes at once; one more ends the one that is unused longest */
+    uint64_t idle_ns; /* without a link, until it ends */
+    /* Both are called on the loop of the processes, and do not wait. mcp_process_started() answers a start, from any
+     * thread. `stop` kills what still runs. */
+    void (*start)(void *arg, struct mcp_start *start);
+    void (*stop)(void *arg, void *process);
+    void *arg;
+};
+
+/* `pipes` NULL: it could not be started, and `why` is a sentence without its subject, for clients. */
+void mcp_process_started(struct mcp_start *start, const struct mcp_pipes *pipes,
+                         const char *why);
+
+struct mcp_processes;
+
+enum err_code mcp_processes_new(const struct mcp_processes_options *options,
+                                struct mcp_processes **ret_processes,
+                                struct err *err) MUST_CHECK;
+/* After the last link was closed. Stops what runs, and starts nothing any more. A start may still be
+ * answered. NULL is fine. */
+void mcp_processes_stop(struct mcp_processes *processes);
+/* After that, when every start was answered; ends those. NULL is fine. */
+void mcp_processes_free(struct mcp_processes *processes);
