@@ -78,3 +78,36 @@ enum err_code mcp_processes_new(const struct mcp_processes_options *options,
 void mcp_processes_stop(struct mcp_processes *processes);
 /* After that, when every start was answered; ends those. NULL is fine. */
 void mcp_processes_free(struct mcp_processes *processes);
+
+/* Any thread. For the metrics. */
+struct mcp_processes_counts {
+    uint64_t running, started,
+        ended; /* now; since the start; of these, without being asked to */
+};
+void mcp_processes_count(const struct mcp_processes *processes,
+                         struct mcp_processes_counts *ret_counts);
+
+/* ---- Links ---- */
+
+struct mcp_link_options {
+    const struct mcp_named *named; /* with a command; borrowed for ever */
+    const struct tenant *tenant;   /* copied */
+    struct loop *loop;             /* of the session, and of the callbacks */
+    /* A message of the process to this link: borrowed. */
+    void (*on_message)(void *arg, json_t *message);
+    /* Called last, once, unless the link was closed: it is freed by then. */
+    void (*on_end)(void *arg, const struct mcp_answer *why);
+    void *arg;
+};
+
+struct mcp_link;
+
+/* No callback comes before this has returned. On the loop of the session, as all of these. */
+struct mcp_link *mcp_link_open(struct mcp_processes *processes,
+                               const struct mcp_link_options *options);
+/* A message, which is taken. */
+void mcp_link_send(struct mcp_link *link, char *text);
+/* What it has asked for is cancelled. No callback follows. NULL is fine. */
+void mcp_link_close(struct mcp_link *link);
+
+#endif
