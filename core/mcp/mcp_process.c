@@ -23,3 +23,33 @@
 #include "core/base/log.h"
 #include "core/base/mem.h"
 #include "core/mcp/mcp_message.h"
+
+#define READ_SIZE   ((size_t)64 << 10)
+#define ERRORS_KEPT ((size_t)2 << 10) /* bytes of stderr, for the log */
+
+struct mcp_link {
+    atomic_uint count; /* of those who have it */
+    struct mcp_processes *all;
+    struct mcp_link_options options; /* without the tenant */
+    struct tenant tenant;
+    bool open; /* on its loop: callbacks may come */
+    /* On the loop of the processes: */
+    struct process *process; /* NULL: none, or it has ended */
+    struct mcp_link *next;   /* of the process */
+    json_t *initialize; /* the id of its initialize, which waits for the process; or NULL */
+};
+
+/* A request that the process has. */
+struct asked {
+    struct asked *next;
+    struct mcp_link *link;
+    json_int_t id; /* the process's */
+    json_t *its;   /* the link's */
+};
+
+enum process_state {
+    PROCESS_ENDED,
+    PROCESS_STARTING, /* `start` is to be answered */
+    PROCESS_GREETED,  /* it was sent initialize */
+    PROCESS_READY,
+};
