@@ -53,3 +53,30 @@ enum process_state {
     PROCESS_GREETED,  /* it was sent initialize */
     PROCESS_READY,
 };
+
+struct process {
+    struct process *next;
+    struct mcp_processes *all;
+    struct mcp_start start;
+    struct tenant tenant;
+    enum process_state state;
+    struct mcp_pipes pipes;
+    struct loop_watch input, output, errors, ended;
+    bool input_watched;
+    struct buf unsent, line, complaints;
+    size_t scanned; /* of the line */
+    struct mcp_link *links;
+    struct asked *asked;
+    size_t asked_count;
+    json_int_t last_id;
+    json_t *greeting;                    /* its answer to initialize */
+    size_t unasked;                      /* bytes since its last answer */
+    unsigned garbage;                    /* lines since then */
+    uint64_t starts[MCP_PROCESS_STARTS]; /* the newest ones; 0: none */
+    unsigned start_count;
+    uint64_t unused_ns;
+    struct loop_timer timer; /* for its greeting; to its end, when no link has it */
+    struct loop_task task;   /* the answer to `start` */
+    struct mcp_pipes given;
+    char *why;
+};
