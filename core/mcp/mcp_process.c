@@ -80,3 +80,30 @@ struct process {
     struct mcp_pipes given;
     char *why;
 };
+
+struct mcp_processes {
+    struct mcp_processes_options options;
+    struct loop *loop;
+    struct process *first;
+    bool stopped; /* nothing starts any more */
+    struct loop_task stopping;
+    _Atomic uint64_t running, started, ended;
+};
+
+/* ---- Links, between the loops ---- */
+
+static void let_go(struct mcp_link *link)
+{
+    if (atomic_fetch_sub(&link->count, 1) > 1)
+        return;
+    json_decref(link->initialize);
+    free(link);
+}
+
+/* A message to the link's loop: JSON, or why it ends. */
+struct delivery {
+    struct loop_task task;
+    struct mcp_link *link;
+    json_t *message;
+    char *why;
+};
