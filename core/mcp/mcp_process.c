@@ -107,3 +107,27 @@ struct delivery {
     json_t *message;
     char *why;
 };
+
+static void end_link(struct mcp_link *link, const char *why)
+{
+    const struct mcp_answer answer = {.fault = MCP_FAULT_PROTOCOL, .text = why};
+
+    link->open = false;
+    link->options.on_end(link->options.arg, &answer);
+    let_go(link);
+}
+
+static void deliver(struct loop_task *task)
+{
+    struct delivery *delivery = CONTAINER_OF(task, struct delivery, task);
+    struct mcp_link *link = delivery->link;
+
+    if (link->open && delivery->message)
+        link->options.on_message(link->options.arg, delivery->message);
+    else if (link->open)
+        end_link(link, delivery->why);
+    json_decref(delivery->message);
+    free(delivery->why);
+    free(delivery);
+    let_go(link);
+}
