@@ -131,3 +131,30 @@ static void deliver(struct loop_task *task)
     free(delivery);
     let_go(link);
 }
+
+/* Takes both. */
+static void send_to_link(struct mcp_link *link, json_t *message, char *why)
+{
+    struct delivery *delivery = mem_new(struct delivery);
+
+    *delivery =
+        (struct delivery){.task.run = deliver, .link = link, .message = message, .why = why};
+    atomic_fetch_add(&link->count, 1);
+    loop_post(link->options.loop, &delivery->task);
+}
+
+/* A message from the link's loop: text; NULL opens the link the first time, and then closes it. */
+struct order {
+    struct loop_task task;
+    struct mcp_link *link;
+    char *text;
+};
+
+static void send_order(struct mcp_link *link, void (*run)(struct loop_task *), char *text)
+{
+    struct order *order = mem_new(struct order);
+
+    *order = (struct order){.task.run = run, .link = link, .text = text};
+    atomic_fetch_add(&link->count, 1);
+    loop_post(link->all->loop, &order->task);
+}
