@@ -158,3 +158,31 @@ static void send_order(struct mcp_link *link, void (*run)(struct loop_task *), c
     atomic_fetch_add(&link->count, 1);
     loop_post(link->all->loop, &order->task);
 }
+
+static void order_done(struct order *order)
+{
+    let_go(order->link);
+    free(order->text);
+    free(order);
+}
+
+/* ---- What the process has been asked ---- */
+
+static void forget_asked(struct process *process, struct asked **at)
+{
+    struct asked *asked = *at;
+
+    *at = asked->next;
+    process->asked_count--;
+    json_decref(asked->its);
+    free(asked);
+}
+
+static struct asked **find_asked(struct process *process, json_int_t id)
+{
+    struct asked **at = &process->asked;
+
+    while (*at && (*at)->id != id)
+        at = &(*at)->next;
+    return at;
+}
