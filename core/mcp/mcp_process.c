@@ -186,3 +186,34 @@ static struct asked **find_asked(struct process *process, json_int_t id)
         at = &(*at)->next;
     return at;
 }
+
+/* By the link's own id. */
+static struct asked **find_its(struct process *process, const struct mcp_link *link,
+                               const json_t *its)
+{
+    struct asked **at = &process->asked;
+
+    while (*at && ((*at)->link != link || !json_equal((*at)->its, its)))
+        at = &(*at)->next;
+    return at;
+}
+
+/* ---- Its end ---- */
+
+static void end_process(struct process *process, const char *why);
+
+static void unwatch(struct process *process)
+{
+    struct loop *loop = process->all->loop;
+
+    if (process->input_watched)
+        loop_watch_remove(loop, &process->input);
+    process->input_watched = false;
+    if (process->output.fd >= 0)
+        loop_watch_remove(loop, &process->output);
+    if (process->errors.fd >= 0)
+        loop_watch_remove(loop, &process->errors);
+    if (process->ended.fd >= 0)
+        loop_watch_remove(loop, &process->ended);
+    process->output.fd = process->errors.fd = process->ended.fd = -1;
+}
