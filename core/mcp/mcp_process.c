@@ -217,3 +217,32 @@ static void unwatch(struct process *process)
         loop_watch_remove(loop, &process->ended);
     process->output.fd = process->errors.fd = process->ended.fd = -1;
 }
+
+static void close_pipes(struct process *process)
+{
+    unwatch(process);
+    close(process->pipes.input);
+    close(process->pipes.output);
+    close(process->pipes.errors);
+    process->all->options.stop(process->all->options.arg, process->pipes.process);
+    atomic_fetch_sub(&process->all->running, 1);
+}
+
+static void free_process(struct process *process)
+{
+    struct process **at = &process->all->first;
+
+    while (*at != process)
+        at = &(*at)->next;
+    *at = process->next;
+    loop_timer_stop(process->all->loop, &process->timer);
+    buf_clear(&process->complaints);
+    free(process);
+}
+
+/* An entry without a process and without links is kept as long as its starts count. */
+static void rest(struct process *process, uint64_t ns)
+{
+    process->unused_ns = clock_mono_ns();
+    loop_timer_start(process->all->loop, &process->timer, process->unused_ns + ns);
+}
