@@ -246,3 +246,33 @@ static void rest(struct process *process, uint64_t ns)
     process->unused_ns = clock_mono_ns();
     loop_timer_start(process->all->loop, &process->timer, process->unused_ns + ns);
 }
+
+static void drop_links(struct process *process, const char *why)
+{
+    while (process->links) {
+        struct mcp_link *link = process->links;
+
+        process->links = link->next;
+        link->process = NULL;
+        send_to_link(link, NULL, mem_strdup(why));
+        let_go(link);
+    }
+}
+
+/* Its links end with the reason. The next one may start it again. */
+static void end_process(struct process *process, const char *why)
+{
+    bool ran = process->state == PROCESS_GREETED || process->state == PROCESS_READY;
+
+    process->state = PROCESS_ENDED;
+    if (ran)
+        close_pipes(process);
+    while (process->asked)
+        forget_asked(process, &process->asked);
+    buf_clear(&process->unsent);
+    buf_clear(&process->line);
+    process->scanned = process->unasked = process->garbage = 0;
+    json_decref(TAKE(process->greeting));
+    drop_links(process, why);
+    rest(process, MCP_PROCESS_STARTS_NS);
+}
