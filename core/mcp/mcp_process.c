@@ -276,3 +276,33 @@ static void end_process(struct process *process, const char *why)
     drop_links(process, why);
     rest(process, MCP_PROCESS_STARTS_NS);
 }
+
+/* This server has not asked for it. */
+static void fail(struct process *process, const char *why)
+{
+    AUTO_FREE char *said =
+        process->complaints.length
+            ? json_clean_utf8(process->complaints.data, process->complaints.length)
+            : NULL;
+
+    atomic_fetch_add(&process->all->ended, 1);
+    log_warn("MCP server '%s' %s%s%s", process->start.named->name, why, said ? ": " : "",
+             said ? said : "");
+    end_process(process, why);
+}
+
+/* ---- To the process ---- */
+
+static void watch_input(struct process *process)
+{
+    bool wanted = process->unsent.length > 0;
+    struct err err;
+
+    if (wanted == process->input_watched)
+        return;
+    process->input_watched = wanted;
+    if (!wanted)
+        loop_watch_remove(process->all->loop, &process->input);
+    else if (loop_watch_add(process->all->loop, &process->input, EPOLLOUT, &err))
+        process->input_watched = false;
+}
