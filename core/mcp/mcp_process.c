@@ -306,3 +306,34 @@ static void watch_input(struct process *process)
     else if (loop_watch_add(process->all->loop, &process->input, EPOLLOUT, &err))
         process->input_watched = false;
 }
+
+/* False: it has closed its input. */
+static bool write_unsent(struct process *process)
+{
+    while (process->unsent.length) {
+        ssize_t sent =
+            write(process->pipes.input, process->unsent.data, process->unsent.length);
+
+        if (sent < 0 && errno == EINTR)
+            continue;
+        if (sent < 0 && errno != EAGAIN)
+            return false;
+        if (sent < 0)
+            break;
+        buf_consume(&process->unsent, (size_t)sent);
+    }
+    watch_input(process);
+    return true;
+}
+
+/* Takes the text. What is written to a process that has ended is lost: `ended` reports that. */
+static void write_message(struct process *process, char *text)
+{
+    buf_add_text(&process->unsent, text);
+    buf_add_char(&process->unsent, '\n');
+    free(text);
+    if (!write_unsent(process))
+        fail(process, "has closed its input");
+    else if (process->unsent.length > MCP_PROCESS_UNREAD)
+        fail(process, "does not read its input");
+}
