@@ -337,3 +337,29 @@ static void write_message(struct process *process, char *text)
     else if (process->unsent.length > MCP_PROCESS_UNREAD)
         fail(process, "does not read its input");
 }
+
+static void input_ready(struct loop_watch *watch, uint32_t events)
+{
+    struct process *process = CONTAINER_OF(watch, struct process, input);
+
+    (void)events;
+    if (!write_unsent(process))
+        fail(process, "has closed its input");
+}
+
+static void greet(struct process *process)
+{
+    json_auto_t *params = mcp_initialize_params();
+
+    process->state = PROCESS_GREETED;
+    loop_timer_start(process->all->loop, &process->timer,
+                     clock_mono_ns() + MCP_PROCESS_BEGIN_NS);
+    write_message(process, mcp_request_text(++process->last_id, "initialize", params));
+}
+
+/* ---- From the process ---- */
+
+static json_t *answer_with(json_t *id, json_t *result)
+{
+    return json_build("{s:s, s:O, s:O}", "jsonrpc", "2.0", "id", id, "result", result);
+}
