@@ -363,3 +363,31 @@ static json_t *answer_with(json_t *id, json_t *result)
 {
     return json_build("{s:s, s:O, s:O}", "jsonrpc", "2.0", "id", id, "result", result);
 }
+
+static void answer_initialize(struct process *process, struct mcp_link *link)
+{
+    send_to_link(link, answer_with(link->initialize, process->greeting), NULL);
+    json_decref(TAKE(link->initialize));
+}
+
+static void take_greeting(struct process *process, json_t *message)
+{
+    json_t *result = json_object_get(message, "result");
+
+    if (!json_is_object(result)) {
+        fail(process, "refuses to be initialized");
+        return;
+    }
+    loop_timer_stop(process->all->loop, &process->timer);
+    process->greeting = json_incref(result);
+    process->state = PROCESS_READY;
+    write_message(process, mcp_notification_text("notifications/initialized", NULL));
+    if (process->state != PROCESS_READY)
+        return;
+    for (struct mcp_link *link = process->links; link; link = link->next) {
+        if (link->initialize)
+            answer_initialize(process, link);
+    }
+    if (!process->links)
+        rest(process, process->all->options.idle_ns);
+}
