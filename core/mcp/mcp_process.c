@@ -391,3 +391,31 @@ static void take_greeting(struct process *process, json_t *message)
     if (!process->links)
         rest(process, process->all->options.idle_ns);
 }
+
+static void take_answer(struct process *process, json_t *message, json_int_t id)
+{
+    struct asked **at = find_asked(process, id);
+    struct asked *asked = *at;
+
+    if (process->state == PROCESS_GREETED && id == process->last_id) {
+        take_greeting(process, message);
+        return;
+    }
+    if (!asked)
+        return; /* it was cancelled */
+    json_object_set(message, "id", asked->its);
+    send_to_link(asked->link, json_incref(message), NULL);
+    forget_asked(process, at);
+    process->unasked = process->garbage = 0;
+}
+
+static void take_progress(struct process *process, json_t *message)
+{
+    json_t *params = json_object_get(message, "params");
+    struct asked *asked = *find_asked(process, json_get_int(params, "progressToken", -1));
+
+    if (!asked)
+        return;
+    json_object_set(params, "progressToken", asked->its);
+    send_to_link(asked->link, json_incref(message), NULL);
+}
