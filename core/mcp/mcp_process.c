@@ -419,3 +419,27 @@ static void take_progress(struct process *process, json_t *message)
     json_object_set(params, "progressToken", asked->its);
     send_to_link(asked->link, json_incref(message), NULL);
 }
+
+static void take_notification(struct process *process, const char *method, json_t *message)
+{
+    if (strcmp(method, "notifications/progress") == 0) {
+        take_progress(process, message);
+        return;
+    }
+    for (struct mcp_link *link = process->links;
+         link && strcmp(method, "notifications/tools/list_changed") == 0; link = link->next)
+        send_to_link(link, json_deep_copy(message), NULL);
+}
+
+static void take_message(struct process *process, json_t *message)
+{
+    const char *method = json_get_string(message, "method", NULL);
+    const json_t *id = json_object_get(message, "id");
+
+    if (method && !json_absent(id))
+        write_message(process, mcp_reply_text(message));
+    else if (method)
+        take_notification(process, method, message);
+    else if (json_is_integer(id))
+        take_answer(process, message, json_integer_value(id));
+}
