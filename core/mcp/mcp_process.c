@@ -443,3 +443,44 @@ static void take_message(struct process *process, json_t *message)
     else if (json_is_integer(id))
         take_answer(process, message, json_integer_value(id));
 }
+
+/* False if the process has ended by it. */
+static bool take_line(struct process *process, const char *text, size_t length)
+{
+    json_auto_t *message = NULL;
+
+    process->unasked += length + 1;
+    if (length && text[length - 1] == '\r')
+        length--;
+    if (length && !json_parse(text, length, &message, NULL) && json_is_object(message))
+        take_message(process, message);
+    else if (length && ++process->garbage > MCP_PROCESS_GARBAGE)
+        fail(process, "writes something that is not JSON");
+    if (process->state != PROCESS_ENDED && process->unasked > MCP_PROCESS_UNASKED)
+        fail(process, "writes without being asked");
+    return process->state != PROCESS_ENDED;
+}
+
+static void take_lines(struct process *process)
+{
+    struct buf *line = &process->line;
+    size_t begin = 0;
+
+    while (process->scanned < line->length) {
+        const char *end =
+            memchr(line->data + process->scanned, '\n', line->length - process->scanned);
+
+        if (!end) {
+            process->scanned = line->length;
+            break;
+        }
+        process->scanned = (size_t)(end - line->data) + 1;
+        if (!take_line(process, line->data + begin, process->scanned - 1 - begin))
+            return;
+        begin = process->scanned;
+    }
+    buf_consume(line, begin);
+    process->scanned -= begin;
+    if (line->length > MCP_ANSWER_LIMIT)
+        fail(process, "writes a line that is too long");
+}
