@@ -484,3 +484,35 @@ static void take_lines(struct process *process)
     if (line->length > MCP_ANSWER_LIMIT)
         fail(process, "writes a line that is too long");
 }
+
+static void output_ready(struct loop_watch *watch, uint32_t events)
+{
+    struct process *process = CONTAINER_OF(watch, struct process, output);
+    ssize_t got = read(watch->fd, buf_reserve(&process->line, READ_SIZE), READ_SIZE);
+
+    (void)events;
+    if (got > 0) {
+        buf_added(&process->line, (size_t)got);
+        take_lines(process);
+    } else if (got == 0 || (errno != EAGAIN && errno != EINTR)) {
+        fail(process, "has ended");
+    }
+}
+
+/* The end of stderr says nothing: it may be closed. */
+static void errors_ready(struct loop_watch *watch, uint32_t events)
+{
+    struct process *process = CONTAINER_OF(watch, struct process, errors);
+    struct buf *kept = &process->complaints;
+    ssize_t got = read(watch->fd, buf_reserve(kept, READ_SIZE), READ_SIZE);
+
+    (void)events;
+    if (got > 0) {
+        buf_added(kept, (size_t)got);
+        if (kept->length > ERRORS_KEPT)
+            buf_consume(kept, kept->length - ERRORS_KEPT);
+    } else if (got == 0) {
+        loop_watch_remove(process->all->loop, watch);
+        watch->fd = -1;
+    }
+}
