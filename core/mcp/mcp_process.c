@@ -516,3 +516,37 @@ static void errors_ready(struct loop_watch *watch, uint32_t events)
         watch->fd = -1;
     }
 }
+
+/* What it has written before is in the pipe, and is read first. */
+static void ended_ready(struct loop_watch *watch, uint32_t events)
+{
+    struct process *process = CONTAINER_OF(watch, struct process, ended);
+    ssize_t got;
+
+    (void)events;
+    do {
+        got = read(process->pipes.output, buf_reserve(&process->line, READ_SIZE), READ_SIZE);
+        if (got > 0) {
+            buf_added(&process->line, (size_t)got);
+            take_lines(process);
+        }
+    } while (got > 0 && process->state != PROCESS_ENDED);
+    if (process->state != PROCESS_ENDED)
+        fail(process, "has ended");
+}
+
+/* ---- Its start ---- */
+
+static bool watch_pipes(struct process *process)
+{
+    struct loop *loop = process->all->loop;
+    struct err err;
+
+    process->input = (struct loop_watch){.fd = process->pipes.input, .ready = input_ready};
+    process->output = (struct loop_watch){.fd = process->pipes.output, .ready = output_ready};
+    process->errors = (struct loop_watch){.fd = process->pipes.errors, .ready = errors_ready};
+    process->ended = (struct loop_watch){.fd = process->pipes.ended, .ready = ended_ready};
+    return !loop_watch_add(loop, &process->output, EPOLLIN, &err) &&
+           !loop_watch_add(loop, &process->errors, EPOLLIN, &err) &&
+           !loop_watch_add(loop, &process->ended, EPOLLIN, &err);
+}
