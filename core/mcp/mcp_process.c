@@ -550,3 +550,36 @@ static bool watch_pipes(struct process *process)
            !loop_watch_add(loop, &process->errors, EPOLLIN, &err) &&
            !loop_watch_add(loop, &process->ended, EPOLLIN, &err);
 }
+
+static void take_started(struct loop_task *task)
+{
+    struct process *process = CONTAINER_OF(task, struct process, task);
+    AUTO_FREE char *why = TAKE(process->why);
+
+    if (why) {
+        fail(process, why);
+        return;
+    }
+    process->pipes = process->given;
+    atomic_fetch_add(&process->all->running, 1);
+    process->state = PROCESS_GREETED;
+    if (!watch_pipes(process))
+        fail(process, "cannot be watched");
+    else if (!process->links || process->all->stopped)
+        end_process(process, "has ended");
+    else
+        greet(process);
+}
+
+void mcp_process_started(struct mcp_start *start, const struct mcp_pipes *pipes,
+                         const char *why)
+{
+    struct process *process = CONTAINER_OF(start, struct process, start);
+
+    if (pipes)
+        process->given = *pipes;
+    else
+        process->why = mem_strdup(why);
+    process->task.run = take_started;
+    loop_post(process->all->loop, &process->task);
+}
