@@ -583,3 +583,42 @@ void mcp_process_started(struct mcp_start *start, const struct mcp_pipes *pipes,
     process->task.run = take_started;
     loop_post(process->all->loop, &process->task);
 }
+
+/* Its greeting has not come; no link has used it for long; its starts do not count any more. */
+static void time_is_over(struct loop_timer *timer)
+{
+    struct process *process = CONTAINER_OF(timer, struct process, timer);
+
+    if (process->state == PROCESS_GREETED)
+        fail(process, "did not answer in time when it was started");
+    else if (process->state == PROCESS_READY && !process->links)
+        end_process(process, "");
+    else if (process->state == PROCESS_ENDED && !process->links)
+        free_process(process);
+}
+
+static bool may_start(const struct process *process)
+{
+    uint64_t oldest = process->starts[process->start_count % MCP_PROCESS_STARTS];
+
+    return !oldest || clock_mono_ns() - oldest >= MCP_PROCESS_STARTS_NS;
+}
+
+/* Room for one more: the one that is unused longest ends. */
+static bool make_room(struct mcp_processes *all)
+{
+    struct process *unused = NULL;
+    size_t count = 0;
+
+    for (struct process *process = all->first; process; process = process->next) {
+        count += process->state != PROCESS_ENDED;
+        if (process->state == PROCESS_READY && !process->links &&
+            (!unused || process->unused_ns < unused->unused_ns))
+            unused = process;
+    }
+    if (count < all->options.count)
+        return true;
+    if (unused)
+        end_process(unused, "");
+    return unused != NULL;
+}
