@@ -622,3 +622,39 @@ static bool make_room(struct mcp_processes *all)
         end_process(unused, "");
     return unused != NULL;
 }
+
+static const char *start_process(struct process *process)
+{
+    if (process->all->stopped)
+        return "has ended";
+    if (!may_start(process))
+        return "has ended too often, and is not started again yet";
+    if (!make_room(process->all))
+        return "cannot be started: as many servers run as may";
+    process->starts[process->start_count++ % MCP_PROCESS_STARTS] = clock_mono_ns();
+    process->state = PROCESS_STARTING;
+    buf_clear(&process->complaints);
+    atomic_fetch_add(&process->all->started, 1);
+    process->all->options.start(process->all->options.arg, &process->start);
+    return NULL;
+}
+
+static struct process *find_process(struct mcp_processes *all, const struct mcp_link *link)
+{
+    struct process *process = all->first;
+
+    while (process && (process->start.named != link->options.named ||
+                       strcmp(process->tenant.project, link->tenant.project) != 0))
+        process = process->next;
+    if (process)
+        return process;
+    process = mem_new(struct process);
+    process->all = all;
+    process->tenant = tenant_of_project(link->tenant.project);
+    process->start = (struct mcp_start){link->options.named, &process->tenant};
+    process->input.fd = process->output.fd = process->errors.fd = process->ended.fd = -1;
+    process->timer.fire = time_is_over;
+    process->next = all->first;
+    all->first = process;
+    return process;
+}
