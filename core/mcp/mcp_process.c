@@ -658,3 +658,30 @@ static struct process *find_process(struct mcp_processes *all, const struct mcp_
     all->first = process;
     return process;
 }
+
+/* ---- Orders of links ---- */
+
+static void join(struct loop_task *task)
+{
+    struct order *order = CONTAINER_OF(task, struct order, task);
+    struct mcp_link *link = order->link;
+    struct process *process = find_process(link->all, link);
+    const char *why = NULL;
+
+    loop_timer_stop(link->all->loop, &process->timer);
+    if (process->state == PROCESS_GREETED)
+        loop_timer_start(link->all->loop, &process->timer,
+                         clock_mono_ns() + MCP_PROCESS_BEGIN_NS);
+    if (process->state == PROCESS_ENDED)
+        why = start_process(process);
+    if (why) {
+        send_to_link(link, NULL, mem_strdup(why));
+        rest(process, MCP_PROCESS_STARTS_NS);
+    } else {
+        atomic_fetch_add(&link->count, 1);
+        link->process = process;
+        link->next = process->links;
+        process->links = link;
+    }
+    order_done(order);
+}
