@@ -685,3 +685,43 @@ static void join(struct loop_task *task)
     }
     order_done(order);
 }
+
+static void cancel_all(struct process *process, const struct mcp_link *link)
+{
+    struct asked **at = &process->asked;
+
+    while (*at) {
+        json_auto_t *params = NULL;
+
+        if ((*at)->link != link) {
+            at = &(*at)->next;
+            continue;
+        }
+        params = json_build("{s:I}", "requestId", (*at)->id);
+        forget_asked(process, at);
+        write_message(process, mcp_notification_text("notifications/cancelled", params));
+        if (process->state == PROCESS_ENDED)
+            return;
+        at = &process->asked;
+    }
+}
+
+static void leave(struct loop_task *task)
+{
+    struct order *order = CONTAINER_OF(task, struct order, task);
+    struct mcp_link *link = order->link, **at;
+    struct process *process = link->process;
+
+    if (process) {
+        at = &process->links;
+        while (*at != link)
+            at = &(*at)->next;
+        *at = link->next;
+        link->process = NULL;
+        cancel_all(process, link);
+        if (process->state == PROCESS_READY && !process->links)
+            rest(process, process->all->options.idle_ns);
+        let_go(link);
+    }
+    order_done(order);
+}
