@@ -725,3 +725,30 @@ static void leave(struct loop_task *task)
     }
     order_done(order);
 }
+
+/* The ids become the process's. */
+static void ask(struct process *process, struct mcp_link *link, json_t *message)
+{
+    json_t *meta = json_object_get(json_object_get(message, "params"), "_meta");
+    struct asked *asked;
+
+    if (process->asked_count == MCP_PROCESS_CALLS) {
+        send_to_link(link,
+                     json_build("{s:s, s:O, s:{s:i, s:s}}", "jsonrpc", "2.0", "id",
+                                json_object_get(message, "id"), "error", "code", -32000,
+                                "message", "The server has too many requests."),
+                     NULL);
+        return;
+    }
+    asked = mem_new(struct asked);
+    *asked = (struct asked){.next = process->asked,
+                            .link = link,
+                            .id = ++process->last_id,
+                            .its = json_incref(json_object_get(message, "id"))};
+    process->asked = asked;
+    process->asked_count++;
+    json_set_int(message, "id", asked->id);
+    if (json_object_get(meta, "progressToken"))
+        json_set_int(meta, "progressToken", asked->id);
+    write_message(process, json_text(message));
+}
