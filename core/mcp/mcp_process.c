@@ -752,3 +752,35 @@ static void ask(struct process *process, struct mcp_link *link, json_t *message)
         json_set_int(meta, "progressToken", asked->id);
     write_message(process, json_text(message));
 }
+
+static void cancel(struct process *process, const struct mcp_link *link, json_t *message)
+{
+    json_t *params = json_object_get(message, "params");
+    struct asked **at = find_its(process, link, json_object_get(params, "requestId"));
+
+    if (!*at)
+        return;
+    json_set_int(params, "requestId", (*at)->id);
+    forget_asked(process, at);
+    write_message(process, json_text(message));
+}
+
+/* Its initialize is answered here, and "initialized" was sent before. Everything but requests and cancellations is
+ * this file's own business. */
+static void pass_on(struct process *process, struct mcp_link *link, json_t *message)
+{
+    const char *method = json_get_string(message, "method", "");
+
+    if (strcmp(method, "initialize") == 0) {
+        json_decref(link->initialize);
+        link->initialize = json_incref(json_object_get(message, "id"));
+        if (process->state == PROCESS_READY)
+            answer_initialize(process, link);
+    } else if (process->state != PROCESS_READY) {
+        log_error("MCP server '%s' is asked before it is ready", process->start.named->name);
+    } else if (!json_absent(json_object_get(message, "id"))) {
+        ask(process, link, message);
+    } else if (strcmp(method, "notifications/cancelled") == 0) {
+        cancel(process, link, message);
+    }
+}
