@@ -784,3 +784,30 @@ static void pass_on(struct process *process, struct mcp_link *link, json_t *mess
         cancel(process, link, message);
     }
 }
+
+static void take_order(struct loop_task *task)
+{
+    struct order *order = CONTAINER_OF(task, struct order, task);
+    json_auto_t *message = json_parse_own(order->text);
+
+    if (order->link->process)
+        pass_on(order->link->process, order->link, message);
+    order_done(order);
+}
+
+/* ---- Public functions ---- */
+
+struct mcp_link *mcp_link_open(struct mcp_processes *processes,
+                               const struct mcp_link_options *options)
+{
+    struct mcp_link *link = mem_new(struct mcp_link);
+
+    atomic_init(&link->count, 1);
+    link->all = processes;
+    link->options = *options;
+    link->options.tenant = NULL;
+    link->tenant = tenant_of_project(options->tenant->project);
+    link->open = true;
+    send_order(link, join, NULL);
+    return link;
+}
