@@ -811,3 +811,35 @@ struct mcp_link *mcp_link_open(struct mcp_processes *processes,
     send_order(link, join, NULL);
     return link;
 }
+
+void mcp_link_send(struct mcp_link *link, char *text)
+{
+    send_order(link, take_order, text);
+}
+
+void mcp_link_close(struct mcp_link *link)
+{
+    if (!link)
+        return;
+    link->open = false;
+    send_order(link, leave, NULL);
+    let_go(link);
+}
+
+enum err_code mcp_processes_new(const struct mcp_processes_options *options,
+                                struct mcp_processes **ret_processes, struct err *err)
+{
+    struct mcp_processes *processes = mem_new(struct mcp_processes);
+    enum err_code rc;
+
+    processes->options = *options;
+    processes->loop = loop_new("mcp");
+    rc = loop_start(processes->loop, err);
+    if (rc) {
+        loop_free(processes->loop);
+        free(processes);
+        return rc;
+    }
+    *ret_processes = processes;
+    return ERR_OK;
+}
