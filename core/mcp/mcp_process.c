@@ -843,3 +843,35 @@ enum err_code mcp_processes_new(const struct mcp_processes_options *options,
     *ret_processes = processes;
     return ERR_OK;
 }
+
+/* What is starting ends when its start is answered. */
+static void stop_here(struct loop_task *task)
+{
+    struct mcp_processes *all = CONTAINER_OF(task, struct mcp_processes, stopping);
+
+    all->stopped = true;
+    for (struct process *process = all->first; process; process = process->next) {
+        if (process->state != PROCESS_ENDED && process->state != PROCESS_STARTING)
+            end_process(process, "has ended");
+    }
+}
+
+void mcp_processes_stop(struct mcp_processes *processes)
+{
+    if (!processes)
+        return;
+    processes->stopping.run = stop_here;
+    loop_post(processes->loop, &processes->stopping);
+    loop_stop(processes->loop);
+}
+
+void mcp_processes_free(struct mcp_processes *processes)
+{
+    if (!processes)
+        return;
+    loop_finish(processes->loop);
+    while (processes->first)
+        free_process(processes->first);
+    loop_free(processes->loop);
+    free(processes);
+}
