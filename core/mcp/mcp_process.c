@@ -875,3 +875,11 @@ void mcp_processes_free(struct mcp_processes *processes)
     loop_free(processes->loop);
     free(processes);
 }
+
+void mcp_processes_count(const struct mcp_processes *processes,
+                         struct mcp_processes_counts *ret_counts)
+{
+    *ret_counts = (struct mcp_processes_counts){.running = atomic_load(&processes->running),
+                                                .started = atomic_load(&processes->started),
+                                                .ended = atomic_load(&processes->ended)};
+}
