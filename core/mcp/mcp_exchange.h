@@ -43,8 +43,12 @@ struct mcp_answer {
 /* The server has no such request: 400, 404 or 405. It speaks another version, or has no such place. */
 bool mcp_is_refusal(const struct mcp_answer *answer);
 
+struct mcp_link;
+
 struct mcp_ask {
     struct loop *loop;
+    struct mcp_link
+        *link; /* sent there (mcp_process.h), and not over HTTP; or NULL. With `elsewhere` */
     const char *url;
     const char *const *headers;
     const struct egress_rules *egress;
