@@ -34,6 +34,7 @@
 #include "core/base/json.h"
 #include "core/base/mem.h"
 #include "core/mcp/mcp_message.h"
+#include "core/mcp/mcp_process.h"
 #include "core/net/sse_parser.h"
 
 #define MESSAGE_LIMIT 500 /* bytes of a server's error message that are kept */
@@ -424,13 +425,18 @@ static char **copy_lines(const char *const *lines)
 struct mcp_exchange *mcp_exchange_start(const struct mcp_ask *ask)
 {
     struct mcp_exchange *exchange = mem_new(struct mcp_exchange);
-    struct http_body *body = http_body_new(ask->text, strlen(ask->text));
+    struct http_body *body;
 
     exchange->ask = *ask;
     exchange->ask.text = NULL;
     exchange->url = mem_strdup(ask->url);
     exchange->headers = copy_lines(ask->headers);
     exchange->events.limit = MCP_ANSWER_LIMIT;
+    if (ask->link) {
+        mcp_link_send(ask->link, ask->text);
+        return exchange;
+    }
+    body = http_body_new(ask->text, strlen(ask->text));
     exchange->call = http_call_start(ask->loop, &(struct http_request){
                                                     .method = "POST",
                                                     .url = ask->url,
