@@ -28,6 +28,9 @@
 struct mcp_session;
 struct mcp_question;
 struct mcp_extra;
+struct mcp_named;
+struct mcp_processes;
+struct tenant;
 
 struct mcp_session_options {
     struct loop *loop;
@@ -35,10 +38,14 @@ struct mcp_session_options {
     const char *authorization;         /* a token, copied; NULL for none */
     const json_t *headers;             /* names and values, copied; NULL for none */
     const struct egress_rules *egress; /* outlives the session */
-    uint64_t connect_ns;               /* limit for connecting */
-    uint64_t discover_ns;              /* limit for an unknown server to say what it speaks */
-    uint64_t list_ns;                  /* limit for a whole list */
-    uint64_t call_ns;                  /* limit for a call; 0: none */
+    /* Of a server that is a process (mcp_process.h): all of these; then the four above have no meaning. NULL: HTTP */
+    struct mcp_processes *processes;
+    const struct mcp_named *named;
+    const struct tenant *tenant; /* outlives the session */
+    uint64_t connect_ns;         /* limit for connecting */
+    uint64_t discover_ns;        /* limit for an unknown server to say what it speaks */
+    uint64_t list_ns;            /* limit for a whole list */
+    uint64_t call_ns;            /* limit for a call; 0: none */
 };
 
 struct mcp_session *mcp_session_new(const struct mcp_session_options *options);
