@@ -1,6 +1,7 @@
 #ifndef RUNNEL_CORE_MCP_MCP_SESSION_INTERNAL_H
 #define RUNNEL_CORE_MCP_MCP_SESSION_INTERNAL_H
 
+#include "core/mcp/mcp_process.h"
 #include "core/mcp/mcp_session.h"
 #include "core/mcp/mcp_stream.h"
 
@@ -60,6 +61,7 @@ struct mcp_session {
     struct mcp_exchange *opening;
     bool older;                 /* it speaks the transport of 2024-11-05 */
     struct mcp_stream *stream;  /* of the older transport, with all answers */
+    struct mcp_link *link;      /* to a process, with all answers; then it is `older`, too */
     char *endpoint;             /* of the older transport: the URL for requests */
     unsigned requests;          /* that the server has sent over the stream */
     int refused;                /* status of the POST, when the GET is tried */
