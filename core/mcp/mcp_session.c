@@ -46,6 +46,7 @@ static void open_stream(struct mcp_session *session);
 
 static void close_stream(struct mcp_session *session)
 {
+    mcp_link_close(TAKE(session->link));
     mcp_stream_cancel(TAKE(session->stream));
     free(TAKE(session->endpoint));
 }
@@ -104,6 +105,10 @@ static void take_greeted(void *arg, enum err_code rc, const struct err *error)
 
 static void greet(struct mcp_session *session)
 {
+    if (session->link) { /* the process was greeted when it was started */
+        take_greeted(session, ERR_OK, NULL);
+        return;
+    }
     session->greeting = mcp_send_request(
         session, "POST", mcp_notification_text("notifications/initialized", NULL),
         take_greeted);
@@ -267,11 +272,17 @@ static void discover(struct mcp_session *session)
                                     });
 }
 
+static void open_link(struct mcp_session *session);
+
 void mcp_session_open(struct mcp_session *session)
 {
     struct mcp_known known = mcp_known_find(session->options.url, clock_mono_ns());
 
     session->state = SESSION_OPENING;
+    if (session->options.processes) {
+        open_link(session);
+        return;
+    }
     session->assumed = known.era != MCP_ERA_UNKNOWN;
     session->id[0] = '\0';
     be_older(session);
