@@ -397,6 +397,47 @@ static void open_stream(struct mcp_session *session)
                                                                   .on_end = take_stream_end});
 }
 
+/* ---- Processes ---- */
+
+/* The process answers its own requests' parts elsewhere (mcp_process.c): what comes is for a question. */
+static void take_piped(void *arg, json_t *message)
+{
+    struct mcp_session *session = arg;
+
+    if (mcp_message_kind(message, -1) == MCP_MESSAGE_LIST_CHANGED)
+        session->list_changed = true;
+    else
+        take_message(session, message);
+}
+
+/* What was asked may have been executed. The next question begins with a new link. */
+static void take_link_end(void *arg, const struct mcp_answer *why)
+{
+    struct mcp_session *session = arg;
+    bool opening = session->state == SESSION_OPENING;
+
+    session->link = NULL;
+    mcp_session_stop_opening(session);
+    if (opening)
+        fail_all(session, why);
+    else
+        fail_asked(session, why);
+}
+
+static void open_link(struct mcp_session *session)
+{
+    be_older(session);
+    session->older = true;
+    session->link = mcp_link_open(session->options.processes,
+                                  &(struct mcp_link_options){.named = session->options.named,
+                                                             .tenant = session->options.tenant,
+                                                             .loop = session->options.loop,
+                                                             .on_message = take_piped,
+                                                             .on_end = take_link_end,
+                                                             .arg = session});
+    initialize(session);
+}
+
 /* ---- Public functions ---- */
 
 struct mcp_session *mcp_session_new(const struct mcp_session_options *options)
