@@ -129,10 +129,18 @@ static void forget(void *arg, enum err_code rc, const struct err *error)
 struct http_call *mcp_send_request(struct mcp_session *session, const char *method, char *text,
                                    void (*on_done)(void *, enum err_code, const struct err *))
 {
-    struct http_body *body = text ? http_body_new(text, strlen(text)) : NULL;
+    struct http_body *body;
     struct headers headers = {0};
     struct http_call *call;
 
+    if (session->options.processes) { /* one without a link has ended, and gets nothing */
+        if (session->link && text)
+            mcp_link_send(session->link, text);
+        else
+            free(text);
+        return NULL;
+    }
+    body = text ? http_body_new(text, strlen(text)) : NULL;
     make_headers(session, &headers);
     call = http_call_start(
         session->options.loop,
@@ -167,7 +175,8 @@ struct mcp_exchange *mcp_send_ask(struct mcp_session *session,
         add_repeated(&headers, repeated);
     what->loop = session->options.loop;
     what->url = url_of(session);
-    what->elsewhere = session->stream;
+    what->link = session->link;
+    what->elsewhere = session->stream || session->link;
     what->headers = lines_of(&headers);
     what->egress = session->options.egress;
     what->connect_ns = session->options.connect_ns;
