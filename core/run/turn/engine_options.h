@@ -17,6 +17,7 @@ struct before_send;
 struct egress_rules;
 struct face;
 struct log_reader;
+struct mcp_processes;
 struct model_upstream;
 struct permission_set;
 struct run_cited;
@@ -68,8 +69,10 @@ struct engine_options {
     size_t context_limit;      /* items that a run may load; 0: 20000 */
     size_t byte_limit;         /* of the texts that all live runs have loaded; 0: no limit */
     struct slots_limits slots; /* runs at work at once, and how many may wait for a slot */
-    struct tenant_limits tenant_limits;      /* of every project */
-    const struct egress_rules *egress;       /* where remote MCP servers may be */
+    struct tenant_limits tenant_limits; /* of every project */
+    const struct egress_rules *egress;  /* where remote MCP servers may be */
+    struct mcp_processes
+        *mcp_processes; /* for MCP servers that are processes; NULL: none can run */
     const struct approval_webhook *webhooks; /* at most one of a project */
     size_t webhook_count;
     double notice_seconds;       /* between two notices of a response that is held; 0: 15 */
