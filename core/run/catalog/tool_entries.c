@@ -336,6 +336,11 @@ static enum err_code add_named(struct tool_set *set, json_t *entry, size_t index
         return err_refuse(err, ERR_INVALID, REASON_BAD_VALUE, param,
                           "Invalid '%s': there is no MCP server '%.64s' on this server.", param,
                           name);
+    if (named->command && mcp_named_obstacle())
+        return err_refuse(err, ERR_INVALID, REASON_UNSUPPORTED, param,
+                          "Unsupported value: the MCP server '%.64s' is not available on this "
+                          "server: %s.",
+                          name, mcp_named_obstacle());
     rc = check_no_secrets(entry, index, name, err);
     if (!rc)
         rc = check_extras(entry, index, named, err);
