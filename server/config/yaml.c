@@ -256,8 +256,11 @@ static const struct key mcp_server_keys[] = {
     {"resources",         SHAPE_SWITCH, false, NULL},
     {"prompts",           SHAPE_SWITCH, false, NULL},
     {"internal",          SHAPE_SWITCH, false, NULL},
-    {"command",           SHAPE_ANY,    false, NULL}, /* these two are for servers as processes: not in this version */
-    {"env",               SHAPE_ANY,    false, NULL},
+    {"command",           SHAPE_TEXTS,  false, NULL},
+    {"environment",       SHAPE_ANY,    false, NULL},
+    {"network",           SHAPE_TEXTS,  false, NULL},
+    {"folder",            SHAPE_TEXT,   false, NULL},
+    {"memory",            SHAPE_TEXT,   false, NULL},
     {0},
 };
 static const struct key webhook_keys[] = {
