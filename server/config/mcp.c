@@ -5,6 +5,8 @@
 
 #include "core/base/json.h"
 #include "core/base/mem.h"
+#include "core/net/proxy/domain.h"
+#include "server/config/section.h"
 #include "server/config/yaml.h"
 #include "server/params/mcp_tool.h"
 
