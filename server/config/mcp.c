@@ -98,6 +98,88 @@ static enum err_code check_url(const char *url, const char *path, struct err *er
     return err_set(err, ERR_INVALID, "%s.url: %s", path, why.text);
 }
 
+/* ---- Processes ---- */
+
+#define MEMORY_MIB 512 /* of a process whose entry names none */
+
+static enum err_code check_environment(const json_t *environment, const char *path,
+                                       struct err *err)
+{
+    const char *name;
+    json_t *value;
+
+    if (environment && !json_is_object(environment))
+        return err_set(err, ERR_INVALID, "%s.environment: expected names with values", path);
+    json_object_foreach ((json_t *)(uintptr_t)environment, name, value) {
+        if (!*name || strchr(name, '=') || !json_is_string(value))
+            return err_set(err, ERR_INVALID, "%s.environment.%.64s: expected one value", path,
+                           name);
+    }
+    return ERR_OK;
+}
+
+static enum err_code check_network(const json_t *network, const char *path, struct err *err)
+{
+    size_t i;
+    json_t *domain;
+
+    json_array_foreach (network, i, domain) {
+        if (!domain_is_pattern(json_string_value(domain)))
+            return err_set(err, ERR_INVALID,
+                           "%s.network[%zu]: expected a host name, or '*.' before one", path,
+                           i);
+    }
+    return ERR_OK;
+}
+
+/* What only a process has, and what only a URL has. */
+static enum err_code check_kind(const json_t *server, const char *path, struct err *err)
+{
+    static const char *const of_urls[] = {"url", "authorization", "authorization_env",
+                                          "headers", "internal"};
+    static const char *const of_processes[] = {"environment", "network", "folder", "memory"};
+    bool process = json_object_get(server, "command");
+
+    for (size_t i = 0; process && i < COUNT_OF(of_urls); i++) {
+        if (json_object_get(server, of_urls[i]))
+            return err_set(err, ERR_INVALID, "%s: a server with a 'command' has no '%s'", path,
+                           of_urls[i]);
+    }
+    for (size_t i = 0; !process && i < COUNT_OF(of_processes); i++) {
+        if (json_object_get(server, of_processes[i]))
+            return err_set(err, ERR_INVALID, "%s: only a server with a 'command' has '%s'",
+                           path, of_processes[i]);
+    }
+    if (process && !json_array_size(json_object_get(server, "command")))
+        return err_set(err, ERR_INVALID, "%s.command: expected a program and its arguments",
+                       path);
+    return ERR_OK;
+}
+
+/* The URL stands for it where others have one. */
+static enum err_code read_process(struct config_mcp *mcp, size_t i, const json_t *server,
+                                  const char *path, struct mcp_named *named, struct err *err)
+{
+    long mib = MEMORY_MIB;
+    enum err_code rc = check_kind(server, path, err);
+
+    if (rc || !json_object_get(server, "command"))
+        return rc;
+    named->command = json_object_get(server, "command");
+    named->environment = json_object_get(server, "environment");
+    named->network = json_object_get(server, "network");
+    named->folder = json_get_string(server, "folder", NULL);
+    rc = section_number(server, path, "memory", 16, 65536, MEMORY_MIB, &mib, err);
+    named->memory = (uint64_t)mib << 20;
+    if (!rc)
+        rc = check_environment(named->environment, path, err);
+    if (!rc)
+        rc = check_network(named->network, path, err);
+    mcp->pairs[i] = mem_printf("stdio:%s", named->name);
+    named->url = mcp->pairs[i];
+    return rc;
+}
+
 static bool is_switched_on(const json_t *server, const char *key)
 {
     bool on = false;
