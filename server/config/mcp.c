@@ -222,7 +222,9 @@ static enum err_code read_one(struct config_mcp *mcp, size_t i, json_t *server,
             return err_set(err, ERR_INVALID, "%s: there are two servers named '%.64s'", path,
                            named.name);
     }
-    rc = check_url(named.url, path, err);
+    rc = read_process(mcp, i, server, path, &named, err);
+    if (!rc && !named.command)
+        rc = check_url(named.url, path, err);
     if (!rc)
         rc = find_authorization(server, path, &named.authorization, err);
     if (!rc)
