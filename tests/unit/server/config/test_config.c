@@ -367,7 +367,7 @@ TEST(mcp_servers_of_the_operator_are_checked)
         "     authorization: t, headers: {X-A: b}, allowed_tools: {read_only: true},\n"
         "     require_approval: {never: {read_only: true}}}\n"
         "  - {name: b, url: \"https://b.example:81/mcp\", internal: false}\n"
-        "  - {name: c, command: [x], env: {A: b}}\n");
+        "  - {name: c, command: [x], environment: {A: b}}\n");
     const struct mcp_named *servers;
 
     assert_non_null(config);
@@ -378,7 +378,8 @@ TEST(mcp_servers_of_the_operator_are_checked)
     assert_false(egress_is_open(&config->egress, "http://tools/mcp"));
     assert_true(json_is_true(json_object_get(servers[0].allowed_tools, "read_only")));
     assert_false(egress_is_open(&servers[1].egress, servers[1].url));
-    assert_null(servers[2].url);
+    assert_string_equal(servers[2].url, "stdio:c");
+    assert_int_equal(servers[2].memory, 512 << 20);
     config_free(config);
 
     refused(read_file("mcp_servers: [{url: \"http://a/\"}]\n"),
