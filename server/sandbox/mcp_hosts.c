@@ -26,3 +26,40 @@
 #define STRINGS_LIMIT 400 /* arguments, and lines of the environment, of a process */
 #define DOMAINS_LIMIT 100
 #define CANNOT_START  "could not be started"
+
+/* A process that runs. */
+struct hosted {
+    struct boxes_hold *hold;
+    struct box_process *process;
+    struct work work; /* its end */
+};
+
+struct starting {
+    struct work work;
+    struct server *server;
+    struct mcp_start *start;
+};
+
+/* ---- Starting ---- */
+
+/* A line replaces one of the same name. The texts are borrowed, but for those of the entry. */
+struct lines {
+    const char *texts[STRINGS_LIMIT + 1];
+    char *own[STRINGS_LIMIT];
+    size_t count, own_count;
+};
+
+static void put_line(struct lines *lines, char *line)
+{
+    size_t name = strcspn(line, "=") + 1, i = 0;
+
+    if (lines->own_count == STRINGS_LIMIT || lines->count == STRINGS_LIMIT) {
+        free(line);
+        return;
+    }
+    while (i < lines->count && strncmp(lines->texts[i], line, name) != 0)
+        i++;
+    lines->own[lines->own_count++] = line;
+    lines->texts[i] = line;
+    lines->count += i == lines->count;
+}
