@@ -63,3 +63,28 @@ static void put_line(struct lines *lines, char *line)
     lines->texts[i] = line;
     lines->count += i == lines->count;
 }
+
+static void make_lines(const struct server *server, const struct mcp_named *named,
+                       struct lines *lines)
+{
+    const char *const *usual = json_array_size(named->network)
+                                   ? boxes_network_environment(server->boxes)
+                                   : boxes_environment(server->boxes);
+    const char *name;
+    json_t *value;
+
+    for (; *usual && lines->count < STRINGS_LIMIT; usual++)
+        lines->texts[lines->count++] = *usual;
+    put_line(lines, mem_strdup("HOME=/tmp"));
+    json_object_foreach ((json_t *)(uintptr_t)named->environment, name, value)
+        put_line(lines, mem_printf("%s=%s", name, json_string_value(value)));
+}
+
+static size_t list_texts(const json_t *list, const char **ret_texts, size_t room)
+{
+    size_t count = json_array_size(list) < room ? json_array_size(list) : room;
+
+    for (size_t i = 0; i < count; i++)
+        ret_texts[i] = json_string_value(json_array_get(list, i));
+    return count;
+}
