@@ -88,3 +88,29 @@ static size_t list_texts(const json_t *list, const char **ret_texts, size_t room
         ret_texts[i] = json_string_value(json_array_get(list, i));
     return count;
 }
+
+static enum err_code take_box(const struct server *server, const struct mcp_named *named,
+                              struct boxes_hold **ret_hold, struct err *err)
+{
+    const char *domains[DOMAINS_LIMIT];
+    const struct box_folder folder = {.source = named->folder, .target = MCP_FOLDER};
+    const struct boxes_request request = {
+        .container = "",
+        .folders = &folder,
+        .folder_count = named->folder != NULL,
+        .memory = named->memory,
+        .use = BOXES_ALONE,
+        .domains = domains,
+        .domain_count = list_texts(named->network, domains, DOMAINS_LIMIT),
+        .cancel = -1,
+    };
+
+    return boxes_take(server->boxes, &request, ret_hold, err);
+}
+
+static void close_end(int *fd)
+{
+    if (*fd >= 0)
+        close(*fd);
+    *fd = -1;
+}
