@@ -114,3 +114,46 @@ static void close_end(int *fd)
         close(*fd);
     *fd = -1;
 }
+
+/* The ends of the server do not block. */
+static bool open_pipe(int *ret_pipe, int own)
+{
+    return pipe2(ret_pipe, O_CLOEXEC) == 0 && fcntl(ret_pipe[own], F_SETFL, O_NONBLOCK) == 0;
+}
+
+static enum err_code start_in(const struct server *server, const struct mcp_named *named,
+                              struct box *box, struct mcp_pipes *ret_pipes,
+                              struct box_process **ret_process, struct err *err)
+{
+    int input[2] = {-1, -1}, output[2] = {-1, -1}, errors[2] = {-1, -1};
+    const char *arguments[STRINGS_LIMIT + 1] = {NULL};
+    struct lines lines = {0};
+    const struct box_command command = {.folder = named->folder ? MCP_FOLDER : "/tmp",
+                                        .arguments = arguments,
+                                        .environment = lines.texts};
+    enum err_code rc;
+
+    list_texts(named->command, arguments, STRINGS_LIMIT);
+    make_lines(server, named, &lines);
+    if (open_pipe(input, 1) && open_pipe(output, 0) && open_pipe(errors, 0))
+        rc = box_start(box, &command, (int[]){input[0], output[1], errors[1]}, 3, ret_process,
+                       err);
+    else
+        rc = err_set(err, ERR_INTERNAL, "no pipes: %s", strerror(errno));
+    for (size_t i = 0; i < lines.own_count; i++)
+        free(lines.own[i]);
+    close_end(&input[0]);
+    close_end(&output[1]);
+    close_end(&errors[1]);
+    if (rc) {
+        close_end(&input[1]);
+        close_end(&output[0]);
+        close_end(&errors[0]);
+        return rc;
+    }
+    *ret_pipes = (struct mcp_pipes){.input = input[1],
+                                    .output = output[0],
+                                    .errors = errors[0],
+                                    .ended = box_process_fd(*ret_process)};
+    return ERR_OK;
+}
