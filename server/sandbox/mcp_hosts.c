@@ -157,3 +157,34 @@ static enum err_code start_in(const struct server *server, const struct mcp_name
                                     .ended = box_process_fd(*ret_process)};
     return ERR_OK;
 }
+
+static void start_process(struct work *work)
+{
+    struct starting *starting = CONTAINER_OF(work, struct starting, work);
+    const struct mcp_named *named = starting->start->named;
+    struct hosted *hosted = mem_new(struct hosted);
+    struct mcp_pipes pipes = {0};
+    struct err err = {0};
+    enum err_code rc = take_box(starting->server, named, &hosted->hold, &err);
+
+    if (!rc)
+        rc = start_in(starting->server, named, boxes_box(hosted->hold), &pipes,
+                      &hosted->process, &err);
+    pipes.process = hosted;
+    if (rc) {
+        log_error("MCP server '%s' has no process: %s", named->name, err.text);
+        boxes_give(hosted->hold);
+        free(hosted);
+    }
+    mcp_process_started(starting->start, rc ? NULL : &pipes, CANNOT_START);
+    free(starting);
+}
+
+static void start(void *arg, struct mcp_start *what)
+{
+    struct server *server = arg;
+    struct starting *starting = mem_new(struct starting);
+
+    *starting = (struct starting){.work.run = start_process, .server = server, .start = what};
+    workers_put(server->mcp_hosts, &starting->work);
+}
