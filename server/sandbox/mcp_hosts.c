@@ -188,3 +188,28 @@ static void start(void *arg, struct mcp_start *what)
     *starting = (struct starting){.work.run = start_process, .server = server, .start = what};
     workers_put(server->mcp_hosts, &starting->work);
 }
+
+/* ---- Ending ---- */
+
+static void end_process(struct work *work)
+{
+    struct hosted *hosted = CONTAINER_OF(work, struct hosted, work);
+
+    box_stop(hosted->process, NULL);
+    boxes_give(hosted->hold);
+    free(hosted);
+}
+
+static void stop(void *arg, void *process)
+{
+    const struct server *server = arg;
+    struct hosted *hosted = process;
+
+    hosted->work.run = end_process;
+    if (server->mcp_hosts)
+        workers_put(server->mcp_hosts, &hosted->work);
+    else /* the server stops, and this one was just starting */
+        end_process(&hosted->work);
+}
+
+/* ---- All of them ---- */
