@@ -213,3 +213,30 @@ static void stop(void *arg, void *process)
 }
 
 /* ---- All of them ---- */
+
+static bool has_processes(const struct config *config)
+{
+    for (size_t i = 0; i < config->mcp.count; i++) {
+        if (config->mcp.servers[i].command)
+            return true;
+    }
+    return false;
+}
+
+enum err_code mcp_hosts_start(struct server *server, struct err *err)
+{
+    const struct config *config = server->config;
+    const struct mcp_processes_options options = {
+        .count = config->sandbox_containers > 1 ? config->sandbox_containers / 2 : 1,
+        .idle_ns = clock_ns_from_seconds(config->sandbox_idle),
+        .start = start,
+        .stop = stop,
+        .arg = server,
+    };
+
+    mcp_named_lack(sandboxes_obstacle(server));
+    if (!has_processes(config) || !server->boxes || sandboxes_obstacle(server))
+        return ERR_OK;
+    server->mcp_hosts = workers_new(server->crew, WORKERS);
+    return mcp_processes_new(&options, &server->mcp_processes, err);
+}
