@@ -240,3 +240,12 @@ enum err_code mcp_hosts_start(struct server *server, struct err *err)
     server->mcp_hosts = workers_new(server->crew, WORKERS);
     return mcp_processes_new(&options, &server->mcp_processes, err);
 }
+
+void mcp_hosts_stop(struct server *server)
+{
+    if (server->boxes) /* what waits for a box gets none */
+        boxes_drain(server->boxes);
+    mcp_processes_stop(server->mcp_processes);
+    workers_stop(TAKE(server->mcp_hosts));
+    mcp_processes_free(TAKE(server->mcp_processes));
+}
