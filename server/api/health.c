@@ -25,6 +25,7 @@
 #include "core/ingest/histogram.h"
 #include "core/ingest/ingest.h"
 #include "core/ingest/search.h"
+#include "core/mcp/mcp_process.h"
 #include "core/model/tokens/tokenizer.h"
 #include "core/net/proxy/proxy.h"
 #include "core/run/engine/engine.h"
@@ -213,6 +214,19 @@ static void add_proxies(struct buf *text, const struct proxies *proxies)
                  proxy_verdict_name((enum proxy_verdict)i), (unsigned long long)counts[i]);
 }
 
+static void add_mcp(struct buf *text, const struct mcp_processes *processes)
+{
+    struct mcp_processes_counts counts;
+
+    mcp_processes_count(processes, &counts);
+    figure(text, "mcp_processes", "gauge", "MCP servers that run as processes.",
+           counts.running);
+    figure(text, "mcp_processes_started_total", "counter", "Processes that were started.",
+           counts.started);
+    figure(text, "mcp_processes_ended_total", "counter",
+           "Of these, that ended by themselves or could not be started.", counts.ended);
+}
+
 static void add_documents(struct buf *text, struct ingest *ingest)
 {
     struct ingest_stats stats;
@@ -309,6 +323,8 @@ enum err_code api_metrics(struct request *request, struct err *err)
         add_sandbox(&text, server->sandbox);
     if (server->boxes)
         add_boxes(&text, server->boxes);
+    if (server->mcp_processes)
+        add_mcp(&text, server->mcp_processes);
     if (server->proxies)
         add_proxies(&text, server->proxies);
     figure(&text, "tokenized_bytes_total", "counter",
