@@ -60,6 +60,16 @@ static enum err_code start_boxes(struct server *server, struct err *err)
     return boxes_new(&options, &server->boxes, err);
 }
 
+/* Some MCP server is a process that may reach something. */
+static bool has_networks(const struct config *config)
+{
+    for (size_t i = 0; i < config->mcp.count; i++) {
+        if (json_array_size(config->mcp.servers[i].network))
+            return true;
+    }
+    return false;
+}
+
 enum err_code sandboxes_start(struct server *server, struct err *err)
 {
     const struct config *config = server->config;
@@ -67,7 +77,7 @@ enum err_code sandboxes_start(struct server *server, struct err *err)
 
     if (!server->sandbox || sandbox_obstacle(server->sandbox) != SANDBOX_CHECKS)
         return ERR_OK;
-    rc = json_array_size(config->sandbox_domains)
+    rc = json_array_size(config->sandbox_domains) || has_networks(config)
              ? proxies_new(&config->egress, NULL, &server->proxies, err)
              : ERR_OK;
     if (!rc)
@@ -83,7 +93,7 @@ enum err_code sandboxes_start(struct server *server, struct err *err)
 /* As long as the process: requests that are refused say it. */
 static char missing[384];
 
-static const char *why_nothing_runs(const struct server *server)
+const char *sandboxes_obstacle(const struct server *server)
 {
     enum sandbox_check obstacle;
 
@@ -105,7 +115,7 @@ static const char *why_nothing_runs(const struct server *server)
 
 void sandboxes_declare(const struct server *server)
 {
-    tool_registry_lack(TOOL_NEEDS_SANDBOX, why_nothing_runs(server));
+    tool_registry_lack(TOOL_NEEDS_SANDBOX, sandboxes_obstacle(server));
     tool_registry_lack(TOOL_NEEDS_PYTHON,
                        python_is_installed() ? NULL : "python3 is not installed");
     tool_registry_lack(TOOL_NEEDS_RIPGREP,
