@@ -23,6 +23,9 @@ uint64_t sandboxes_largest(const struct config *config);
  * after compute_start(). */
 enum err_code sandboxes_start(struct server *server, struct err *err) MUST_CHECK;
 
+/* Why no code is executed on this node: the end of a sentence. NULL: it is. */
+const char *sandboxes_obstacle(const struct server *server);
+
 /* Lets the tools that execute code be offered, or keeps why they cannot (core/tool/registry.h). Once, when containers
  * were opened, before the first request. */
 void sandboxes_declare(const struct server *server);
