@@ -96,6 +96,7 @@
 #include "server/query_rewriter.h"
 #include "server/sandbox/container_asks.h"
 #include "server/sandbox/container_desk.h"
+#include "server/sandbox/mcp_hosts.h"
 #include "server/sandbox/sandboxes.h"
 #include "server/server.h"
 #include "server/web/page_desk.h"
@@ -372,9 +373,8 @@ static enum err_code open_containers(struct serving *serving, struct err *err)
 
 static enum err_code declare_sandboxes(struct serving *serving, struct err *err)
 {
-    (void)err;
     sandboxes_declare(&serving->server);
-    return ERR_OK;
+    return mcp_hosts_start(&serving->server, err);
 }
 
 /* One line for the log. What to do about it is too long for that. */
@@ -492,6 +492,7 @@ static enum err_code start_engine(struct serving *serving, struct err *err)
         .history = (enum run_history)config->history,
         .context_limit = config->max_items,
         .egress = &config->egress,
+        .mcp_processes = serving->server.mcp_processes,
         .webhooks = config->webhooks.webhooks,
         .webhook_count = config->webhooks.count,
         .notice_seconds = config->sse_ping_interval,
@@ -706,6 +707,7 @@ static void go_down(struct serving *serving)
         engine_stop(server->engine);
     if (serving->executor_started)
         tool_executor_stop(server->executor, TOOL_PATIENCE_NS);
+    mcp_hosts_stop(server);
     sandboxes_stop(server, TOOL_PATIENCE_NS);
     pictures_stop(server, TOOL_PATIENCE_NS);
     web_workers_stop(server, TOOL_PATIENCE_NS);
