@@ -17,6 +17,7 @@
 
 struct blobs;
 struct boxes;
+struct mcp_processes;
 struct proxies;
 struct containers;
 struct embeddings;
@@ -53,7 +54,9 @@ struct server {
     /* For handlers with TOOL_NEEDS_SANDBOX, and the boxes that they run code in: sandboxes.h. NULL: nothing is
      * executed here */
     struct tool_executor *code_executor;
-    struct proxies *proxies; /* of the boxes; NULL: they have no network */
+    struct mcp_processes *mcp_processes; /* NULL: no MCP server is a process */
+    struct workers *mcp_hosts;           /* start and end them */
+    struct proxies *proxies;             /* of the boxes; NULL: they have no network */
     struct boxes *boxes;
     /* For handlers with TOOL_DRAWS: pictures/picture_desk.h. NULL: nothing is drawn */
     struct tool_executor *picture_executor;
