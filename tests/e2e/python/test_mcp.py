@@ -36,7 +36,7 @@ mcp_servers:
   - {{{{name: plain-one, url: "http://127.0.0.1:{{port}}/plain-one"}}}}
   - {{{{name: closed, url: "http://localhost:{{port}}/closed"}}}}
   - {{{{name: readers, url: "http://127.0.0.1:{{port}}/readers", allowed_tools: {{{{read_only: true}}}}}}}}
-  - {{{{name: later, command: [x]}}}}
+  - {{{{name: later}}}}
 """
 
 
