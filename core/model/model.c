@@ -347,6 +347,8 @@ static void on_data(void *arg, const char *bytes, size_t size)
     }
     enter(turn);
     take_bytes(turn, bytes, size);
+    if (!is_over(turn))
+        turn->answer.sink.events->read_end(turn->answer.sink.arg);
     leave(turn);
 }
 

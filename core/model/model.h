@@ -173,6 +173,10 @@ struct model_events {
     void (*call_extra)(void *arg, unsigned call, const json_t *extra);
     void (*call_end)(void *arg, unsigned call);
 
+    /* All that has been read is reported, and more may come. A fast upstream sends many pieces in one read: what a
+     * piece leads to can wait for this, and is then done once. Not behind done() and failed(). */
+    void (*read_end)(void *arg);
+
     /* One of the two is called last, exactly once, unless the turn is cancelled. The turn is freed when
      * it returns; cancelling it inside is allowed and does nothing. A turn with tool calls ends with
      * MODEL_FINISH_TOOL_CALLS even if the server called that "stop", unless it was cut short. Usage is

@@ -280,6 +280,12 @@ static void ignore_call_end(void *arg, unsigned call)
     (void)call;
 }
 
+/* Nothing is shown before the end. */
+static void ignore_read_end(void *arg)
+{
+    (void)arg;
+}
+
 static void take_done(void *arg, enum model_finish finish, const struct model_usage *usage)
 {
     struct run *run = arg;
@@ -322,6 +328,7 @@ static const struct model_events events = {
     .call_arguments = ignore_call_arguments,
     .call_extra = ignore_call_extra,
     .call_end = ignore_call_end,
+    .read_end = ignore_read_end,
     .done = take_done,
     .failed = take_failure,
 };

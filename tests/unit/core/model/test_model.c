@@ -41,6 +41,8 @@ struct fixture {
     bool is_over;
     struct buf log;
     unsigned events;
+    unsigned reads; /* ends of them */
+    bool in_read;   /* a text came, and its read has not ended */
     struct err error;
     struct model_usage usage;
     uint64_t retry_after_ns;
@@ -73,6 +75,9 @@ static void note(struct fixture *fixture, const char *format, ...)
 
 static void on_text(void *arg, const char *text, size_t length)
 {
+    struct fixture *fixture = arg;
+
+    fixture->in_read = true;
     note(arg, "text(%.*s)", (int)length, text);
 }
 
@@ -111,6 +116,14 @@ static void on_arguments(void *arg, unsigned call, const char *text, size_t leng
 static void on_end(void *arg, unsigned call)
 {
     note(arg, "end(%u)", call);
+}
+
+static void on_read_end(void *arg)
+{
+    struct fixture *fixture = arg;
+
+    fixture->reads++;
+    fixture->in_read = false;
 }
 
 static void on_done(void *arg, enum model_finish finish, const struct model_usage *usage)
@@ -177,6 +190,7 @@ static const struct model_events events = {
     .call_arguments = on_arguments,
     .call_extra = on_extra,
     .call_end = on_end,
+    .read_end = on_read_end,
     .done = on_done,
     .failed = on_failed,
 };
@@ -331,6 +345,21 @@ TEST(a_turn_requests_a_stream_with_usage_and_sends_the_key)
     json_set_bool(expected, "stream", true);
     json_set(expected, "stream_options", json_build("{s:b}", "include_usage", 1));
     assert_true(json_equal(body, expected));
+}
+
+#define FIVE_TEXTS TEXT("a") TEXT("b") TEXT("c") TEXT("d") TEXT("e")
+
+TEST(a_read_ends_once_behind_all_of_its_pieces)
+{
+    static const struct server_answer answers[] = {
+        {.bytes = STREAM FIVE_TEXTS FIVE_TEXTS FIVE_TEXTS FIVE_TEXTS FINISH DONE}, {0}};
+    struct fixture *fixture = *state;
+
+    serve(fixture, answers);
+    take_turn(fixture);
+    assert_in_range(fixture->reads, 1,
+                    4); /* one, if no one cuts what the server sends at once */
+    assert_false(fixture->in_read);
 }
 
 TEST(without_a_key_no_authorization_is_sent)
@@ -797,6 +826,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         turn_test(a_turn_requests_a_stream_with_usage_and_sends_the_key),
+        turn_test(a_read_ends_once_behind_all_of_its_pieces),
         turn_test(without_a_key_no_authorization_is_sent),
         turn_test(a_json_answer_is_as_good_as_a_stream),
         turn_test(stream_options_are_left_out_for_servers_that_refuse_them),

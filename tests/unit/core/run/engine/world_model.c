@@ -178,6 +178,8 @@ static void speak(struct actor *actor)
         break;
     case PIECE_CALL: say_call(turn, piece); break;
     }
+    if (!turn->over)
+        turn->events->read_end(turn->arg);
     let_go(turn);
 }
 
