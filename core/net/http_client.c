@@ -3,7 +3,7 @@
  *
  * libcurl forbids adding and removing transfers inside its callbacks. So a call that is started or
  * cancelled in on_head or on_data goes into the list of deferred calls, and settle() does the work
- * when libcurl has returned.
+ * when libcurl has returned. Calls that have got data are in that list, too, for their on_read.
  *
  * Deadlines are not libcurl's: it has no deadline for the first byte, and it would sort its timers
  * anew for every piece of data. A call has one timer on the loop. A piece of the body only notes the
@@ -437,6 +437,8 @@ static size_t take_body(char *bytes, size_t unit, size_t count, void *arg)
         enter(call, CALL_READING);
     if (call->request.on_data)
         call->request.on_data(call->request.arg, bytes, size);
+    if (call->request.on_read)
+        defer(call);
     return call->state == CALL_CANCELLED ? 0 : size;
 }
 
@@ -500,6 +502,8 @@ static void run_deferred(struct http_multis *multis)
             begin(call);
         else if (call->state == CALL_CONNECTING && needs_push(&call->transfer))
             http_multi_push(call->transfer.multi);
+        else if (call->state == CALL_READING && call->request.on_read)
+            call->request.on_read(call->request.arg);
     }
 }
 

@@ -93,6 +93,9 @@ struct http_request {
     void (*on_head)(void *arg, const struct http_head *head);
     /* A piece of the body, of any size. May be NULL. */
     void (*on_data)(void *arg, const char *bytes, size_t size);
+    /* Behind the last on_data of what the socket had at that moment: libcurl gives each chunk of a chunked body by
+     * itself. Not if on_done follows at once. May be NULL. */
+    void (*on_read)(void *arg);
     /* Called last, exactly once unless the call is cancelled: ERR_OK, ERR_TIMEOUT or ERR_UPSTREAM.
      * The call is freed when this returns. `error` is NULL for ERR_OK; its text says what happened
      * in which phase. Its reason is REASON_ADDRESS if `egress` does not allow the address. */
