@@ -347,8 +347,15 @@ static void on_data(void *arg, const char *bytes, size_t size)
     }
     enter(turn);
     take_bytes(turn, bytes, size);
-    if (!is_over(turn))
-        turn->answer.sink.events->read_end(turn->answer.sink.arg);
+    leave(turn);
+}
+
+static void on_read(void *arg)
+{
+    struct model_turn *turn = arg;
+
+    enter(turn);
+    turn->answer.sink.events->read_end(turn->answer.sink.arg);
     leave(turn);
 }
 
@@ -411,6 +418,7 @@ static void start_call(struct model_turn *turn)
                                    .timeouts = timeouts_left(turn),
                                    .on_head = on_head,
                                    .on_data = on_data,
+                                   .on_read = on_read,
                                    .on_done = on_done,
                                    .body = turn->request,
                                    .arg = turn};

@@ -264,7 +264,7 @@ static void take_call_arguments(void *arg, unsigned call, const char *text, size
         run_add_arguments(arg, call, text, length);
 }
 
-/* One send for each read, not for each piece: a model that is faster than its reader costs a third of that. */
+/* One send for each read, not for each piece: less than half the cost of a token from a model that hurries. */
 static void take_read_end(void *arg)
 {
     run_pump(arg);
