@@ -14,7 +14,22 @@ describe("skills that are uploaded", () => {
   it("one file alone", async () => {
     const made = await client.skills.create({ files: await toFile(Buffer.from(instructions), "SKILL.md") });
     assert.deepEqual([made.object, made.name, made.description], ["skill", "mail", "How mail is written."]);
-    assert.equal(await (await client.skills.content.retrieve(made.id)).text(), instructions);
+    const content = await client.skills.content.retrieve(made.id, { headers: { Accept: "text/markdown" } });
+    assert.equal(await content.text(), instructions);
+  });
+
+  it("come back as a zip, which makes another skill and a version", async () => {
+    const made = await client.skills.create({ files: await toFile(Buffer.from(instructions), "SKILL.md") });
+    const zip = Buffer.from(await (await client.skills.content.retrieve(made.id)).arrayBuffer());
+    assert.equal(zip.subarray(0, 4).toString("latin1"), "PK\x03\x04");
+    const copy = await client.skills.create({ files: await toFile(zip, "mail.zip") });
+    assert.deepEqual([copy.name, copy.default_version], ["mail", "1"]);
+    const version = await client.skills.versions.create(copy.id, { files: await toFile(zip, "mail.zip"), default: true });
+    assert.deepEqual([version.version, version.skill_id], ["2", copy.id]);
+    assert.equal((await client.skills.retrieve(copy.id)).default_version, "2");
+    assert.deepEqual((await client.skills.versions.list(copy.id)).data.map((one) => one.version), ["2", "1"]);
+    const gone = await client.skills.versions.delete("1", { skill_id: copy.id });
+    assert.deepEqual([gone.deleted, gone.version], [true, "1"]);
   });
 
   it("a folder, whose files the model reads", async () => {
