@@ -70,6 +70,8 @@
     X(script_javascript)          \
     X(script_pandoc)              \
     X(script_custom)              \
+    X(bing_search)                \
+    X(google_search)              \
     X(fetch_web_page)             \
     X(search_in_web_page)         \
     X(extract_html)               \
