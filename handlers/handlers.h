@@ -72,6 +72,8 @@
     X(script_custom)              \
     X(bing_search)                \
     X(google_search)              \
+    X(tavily_search)              \
+    X(bocha_search)               \
     X(fetch_web_page)             \
     X(search_in_web_page)         \
     X(extract_html)               \

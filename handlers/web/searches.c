@@ -16,6 +16,8 @@
 #include "handlers/support/web/web_results.h"
 
 #define PAGE_SIZE    ((json_int_t)10)
+#define TAVILY_SHOWN 6000
+#define BOCHA_SHOWN  7000
 
 /* What the arguments of one of the tools mean. */
 struct wanted {
@@ -134,3 +136,65 @@ static const char *const tags[] = {"web", "search", NULL};
 SEARCH(bing_search, "BingSearch", PAGES("\"day\", \"week\", \"month\""), 0, run_pages);
 SEARCH(google_search, "GoogleSearch", PAGES("\"day\", \"week\", \"month\", \"year\""), 0,
        run_pages);
+
+/* ---- Tavily ---- */
+
+/* The shortest time that has so many days in it. */
+static const char *freshness_of(json_int_t days)
+{
+    return days < 1      ? NULL
+           : days <= 1   ? "day"
+           : days <= 7   ? "week"
+           : days <= 31  ? "month"
+           : days <= 366 ? "year"
+                         : NULL;
+}
+
+static enum err_code run_tavily(struct tool_call *call, struct tool_result *ret_result,
+                                struct err *err)
+{
+    const json_t *args = tool_call_args(call);
+    const struct wanted wanted = {
+        .freshness =
+            json_get_string(args, "time_range", freshness_of(json_get_int(args, "days", 0))),
+        .count = json_get_int(args, "max_results", 5)};
+
+    return search(call, &wanted, ret_result, err);
+}
+
+SEARCH(
+    tavily_search, "TavilySearch",
+    BEGIN
+    "\"max_results\": {\"type\": \"integer\", \"minimum\": 1, \"maximum\": 20, \"default\": 5},"
+    "\"time_range\": {\"type\": \"string\", \"enum\": [\"day\", \"week\", \"month\", \"year\"],"
+    "  \"description\": \"How old a page may be.\"},"
+    "\"days\": {\"type\": \"integer\", \"minimum\": 1,"
+    "  \"description\": \"The same in days, about.\"}}}",
+    TAVILY_SHOWN, run_tavily);
+
+/* ---- Bocha ---- */
+
+static enum err_code run_bocha(struct tool_call *call, struct tool_result *ret_result,
+                               struct err *err)
+{
+    static const struct {
+        const char *word, *freshness;
+    } words[] = {
+        {"oneDay", "day"}, {"oneWeek", "week"}, {"oneMonth", "month"}, {"oneYear", "year"}};
+    const json_t *args = tool_call_args(call);
+    const char *wish = json_get_string(args, "freshness", "noLimit");
+    struct wanted wanted = {.count = json_get_int(args, "count", 10)};
+
+    for (size_t i = 0; i < COUNT_OF(words); i++) {
+        if (strcmp(words[i].word, wish) == 0)
+            wanted.freshness = words[i].freshness;
+    }
+    return search(call, &wanted, ret_result, err);
+}
+
+SEARCH(bocha_search, "BochaSearch",
+       BEGIN
+       "\"freshness\": {\"type\": \"string\", \"default\": \"noLimit\", \"enum\": [\"oneDay\","
+       "  \"oneWeek\", \"oneMonth\", \"oneYear\", \"noLimit\"]},"
+       "\"count\": {\"type\": \"integer\", \"minimum\": 1, \"maximum\": 20, \"default\": 10}}}",
+       BOCHA_SHOWN, run_bocha);
