@@ -1,5 +1,5 @@
 /*
- * The group "web": pages of the World Wide Web.
+ * The group "web": searches of the World Wide Web, and its pages.
  *
  * Its tools ask a person once for the same page, and before the model reads what a page says.
  */
@@ -7,6 +7,12 @@
 #include "handlers/handlers.h"
 
 static const struct group_line lines[] = {
+    {"BingSearch", {"To find pages, call `BingSearch`.", "查找网页时调用 `BingSearch`。"}},
+    {"GoogleSearch",
+     {"To find pages, call `GoogleSearch`.", "查找网页时调用 `GoogleSearch`。"}},
+    {"TavilySearch",
+     {"To find pages, call `TavilySearch`.", "查找网页时调用 `TavilySearch`。"}},
+    {"BochaSearch", {"To find pages, call `BochaSearch`.", "查找网页时调用 `BochaSearch`。"}},
     {"FetchWebPage",
      {"To read a page, call `FetchWebPage`; of a long one, read further with `begin`.",
       "阅读网页时调用 `FetchWebPage`；网页较长时用 `begin` 继续读取。"}},
