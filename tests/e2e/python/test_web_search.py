@@ -23,7 +23,8 @@ def searching_server(binary, scratch, upstream_process, recorder, database):
     url = upstream_process.url
     config = directory / "runnel.yaml"
     config.write_text(f"upstreams: [{{name: model, url: '{url}', models: ['*'], api_key: sk-model}}]\n"
-                      f"web_search: [{{provider: searxng, url: '{url.removesuffix('/v1')}', timeout: '20'}}]\n")
+                      f"web_search: [{{provider: searxng, url: '{url.removesuffix('/v1')}', timeout: '20'}}]\n"
+                      "tools: {permissions: {web: {execution: auto, result: never}}}\n")
     server = Server(binary, directory, None, recorder, config=config, database_url=database.new()).start()
     yield server
     assert server.stop() == 0
@@ -437,3 +438,41 @@ def test_the_model_of_a_run_reads_that_its_search_failed(lenient, searches, upst
     run = client.beta.threads.create_and_run_poll(
         assistant_id=assistant.id, thread={"messages": [{"role": "user", "content": "Tea?"}]})
     assert run.status == "completed" and read(upstream)[0].startswith("The search failed")
+
+
+# ---- The group web ----
+
+GROUP = {"type": "mcp", "server_label": "web", "server_url": "builtin:web"}
+SEARCHES = ["BingSearch", "GoogleSearch", "TavilySearch", "BochaSearch"]
+
+
+@pytest.mark.feature("F51")
+@pytest.mark.parametrize("name", SEARCHES)
+def test_the_searches_of_the_group_use_the_same_services(client, upstream, name):
+    upstream.script({"match": {"tool_results": True}, "answer": {"text": "Found."}},
+                    {"answer": {"tool_calls": [call(name, query="tea")]}})
+    response = respond(client, tools=[{**GROUP, "allowed_tools": [name]}])
+    (item,) = [item for item in response.output if item.type == "mcp_call"]
+    assert item.name == name and f"[2] tea, page 2 — {TWO}\nWhat page 2 says about tea." in item.output
+    assert [one["q"] for one in asked(upstream)] == ["tea"]
+
+
+def test_a_search_of_the_group_that_fails_has_a_code(client, upstream):
+    upstream.script(fault(kind="garbage"), {"match": {"tool_results": True}, "answer": {"text": "Hm."}},
+                    {"answer": {"tool_calls": [call("GoogleSearch", query="tea")]}})
+    response = respond(client, tools=[GROUP])
+    (item,) = [item for item in response.output if item.type == "mcp_call"]
+    assert item.status == "failed" and json.loads(read(upstream)[0])["code"] == "API_ERROR"
+
+
+def test_a_search_of_the_group_needs_an_approval_by_default(own_server, upstream):
+    upstream.answer(tool_calls=[call("BingSearch", query="tea")])
+    response = respond(own_server.sdk(), tools=[GROUP])
+    assert response.output[-1].type == "mcp_approval_request" and asked(upstream) == []
+
+
+def test_without_a_service_the_group_has_no_searches(start_server, upstream):
+    upstream.answer(text="Hi.")
+    respond(start_server().sdk(), tools=[GROUP])
+    names = [tool["function"]["name"] for tool in upstream.chats()[-1]["tools"]]
+    assert "FetchWebPage" in names and not set(SEARCHES) & set(names)
