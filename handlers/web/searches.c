@@ -1,7 +1,7 @@
 /*
  * BingSearch, GoogleSearch, TavilySearch, BochaSearch -- searches of the web under names that models know.
  *
- * All of them search with the services of the configuration, whatever their names are. They differ in the words of
+ * All of them search with the services of the configuration, whatever their names are. They differ in the names of
  * their arguments: one face for each name, and one search behind them.
  *
  * An error is {"code", "message"}, as with the tools that read pages.
@@ -104,16 +104,16 @@ static enum err_code run_pages(struct tool_call *call, struct tool_result *ret_r
 #define BEGIN                                                                            \
     "{\"type\": \"object\", \"additionalProperties\": false, \"required\": [\"query\"]," \
     " \"properties\": {" QUERY ","
-#define PAGES(words)                                                                           \
-    BEGIN                                                                                      \
-        "\"site\": {\"type\": \"string\", \"maxLength\": 253,"                                 \
-        "  \"description\": \"Only pages of this domain.\"},"                                  \
-        "\"filetype\": {\"type\": \"string\", \"maxLength\": 10, \"description\": \"Such as "  \
-        "pdf.\"},"                                                                             \
-        "\"dateFilter\": {\"type\": \"string\", \"enum\": [" words "],"                        \
-        "  \"description\": \"How old a page may be.\"},"                                      \
-        "\"pageIdx\": {\"type\": \"integer\", \"minimum\": 1, \"maximum\": 2, \"default\": 1," \
-        "  \"description\": \"Which ten results.\"}}}"
+#define PAGES(words)                                                                       \
+    BEGIN                                                                                  \
+    "\"site\": {\"type\": \"string\", \"maxLength\": 253,"                                 \
+    "  \"description\": \"Only pages of this domain.\"},"                                  \
+    "\"filetype\": {\"type\": \"string\", \"maxLength\": 10, \"description\": \"Such as "  \
+    "pdf.\"},"                                                                             \
+    "\"dateFilter\": {\"type\": \"string\", \"enum\": [" words "],"                        \
+    "  \"description\": \"How old a page may be.\"},"                                      \
+    "\"pageIdx\": {\"type\": \"integer\", \"minimum\": 1, \"maximum\": 2, \"default\": 1," \
+    "  \"description\": \"Which ten results.\"}}}"
 
 static const char *const tags[] = {"web", "search", NULL};
 
@@ -182,11 +182,11 @@ static enum err_code run_bocha(struct tool_call *call, struct tool_result *ret_r
     } words[] = {
         {"oneDay", "day"}, {"oneWeek", "week"}, {"oneMonth", "month"}, {"oneYear", "year"}};
     const json_t *args = tool_call_args(call);
-    const char *wish = json_get_string(args, "freshness", "noLimit");
+    const char *given = json_get_string(args, "freshness", "noLimit");
     struct wanted wanted = {.count = json_get_int(args, "count", 10)};
 
     for (size_t i = 0; i < COUNT_OF(words); i++) {
-        if (strcmp(words[i].word, wish) == 0)
+        if (strcmp(words[i].word, given) == 0)
             wanted.freshness = words[i].freshness;
     }
     return search(call, &wanted, ret_result, err);

@@ -49,7 +49,8 @@ static void expect_query(const struct tool_handler *handler, const char *args,
     free(fake.query);
 }
 
-TEST(each_tool_has_words_of_its_own_for_one_search)
+/* F51. */
+TEST(each_tool_has_arguments_of_its_own_for_one_search)
 {
     expect_query(&bing_search_handler, "{\"query\":\"tea\"}",
                  "{\"queries\":[\"tea\"],\"count\":10}");
@@ -101,7 +102,7 @@ TEST(a_failure_has_a_code_and_names_no_place)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(each_tool_has_words_of_its_own_for_one_search),
+        cmocka_unit_test(each_tool_has_arguments_of_its_own_for_one_search),
         cmocka_unit_test(the_second_page_has_the_next_ten_results),
         cmocka_unit_test(a_failure_has_a_code_and_names_no_place),
     };
