@@ -27,10 +27,13 @@ enum err_code tool_call_container(struct tool_call *call, struct tool_container 
     return ERR_OK;
 }
 
+/* A call that only reads has changed nothing: its folder need not be looked at, which takes as long as it has files. */
 void tool_call_close_container(struct tool_call *call, bool ran)
 {
+    bool changed = ran && !(call->handler->flags & TOOL_READ_ONLY);
+
     if (call->container)
-        call->containers->close(call->containers->arg, TAKE(call->container), ran);
+        call->containers->close(call->containers->arg, TAKE(call->container), changed);
 }
 
 void tool_call_list_places(struct tool_call *call, struct tool_result *result)

@@ -57,6 +57,8 @@ static const struct tool_handler python = {
     .name = "python", .run = run_counted, .flags = TOOL_TAKES_SEAT | TOOL_NEEDS_PYTHON};
 static const struct tool_handler command = {
     .name = "command", .run = run_counted, .flags = TOOL_TAKES_SEAT};
+static const struct tool_handler reader = {
+    .name = "reader", .run = run_counted, .flags = TOOL_TAKES_SEAT | TOOL_READ_ONLY};
 
 static void submit(struct tool_executor *executor, struct turn *turn, unsigned position,
                    const struct tool_handler *handler, const char *container)
@@ -125,6 +127,24 @@ TEST(commands_of_a_container_run_side_by_side)
     assert_int_equal(atomic_load(&most_inside), containers.at_once);
     turn_close(&turn);
     executor_stop(executor);
+}
+
+TEST(a_call_that_only_reads_has_changed_no_files)
+{
+    struct tool_executor *executor = started(2);
+    struct turn turn;
+
+    turn_open(&turn, 2);
+    submit(executor, &turn, 0, &command, "a");
+    submit(executor, &turn, 1, &reader, "a");
+    assert_true(door_wait(&door.entered, 2, TAKER_PATIENCE));
+    door_open();
+    for (unsigned i = 0; i < 2; i++)
+        turn_expect_end(&turn, ERR_OK);
+    turn_close(&turn);
+    executor_stop(executor);
+    assert_int_equal(atomic_load(&closed), 2);
+    assert_int_equal(atomic_load(&ran_before), 1);
 }
 
 TEST(a_call_without_a_container_runs_and_its_handler_learns_why)
@@ -210,6 +230,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(calls_that_wait_for_their_container_hold_no_worker),
         cmocka_unit_test(commands_of_a_container_run_side_by_side),
+        cmocka_unit_test(a_call_that_only_reads_has_changed_no_files),
         cmocka_unit_test(a_call_without_a_container_runs_and_its_handler_learns_why),
         cmocka_unit_test(the_line_of_a_container_has_an_end),
         cmocka_unit_test(a_stop_ends_the_calls_that_wait_for_a_container),
