@@ -50,7 +50,8 @@ enum err_code tool_call_box(struct tool_call *call, struct box **ret_box,
 
 /* How a box of its own is. */
 struct tool_own_box {
-    bool read_only; /* it sees the files of the container, and cannot change them */
+    bool
+        read_only; /* it sees the files of the container, cannot change them, and has no network */
 };
 
 /* A box of its own instead, which is made for the call and ends with it: it sees the files of the container, but no

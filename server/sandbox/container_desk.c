@@ -248,15 +248,17 @@ static enum err_code take_box(const struct lent *lent, const struct tool_call *c
 {
     const struct container_row *row = container_row(lent->container);
     const char *domains[CONTAINER_DOMAINS_LIMIT];
+    /* What runs there unasked must not send files away either. */
+    bool cut_off = how && how->read_only;
     const struct boxes_request request = {
         .container = lent->base.id,
         .workspace = lent->base.workspace,
         .memory = (uint64_t)row->memory_gib << 30,
         .use = use,
-        .read_only = how && how->read_only,
+        .read_only = cut_off,
         .had_python = row->had_python,
         .domains = domains,
-        .domain_count = list_domains(lent->domains, domains),
+        .domain_count = cut_off ? 0 : list_domains(lent->domains, domains),
         .cancel = tool_call_cancel_fd(call),
     };
     enum err_code rc = boxes_take(lent->server->boxes, &request, ret_hold, err);
