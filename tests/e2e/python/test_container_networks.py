@@ -281,3 +281,20 @@ def test_a_setting_that_is_no_domain_is_refused(binary, tmp_path, domain):
     done = subprocess.run([binary, "serve", "--config", str(config)], capture_output=True, text=True,
                           env=clean_environment(), timeout=patience(60), check=False)
     assert done.returncode == 2 and "sandbox.network.allowed_domains[0]: expected a host name" in done.stderr
+
+
+def test_a_program_of_a_repository_has_no_network_when_nobody_was_asked(networked, upstream):
+    client = networked.sdk()
+    tries = ("import socket\n"
+             "s = socket.socket()\nprint('OPEN' if s.connect_ex(('127.0.0.1', 3128)) == 0 else 'CLOSED')\n")
+    made = run(client, upstream,
+               f"cat > try.py <<'END'\n{tries}END\nprintf '#!/bin/sh\\npython3 /mnt/data/try.py\\n' > try.sh; chmod +x try.sh",
+               "git init -q . && echo one > a && git add a && git -c user.name=a -c user.email=a@b commit -qm a && "
+               "echo two > a && git config diff.external /mnt/data/try.sh && git diff")
+    assert "OPEN" in printed(made)[1], printed(made)
+    upstream.script({"match": {"tool_results": True}, "answer": {"text": "Done."}},
+                    {"answer": {"tool_calls": [call("bash", command="git diff")]}})
+    code = {"type": "mcp", "server_label": "code", "server_url": "builtin:code"}
+    response = client.responses.create(model="demo", input="go", tools=[code], previous_response_id=made.id)
+    (item,) = [item for item in response.output if item.type == "mcp_call"]
+    assert item.output.strip() == "CLOSED", item
