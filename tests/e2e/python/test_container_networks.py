@@ -283,7 +283,7 @@ def test_a_setting_that_is_no_domain_is_refused(binary, tmp_path, domain):
     assert done.returncode == 2 and "sandbox.network.allowed_domains[0]: expected a host name" in done.stderr
 
 
-def test_a_program_of_a_repository_has_no_network_when_nobody_was_asked(networked, upstream):
+def test_a_program_of_a_repository_has_no_network_unasked(networked, upstream):
     client = networked.sdk()
     tries = ("import socket\n"
              "s = socket.socket()\nprint('OPEN' if s.connect_ex(('127.0.0.1', 3128)) == 0 else 'CLOSED')\n")
