@@ -3,6 +3,12 @@
 After each: every file has ended, the counters are what count(*) says, nothing is left that no file names, and a search finds
 exactly what is completed."""
 
+import base64
+import json
+import struct
+import threading
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
 import httpx2
 import pytest
 
@@ -259,3 +265,71 @@ def test_a_full_disk_delays_a_file_and_does_not_fail_it(server, database, point)
     batch = shelf.attach()
     eventually(server.has_fired)
     shelf.assert_whole(batch, database, server.settings["database_url"])
+
+
+def good(texts):
+    return {"data": [{"index": i, "embedding": [1 + text.count(letter) for letter in "aeimnort"]} for i, text in enumerate(texts)]}
+
+
+def one_less(texts):
+    return {"data": good(texts)["data"][1:]}
+
+
+def twice(texts):
+    return {"data": [{**one, "index": 0} for one in good(texts)["data"]] * 2}
+
+
+def shorter(texts):
+    return {"data": [{**one, "embedding": one["embedding"][:5]} for one in good(texts)["data"]]}
+
+
+GARBAGE = {"no JSON": lambda _: b"<html>busy</html>", "nothing": lambda _: b"", "no object": lambda _: b"[1, 2]",
+           "half": lambda texts: json.dumps(good(texts)).encode()[:40], "no data": lambda _: b"{}", "one less": one_less,
+           "one twice": twice, "fewer numbers": shorter,
+           "NaN": lambda texts: {"data": [{**one, "embedding": base64.b64encode(struct.pack("<8f", *[float("nan")] * 8)).decode()}
+                                          for one in good(texts)["data"]]},
+           "no numbers": lambda texts: {"data": [{**one, "embedding": ["a"] * 8} for one in good(texts)["data"]]},
+           "an error": lambda _: {"error": {"message": "Out of memory."}}}
+
+
+@pytest.fixture
+def babbler():
+    """An embeddings model: `babble` makes answers to the first two requests with texts of the test."""
+    class Handler(BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"
+
+        def do_POST(self):
+            texts = json.loads(self.rfile.read(int(self.headers["Content-Length"])))["input"]
+            babbles = any("number" in text for text in texts) and self.server.left > 0
+            self.server.left -= babbles
+            self.server.well += [] if babbles else texts
+            answer = (self.server.babble if babbles else good)(texts)
+            body = answer if isinstance(answer, bytes) else json.dumps(answer).encode()
+            self.send_response(200)
+            self.send_header("Content-Type", "application/json")
+            self.send_header("Content-Length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
+
+        def log_message(self, *_arguments):
+            pass
+
+    httpd = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    httpd.left, httpd.well = 2, []
+    threading.Thread(target=httpd.serve_forever, daemon=True).start()
+    yield httpd
+    httpd.shutdown()
+    httpd.server_close()
+
+
+@pytest.mark.parametrize("what", GARBAGE)
+def test_garbage_of_the_model_is_never_stored(start_fault_server, babbler, database, tmp_path, what):
+    babbler.babble = GARBAGE[what]
+    url = f"http://127.0.0.1:{babbler.server_address[1]}/v1"
+    server = start_fault_server(config=with_embeddings(tmp_path, url, dimensions=8), lease_ttl=1)
+    shelf = Shelf(server)
+    shelf.assert_whole(shelf.attach(), database, server.settings["database_url"], mode="hybrid")
+    assert babbler.left == 0
+    for i in range(1, len(shelf.files)):  # each text was sent until its answer was good
+        assert any(f"Text number{i}." in text for text in babbler.well)
+    assert database.ask(VECTORS_LEFT, url=server.settings["database_url"]) == [["0"]]
