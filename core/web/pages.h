@@ -38,12 +38,12 @@ void pages_close(struct pages *pages);
 void pages_free(struct pages *pages);
 
 struct page_ask {
-    const char *run; /* whose pages are remembered: page_cache.h; "": nobody's */
+    const char *run; /* whose pages are remembered: page_cache.h; "": none are */
     const char *url;
     struct page_want want;
     const json_t
         *domains;  /* it must be of these (web_is_of()), and each redirect; NULL: of any */
-    int cancel_fd; /* can be read when nobody waits any more; -1: never */
+    int cancel_fd; /* can be read once the call is cancelled; -1: never */
 };
 
 /* *ret_page, a new reference, is that of web_page_read(), with `content_type` and with `url`, to which the last
