@@ -240,10 +240,12 @@ TEST(a_url_is_asked_for_with_one_request_and_no_second_one)
     server = accept_at_server(fixture);
     expect(server, wanted);
     say(server, "HTTP/1.1 200 OK\r\n\r\nanswer");
-    close(server);
+    shutdown(server, SHUT_WR);
     receive_text(client, rest, sizeof(rest));
     assert_string_equal(rest, "HTTP/1.1 200 OK\r\n\r\nanswer");
     close(client);
+    assert_int_equal(receive_text(server, rest, sizeof(rest)), 0); /* nothing but its request */
+    close(server);
     assert_int_equal(poll(&(struct pollfd){.fd = fixture->server, .events = POLLIN}, 1, 0), 0);
 }
 
