@@ -62,15 +62,16 @@ static bool is_percent(uint32_t part, uint32_t whole, unsigned percent)
 
 /* Words of classes and ids, as "nav" of "page-nav" and of "pageNav". In their order. */
 static const char *const other_words[] = {
-    "ad",          "ads",           "advert",      "advertisement", "banner",    "breadcrumb",
-    "breadcrumbs", "catlinks",      "cookie",      "cookies",       "copyright", "edit",
-    "editsection", "footer",        "headerlink",  "hidden",        "jump",      "lineno",
-    "linenos",     "linenumber",    "linenumbers", "menu",          "modal",     "nav",
-    "navbar",      "navfooter",     "navheader",   "navigation",    "navpath",   "newsletter",
-    "noprint",     "pager",         "pagination",  "paginator",     "popup",     "prevnext",
-    "printfooter", "promo",         "rellinks",    "search",        "searchbox", "share",
-    "sharing",     "sidebar",       "sidenav",     "skip",          "skiplink",  "skiplinks",
-    "social",      "sphinxsidebar", "sponsor",     "subscribe",     "toc",       "toolbar"};
+    "ad",          "ads",         "advert",      "advertisement", "banner",      "breadcrumb",
+    "breadcrumbs", "catlinks",    "cookie",      "cookies",       "copyright",   "dynheader",
+    "edit",        "editsection", "footer",      "headerlink",    "hidden",      "ingroups",
+    "jump",        "lineno",      "linenos",     "linenumber",    "linenumbers", "menu",
+    "modal",       "nav",         "navbar",      "navfooter",     "navheader",   "navigation",
+    "navpath",     "newsletter",  "noprint",     "pager",         "pagination",  "paginator",
+    "popup",       "prevnext",    "printfooter", "promo",         "rellinks",    "search",
+    "searchbox",   "share",       "sharing",     "sidebar",       "sidenav",     "skip",
+    "skiplink",    "skiplinks",   "social",      "sphinxsidebar", "sponsor",     "subscribe",
+    "titlearea",   "toc",         "toolbar"};
 
 static int compare_words(const void *word, const void *other)
 {
@@ -251,13 +252,15 @@ static size_t find_dense(const struct html_tree *tree, const struct weight *weig
 
 /* ---- Lists of links at its beginning and end ---- */
 
-static bool is_part(GumboTag tag)
+/* Lists go or stay as they are: what is in an item is no part. */
+static bool is_part(const struct html_tree *tree, const struct html_node *node)
 {
     static const GumboTag tags[] = {GUMBO_TAG_DIV,     GUMBO_TAG_UL,     GUMBO_TAG_OL,
                                     GUMBO_TAG_TABLE,   GUMBO_TAG_P,      GUMBO_TAG_DL,
                                     GUMBO_TAG_SECTION, GUMBO_TAG_CENTER, GUMBO_TAG_FORM};
 
-    return html_is_one_of(tag, tags, COUNT_OF(tags));
+    return html_is_one_of(html_tag(node), tags, COUNT_OF(tags)) &&
+           html_tag(&tree->nodes[node->parent]) != GUMBO_TAG_LI;
 }
 
 /* The first part of plain text in the main element, and behind the last one. */
@@ -294,7 +297,7 @@ static void leave_out_links(struct html_tree *tree, const struct weight *weights
 
         if (node->left_out) {
             i = node->end - 1;
-        } else if ((node->end <= first || i >= behind) && is_part(html_tag(node)) &&
+        } else if ((node->end <= first || i >= behind) && is_part(tree, node) &&
                    weights[i].letters &&
                    is_percent(weights[i].linked, weights[i].letters, LINKS_PERCENT)) {
             found[count++] = i;
