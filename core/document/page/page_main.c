@@ -15,12 +15,18 @@
 #define MAIN_PERCENT     90 /* the main element has at least this of what is not left out */
 #define LINKS_PERCENT    70 /* of a block's letters, if it is a list of links */
 #define LEFT_PERCENT     50 /* so much stays when lists of links go */
+#define CONTENTS_PERCENT 90 /* of a list's letters lead to places of the page: its contents */
+#define HEADING_PERCENT  50 /* of a page's head is its title; otherwise it is the site's */
+
+#define CONTENTS_LINKS 2 /* a list with fewer is no list of contents */
 
 /* ---- How much text ---- */
 
 struct weight {
     uint32_t letters; /* without white space, and without what is left out */
     uint32_t linked;  /* of them in links */
+    uint32_t inside;  /* of them in links to places of the page */
+    uint32_t places;  /* such links */
 };
 
 static uint32_t letters_of(const char *text)
@@ -30,6 +36,25 @@ static uint32_t letters_of(const char *text)
     for (; *text; text++)
         letters += (unsigned char)*text > ' ' && ((unsigned char)*text & 0xC0) != 0x80;
     return letters;
+}
+
+static void weigh_link(const struct html_node *link, struct weight *weight)
+{
+    const char *target = html_attribute(link, "href");
+
+    weight->linked = weight->letters;
+    if (target && *target == '#' && weight->letters) {
+        weight->inside = weight->letters;
+        weight->places = 1;
+    }
+}
+
+static void add_weight(struct weight *sum, const struct weight *weight)
+{
+    sum->letters += weight->letters;
+    sum->linked += weight->linked;
+    sum->inside += weight->inside;
+    sum->places += weight->places;
 }
 
 /* Of each node, from the last to the first: children stand behind their parents. */
@@ -45,11 +70,9 @@ static void weigh(const struct html_tree *tree, struct weight *weights)
         if (text)
             weights[i].letters = letters_of(text);
         if (html_tag(node) == GUMBO_TAG_A)
-            weights[i].linked = weights[i].letters;
-        if (i) {
-            weights[node->parent].letters += weights[i].letters;
-            weights[node->parent].linked += weights[i].linked;
-        }
+            weigh_link(node, &weights[i]);
+        if (i)
+            add_weight(&weights[node->parent], &weights[i]);
     }
 }
 
@@ -155,14 +178,49 @@ static bool is_main(const struct html_node *node)
            (property && strcmp(property, "articleBody") == 0);
 }
 
-/* The head of a page has its title, or is navigation. */
-static bool is_page_head(const struct html_tree *tree, size_t node)
+static bool is_in_text(const struct html_tree *tree, size_t at)
 {
-    return html_tag(&tree->nodes[node]) == GUMBO_TAG_HEADER &&
-           !page_find(tree, node, GUMBO_TAG_H1);
+    for (size_t i = tree->nodes[at].parent; i; i = tree->nodes[i].parent) {
+        if (is_main(&tree->nodes[i]) || html_tag(&tree->nodes[i]) == GUMBO_TAG_ARTICLE)
+            return true;
+    }
+    return false;
 }
 
-static bool is_other(const struct html_tree *tree, size_t at)
+/* The head of a text is its title and little else. That of a page is navigation, also with the site's name as a
+ * heading. */
+static bool is_page_head(const struct html_tree *tree, const struct weight *weights,
+                         size_t node)
+{
+    size_t heading;
+
+    if (html_tag(&tree->nodes[node]) != GUMBO_TAG_HEADER)
+        return false;
+    heading = page_find(tree, node, GUMBO_TAG_H1);
+    return !heading ||
+           (!is_in_text(tree, node) &&
+            !is_percent(weights[heading].letters, weights[node].letters, HEADING_PERCENT));
+}
+
+/* A list of links to places of the page: its table of contents. */
+static bool is_contents(const struct html_tree *tree, const struct weight *weights, size_t at)
+{
+    GumboTag tag = html_tag(&tree->nodes[at]);
+
+    return (tag == GUMBO_TAG_UL || tag == GUMBO_TAG_OL) &&
+           weights[at].places >= CONTENTS_LINKS &&
+           is_percent(weights[at].inside, weights[at].letters, CONTENTS_PERCENT);
+}
+
+/* A column of a page that is laid out as a table: lists, or tables, of links. Cells of data have no such parts. */
+static bool is_menu_cell(const struct html_tree *tree, const struct weight *weights, size_t at)
+{
+    return html_tag(&tree->nodes[at]) == GUMBO_TAG_TD && weights[at].letters &&
+           is_percent(weights[at].linked, weights[at].letters, LINKS_PERCENT) &&
+           (page_find(tree, at, GUMBO_TAG_UL) || page_find(tree, at, GUMBO_TAG_TABLE));
+}
+
+static bool is_other(const struct html_tree *tree, const struct weight *weights, size_t at)
 {
     const struct html_node *node = &tree->nodes[at];
     GumboTag tag = html_tag(node);
@@ -170,7 +228,8 @@ static bool is_other(const struct html_tree *tree, size_t at)
     if (html_text(node) || tag == GUMBO_TAG_HTML || tag == GUMBO_TAG_BODY || is_main(node))
         return false;
     return html_is_no_text(tag) || is_other_tag(tag) || is_hidden(node) ||
-           has_other_role(node) || is_page_head(tree, at) ||
+           has_other_role(node) || is_page_head(tree, weights, at) ||
+           is_contents(tree, weights, at) || is_menu_cell(tree, weights, at) ||
            has_other_word(html_attribute(node, "class")) ||
            has_other_word(html_attribute(node, "id"));
 }
@@ -181,7 +240,7 @@ static void leave_out_others(struct html_tree *tree, const struct weight *weight
         struct html_node *node = &tree->nodes[i];
 
         node->left_out =
-            is_other(tree, i) &&
+            is_other(tree, weights, i) &&
             (html_is_no_text(html_tag(node)) ||
              !is_percent(weights[i].letters, weights[0].letters + 1, MISNAMED_PERCENT));
         i = node->left_out ? node->end : i + 1;
