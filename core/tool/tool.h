@@ -151,6 +151,10 @@ enum tool_flags {
     /* Hosted. It has no entries: it is offered along with the tool that serves an entry of its `type`, and policies
      * about that tool count for it, too. `serves` says for which entries; NULL: for all */
     TOOL_ALONG = 1 << 22,
+    /* Its results are what strangers wrote: pages, results of remote servers */
+    TOOL_FOREIGN = 1 << 27,
+    /* It executes or writes. After a foreign result a person is asked (core/run/approval/run_taint.h) */
+    TOOL_ACTS = 1 << 28,
 
     /* Definition-only: */
     TOOL_NAMED = 1 << 6,      /* each entry has a name; other tools are named by their type */
