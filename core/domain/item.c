@@ -274,6 +274,7 @@ void item_hide_notes(json_t *object)
     json_object_del(notes, "reasoning");
     json_object_del(notes, "extra_content");
     json_object_del(notes, NOTE_SOURCES);
+    json_object_del(notes, NOTE_FOREIGN);
     if (!json_object_size(notes))
         json_object_del(object, "runnel");
 }

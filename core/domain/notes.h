@@ -32,6 +32,9 @@ void notes_drop(json_t *object);
 /* Of a call that has run code: what it has done to the files of its container (core/tool/tool_container.h). */
 #define NOTE_FILES "files"
 
+/* Of a call whose result a stranger wrote: true (core/tool/tool.h, TOOL_FOREIGN). Clients do not see it. */
+#define NOTE_FOREIGN "foreign"
+
 /* An item was cut: its answer broke off, or it belongs to a turn that was requested again
  * (core/run/engine/recover.h). Clients do not see this note, and no model is sent the item. */
 void notes_mark_cut(json_t *body);
