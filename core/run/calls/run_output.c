@@ -501,6 +501,18 @@ static void note_group(struct item *item, const struct call *call)
         item_note(item, "group", handler->group);
 }
 
+/* Of a call that reached its tool. A person may have refused the result: then the model has not read it, and this is
+ * not called. */
+static void note_foreign(struct item *item, const struct call *call)
+{
+    if (!call->use || !(call->use->handler->flags & TOOL_FOREIGN) || call->refused ||
+        call->status == CALL_SKIPPED)
+        return;
+    if (!item->metadata)
+        item->metadata = json_object();
+    json_set_bool(item->metadata, NOTE_FOREIGN, true);
+}
+
 /* ---- The item of a call that has ended ---- */
 
 /* A person has refused the call or its result. The item has neither output nor error: its
@@ -556,6 +568,7 @@ static void close_call(struct run *run, struct call *call, const struct tool_out
         close_rejected(run, call, text);
         return;
     }
+    note_foreign(item, call);
     if (is_undone(call)) {
         note_undone(run, item, call, text);
         note_description(call, item, &output->result);
@@ -608,6 +621,8 @@ static void store_hidden_call(struct run *run, struct call *call, const char *te
     if (call->arguments.length)
         buf_add(&item->arguments, call->arguments.data, call->arguments.length);
     note_group(item, call);
+    if (!is_rejected(call))
+        note_foreign(item, call);
     if (is_undone(call)) {
         note_undone(run, item, call, text);
         run_store_silently(run, item, ITEM_INCOMPLETE);
