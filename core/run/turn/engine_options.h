@@ -54,7 +54,8 @@ struct engine_options {
     const struct face *assistants;    /* the two faces */
     const struct face *responses;
     const struct permission_set *permissions; /* the operator's; NULL: the operator set none */
-    const struct seal *seal;                  /* for what clients carry */
+    bool ignore_taint;       /* foreign results change no policy (approval/run_taint.h) */
+    const struct seal *seal; /* for what clients carry */
     struct before_send *before_send; /* sees all requests to models; NULL: nothing does */
     struct before_send *load_files;  /* sees those that name files; NULL: they go as they are */
     const struct model_upstream *upstreams; /* fixed at start */

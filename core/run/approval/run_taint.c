@@ -1,0 +1,68 @@
+/*
+ * run_taint.c -- looks for foreign results in the items of a run.
+ *
+ * Whether a run is tainted is not remembered anywhere. The item of a call with a foreign result has a note, and is
+ * stored with it. So a run that pauses, or that another node continues after a crash, gets the same answer as the one
+ * that began it. A flag in memory would have been lost there, and names of tools would say nothing about a server that
+ * the next response no longer has.
+ *
+ * The search goes backwards and ends at a message of a user. Before that is what earlier runs have read; the person
+ * has spoken since. A response that only brings an approval, or the output of a function, continues the response before
+ * it, and has no such message: there the search goes on into the earlier response.
+ *
+ * Calls of one turn were written before any of them had a result. So results of the present turn do not count, and it
+ * makes no difference in which order the calls of a turn end.
+ */
+
+#include "core/run/approval/run_taint.h"
+
+#include <string.h>
+
+#include "core/base/json.h"
+#include "core/domain/notes.h"
+
+/* Most items have no such note, and are not parsed. A quotation of it in a text has a backslash before the mark. */
+static bool is_foreign(const struct item_row *item)
+{
+    json_auto_t *body = NULL;
+
+    if (!item->body || !strstr(item->body, "\"" NOTE_FOREIGN "\""))
+        return false;
+    body = json_parse_own(item->body);
+    return json_is_true(json_object_get(notes_of(body), NOTE_FOREIGN));
+}
+
+static bool is_of_this_turn(const struct run *run, const struct item_row *item)
+{
+    return run_has_made(run, item) && item->turn >= run->calls.turn;
+}
+
+static bool is_from_a_user(const struct item_row *item)
+{
+    return item->type == ITEM_MESSAGE && strcmp(item->role, "user") == 0;
+}
+
+static bool has_read_foreign_text(const struct run *run)
+{
+    for (size_t i = run->items.count; i-- > 0;) {
+        const struct item_row *item = &run->items.list[i]->row;
+
+        if (!is_of_this_turn(run, item) && is_foreign(item))
+            return true;
+    }
+    for (size_t i = run->history_count; i-- > 0;) {
+        const struct item_row *item = &run->history[i];
+
+        if (is_from_a_user(item))
+            return false;
+        if (!is_of_this_turn(run, item) && is_foreign(item))
+            return true;
+    }
+    return false;
+}
+
+bool run_is_tainted_for(const struct run *run, const struct tool_use *use)
+{
+    return use->handler->flags & TOOL_ACTS && !engine_options(run->engine)->ignore_taint &&
+           has_read_foreign_text(run);
+}

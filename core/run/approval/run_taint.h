@@ -1,0 +1,22 @@
+#ifndef RUNNEL_CORE_RUN_APPROVAL_RUN_TAINT_H
+#define RUNNEL_CORE_RUN_APPROVAL_RUN_TAINT_H
+
+#include <stdbool.h>
+
+#include "core/run/turn/run.h"
+
+/*
+ * run_taint.h -- has the model read something that a stranger wrote?
+ *
+ * A page of the Web, or the result of a remote server, may contain orders to the model. So a call that executes or
+ * writes (TOOL_ACTS) needs an approval after such a result (TOOL_FOREIGN), whatever its policy says. The operator
+ * turns that off with tools.taint.
+ *
+ * On the run's loop.
+ */
+
+/* True if a call of this tool needs an approval for that reason: there is a foreign result in the context, behind the
+ * last message of a user and before the turn that made the present calls. */
+bool run_is_tainted_for(const struct run *run, const struct tool_use *use);
+
+#endif
