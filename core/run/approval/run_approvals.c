@@ -44,6 +44,7 @@
 #include "core/run/approval/grant.h"
 #include "core/run/approval/run_grants.h"
 #include "core/run/approval/run_results.h"
+#include "core/run/approval/run_taint.h"
 #include "core/run/calls/run_calls.h"
 #include "core/run/calls/run_plan.h"
 #include "core/run/calls/run_variables.h"
@@ -74,7 +75,7 @@ static enum execution_policy default_policy(const struct tool_use *use)
 }
 
 /* The policy without the `require_approval` of the entry. The operator may loosen what the tool
- * declares; every level after that only tightens. *ret_wanted is what `runnel.permissions` of
+ * declares; every level after that only tightens, and so does what the model has read. *ret_wanted is what `runnel.permissions` of
  * the request says. */
 static struct permission declared(const struct run *run, const struct tool_use *use,
                                   const char *name, struct permission *ret_wanted)
@@ -97,7 +98,10 @@ static struct permission declared(const struct run *run, const struct tool_use *
     if (operator_rule(use))
         lax.execution =
             permission_required(operator_rule(use), name, use->read_only, EXECUTION_ASK_ALWAYS);
-    return permission_stricter(permission, lax);
+    permission = permission_stricter(permission, lax);
+    if (run_is_tainted_for(run, use) && permission.execution == EXECUTION_AUTO)
+        permission.execution = EXECUTION_ASK_ONCE;
+    return permission;
 }
 
 static bool requires_approval(const struct tool_use *use, const char *name)
