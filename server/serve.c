@@ -479,6 +479,7 @@ static enum err_code start_engine(struct serving *serving, struct err *err)
         .assistants = &assistants_face,
         .responses = &responses_face,
         .permissions = &config->permissions,
+        .ignore_taint = config_tools_ignore_taint(config->tools),
         .seal = &serving->server.seal,
         .before_send = masking_hook(serving->server.masking),
         .load_files = file_loading_hook(serving->server.file_loading),

@@ -138,6 +138,14 @@ enum err_code config_tools_check(json_t *tools, struct err *err)
     return rc ? rc : check_permissions(json_object_get(tools, "permissions"), err);
 }
 
+bool config_tools_ignore_taint(const json_t *tools)
+{
+    bool on = true;
+
+    (void)config_switch_parse(json_get_string(tools, "taint", ""), &on);
+    return !on;
+}
+
 /* Single tools first: tools that are off stay off when their group is turned on. */
 static void apply_group(const char *group, const json_t *said)
 {

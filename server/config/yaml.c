@@ -271,8 +271,9 @@ static const struct key webhook_keys[] = {
     {0},
 };
 static const struct key tools_keys[] = {
-    {"groups",      SHAPE_ANY, false, NULL},
-    {"permissions", SHAPE_ANY, false, NULL},
+    {"groups",      SHAPE_ANY,    false, NULL},
+    {"permissions", SHAPE_ANY,    false, NULL},
+    {"taint",       SHAPE_SWITCH, false, NULL},
     {0},
 };
 static const struct key mask_keys[] = {
