@@ -295,7 +295,7 @@ const struct tool_handler web_search_handler = {
     .description = about,
     .parameters = parameters,
     .flags = TOOL_IDEMPOTENT | TOOL_READ_ONLY | TOOL_HOSTED | TOOL_NEEDS_WEB_SEARCH |
-             TOOL_WAITS_FOR_WEB,
+             TOOL_WAITS_FOR_WEB | TOOL_FOREIGN,
     .item = &web_search_item,
     .init = init,
     .shown_limit = CUT_NO_LIMIT,

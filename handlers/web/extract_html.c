@@ -58,7 +58,7 @@ const struct tool_handler extract_html_handler = {
     .description = "Fetches a page of the web and returns the elements that a CSS selector "
                    "means, as HTML.",
     .parameters = parameters,
-    .flags = TOOL_IDEMPOTENT | TOOL_READ_ONLY | TOOL_WAITS_FOR_WEB,
+    .flags = TOOL_IDEMPOTENT | TOOL_READ_ONLY | TOOL_WAITS_FOR_WEB | TOOL_FOREIGN,
     .cut = show_all,
     .permission = {EXECUTION_ASK_ONCE, RESULT_ALWAYS},
     .timeout_seconds = 90,

@@ -90,7 +90,7 @@ const struct tool_handler fetch_web_page_handler = {
         "its title, author and the like. JSON is indented, of a PDF the text is returned, and "
         "other binary content is refused.",
     .parameters = parameters,
-    .flags = TOOL_IDEMPOTENT | TOOL_READ_ONLY | TOOL_WAITS_FOR_WEB,
+    .flags = TOOL_IDEMPOTENT | TOOL_READ_ONLY | TOOL_WAITS_FOR_WEB | TOOL_FOREIGN,
     .shown_limit = SHOWN,
     .cut = web_page_cut,
     .permission = {EXECUTION_ASK_ONCE, RESULT_ALWAYS},

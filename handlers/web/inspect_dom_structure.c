@@ -46,7 +46,7 @@ const struct tool_handler inspect_dom_structure_handler = {
     .description = "Fetches a page of the web and returns the tree of its elements with ids, "
                    "classes and selectors, to find a selector for ExtractHTML.",
     .parameters = parameters,
-    .flags = TOOL_IDEMPOTENT | TOOL_READ_ONLY | TOOL_WAITS_FOR_WEB,
+    .flags = TOOL_IDEMPOTENT | TOOL_READ_ONLY | TOOL_WAITS_FOR_WEB | TOOL_FOREIGN,
     .shown_limit = SHOWN,
     .permission = {EXECUTION_ASK_ONCE, RESULT_ALWAYS},
     .timeout_seconds = 90,

@@ -58,7 +58,7 @@ const struct tool_handler search_in_web_page_handler = {
         "Fetches a page of the web and returns the paragraphs that have the keywords, with "
         "their neighbours and their places, which FetchWebPage takes as begin and limit.",
     .parameters = parameters,
-    .flags = TOOL_IDEMPOTENT | TOOL_READ_ONLY | TOOL_WAITS_FOR_WEB,
+    .flags = TOOL_IDEMPOTENT | TOOL_READ_ONLY | TOOL_WAITS_FOR_WEB | TOOL_FOREIGN,
     .shown_limit = SHOWN,
     .permission = {EXECUTION_ASK_ONCE, RESULT_NEVER},
     .timeout_seconds = 90,

@@ -381,6 +381,7 @@ static struct remote_tool *new_remote(const json_t *tool, char *name)
     remote->handler.name = name;
     remote->handler.description = remote->description;
     remote->handler.parameters = remote->parameters;
+    remote->handler.flags = TOOL_FOREIGN;
     return remote;
 }
 
