@@ -258,7 +258,7 @@ const struct tool_handler bash_handler = {
                    "network, unless HTTPS_PROXY is set. Both output streams come back, up to "
                    "30000 characters.",
     .parameters = parameters,
-    .flags = TOOL_NEEDS_SANDBOX | TOOL_TAKES_SEAT | TOOL_IN_ORDER,
+    .flags = TOOL_NEEDS_SANDBOX | TOOL_TAKES_SEAT | TOOL_IN_ORDER | TOOL_ACTS,
     .shown_limit = OUTPUT_LIMIT + 1000,
     .permission = {EXECUTION_AUTO, RESULT_NEVER},
     .returns = {"string", "the output"},

@@ -192,7 +192,7 @@ const struct tool_handler fs_search_replace_handler = {
         "Replaces lines in a file of the workspace, /mnt/data, by blocks: all of them or "
         "none.",
     .parameters = blocks_parameters,
-    .flags = TOOL_NEEDS_SANDBOX | TOOL_IN_ORDER,
+    .flags = TOOL_NEEDS_SANDBOX | TOOL_IN_ORDER | TOOL_ACTS,
     .permission = {EXECUTION_ASK_ALWAYS, RESULT_ALWAYS},
     .returns = {"string", "what each block has changed"},
     .tags = tags,
@@ -218,7 +218,7 @@ const struct tool_handler fs_write_file_handler = {
     .group = "files",
     .description = "Writes a file in the workspace, /mnt/data.",
     .parameters = write_parameters,
-    .flags = TOOL_NEEDS_SANDBOX | TOOL_IN_ORDER,
+    .flags = TOOL_NEEDS_SANDBOX | TOOL_IN_ORDER | TOOL_ACTS,
     .permission = {EXECUTION_ASK_ALWAYS, RESULT_ALWAYS},
     .returns = {"string", "that it was written"},
     .tags = tags,

@@ -186,7 +186,7 @@ const struct tool_handler fs_file_ops_handler = {
         "Runs one program on files of the workspace, /mnt/data: copies, moves, removes, "
         "packs. There is no shell.",
     .parameters = parameters,
-    .flags = TOOL_NEEDS_SANDBOX | TOOL_TAKES_SEAT | TOOL_IN_ORDER,
+    .flags = TOOL_NEEDS_SANDBOX | TOOL_TAKES_SEAT | TOOL_IN_ORDER | TOOL_ACTS,
     .permission = {EXECUTION_ASK_ALWAYS, RESULT_ALWAYS},
     .returns = {"string", "[stdout] and [stderr]"},
     .tags = tags,

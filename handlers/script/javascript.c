@@ -136,8 +136,8 @@ const struct tool_handler script_javascript_handler = {
     .description = "Runs JavaScript for at most 5 seconds, without files or network. What it "
                    "prints and what it returns come back.",
     .parameters = parameters,
-    .flags =
-        TOOL_NEEDS_SANDBOX | TOOL_NEEDS_NODE | TOOL_TAKES_SEAT | TOOL_OWN_BOX | TOOL_IN_ORDER,
+    .flags = TOOL_NEEDS_SANDBOX | TOOL_NEEDS_NODE | TOOL_TAKES_SEAT | TOOL_OWN_BOX |
+             TOOL_IN_ORDER | TOOL_ACTS,
     .permission = {EXECUTION_ASK_ONCE, RESULT_ALWAYS},
     .returns = {"string", "what it prints, then \"Return value\" and \"Errors\""},
     .tags = tags,

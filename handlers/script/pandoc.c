@@ -125,8 +125,8 @@ const struct tool_handler script_pandoc_handler = {
         "Converts a document of the workspace, /mnt/data, with `pandoc -s <file> --to "
         "markdown`, or with arguments of your own.",
     .parameters = parameters,
-    .flags =
-        TOOL_NEEDS_SANDBOX | TOOL_NEEDS_PANDOC | TOOL_TAKES_SEAT | TOOL_OWN_BOX | TOOL_IN_ORDER,
+    .flags = TOOL_NEEDS_SANDBOX | TOOL_NEEDS_PANDOC | TOOL_TAKES_SEAT | TOOL_OWN_BOX |
+             TOOL_IN_ORDER | TOOL_ACTS,
     .permission = {EXECUTION_ASK_ONCE, RESULT_ALWAYS},
     .returns = {"string", "the document, usually as Markdown"},
     .tags = tags,

@@ -129,8 +129,8 @@ const struct tool_handler script_python_handler = {
         "Runs a Python script in the workspace, /mnt/data. There is no network. Both "
         "output streams come back.",
     .parameters = parameters,
-    .flags =
-        TOOL_NEEDS_SANDBOX | TOOL_NEEDS_PYTHON | TOOL_TAKES_SEAT | TOOL_OWN_BOX | TOOL_IN_ORDER,
+    .flags = TOOL_NEEDS_SANDBOX | TOOL_NEEDS_PYTHON | TOOL_TAKES_SEAT | TOOL_OWN_BOX |
+             TOOL_IN_ORDER | TOOL_ACTS,
     .permission = {EXECUTION_ASK_ONCE, RESULT_ALWAYS},
     .returns = {"string", "[stdout] and [stderr]"},
     .tags = tags,

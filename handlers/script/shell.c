@@ -94,7 +94,7 @@ const struct tool_handler script_shell_handler = {
     .description = "Runs commands with bash in the workspace, /mnt/data. There is no network. "
                    "Both output streams come back.",
     .parameters = parameters,
-    .flags = TOOL_NEEDS_SANDBOX | TOOL_TAKES_SEAT | TOOL_OWN_BOX | TOOL_IN_ORDER,
+    .flags = TOOL_NEEDS_SANDBOX | TOOL_TAKES_SEAT | TOOL_OWN_BOX | TOOL_IN_ORDER | TOOL_ACTS,
     .permission = {EXECUTION_ASK_ONCE, RESULT_ALWAYS},
     .returns = {"string", "[stdout] and [stderr]"},
     .tags = tags,
