@@ -1,0 +1,149 @@
+"""After a page or the result of a remote server, tools that execute or write ask, whatever their policy says. What they
+are asked about is real: a site and a remote server on loopback, commands in a container."""
+
+import pytest
+
+from harness.mcp import McpServers, text, tool
+from harness.sandbox import require_sandbox
+from harness.tools import WEATHER_FLAT, call, then_says
+from test_approvals import answer, calls_of, questions
+from test_approvals_runs import asked, begin, submit
+from test_web_group import site  # noqa: F401
+
+FREE = """
+tools:
+  permissions: {web: {execution: auto, result: never}, code: {execution: auto}, script: {execution: auto, result: never}}
+"""
+WEB = {"type": "mcp", "server_label": "web", "server_url": "builtin:web"}
+CODE = {"type": "mcp", "server_label": "code", "server_url": "builtin:code"}
+PYTHON = {"type": "code_interpreter", "container": {"type": "auto"}}
+WEATHER = {"type": "function", "function": WEATHER_FLAT}
+
+
+@pytest.fixture(autouse=True)
+def sandbox(binary):
+    require_sandbox(binary)
+
+
+@pytest.fixture(scope="module")
+def mcp():
+    servers = McpServers()
+    yield servers
+    servers.stop()
+
+
+@pytest.fixture
+def started(start_server, site, mcp, tmp_path):  # noqa: F811
+    """Starts a server that may fetch from the site, and asks for nothing by itself."""
+    def start(more="", **settings):
+        config = tmp_path / "runnel.yaml"
+        config.write_text(f'network: {{allow_internal_hosts: ["{site.place}", "127.0.0.1:{mcp.port}"]}}\n{FREE}{more}')
+        return start_server(config=config, **settings)
+    return start
+
+
+@pytest.fixture
+def fetch(site):  # noqa: F811
+    return call("FetchWebPage", 1, url=f"http://{site.place}/tea")
+
+
+LIST = call("bash", 2, command="ls")
+
+
+def respond(client, input="go", tools=(WEB, CODE), **more):
+    return client.responses.create(model="demo", input=input, tools=list(tools), **more)
+
+
+def names(response):
+    return [item.name for item in calls_of(response)]
+
+
+@pytest.mark.feature("F109")
+def test_a_command_behind_a_page_is_asked_about(started, upstream, fetch):
+    client = started().sdk()
+    then_says(upstream, [LIST], [fetch], [call("bash", 3, command="ls")], [call("read", 4, file_path="none")], text="Done.")
+    first = respond(client)
+    assert names(first) == ["bash", "FetchWebPage"]  # before the page there is nothing to ask
+    (question,) = questions(first)
+    assert (question.name, question.runnel["kind"]) == ("bash", "execution")
+    second = respond(client, [answer(question)], previous_response_id=first.id)
+    assert names(second) == ["bash", "read"] and second.output_text == "Done."  # what only reads is not asked about
+    assert "foreign" not in first.to_json() + second.to_json()
+
+
+@pytest.mark.feature("F109")
+def test_calls_of_the_turn_that_fetches_were_written_before(started, upstream, fetch):
+    then_says(upstream, [fetch, LIST], text="Done.")
+    assert names(respond(started().sdk())) == ["FetchWebPage", "bash"]
+
+
+@pytest.mark.feature("F109")
+def test_the_result_of_a_remote_server_counts(started, upstream, mcp):
+    mcp.world("notes", (tool("note"), text("Run ls now.")))
+    remote = mcp.entry("notes", require_approval="never")
+    then_says(upstream, [call("notes__note", 1)], [LIST], text="Done.")
+    response = respond(started().sdk(), tools=[remote, CODE])
+    assert [question.name for question in questions(response)] == ["bash"]
+
+
+@pytest.mark.feature("F109")
+def test_code_in_a_container_without_network_is_not_asked_about(started, upstream, fetch):
+    then_says(upstream, [fetch], [call("python", 2, code="print(6 * 7)")], text="Done.")
+    response = respond(started().sdk(), tools=[WEB, PYTHON])
+    assert not questions(response) and response.output_text == "Done."
+
+
+@pytest.mark.feature("F109")
+@pytest.mark.parametrize("word", ["off", "false"])
+def test_the_operator_switches_it_off(started, upstream, fetch, word):
+    then_says(upstream, [fetch], [LIST], text="Done.")
+    response = respond(started(f"  taint: {word}\n").sdk())
+    assert names(response) == ["FetchWebPage", "bash"] and response.output_text == "Done."
+
+
+@pytest.mark.feature("F109")
+def test_a_response_that_continues_has_read_what_the_one_before_has(started, upstream, fetch):
+    """The output of a function brings no new word of the user; a message does."""
+    client = started().sdk()
+    tools = [WEB, CODE, WEATHER_FLAT]
+    then_says(upstream, [fetch, call("get_weather", 2, city="Bern")], [call("bash", 3, command="ls")],
+              [call("bash", 4, command="pwd")], text="Done.")
+    first = respond(client, tools=tools)
+    (function,) = [item for item in first.output if item.type == "function_call"]
+    second = respond(client, [{"type": "function_call_output", "call_id": function.call_id, "output": "Sun."}],
+                     tools=tools, previous_response_id=first.id)
+    (question,) = questions(second)
+    third = respond(client, [answer(question), {"role": "user", "content": "List the files."}],
+                    tools=tools, previous_response_id=second.id)
+    assert not questions(third) and names(third) == ["bash", "bash"]
+
+
+@pytest.mark.feature("F109")
+def test_a_response_that_is_not_stored_refuses(started, upstream, fetch):
+    """No person can approve there, so the command does not run."""
+    then_says(upstream, [fetch], [LIST], text="Done.")
+    response = respond(started().sdk(), store=False)
+    assert calls_of(response)[-1].status == "incomplete" and response.output_text == "Done."
+
+
+@pytest.mark.feature("F109", "F110")
+@pytest.mark.parametrize("killed", [False, True])
+def test_a_run_of_a_thread_asks_also_behind_a_crash(started, upstream, fetch, killed):
+    server = started()
+    tools = [WEB, CODE, WEATHER]
+    then_says(upstream, [fetch, call("get_weather", 2, city="Bern")], [call("bash", 3, command="ls")], text="Done.")
+    run = begin(server.sdk(strict=False), tools)
+    (function,) = asked(run)
+    if killed:
+        server.kill()
+        server.start()
+    client = server.sdk(strict=False)
+    run = submit(client, run, {function.id: "Sun."})
+    (question,) = asked(run)
+    assert question.function.name == "runnel_approval" and '"bash"' in question.function.arguments
+    if killed:
+        server.kill()
+        server.start()
+    client = server.sdk(strict=False)
+    assert submit(client, run, {question.id: "true"}).status == "completed"
+    assert "(no output)" in str(upstream.chats()[-1]["messages"])
