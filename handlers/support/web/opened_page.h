@@ -20,7 +20,7 @@
 
 #define OPENED_PAGE_FLAGS                                                       \
     (TOOL_IDEMPOTENT | TOOL_READ_ONLY | TOOL_HOSTED | TOOL_ALONG | TOOL_OPENS | \
-     TOOL_NEEDS_WEB_SEARCH | TOOL_WAITS_FOR_WEB)
+     TOOL_NEEDS_WEB_SEARCH | TOOL_WAITS_FOR_WEB | TOOL_FOREIGN)
 
 /* False: the request wants results alone, and no page of them. */
 bool opened_page_serves(const json_t *entry);
