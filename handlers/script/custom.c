@@ -186,7 +186,7 @@ const struct tool_handler script_custom_handler = {
     .members = members,
     .about = about,
     .flags = TOOL_HOSTED | TOOL_NEEDS_SANDBOX | TOOL_NEEDS_PYTHON | TOOL_TAKES_SEAT |
-             TOOL_OWN_BOX | TOOL_IN_ORDER,
+             TOOL_ACTS | TOOL_OWN_BOX | TOOL_IN_ORDER,
     .permission = {EXECUTION_ASK_ONCE, RESULT_NEVER},
     .run = run,
 };
