@@ -9,8 +9,8 @@
  * First everything that says of itself that it is something else is left out: navigation, heads and feet of the page,
  * sidebars, advertisements, controls. So are lists of links to places of the page, and columns of links. Then the
  * smallest element that still has nearly all of the remaining text is the main one, or the one that the page calls so.
- * What is left at its beginning and end and consists of links is left out, too. Nothing is left out that has most of the
- * page's text: then its name was misleading.
+ * What is left at its beginning and end and consists of links is left out, too. Nothing is left out that has most of
+ * the page's text: then its name was misleading.
  *
  * Linear in the nodes of the page. For compute children.
  */

@@ -75,8 +75,8 @@ static enum execution_policy default_policy(const struct tool_use *use)
 }
 
 /* The policy without the `require_approval` of the entry. The operator may loosen what the tool
- * declares; every level after that only tightens, and so does what the model has read. *ret_wanted is what `runnel.permissions` of
- * the request says. */
+ * declares; every level after that only tightens, and so does what the model has read.
+ * *ret_wanted is what `runnel.permissions` of the request says. */
 static struct permission declared(const struct run *run, const struct tool_use *use,
                                   const char *name, struct permission *ret_wanted)
 {
