@@ -1,5 +1,5 @@
-"""After a page or the result of a remote server, tools that execute or write ask, whatever their policy says. What they
-are asked about is real: a site and a remote server on loopback, commands in a container."""
+"""After a page or the result of a remote server, tools that execute or write need an approval, whatever their policy
+says. All of it is real: a site and a remote server on loopback, commands in a container."""
 
 import pytest
 
@@ -59,7 +59,7 @@ def names(response):
 
 
 @pytest.mark.feature("F109")
-def test_a_command_behind_a_page_is_asked_about(started, upstream, fetch):
+def test_a_command_behind_a_page_needs_an_approval(started, upstream, fetch):
     client = started().sdk()
     then_says(upstream, [LIST], [fetch], [call("bash", 3, command="ls")], [call("read", 4, file_path="none")], text="Done.")
     first = respond(client)
@@ -67,7 +67,7 @@ def test_a_command_behind_a_page_is_asked_about(started, upstream, fetch):
     (question,) = questions(first)
     assert (question.name, question.runnel["kind"]) == ("bash", "execution")
     second = respond(client, [answer(question)], previous_response_id=first.id)
-    assert names(second) == ["bash", "read"] and second.output_text == "Done."  # what only reads is not asked about
+    assert names(second) == ["bash", "read"] and second.output_text == "Done."  # what only reads needs none
     assert "foreign" not in first.to_json() + second.to_json()
 
 
@@ -87,7 +87,7 @@ def test_the_result_of_a_remote_server_counts(started, upstream, mcp):
 
 
 @pytest.mark.feature("F109")
-def test_code_in_a_container_without_network_is_not_asked_about(started, upstream, fetch):
+def test_code_in_a_container_without_network_needs_no_approval(started, upstream, fetch):
     then_says(upstream, [fetch], [call("python", 2, code="print(6 * 7)")], text="Done.")
     response = respond(started().sdk(), tools=[WEB, PYTHON])
     assert not questions(response) and response.output_text == "Done."
