@@ -14,7 +14,7 @@
 #include "core/base/json.h"
 #include "core/base/mem.h"
 #include "handlers/handlers.h"
-#include "handlers/script/one_shot.h"
+#include "handlers/support/script/one_shot.h"
 #include "handlers/support/workspace_call.h"
 
 #define SCHEME     "script:"

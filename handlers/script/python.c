@@ -7,7 +7,7 @@
 #include "core/base/mem.h"
 #include "core/sandbox/workspace/workspace.h"
 #include "handlers/handlers.h"
-#include "handlers/script/one_shot.h"
+#include "handlers/support/script/one_shot.h"
 #include "handlers/support/workspace_call.h"
 
 /* Declares the variables and runs the script as the main module. Its own frame is left out of tracebacks. The

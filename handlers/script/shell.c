@@ -5,7 +5,7 @@
 #include "core/base/json.h"
 #include "core/base/mem.h"
 #include "handlers/handlers.h"
-#include "handlers/script/one_shot.h"
+#include "handlers/support/script/one_shot.h"
 #include "handlers/support/workspace_call.h"
 
 /* Sets the variables from their files and leaves no trace of itself; 1 behind a name puts it into the environment. The

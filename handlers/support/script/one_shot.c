@@ -6,7 +6,7 @@
  * to remove after each crash; the /tmp of the box is memory that ends with it.
  */
 
-#include "handlers/script/one_shot.h"
+#include "handlers/support/script/one_shot.h"
 
 #include <assert.h>
 #include <stdlib.h>
