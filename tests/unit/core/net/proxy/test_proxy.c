@@ -418,7 +418,8 @@ TEST(a_call_carries_no_more_than_it_may)
             break;
         carried += got > 0 ? (uint64_t)got : 0;
     }
-    assert_in_range(carried, PROXY_CALL_BYTES - (1 << 20), PROXY_CALL_BYTES);
+    /* What is in buffers when the tunnel is cut may be lost. */
+    assert_in_range(carried, PROXY_CALL_BYTES - (32 << 20), PROXY_CALL_BYTES);
     refused_line(fixture, "CONNECT inside.example.org:80 HTTP/1.1\r\n\r\n", line);
     assert_string_equal(line, "HTTP/1.1 403 This call has used its 256 MiB of network.");
     proxy_begin(fixture->proxy); /* the next call */
