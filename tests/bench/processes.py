@@ -159,9 +159,10 @@ http {{
 
 
 class Runnel(Process):
-    """The server with a private cluster in `folder`. The server has `cores`, its database both."""
+    """The server with a private cluster in `folder`. The server has `cores`, its database both. With `config`, a file, that
+    names the upstreams."""
 
-    def __init__(self, build, upstream, folder, cores=SERVER_CORE):
+    def __init__(self, build, upstream, folder, cores=SERVER_CORE, config=None):
         self.port = free_port(23000)
         self.folder = folder
         environment = {key: value for key, value in os.environ.items()
@@ -169,8 +170,9 @@ class Runnel(Process):
         started = time.monotonic()
         super().__init__(
             pinned(cores, f"{build}/runnel", "serve", "--listen", f"127.0.0.1:{self.port}",
-                   "--data-dir", folder, "--upstream-url",
-                   f"http://127.0.0.1:{upstream.port}/v1", "--api-key", KEY,
+                   "--data-dir", folder, *(["--config", str(config)] if config else
+                                           ["--upstream-url", f"http://127.0.0.1:{upstream.port}/v1"]),
+                   "--api-key", KEY,
                    "--log", "error", "--drain-timeout", "1", "--max-connections", "12000",
                    "--max-connections-per-ip", "12000", "--max-runs", "12000"),
             stdout=subprocess.PIPE, text=True, env=environment)
