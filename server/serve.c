@@ -480,6 +480,7 @@ static enum err_code start_engine(struct serving *serving, struct err *err)
         .responses = &responses_face,
         .permissions = &config->permissions,
         .ignore_taint = config_tools_ignore_taint(config->tools),
+        .containers_online = json_array_size(config->sandbox_domains) > 0,
         .seal = &serving->server.seal,
         .before_send = masking_hook(serving->server.masking),
         .load_files = file_loading_hook(serving->server.file_loading),

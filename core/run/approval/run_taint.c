@@ -61,8 +61,16 @@ static bool has_read_foreign_text(const struct run *run)
     return false;
 }
 
+/* What runs in a container can do harm outside of it only by a network. Which container it will be is known when a
+ * worker opens it, so what the operator allows decides. */
+static bool acts(const struct run *run, const struct tool_use *use)
+{
+    return use->handler->flags & TOOL_ACTS || (use->handler->flags & TOOL_TAKES_SEAT &&
+                                               engine_options(run->engine)->containers_online);
+}
+
 bool run_is_tainted_for(const struct run *run, const struct tool_use *use)
 {
-    return use->handler->flags & TOOL_ACTS && !engine_options(run->engine)->ignore_taint &&
+    return acts(run, use) && !engine_options(run->engine)->ignore_taint &&
            has_read_foreign_text(run);
 }

@@ -55,6 +55,7 @@ struct engine_options {
     const struct face *responses;
     const struct permission_set *permissions; /* the operator's; NULL: the operator set none */
     bool ignore_taint;       /* foreign results change no policy (approval/run_taint.h) */
+    bool containers_online;  /* the operator allows containers a network */
     const struct seal *seal; /* for what clients carry */
     struct before_send *before_send; /* sees all requests to models; NULL: nothing does */
     struct before_send *load_files;  /* sees those that name files; NULL: they go as they are */

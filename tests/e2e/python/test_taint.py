@@ -94,6 +94,18 @@ def test_code_in_a_container_without_network_needs_no_approval(started, upstream
 
 
 @pytest.mark.feature("F109")
+def test_code_asks_where_containers_may_have_a_network(started, upstream, fetch):
+    """Which container the code will run in is not known yet, and it might send what it reads."""
+    then_says(upstream, [fetch], [call("python", 2, code="print(6 * 7)")], text="Done.")
+    client = started("sandbox: {network: {allowed_domains: [example.org]}}\n").sdk()
+    first = respond(client, tools=[WEB, PYTHON])
+    (question,) = questions(first)
+    assert question.name == "python"
+    second = respond(client, [answer(question)], tools=[WEB, PYTHON], previous_response_id=first.id)
+    assert not questions(second) and second.output_text == "Done."
+
+
+@pytest.mark.feature("F109")
 @pytest.mark.parametrize("word", ["off", "false"])
 def test_the_operator_switches_it_off(started, upstream, fetch, word):
     then_says(upstream, [fetch], [LIST], text="Done.")
