@@ -126,11 +126,14 @@ static const json_t *pages(const json_t *body)
                                   : json_object_get(json_object_get(body, "action"), "sources");
 }
 
+/* A client's item may have no action. */
 static json_t *step_notes(const json_t *body)
 {
-    return json_build(
-        "{s:o}", "action",
-        with_sources(json_object_get(body, "action"), json_object_get(body, "results")));
+    json_t *action = json_object_get(body, "action");
+
+    return action ? json_build("{s:o}", "action",
+                               with_sources(action, json_object_get(body, "results")))
+                  : NULL;
 }
 
 const struct tool_item web_search_item = {

@@ -448,8 +448,11 @@ static json_t *function_call(const struct item_row *call, const json_t *body,
 /* What a person withholds is not shown beside the function, either. */
 static void add_step_notes(json_t *function, const struct tool_item *look, const json_t *body)
 {
-    if (look && look->step_notes && !withheld_is(body))
-        json_set(function, "runnel", look->step_notes(body));
+    json_t *notes =
+        look && look->step_notes && !withheld_is(body) ? look->step_notes(body) : NULL;
+
+    if (notes)
+        json_set(function, "runnel", notes);
 }
 
 json_t *encode_tool_call(const struct item_row *call, const struct item_row *output,
