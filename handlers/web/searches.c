@@ -117,20 +117,20 @@ static enum err_code run_pages(struct tool_call *call, struct tool_result *ret_r
 
 static const char *const tags[] = {"web", "search", NULL};
 
-#define SEARCH(id, its_name, its_parameters, shown, its_run)                               \
-    const struct tool_handler id##_handler = {                                             \
-        .name = its_name,                                                                  \
-        .group = "web",                                                                    \
-        .description =                                                                     \
-            "Searches the web, and returns pages that fit, with a passage of each.",       \
-        .parameters = its_parameters,                                                      \
-        .flags =                                                                           \
-            TOOL_IDEMPOTENT | TOOL_READ_ONLY | TOOL_NEEDS_WEB_SEARCH | TOOL_WAITS_FOR_WEB, \
-        .shown_limit = shown,                                                              \
-        .permission = {EXECUTION_ASK_ONCE, RESULT_NEVER},                                  \
-        .returns = {"string", "numbered results"},                                         \
-        .tags = tags,                                                                      \
-        .run = its_run,                                                                    \
+#define SEARCH(id, its_name, its_parameters, shown, its_run)                         \
+    const struct tool_handler id##_handler = {                                       \
+        .name = its_name,                                                            \
+        .group = "web",                                                              \
+        .description =                                                               \
+            "Searches the web, and returns pages that fit, with a passage of each.", \
+        .parameters = its_parameters,                                                \
+        .flags = TOOL_IDEMPOTENT | TOOL_READ_ONLY | TOOL_NEEDS_WEB_SEARCH |          \
+                 TOOL_WAITS_FOR_WEB | TOOL_FOREIGN,                                  \
+        .shown_limit = shown,                                                        \
+        .permission = {EXECUTION_ASK_ONCE, RESULT_NEVER},                            \
+        .returns = {"string", "numbered results"},                                   \
+        .tags = tags,                                                                \
+        .run = its_run,                                                              \
     }
 
 SEARCH(bing_search, "BingSearch", PAGES("\"day\", \"week\", \"month\""), 0, run_pages);
@@ -165,7 +165,8 @@ static enum err_code run_tavily(struct tool_call *call, struct tool_result *ret_
 SEARCH(
     tavily_search, "TavilySearch",
     BEGIN
-    "\"max_results\": {\"type\": \"integer\", \"minimum\": 1, \"maximum\": 20, \"default\": 5},"
+    "\"max_results\": {\"type\": \"integer\", \"minimum\": 1, \"maximum\": 20, \"default\": 5,"
+    "  \"description\": \"How many results, at most.\"},"
     "\"time_range\": {\"type\": \"string\", \"enum\": [\"day\", \"week\", \"month\", \"year\"],"
     "  \"description\": \"How old a page may be.\"},"
     "\"days\": {\"type\": \"integer\", \"minimum\": 1,"
@@ -195,6 +196,8 @@ static enum err_code run_bocha(struct tool_call *call, struct tool_result *ret_r
 SEARCH(bocha_search, "BochaSearch",
        BEGIN
        "\"freshness\": {\"type\": \"string\", \"default\": \"noLimit\", \"enum\": [\"oneDay\","
-       "  \"oneWeek\", \"oneMonth\", \"oneYear\", \"noLimit\"]},"
-       "\"count\": {\"type\": \"integer\", \"minimum\": 1, \"maximum\": 20, \"default\": 10}}}",
+       "  \"oneWeek\", \"oneMonth\", \"oneYear\", \"noLimit\"],"
+       "  \"description\": \"How old a page may be.\"},"
+       "\"count\": {\"type\": \"integer\", \"minimum\": 1, \"maximum\": 20, \"default\": 10,"
+       "  \"description\": \"How many results, at most.\"}}}",
        BOCHA_SHOWN, run_bocha);
