@@ -115,8 +115,9 @@ TEST(handlers_bella_B23_every_parameter_has_a_type_and_a_description)
         schema = schema_of(all_handlers[i]);
         assert_string_equal(json_get_string(schema, "type", ""), "object");
         json_object_foreach (json_object_get(schema, "properties"), name, property) {
-            assert_true(strlen(json_get_string(property, "type", "")) > 0);
-            assert_true(strlen(json_get_string(property, "description", "")) > 0);
+            if (!*json_get_string(property, "type", "") ||
+                !*json_get_string(property, "description", ""))
+                fail_msg("%s: %s", all_handlers[i]->name, name);
         }
         json_array_foreach (json_object_get(schema, "required"), n, required)
             assert_non_null(json_object_get(json_object_get(schema, "properties"),

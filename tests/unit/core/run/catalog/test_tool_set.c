@@ -477,7 +477,7 @@ TEST(tool_set_names_tools_of_servers_by_both_names)
     assert_string_equal(use->handler->description, "A's.");
     assert_false(tool_use_is_clients(use));
     assert_null(use->handler->item);
-    assert_int_equal(use->handler->flags, 0);
+    assert_int_equal(use->handler->flags, TOOL_FOREIGN);
     assert_non_null(tool_set_find(&set, "b__one"));
     assert_non_null(tool_set_find(&set, "one"));
     tool_set_clear(&set);
