@@ -11,6 +11,7 @@ from harness.recorder import parse_events
 from harness.sandbox import require_sandbox
 from harness.server import eventually
 from harness.tools import WEATHER, call
+from harness.tour import Tour
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(180)]
 
@@ -130,6 +131,13 @@ def test_other_tools_find_their_files_behind_any_server(pair, upstream, database
     assert len(owners(database, first)) == 1
 
 
+def begun_run(tour, assistant, thread):
+    """Its path. A refused run may have been made all the same."""
+    path = f"/threads/{thread}/runs"
+    tour.ask("POST", path, {"assistant_id": assistant}, known=(200, 400))
+    return f"{path}/{tour.ask('GET', path + '?limit=1')['data'][0]['id']}"
+
+
 def test_outputs_that_come_to_another_server_go_to_the_container(pair, upstream, database):
     """The second server stores them, and follows the run, which the first one continues."""
     first, second = pair
@@ -146,6 +154,28 @@ def test_outputs_that_come_to_another_server_go_to_the_container(pair, upstream,
                       {"tool_outputs": [{"tool_call_id": "call_2", "output": "sunny"}]})
     assert [name for name, _ in events][:3] == ["thread.run.step.completed", "thread.run.queued", "thread.run.in_progress"]
     assert events[-1][0] == "thread.run.completed" and read_of(upstream) == "42\n"
+    assert len(owners(database, first)) == 1
+
+
+@pytest.mark.parametrize("statement", ["run_leave_to", "submit_leave_to"])
+def test_a_run_reaches_the_container_though_a_statement_fails(pair, upstream, database, statement):
+    """What was refused for that is sent again, as the SDKs do."""
+    first, second = pair
+    tools = [{"type": "code_interpreter"}, WEATHER]
+    upstream.script({"match": {"tool_results": {"min": 2}}, "answer": {"text": "Done."}},
+                    {"match": {"tool_results": {"min": 1}}, "answer": {"tool_calls": [call("get_weather", 2, city="Oslo")]}},
+                    {"answer": {"tool_calls": [call("python", 1, code="x = 41")]}})
+    assistant = first.api().post("/assistants", json={"model": "demo", "tools": tools}).json()["id"]
+    thread = first.api().post("/threads", json={"messages": [{"role": "user", "content": "go"}]}).json()["id"]
+    tour = Tour(second)
+    run = begun_run(Tour(first), assistant, thread)
+    assert tour.settle(run, "requires_action", *FINAL)["status"] == "requires_action"
+    second.arm(f"{statement}:1")
+    tour.ask("POST", f"{run}/submit_tool_outputs", {"tool_outputs": [{"tool_call_id": "call_2", "output": "sunny"}]},
+             known=(200, 400))
+    assert tour.settle(run, *FINAL)["status"] == "completed"
+    assert tour.settle(begun_run(tour, assistant, thread), *FINAL)["status"] == "completed"
+    assert second.has_fired() and tour.refused
     assert len(owners(database, first)) == 1
 
 

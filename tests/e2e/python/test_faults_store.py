@@ -9,6 +9,7 @@ import pytest
 from harness import shapes
 from harness.faults import listen
 from harness.process import Process
+from harness.sandbox import require_sandbox
 from harness.server import eventually
 from harness.tools import asks_for, call
 from harness.tour import FAILURES, Tour
@@ -24,14 +25,16 @@ STORE = pathlib.Path(__file__).resolve().parents[3] / "core/store"
 # test_container_files.c there, those of vector stores in test_vector_stores.c and test_documents.c
 # there, and in test_vector_stores.py; those of embeddings in test_document_vectors.c and test_embedding_models.c, and
 # those of a thread's own store in test_thread_store.c. Those of repeats under an Idempotency-Key
-# and of deletion marks fail in test_conversations.c, test_threads.c and test_assistants.c.
+# and of deletion marks fail in test_conversations.c, test_threads.c and test_assistants.c. Those of runs that are left to
+# the node of their container fail in test_faults_containers.py.
 ELSEWHERE = re.compile(r"group_|writer_|migrate|ensure_|put_key|store_key_(list|revoke|ensure)|"
                        r"begin|commit|rollback|events_|drop_lease|store_schema|submit_is_repeat|"
                        r"(calls|steps|approvals|variables)_upsert|(runs|leases)_insert_missing|key_opens|idempotency_forget|"
                        r"thread_message_count|conversation_item_count|items_append|import_|store_secret_|"
                        r"wakeups_|find_project|deletion_marks_forget|load_(chain|thread)_rules|"
                        r"store_blob|store_storage_check|store_containers?_(?!end_owned)|store_file|store_upload|store_store_file|(store_)?vector_store|store_document|store_(search_set|segments|chunks)|"
-                       r"conversation_find_appended|idempotency_replace|store_(embedding|reindex|pgvector)_|thread_store_")
+                       r"conversation_find_appended|idempotency_replace|store_(embedding|reindex|pgvector)_|thread_store_|"
+                       r"(run|submit)_leave_to")
 
 # What only a crash makes necessary, or a run that lasts.
 RECOVERY = ["claim_leases", "claim_run", "store_events_read", "load_thread_items", "load_steps",
@@ -42,6 +45,8 @@ PURGE = ["purge_find", "purge_lock_thread", "purge_lock_run", "purge_keep", "pur
          "purge_left_items"]
 # What only a response that waits for answers does.
 HOLDS = ["approvals_lock_held", "approvals_leave", "store_approvals_answered"]
+# What needs boxes.
+SCRIPTS = [f"store_script_{end}" for end in ("put", "get", "list_asc", "list_desc", "list_cursor", "delete")]
 HEARTBEAT = ["note_node", "store_leases_renew", "store_leases_give_back", "store_stalled_end",
              "checks_find"]
 
@@ -55,7 +60,7 @@ def statements():
 
 
 TOURED = [name for name in statements()
-          if name in TOURED_TOO or name not in RECOVERY + HEARTBEAT + PURGE + HOLDS]
+          if name in TOURED_TOO or name not in RECOVERY + HEARTBEAT + PURGE + HOLDS + SCRIPTS]
 
 
 # A tour takes longer than what goes wrong in it. So several statements fail in one, far apart in the sources. All of
@@ -134,6 +139,14 @@ def test_holding_survives_a_failing_statement(fault_server, upstream, statement)
                 "require_approval": "always"}])
     assert made.output[-1].type == "mcp_approval_request"
     eventually(fault_server.has_fired)
+
+
+@pytest.mark.parametrize("statement", SCRIPTS)
+def test_scripts_survive_a_failing_statement(fault_server, binary, statement):
+    require_sandbox(binary)
+    fault_server.arm(f"{statement}:1")
+    Tour(fault_server).scripts()
+    assert fault_server.has_fired()
 
 
 @pytest.mark.parametrize("statement", PURGE)

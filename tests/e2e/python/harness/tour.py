@@ -8,6 +8,7 @@ from .tools import WEATHER, WEATHER_RULES
 FAILURES = 5  # that one tour survives, perhaps in one request
 TRIES = FAILURES + 1
 ANSWER = "It is sunny."
+SKILL = "---\nname: tour\ndescription: Around.\n---\nGo on.\n"
 
 
 class Tour:
@@ -188,16 +189,43 @@ class Tour:
         assert last["content"][0]["text"] == ANSWER
         self.ask("DELETE", base, known=(200, 404))
 
-    def skills(self):
+    def make_skill(self):
         """One that was refused may have been made all the same."""
-        made = self.ask("POST", "/skills", {
-            "content": "---\nname: tour\ndescription: Around.\n---\nGo on.\n"})["id"]
-        self.ask("GET", f"/skills/{made}")
+        return "/skills/" + self.ask("POST", "/skills", {"content": SKILL})["id"]
+
+    def skills(self):
+        path = self.make_skill()
+        self.ask("GET", path)
         for order in ("asc", "desc"):
             page = self.ask("GET", f"/skills?order={order}&limit=1")
             self.ask("GET", f"/skills?order={order}&after={page['last_id']}")
-        self.ask("POST", "/responses", {"model": "demo", "input": "Hi", "runnel": {"skills": [made]}})
-        self.ask("DELETE", f"/skills/{made}", known=(200, 404))
+        self.ask("POST", "/responses", {"model": "demo", "input": "the skill",
+                                        "runnel": {"skills": [path.split("/")[-1]]}})
+        self.ask("DELETE", path, known=(200, 404))
+        self.skill_versions()
+
+    def skill_versions(self):
+        """The last one takes its skill with it. A refused one may have been made, or deleted, all the same."""
+        path = self.make_skill()
+        self.ask("POST", f"{path}/versions", {"content": SKILL})
+        for order in ("asc", "desc"):
+            page = self.ask("GET", f"{path}/versions?order={order}&limit=1")
+            self.ask("GET", f"{path}/versions?order={order}&after={page['last_id']}")
+        last, *others = [version["version"] for version in self.ask("GET", f"{path}/versions?order=desc")["data"]]
+        self.ask("GET", f"{path}/versions/{last}")
+        self.ask("POST", path, {"default_version": last})
+        for version in (*others, last):
+            self.ask("DELETE", f"{path}/versions/{version}", known=(200, 404))
+
+    def scripts(self):
+        """Not a part of go(): they need boxes. Each is replaced by the next with its name."""
+        path = "/runnel/scripts"
+        made = self.ask("POST", path, {"name": "tour", "source": "def tour(): return 1"})["id"]
+        self.ask("GET", f"{path}/{made}")
+        for order in ("asc", "desc"):
+            page = self.ask("GET", f"{path}?order={order}&limit=1")
+            self.ask("GET", f"{path}?order={order}&after={page['last_id']}")
+        self.ask("DELETE", f"{path}/{made}", known=(200, 404))
 
     def tool_settings(self):
         """Those that were refused may have been made all the same, or taken back."""
@@ -344,6 +372,8 @@ class Tour:
                             {"name": "datetime", "id": f"call_{n}", "arguments": {}} for n in (1, 2)]}},
                         {"match": {"user": "the time"}, "answer": {"tool_calls": [
                             {"name": "datetime", "id": "call_1", "arguments": {}}]}},
+                        {"match": {"user": "the skill"}, "answer": {"tool_calls": [
+                            {"name": "skill", "id": "call_1", "arguments": {"name": "tour"}}]}},
                         *WEATHER_RULES[:1], {"match": {"tool": "get_weather"},
                                              **WEATHER_RULES[1]},
                         {"match": {"user": "outside"}, "answer": {"tool_calls": [
