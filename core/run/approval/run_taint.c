@@ -22,7 +22,7 @@
 #include "core/domain/notes.h"
 
 /* Most items have no such note, and are not parsed. A quotation of it in a text has a backslash before the mark. */
-static bool is_foreign(const struct item_row *item)
+static bool is_noted(const struct item_row *item)
 {
     json_auto_t *body = NULL;
 
@@ -30,6 +30,26 @@ static bool is_foreign(const struct item_row *item)
         return false;
     body = json_parse_own(item->body);
     return json_is_true(json_object_get(notes_of(body), NOTE_FOREIGN));
+}
+
+/* Clients that keep their history send calls back, and no note leaves this server. So such a call is foreign unless it
+ * is of a tool of this request whose results are not. */
+static bool is_sent_back(const struct run *run, const struct item_row *item)
+{
+    const struct tool_use *use;
+    json_auto_t *body = NULL;
+
+    if (!item->input || item->type != ITEM_MCP_CALL)
+        return item->input && item->type == ITEM_WEB_SEARCH_CALL;
+    body = json_parse_own(item->body);
+    use = tool_set_find_labelled(&run->tools, json_get_string(body, "server_label", ""),
+                                 json_get_string(body, "name", ""));
+    return !use || use->handler->flags & TOOL_FOREIGN;
+}
+
+static bool is_foreign(const struct run *run, const struct item_row *item)
+{
+    return is_noted(item) || is_sent_back(run, item);
 }
 
 static bool is_of_this_turn(const struct run *run, const struct item_row *item)
@@ -47,7 +67,7 @@ static bool has_read_foreign_text(const struct run *run)
     for (size_t i = run->items.count; i-- > 0;) {
         const struct item_row *item = &run->items.list[i]->row;
 
-        if (!is_of_this_turn(run, item) && is_foreign(item))
+        if (!is_of_this_turn(run, item) && is_foreign(run, item))
             return true;
     }
     for (size_t i = run->history_count; i-- > 0;) {
@@ -55,7 +75,7 @@ static bool has_read_foreign_text(const struct run *run)
 
         if (is_from_a_user(item))
             return false;
-        if (!is_of_this_turn(run, item) && is_foreign(item))
+        if (!is_of_this_turn(run, item) && is_foreign(run, item))
             return true;
     }
     return false;

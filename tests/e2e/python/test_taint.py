@@ -131,6 +131,24 @@ def test_a_response_that_continues_has_read_what_the_one_before_has(started, ups
 
 
 @pytest.mark.feature("F109")
+def test_a_client_that_sends_its_history_back_changes_nothing(started, upstream, fetch):
+    """What this server notes of calls never leaves it. Calls of tools that are not foreign count for nothing."""
+    client = started().sdk()
+    tools = [WEB, CODE, WEATHER_FLAT]
+    user = {"role": "user", "content": "go"}
+    then_says(upstream, [LIST, call("get_weather", 2, city="Bern")], [call("bash", 3, command="ls")],
+              [fetch, call("get_weather", 4, city="Bern")], [call("bash", 5, command="ls")], text="Done.")
+    sent, responses = [user], []
+    for _ in range(3):
+        responses.append(respond(client, sent, tools=tools))
+        sent += [item.to_dict() for item in responses[-1].output]
+        sent += [{"type": "function_call_output", "call_id": item.call_id, "output": "Sun."}
+                 for item in responses[-1].output if item.type == "function_call"]
+    assert names(responses[1]) == ["bash", "FetchWebPage"]
+    assert [question.name for question in questions(responses[2])] == ["bash"]
+
+
+@pytest.mark.feature("F109")
 def test_a_response_that_is_not_stored_refuses(started, upstream, fetch):
     """No person can approve there, so the command does not run."""
     then_says(upstream, [fetch], [LIST], text="Done.")
