@@ -511,8 +511,11 @@ static void *keep_time(void *arg)
         /* Both release the lock, so everything is read anew after them. */
         if (attend_locked(executor, now) || join_ended_locked(executor))
             continue;
-        if (forsaken_locked(executor))
-            (void)grow_locked(executor, NULL);
+        /* A worker that was about to end counted when the last calls came. */
+        while (fair_queue_count(&executor->queue) > executor->idle &&
+               executor->live < executor->size)
+            if (start_worker_locked(executor, NULL))
+                break;
         executor->next_check_ns = next_check_locked(executor, now);
         (void)lock_wait_until(&executor->lock, &executor->time, executor->next_check_ns);
         executor->next_check_ns = 0; /* awake: no signal is needed */
