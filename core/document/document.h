@@ -73,6 +73,7 @@ struct document_scans {
         *languages; /* as Tesseract names them: "eng+chi_sim"; shorter than COMPUTE_ARGUMENT */
     size_t
         pages; /* of a document, at most: each takes a second or more. Others stay without text */
+    unsigned seconds; /* for all pages; what is left then stays without text. 0: no limit */
     /* Asked before each page, on the calling thread, with how many pages the document has; may be NULL */
     bool (*stop)(void *arg, size_t pages);
     void *arg;

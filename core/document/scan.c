@@ -14,6 +14,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "core/base/clock.h"
 #include "core/base/mem.h"
 #include "core/document/plain_text.h"
 #include "core/document/reading.h"
@@ -236,6 +237,8 @@ static enum err_code read_pages(int fd, const struct document_scans *scans,
     const char *at = document->text.data ? document->text.data : "";
     enum err_code rc = ERR_OK;
     size_t count = 0;
+    uint64_t until_ns =
+        scans->seconds ? clock_mono_ns() + scans->seconds * NS_PER_SECOND : UINT64_MAX;
 
     for (size_t page = 1; !rc && page <= document->pages; page++) {
         size_t length = strcspn(at, "\f");
@@ -244,7 +247,7 @@ static enum err_code read_pages(int fd, const struct document_scans *scans,
             buf_add_char(text, '\f');
         if (!is_blank(at, length)) {
             buf_add(text, at, length);
-        } else if (count++ < scans->pages) {
+        } else if (count++ < scans->pages && clock_mono_ns() < until_ns) {
             rc = look_whether_to_stop(scans, document->pages, err);
             if (!rc)
                 rc = read_page(fd, page, scans, text, err);

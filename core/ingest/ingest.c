@@ -52,7 +52,8 @@
 #define LOOK_FAILED_NS (30 * NS_PER_SECOND) /* until they are looked for again */
 #define LOOK_AGAIN_NS  (3600 * NS_PER_SECOND)
 
-#define SCAN_PAGES ((size_t)1000) /* of a document that are read from their pictures */
+#define SCAN_PAGES   ((size_t)1000) /* of a document that are read from their pictures */
+#define SCAN_SECONDS 1800           /* for all of them: other projects wait for this worker */
 #define LOOK_PAGES \
     ((size_t)10) /* of them until the database is asked whether it is still wanted */
 
@@ -259,8 +260,11 @@ static enum err_code read_document(struct ingest *ingest, struct document_work *
     CLEANUP(made_document_clear) struct made_document made = {0};
     const char *languages = ingest->options.ocr_languages;
     struct scanning scanning = {ingest, work, 0};
-    const struct document_scans scans = {
-        .languages = languages, .pages = SCAN_PAGES, .stop = is_to_stop, .arg = &scanning};
+    const struct document_scans scans = {.languages = languages,
+                                         .pages = SCAN_PAGES,
+                                         .seconds = SCAN_SECONDS,
+                                         .stop = is_to_stop,
+                                         .arg = &scanning};
     enum err_code rc = document_cut(ingest->options.blobs, ingest->spool_dir,
                                     languages ? &scans : NULL, work, &made, why, err);
 

@@ -235,8 +235,8 @@ static bool is_pdf(int fd)
 static enum err_code read_with_scans(int fd, const char *name, const char *ocr_languages,
                                      struct document *ret_document, struct err *err)
 {
-    const struct document_scans scans = {.languages = ocr_languages,
-                                         .pages = SCANNED_PAGES_READ};
+    const struct document_scans scans = {
+        .languages = ocr_languages, .pages = SCANNED_PAGES_READ, .seconds = SCANNED_SECONDS};
 
     return document_read(fd, name, ocr_languages ? &scans : NULL, ret_document, err);
 }

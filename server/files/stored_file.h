@@ -29,6 +29,7 @@ struct server;
 
 /* Pages of a scan that are read for a request; each takes a second or more. Others stay without text. */
 #define SCANNED_PAGES_READ ((size_t)20)
+#define SCANNED_SECONDS    60 /* for all of them; then the last of them may take as long again */
 
 struct stored_file {
     struct store *store;
