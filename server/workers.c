@@ -113,8 +113,9 @@ static bool busy(const struct workers *workers)
 }
 
 /* `running` or `coming` has become less. */
-static void notice_locked(struct workers *workers) REQUIRES(workers->crew->lock)
+static void notice_locked(struct crew *crew, struct workers *workers) REQUIRES(crew->lock)
 {
+    (void)crew; /* for the analysis of locks */
     if (!busy(workers))
         pthread_cond_broadcast(&workers->done);
 }
@@ -129,14 +130,13 @@ static void run_work(struct crew *crew, struct workers *workers, struct work *wo
     lock_acquire(&crew->lock);
     fair_queue_charge(&workers->queue, &tenant, clock_mono_ns() - began_ns);
     workers->running--;
-    notice_locked(workers);
+    notice_locked(crew, workers);
     lock_release(&crew->lock);
 }
 
 /* Sleeps among the idle ones. False: for so long that the thread should end. */
-static bool sleep_locked(struct hand *hand) REQUIRES(hand->crew->lock)
+static bool sleep_locked(struct crew *crew, struct hand *hand) REQUIRES(crew->lock)
 {
-    struct crew *crew = hand->crew;
     uint64_t until_ns = hand->stays ? UINT64_MAX : clock_mono_ns() + crew->idle_ns;
     struct hand **at = &crew->idle;
 
@@ -164,10 +164,10 @@ static struct work *next_work(struct hand *hand, struct workers **ret_workers)
     do {
         if (hand->called) {
             hand->called->coming--;
-            notice_locked(TAKE(hand->called));
+            notice_locked(crew, TAKE(hand->called));
         }
         work = take_locked(crew, ret_workers);
-    } while (!work && sleep_locked(hand));
+    } while (!work && sleep_locked(crew, hand));
     lock_release(&crew->lock);
     return work;
 }
