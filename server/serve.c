@@ -538,6 +538,7 @@ static enum err_code start_crew(struct serving *serving, struct err *err)
     server->workers = workers_new(server->crew, config->websocket_workers);
     server->readers = workers_new(server->crew, config->file_workers);
     server->file_workers = workers_new(server->crew, config->file_workers);
+    server->script_workers = workers_new(server->crew, 1);
     server->searchers = workers_new(server->crew, config->search_workers);
     server->joins = turns_new();
     return ERR_OK;
@@ -700,6 +701,7 @@ static void go_down(struct serving *serving)
     workers_stop(server->readers);
     workers_stop(server->searchers);
     workers_stop(server->file_workers);
+    workers_stop(server->script_workers);
     turns_free(server->joins);
     ingest_stop(server->ingest);
     keeper_stop(serving->keeper);

@@ -64,14 +64,15 @@ struct server {
     struct masking *masking; /* NULL without masks */
     struct file_loading *file_loading;
     struct http *http;
-    struct crew *crew;            /* the threads of all workers */
-    struct workers *workers;      /* for messages of WebSockets */
-    struct workers *readers;      /* for files of requests */
-    struct workers *file_workers; /* for bytes on their way to the disk, or to another blob */
-    struct turns *joins;          /* uploads whose parts are being joined */
-    struct ingest *ingest;        /* makes files of vector stores searchable */
-    struct retrieval *retrieval;  /* searches them */
-    struct pages *pages;          /* that tools fetch */
+    struct crew *crew;              /* the threads of all workers */
+    struct workers *workers;        /* for messages of WebSockets */
+    struct workers *readers;        /* for files of requests */
+    struct workers *script_workers; /* for scripts to be parsed in a box */
+    struct workers *file_workers;   /* for bytes on their way to the disk, or to another blob */
+    struct turns *joins;            /* uploads whose parts are being joined */
+    struct ingest *ingest;          /* makes files of vector stores searchable */
+    struct retrieval *retrieval;    /* searches them */
+    struct pages *pages;            /* that tools fetch */
     struct tool_executor
         *web_executor; /* for handlers with TOOL_WAITS_FOR_WEB: web/web_workers.h */
     struct query_rewriter *rewriter; /* of queries; NULL: the configuration names no model */

@@ -84,7 +84,7 @@ def described(lines):
     """From "name (type): text", with further lines below it, to {name: text}."""
     found, name = {}, None
     for line in lines:
-        entry = re.match(r"^\s{1,8}\*{0,2}(\w+)\s*(\([^)]*\))?\s*:\s*(.*)$", line)
+        entry = re.match(r"^\s{1,8}\*{0,2}(\w+)[ \t]*(?:(\([^)]*\))[ \t]*)?:\s*(.*)$", line)
         if entry and (name is None or len(line) - len(line.lstrip()) <= depth):
             name, depth = entry.group(1), len(line) - len(line.lstrip())
             found[name] = entry.group(3).strip()

@@ -170,7 +170,7 @@ enum err_code api_script_put(struct request *request, struct err *err)
     job->row = row;
     job->aside.work.run = run;
     aside_begin(request, &job->aside, &aside_ops);
-    workers_put(job->server->file_workers, &job->aside.work);
+    workers_put(job->server->script_workers, &job->aside.work);
     return ERR_OK;
 }
 
