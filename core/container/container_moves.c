@@ -168,7 +168,7 @@ static enum err_code put_back(const struct container *container, struct containe
         return err_set(err, ERR_INTERNAL, "injected failure");
     if (*row->blob_id)
         rc = container_put_back(container, row, &why);
-    *ret_lost = !*row->blob_id || rc == ERR_NOT_FOUND ||
+    *ret_lost = !*row->blob_id || rc == ERR_NOT_FOUND || rc == ERR_CONFLICT ||
                 (rc == ERR_STORE && why.reason == REASON_ELSEWHERE);
     if (!rc || *ret_lost)
         return ERR_OK;
@@ -250,6 +250,10 @@ enum err_code container_arrive(struct container *container, struct err *err)
 
     container_begin_put(container);
     rc = reread(container, err);
+    /* Another node may have taken it while this one stood still. */
+    if (!rc && strcmp(container->row.node_id, container->all->options.node_id) != 0)
+        rc = err_refuse(err, ERR_STORE, REASON_CONTAINER_ELSEWHERE, NULL,
+                        "The container's server does not answer.");
     if (!rc && container->row.arriving) {
         rc = open_empty(container, err);
         if (!rc)
@@ -318,8 +322,12 @@ static enum err_code hand_over(struct container *container, const char *node_id,
 {
     const struct containers_options *options = &container->all->options;
     const char *id = container->row.id;
-    enum err_code rc = container_note(container, CONTAINER_FILE_ASSISTANT, "", NULL, NULL, err);
+    enum err_code rc;
 
+    /* First: what still runs would write into a folder that is copied already. */
+    if (options->end)
+        options->end(options->argument, id);
+    rc = container_note(container, CONTAINER_FILE_ASSISTANT, "", NULL, NULL, err);
     if (!rc)
         rc = copy_all(container, err);
     if (!rc)
@@ -330,8 +338,6 @@ static enum err_code hand_over(struct container *container, const char *node_id,
     log_info("container %s is given to %s", id, node_id);
     if (FAULT("container.given"))
         return err_set(err, ERR_INTERNAL, "injected failure");
-    if (options->end)
-        options->end(options->argument, id);
     rc = container_folder_discard(container->all, &container->tenant, id, err);
     return rc ? rc
               : store_container_left_cleared(options->store, &container->tenant, id,
