@@ -133,12 +133,14 @@ static const struct db_statement leases_drop = {
  * that would announce the pause is not in the log. */
 #define RELEASED_SEQ "u.last_seq - CASE WHEN r.status = 'cancelling' THEN u.pauses ELSE 0 END"
 
+/* A node that drains must not be waited for by the runs that were made for it. */
 static const struct db_statement leases_release = {
     "group_leases_release",
     "UPDATE run_leases l SET"
     "  owner = CASE WHEN u.wait_until IS NULL OR r.status <> 'cancelling' THEN NULL"
     "   ELSE l.owner END,"
     "  wait_until = CASE WHEN r.status <> 'cancelling' THEN u.wait_until END,"
+    "  wanted_node = CASE WHEN u.wait_until IS NOT NULL THEN l.wanted_node END,"
     "  last_seq = greatest(l.last_seq, " RELEASED_SEQ "),"
     "  state_seq = CASE WHEN u.has_state THEN greatest(" LEASE_LAST_SEQ ", " RELEASED_SEQ ")"
     "   ELSE l.state_seq END"
