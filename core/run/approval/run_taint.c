@@ -20,6 +20,8 @@
 
 #include "core/base/json.h"
 #include "core/domain/notes.h"
+#include "core/tool/registry.h"
+#include "core/tool/tool_item.h"
 
 /* Most items have no such note, and are not parsed. A quotation of it in a text has a backslash before the mark. */
 static bool is_noted(const struct item_row *item)
@@ -36,11 +38,12 @@ static bool is_noted(const struct item_row *item)
  * is of a tool of this request whose results are not. */
 static bool is_sent_back(const struct run *run, const struct item_row *item)
 {
+    const struct tool_item *look = tool_registry_item(item_row_type_name(item));
     const struct tool_use *use;
     json_auto_t *body = NULL;
 
     if (!item->input || item->type != ITEM_MCP_CALL)
-        return item->input && item->type == ITEM_WEB_SEARCH_CALL;
+        return item->input && look && look->pages;
     body = json_parse_own(item->body);
     use = tool_set_find_labelled(&run->tools, json_get_string(body, "server_label", ""),
                                  json_get_string(body, "name", ""));
