@@ -28,8 +28,7 @@ TEST(a_domain_is_a_host_name_and_nothing_else)
                                          "a.0x",
                                          "[::1]",
                                          "::1",
-                                         "b\xc3\xbc"
-                                         "cher.example"};
+                                         "b\303\274cher.example"};
 
     for (size_t i = 0; i < COUNT_OF(names); i++)
         assert_true(domain_is_name(names[i]));
