@@ -117,7 +117,7 @@ enum err_code store_chunks_read(struct store *store, const struct tenant *tenant
         " FROM unnest($2::text[], $3::text[], $4::text[], $5::bigint[]) WITH ORDINALITY"
         "  u (store_id, file_id, document_id, n, place)"
         " JOIN vector_store_files f ON f.project_id = $1 AND f.vector_store_id = u.store_id"
-        "  AND f.file_id = u.file_id AND f.searched_id = u.document_id"
+        "  AND f.file_id = u.file_id AND f.searched_id IS NOT NULL"
         " JOIN files i ON i.project_id = $1 AND i.id = u.file_id"
         " JOIN chunks c ON c.project_id = $1 AND c.document_id = u.document_id AND c.n = u.n"};
     AUTO_FREE const char **stores = mem_new_array(const char *, count + 1);
