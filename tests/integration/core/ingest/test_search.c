@@ -253,6 +253,37 @@ TEST(a_search_that_is_not_wanted_ends_at_its_next_step)
     search_result_clear(&result);
 }
 
+static struct sample_id changing, changed;
+
+/* At the last step before the texts: its file has another document by now. */
+static bool has_changed(void *arg)
+{
+    (void)arg;
+    (void)pg_fixture_ask("UPDATE vector_store_files f SET document_id = n.document_id,"
+                         " searched_id = n.document_id FROM vector_store_files n"
+                         " WHERE f.file_id = '%s' AND n.file_id = '%s' RETURNING f.file_id",
+                         changing.text, changed.text);
+    return false;
+}
+
+TEST(a_file_that_changes_to_a_newer_document_is_found_as_it_was)
+{
+    struct sample_id id = sample_store(MINE);
+    struct search_result result;
+
+    changing = file_with(id, "amber birch");
+    changed = file_with(id, "cedar");
+    unwanted = has_changed;
+    assert_int_equal(search(MINE, &id, 1, "amber", &result, NULL), ERR_OK);
+    unwanted = NULL;
+    assert_int_equal(result.count, 1);
+    assert_string_equal(result.hits[0].text, "amber birch");
+    search_result_clear(&result);
+    assert_int_equal(search(MINE, &id, 1, "amber", &result, NULL), ERR_OK);
+    assert_int_equal(result.count, 0);
+    search_result_clear(&result);
+}
+
 /* ---- With a re-ranker ---- */
 
 static struct loop *any_loop(void *arg)
@@ -332,6 +363,7 @@ int main(void)
         cmocka_unit_test(searches_are_counted_by_their_end),
 #endif
         cmocka_unit_test(a_search_is_a_use_of_its_stores),
+        cmocka_unit_test(a_file_that_changes_to_a_newer_document_is_found_as_it_was),
         cmocka_unit_test(a_search_that_is_not_wanted_ends_at_its_next_step),
         cmocka_unit_test(a_reranker_decides_the_order_or_it_stays_as_it_was),
     };
