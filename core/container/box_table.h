@@ -30,7 +30,7 @@ struct box_entry {
     uint64_t memory; /* of its box */
     unsigned calls;
     bool python_taken;
-    bool alone;   /* its box is for one call: nobody else finds it */
+    bool alone;   /* its box is for one call: no other call finds it */
     bool ended;   /* the container is deleted or has expired, or the server stops */
     bool killing; /* that ends its processes now: a thread waits for them */
     /* While it is ready and no call has it: its neighbours in the order in which that became so */

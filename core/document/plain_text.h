@@ -22,7 +22,8 @@ void plain_text_add(struct buf *text, const char *bytes, size_t length);
 void plain_text_add_as(struct buf *text, const char *encoding, const char *bytes,
                        size_t length);
 
-/* False: it is of another encoding, whatever its server says. Servers name UTF-8 or Latin-1 for pages of all kinds. */
+/* False: it is of another encoding. What its server says does not count: servers name
+ * UTF-8 or Latin-1 for pages of all kinds. */
 bool plain_text_may_be(const char *encoding, const char *bytes, size_t length);
 
 /* The name behind "charset=" in a content type or in the head of a page; NULL without one. The caller frees. */

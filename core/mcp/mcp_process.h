@@ -18,7 +18,7 @@
  *   session ── link ──┼─▶ process, on a loop ┼─ stdout, a message on a line
  *   session ── link ──┘                      └─ stderr, for the log
  *
- * A server has one process for each project, which is started at its first use and ends when nobody has used it for a
+ * A server has one process for each project, which is started at its first use and ends when no run has used it for a
  * while. Sessions of several runs, on several loops, share it: each has a link. The process sees one client, which
  * initializes it once; a link's own initialize is answered with what the process said then. Ids of requests and
  * progress tokens are the process's own, so two links cannot have the same.

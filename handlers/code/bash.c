@@ -119,7 +119,7 @@ static const char *const without_programs[] = {
 };
 
 /* A line that runs unasked only reads. If it has programs such as git, whose settings in the workspace may name other
- * programs, it runs in a box that cannot change the workspace and ends with the call: whatever a stranger's .git/config
+ * programs, it runs in a box that cannot change the workspace and ends with the call: what a stranger's .git/config
  * names can change nothing that stays. To ask for each `git status` was the other way; people would soon answer
  * "always", and that covers what the settings name. */
 static bool only_reads(const struct running *running)

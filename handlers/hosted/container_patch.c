@@ -1,7 +1,7 @@
 /*
  * container_patch -- apply_patch in a container: one file is created, changed or deleted.
  *
- *   operation ─▶ path ─▶ file_change: read, patch_update(), write if nobody has changed it ─▶ "Updated a.py"
+ *   operation ─▶ path ─▶ file_change: read, patch_update(), write if it has not changed ─▶ "Updated a.py"
  *
  * OpenAI's tool is always the client's. With "runnel": {"execute": true} in its entry the server applies the patch in
  * the workspace of the container that all tools of the response share, and shows the output as the client would have

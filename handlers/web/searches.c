@@ -1,7 +1,7 @@
 /*
  * BingSearch, GoogleSearch, TavilySearch, BochaSearch -- searches of the web under names that models know.
  *
- * All of them search with the services of the configuration, whatever their names are. They differ in the names of
+ * All of them search with the services of the configuration; their names do not choose one. They differ in the names of
  * their arguments: one face for each name, and one search behind them.
  *
  * An error is {"code", "message"}, as with the tools that read pages.

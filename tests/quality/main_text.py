@@ -4,7 +4,7 @@
   main_text.py PROGRAM [--packages FOLDER] [--only WORD] [--pages]
 
 The pages are of Debian's packages of documentation (pages.txt), fetched with `apt-get download`. pages.txt says which
-blocks of each page a person came to read; no text of theirs is here. A page that is no longer the one of pages.txt is
+blocks of each page a person came to read; none of their text is here. A page that is no longer the one of pages.txt is
 left out by name.
 
 F1 of a page: words and numbers in small letters are counted (page_blocks.tokens). What a text and the chosen blocks have

@@ -17,7 +17,7 @@ TOKEN = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7ff]|[^\W_\u3040-\u30f
 
 
 def decoded(raw):
-    """A page as text. UTF-8 is recognized, whatever the page calls it; otherwise its own word for its encoding counts."""
+    """A page as text. UTF-8 is recognized, even under another name; otherwise its own word for its encoding counts."""
     try:
         return re.sub(r"^\s*<\?xml[^>]*\?>", "", raw.decode("utf-8-sig"))
     except UnicodeDecodeError:

@@ -34,7 +34,7 @@ struct name_question {
     void (*done)(struct name_question *question); /* on the loop */
 
     struct name_address found[NAMES_RESULTS];
-    size_t count; /* 0: the name has no address, or nobody knows it */
+    size_t count; /* 0: the name has no address, or the name is unknown */
 
     struct name_question *next;
     struct loop_task task;

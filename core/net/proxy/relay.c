@@ -1,7 +1,7 @@
 /*
  * relay.c -- who is read, and who is written to.
  *
- * A side that is neither is not watched at all: epoll reports a side that has hung up whatever it is asked for, and a
+ * A side that is neither is not watched at all: epoll reports a side that has hung up even if not asked, and a
  * side that must wait would be reported again and again.
  *
  * Bytes are read into one buffer on the stack and sent at once. Only what the other side does not take is kept.

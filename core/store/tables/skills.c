@@ -4,7 +4,7 @@
  * A version is written once. It may be deleted but not changed, so a run that was given its name
  * and description reads the text that belongs to them, however much later. Lists and runs take
  * only what identifies a skill; the text, up to megabytes with its files, is read when a model
- * asks for it. All files of a version are one value: they come and go together, and nobody reads a part.
+ * asks for it. All files of a version are one value: they come and go together, and no request reads a part.
  *
  * `prompt_at` is where the instructions begin behind the front matter: it was parsed when the
  * skill was made, and is not parsed again.

@@ -1,7 +1,7 @@
 """Network policies of containers: what the proxy lets out of a box, what it refuses, and what a request may ask for.
 
 The site outside listens on loopback, so the operator opens "localhost" at its port. Everything else that runs on this
-machine stays closed, by whatever name code calls it."""
+machine stays closed, by any of its names."""
 
 import http.server
 import subprocess

@@ -95,7 +95,7 @@ def test_a_script_is_parsed_and_not_executed(http):
                        "days": {"type": "integer", "description": "how many days", "default": 3},
                        "unit": {"type": "string", "enum": ["c", "f"], "description": "unit", "default": "c"},
                        "note": {"type": "string", "description": "note"}}}
-    # Nothing that executes goes unasked, whatever it says of itself.
+    # Nothing that executes goes unasked: its own words do not count.
     assert (weather["execution_policy"], weather["result_policy"]) == ("ask-once", "never")
     assert (tools["broken"]["execution_policy"], tools["broken"]["result_policy"]) == ("ask-always", "always")
     assert http.get(f"/v1/runnel/scripts/{script['id']}").json() == script

@@ -1,4 +1,4 @@
-"""Containers on two servers with one database: runs go to the container's server, whatever server the client talks to."""
+"""Containers on two servers with one database: runs go to the container's server, from any other."""
 
 import json
 import signal

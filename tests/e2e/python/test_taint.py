@@ -1,5 +1,5 @@
-"""After a page or the result of a remote server, tools that execute or write need an approval, whatever their policy
-says. All of it is real: a site and a remote server on loopback, commands in a container."""
+"""After a page or the result of a remote server, tools that execute or write need an approval, even if their policy
+is laxer. All of it is real: a site and a remote server on loopback, commands in a container."""
 
 import pytest
 
