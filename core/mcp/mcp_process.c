@@ -557,6 +557,8 @@ static void take_started(struct loop_task *task)
     AUTO_FREE char *why = TAKE(process->why);
 
     if (why) {
+        /* It has got no box, which is no fault of its program. */
+        process->starts[--process->start_count % MCP_PROCESS_STARTS] = 0;
         fail(process, why);
         return;
     }
