@@ -301,17 +301,25 @@ static void end_gift(const struct container *container)
     lock_release(&all->lock);
 }
 
+/* Together no more than a workspace may have: a sparse file costs its folder nothing, and its copy everything. */
 static enum err_code copy_all(struct container *container, struct err *err)
 {
+    const struct containers_options *options = &container->all->options;
     struct container_file_row *rows = NULL;
     size_t count = 0;
-    enum err_code rc =
-        store_container_files_sources(container->all->options.store, &container->tenant,
-                                      container->row.id, &rows, &count, err);
+    uint64_t left = workspaces_options(options->workspaces)->bytes;
+    enum err_code rc = store_container_files_sources(options->store, &container->tenant,
+                                                     container->row.id, &rows, &count, err);
 
-    for (size_t i = 0; !rc && i < count; i++)
-        if (!*rows[i].blob_id)
+    for (size_t i = 0; !rc && i < count; i++) {
+        if (*rows[i].blob_id)
+            continue;
+        if (rows[i].bytes > left)
+            rc = err_set(err, ERR_FULL, "The container's files are too large to be moved.");
+        else
             rc = container_copy_out(container, &rows[i], err);
+        left -= rc ? 0 : rows[i].bytes;
+    }
     container_file_rows_free(rows, count);
     return rc;
 }
