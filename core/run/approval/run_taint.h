@@ -10,7 +10,8 @@
  *
  * A page of the Web, or the result of a remote server, may contain orders to the model. So a call that executes or
  * writes (TOOL_ACTS) needs an approval after such a result (TOOL_FOREIGN), even if its policy is laxer. So does a
- * program in a container (TOOL_TAKES_SEAT) where containers may have a network. The operator turns that off with tools.taint.
+ * program in a container (TOOL_TAKES_SEAT) where containers may have a network. The operator turns that off with
+ * tools.taint.
  *
  * On the run's loop.
  */
