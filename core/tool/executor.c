@@ -170,6 +170,12 @@ static bool starved_locked(struct tool_executor *executor) REQUIRES(executor->lo
            executor->live >= executor->size;
 }
 
+/* True when calls wait and no worker could be started for them. */
+static bool forsaken_locked(struct tool_executor *executor) REQUIRES(executor->lock)
+{
+    return fair_queue_count(&executor->queue) > 0 && !executor->live;
+}
+
 static struct tool_call *take_call_locked(struct tool_executor *executor)
     REQUIRES(executor->lock)
 {
@@ -178,11 +184,11 @@ static struct tool_call *take_call_locked(struct tool_executor *executor)
     return queued ? CONTAINER_OF(queued, struct tool_call, queued) : NULL;
 }
 
-/* Makes sure that the timekeeper wakes no later than `due_ns`, and soon while calls starve. */
+/* Makes sure that the timekeeper wakes no later than `due_ns`, and soon while calls starve or have no worker. */
 static void hurry_timekeeper_locked(struct tool_executor *executor, uint64_t due_ns)
     REQUIRES(executor->lock)
 {
-    if (starved_locked(executor))
+    if (starved_locked(executor) || forsaken_locked(executor))
         due_ns = least(due_ns, clock_mono_ns() + EXECUTOR_GRACE_NS);
     if (due_ns < executor->next_check_ns)
         pthread_cond_signal(&executor->time);
@@ -202,6 +208,8 @@ static struct tool_call *next_call(struct worker *worker)
            in_time)
         in_time = lock_wait_until(&executor->lock, &executor->work, until_ns);
     executor->idle--;
+    if (!call && !worker->stray)
+        executor->live--; /* it ends: calls that come from now on do not count on it */
     if (call) {
         /* The time of a call starts here: waiting for a worker is not the handler's fault. */
         call->deadline_ns = deadline_of(executor, call);
@@ -298,8 +306,6 @@ static void *work(void *arg)
     lock_acquire(&executor->lock);
     if (worker->stray)
         executor->strays--;
-    else
-        executor->live--;
     count_strays_locked(executor);
     worker->done = true;
     pthread_cond_broadcast(&executor->ended);
@@ -339,12 +345,6 @@ static enum err_code grow_locked(struct tool_executor *executor, struct err *err
         executor->live >= executor->size)
         return ERR_OK;
     return start_worker_locked(executor, err);
-}
-
-/* True when calls wait and no worker could be started for them. */
-static bool forsaken_locked(struct tool_executor *executor) REQUIRES(executor->lock)
-{
-    return fair_queue_count(&executor->queue) > 0 && !executor->live;
 }
 
 /* ---- time ---- */
@@ -511,11 +511,8 @@ static void *keep_time(void *arg)
         /* Both release the lock, so everything is read anew after them. */
         if (attend_locked(executor, now) || join_ended_locked(executor))
             continue;
-        /* A worker that was about to end counted when the last calls came. */
-        while (fair_queue_count(&executor->queue) > executor->idle &&
-               executor->live < executor->size)
-            if (start_worker_locked(executor, NULL))
-                break;
+        if (forsaken_locked(executor))
+            (void)start_worker_locked(executor, NULL);
         executor->next_check_ns = next_check_locked(executor, now);
         (void)lock_wait_until(&executor->lock, &executor->time, executor->next_check_ns);
         executor->next_check_ns = 0; /* awake: no signal is needed */

@@ -177,6 +177,31 @@ TEST(executor_starts_workers_when_calls_need_them)
     executor_stop(executor);
 }
 
+/* A pool is large, and each worker is a thread. */
+TEST(executor_has_one_worker_for_one_call)
+{
+    unsigned before = threads();
+    struct tool_executor *executor = executor_started(8, 0);
+    struct turn turn;
+
+    door_reset();
+    turn_open(&turn, 2);
+    turn_submit(executor, &turn, 0, &handler_deaf_for_ever, "run", "call");
+    assert_true(door_wait(&door.entered, 1, patience_ns(20)));
+    assert_int_equal(threads() - before, 2); /* and the timekeeper */
+    turn_submit(executor, &turn, 1, &handler_deaf_for_ever, "run", "call");
+    assert_true(door_wait(&door.entered, 2, patience_ns(20)));
+    assert_int_equal(threads() - before, 3);
+    door_open();
+    for (unsigned i = 0; i < 2; i++) {
+        struct tool_output end = turn_wait_for_end(&turn);
+
+        tool_output_clear(&end);
+    }
+    turn_close(&turn);
+    executor_stop(executor);
+}
+
 TEST(executor_that_never_started_ends_its_calls)
 {
     unsigned before = threads();
@@ -237,6 +262,7 @@ int main(void)
         cmocka_unit_test(executor_replaces_no_more_than_the_limit),
         cmocka_unit_test(executor_ends_workers_that_have_no_calls),
         cmocka_unit_test(executor_starts_workers_when_calls_need_them),
+        cmocka_unit_test(executor_has_one_worker_for_one_call),
         cmocka_unit_test(executor_that_never_started_ends_its_calls),
         cmocka_unit_test(executor_takes_the_worker_of_a_closed_call_when_others_wait),
         cmocka_unit_test(executor_leaves_a_stuck_handler_behind),
