@@ -276,9 +276,7 @@ static enum err_code read_bytes(int fd, const char *bytes, size_t length, const 
         rc = too_large(err, "its text has more than 64 MiB");
     else
         plain_text_add(&document->text, bytes, length);
-    if (!rc && type == DOCUMENT_PDF)
-        document->scanned = scan_find(document, NULL, 0);
-    if (!rc && document->scanned && scans)
+    if (!rc && type == DOCUMENT_PDF && scans && scan_count(document))
         rc = scan_read_pages(fd, scans, document, err);
     return rc ? rc : check_text(document, type, err);
 }

@@ -84,8 +84,6 @@ struct document_scans {
 struct document {
     struct buf text;
     size_t pages; /* 0: the type has no pages */
-    size_t
-        scanned; /* pages that have no text in the file; it may have been read from their pictures */
 };
 
 void document_clear(struct document *document);

@@ -176,7 +176,7 @@ static bool is_blank(const char *page, size_t length)
     return strspn(page, " \t\n") >= length;
 }
 
-size_t scan_find(const struct document *document, size_t *ret_pages, size_t most)
+size_t scan_count(const struct document *document)
 {
     const char *at = document->text.data ? document->text.data : "";
     size_t count = 0;
@@ -184,11 +184,7 @@ size_t scan_find(const struct document *document, size_t *ret_pages, size_t most
     for (size_t page = 1; page <= document->pages; page++) {
         size_t length = strcspn(at, "\f");
 
-        if (is_blank(at, length)) {
-            if (count < most)
-                ret_pages[count] = page;
-            count++;
-        }
+        count += is_blank(at, length);
         at += length;
         at += *at == '\f';
     }

@@ -18,8 +18,8 @@
 /* A picture has this many pixels on its longer side, as A4 has at 150 dots an inch. */
 #define SCAN_SIDE "1754"
 
-/* The places of pages that have no text, counted from 1, at most `most`. Returns how many there are. */
-size_t scan_find(const struct document *document, size_t *ret_pages, size_t most);
+/* How many pages have no text. */
+size_t scan_count(const struct document *document);
 
 /* Fills in the text of pages that have none. The file is that of the document. A page whose picture cannot be
  * drawn or read stays empty.

@@ -29,7 +29,8 @@ struct server;
 
 /* Pages of a scan that are read for a request; each takes a second or more. Others stay without text. */
 #define SCANNED_PAGES_READ ((size_t)20)
-#define SCANNED_SECONDS    60 /* for all of them; then the last of them may take as long again */
+#define SCANNED_SECONDS \
+    60 /* for all of them; a page that was begun then may take two minutes more */
 
 struct stored_file {
     struct store *store;

@@ -4,10 +4,8 @@
 
 #include "core/document/bundle/bundle.h"
 
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <unistd.h>
 
 #include "core/base/json.h"
@@ -16,6 +14,7 @@
 #include "core/document/document.h"
 #include "core/document/reading.h"
 #include "core/sandbox/compute.h"
+#include "core/sandbox/memory_file.h"
 
 void bundle_clear(struct bundle *bundle)
 {
@@ -67,23 +66,6 @@ const char *bundle_path_problem(const char *path)
 
 /* ---- The child ---- */
 
-static int file_of(const char *bytes, size_t length)
-{
-    int fd = memfd_create("bundle", MFD_CLOEXEC);
-
-    while (fd >= 0 && length) {
-        ssize_t written = write(fd, bytes, length);
-
-        if (written < 0 && errno != EINTR) {
-            close(fd);
-            return -1;
-        }
-        bytes += written > 0 ? written : 0;
-        length -= written > 0 ? (size_t)written : 0;
-    }
-    return fd;
-}
-
 static enum err_code explain(const struct compute_end *end, struct err *err)
 {
     if (end->why == COMPUTE_BUSY)
@@ -100,7 +82,7 @@ static enum err_code run(size_t task, const char *bytes, size_t length, struct b
                          struct err *err)
 {
     struct compute_plan plan = {.task = task,
-                                .input = file_of(bytes, length),
+                                .input = memory_file(bytes, length, err),
                                 /* with heads and names */
                                 .output_max = BUNDLE_BYTES_LIMIT + ((size_t)4 << 20),
                                 .wall_ms = BUNDLE_WALL_MS};
@@ -108,7 +90,7 @@ static enum err_code run(size_t task, const char *bytes, size_t length, struct b
     enum err_code rc;
 
     if (plan.input < 0)
-        return err_set(err, ERR_INTERNAL, "cannot copy a zip: %s", strerror(errno));
+        return ERR_INTERNAL;
     rc = compute_run(&plan, ret_output, &end, err);
     close(plan.input);
     if (!rc && (end.why != COMPUTE_EXITED || end.status != READING_DONE))

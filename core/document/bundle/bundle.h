@@ -28,7 +28,7 @@
 #define BUNDLE_WALL_MS     5000
 
 struct bundle_file {
-    char *path; /* owned; as bundle_path_fits() wants it */
+    char *path; /* owned; bundle_path_problem() finds none */
     struct buf bytes;
 };
 
