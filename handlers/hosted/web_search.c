@@ -114,7 +114,7 @@ static char *retell(const json_t *body, unsigned search, json_t **ret_arguments,
     if (!json_is_array(results) || strcmp(json_get_string(action, "type", "search"), "search"))
         return NULL; /* of a page the item has no text */
     *ret_arguments = json_build("{s:O?}", "queries", queries);
-    return web_results_text(results, CITING);
+    return web_results_text(results, 0, CITING);
 }
 
 /* A client that sends a call back may have included its sources alone. */
@@ -222,7 +222,7 @@ static enum err_code run(struct tool_call *call, struct tool_result *ret_result,
         return ERR_OK;
     }
     results = web_results(found, size_of(tool_call_config(call))->snippet);
-    text = web_results_text(results, CITING);
+    text = web_results_text(results, 0, CITING);
     tool_result_add_text(ret_result, text);
     tool_result_set_data(ret_result, json_build("{s:o}", "results", results));
     return ERR_OK;

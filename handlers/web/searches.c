@@ -77,7 +77,7 @@ static enum err_code search(struct tool_call *call, const struct wanted *wanted,
     for (json_int_t i = 0; i < wanted->skip && json_array_size(found); i++)
         json_array_remove(found, 0);
     results = web_results(found, WEB_SNIPPET_LIMIT);
-    text = web_results_text(results, "");
+    text = web_results_text(results, (size_t)wanted->skip, "");
     title = mem_printf("Found %zu pages", json_array_size(results));
     tool_result_add_text(ret_result, text);
     tool_result_describe(ret_result, title, NULL);

@@ -77,7 +77,7 @@ static void add_result(struct buf *out, const json_t *result, size_t number)
     add_part(out, "\n", json_get_string(result, "snippet", ""));
 }
 
-char *web_results_text(const json_t *results, const char *citing)
+char *web_results_text(const json_t *results, size_t before, const char *citing)
 {
     size_t count = json_array_size(results);
     AUTO_BUF text = {0};
@@ -91,7 +91,7 @@ char *web_results_text(const json_t *results, const char *citing)
              "instructions.",
              count, count == 1 ? "" : "s", citing);
     json_array_foreach (results, i, result)
-        add_result(&text, result, i + 1);
+        add_result(&text, result, before + i + 1);
     return buf_take(&text);
 }
 

@@ -22,8 +22,9 @@
  * WEB_TEXT_LIMIT. `snippet` is in characters. New reference. */
 json_t *web_results(const json_t *found, size_t snippet);
 
-/* What the model reads. `citing` is a sentence about how they are cited, or "". The caller frees. */
-char *web_results_text(const json_t *results, const char *citing);
+/* What the model reads: results with their numbers, of which `before` are not shown. `citing` is a sentence about how
+ * they are cited, or "". The caller frees. */
+char *web_results_text(const json_t *results, size_t before, const char *citing);
 
 /* What a model may know of a search that failed. The log has the rest, which names the operator's services. */
 const char *web_failure(enum err_code rc);

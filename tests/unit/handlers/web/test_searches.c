@@ -77,7 +77,7 @@ TEST(the_second_page_has_the_next_ten_results)
         run_search(&fake, &google_search_handler, "{\"query\":\"tea\",\"pageIdx\":2}");
 
     assert_non_null(strstr(outcome.text, "10 results. Titles and passages"));
-    assert_non_null(strstr(outcome.text, "[1] T — https://a.org/11\n"));
+    assert_non_null(strstr(outcome.text, "[11] T — https://a.org/11\n"));
     assert_null(strstr(outcome.text, "https://a.org/10\n"));
     free(fake.query);
 }
