@@ -8,18 +8,6 @@
 
 static const char *const place_keys[] = {"city", "country", "region", "timezone"};
 
-bool web_search_is_type(const char *type)
-{
-    static const char *const types[] = {"web_search", "web_search_2025_08_26",
-                                        "web_search_preview", "web_search_preview_2025_03_11"};
-
-    for (size_t i = 0; i < COUNT_OF(types); i++) {
-        if (strcmp(types[i], type) == 0)
-            return true;
-    }
-    return false;
-}
-
 /* ---- Checking ---- */
 
 static enum err_code check_domain(const json_t *domain, const char *path, struct err *err)

@@ -12,9 +12,6 @@
 #define WEB_DOMAIN_LIMIT  ((size_t)253) /* characters, as names of hosts have */
 #define WEB_PLACE_LIMIT   ((size_t)256) /* characters of a city, region or time zone */
 
-/* Whether it is one of the four names of this tool. */
-bool web_search_is_type(const char *type);
-
 /* `path` is that of the tool, as in params.h. */
 enum err_code web_search_tool_check(const json_t *tool, const char *path,
                                     struct err *err) MUST_CHECK;

@@ -292,10 +292,19 @@ static enum err_code unknown_type(struct err *err, const char *path, const char 
 static const char *const single_types[] = {"file_search", "code_interpreter",
                                            "image_generation", "web_search"};
 
+static bool is_web_search(const char *type)
+{
+    for (size_t i = 0; i < COUNT_OF(tool_types); i++) {
+        if (strcmp(tool_types[i].type, type) == 0)
+            return tool_types[i].check == web_search_tool_check;
+    }
+    return false;
+}
+
 /* Some tools have several types. */
 static bool is_same_tool(const char *type, const char *other)
 {
-    return strcmp(type, other) == 0 || (web_search_is_type(type) && web_search_is_type(other));
+    return strcmp(type, other) == 0 || (is_web_search(type) && is_web_search(other));
 }
 
 /* A second search in a request would be a second function of the same name for the model. */
@@ -496,7 +505,7 @@ json_t *response_tool_complete(json_t *tool)
         return complete_namespace(tool);
     if (strcmp(type, "file_search") == 0)
         return complete_file_search(tool);
-    if (web_search_is_type(type))
+    if (is_web_search(type))
         return web_search_tool_complete(tool);
     return json_incref(tool);
 }
