@@ -21,7 +21,11 @@
 #include "core/store/pg/db.h"
 #include "core/store/pg/page.h"
 
-#define SKILL_COLUMNS "id, name, description, created_at, default_version, latest_version"
+/* The column latest_version is the last number that was given; its version may have been deleted. */
+#define SKILL_COLUMNS                                     \
+    "id, name, description, created_at, default_version," \
+    " (SELECT max(m.version) FROM skill_versions m"       \
+    "  WHERE m.project_id = skills.project_id AND m.skill_id = skills.id)"
 
 static enum err_code not_found(const char *id, struct err *err)
 {
@@ -136,10 +140,10 @@ enum err_code store_skills_named(struct store *store, const struct tenant *tenan
                                  struct err *err)
 {
     static const struct db_statement select = {
-        "store_skills_named",
-        "SELECT " SKILL_COLUMNS ", (SELECT v.id FROM skill_versions v"
-        "  WHERE v.project_id = $1 AND v.skill_id = s.id AND v.version = s.default_version)"
-        " FROM skills s WHERE project_id = $1 AND id = ANY($2::text[])"};
+        "store_skills_named", "SELECT " SKILL_COLUMNS ", (SELECT v.id FROM skill_versions v"
+                              "  WHERE v.project_id = $1 AND v.skill_id = skills.id"
+                              "  AND v.version = skills.default_version)"
+                              " FROM skills WHERE project_id = $1 AND id = ANY($2::text[])"};
     AUTO_DB_ROWS *rows = NULL;
     AUTO_DB_ARGS args = {0};
     enum err_code rc;
@@ -200,8 +204,8 @@ static enum err_code lock_skill(struct db *db, const struct tenant *tenant, cons
                                 struct err *err)
 {
     static const struct db_statement lock = {
-        "store_skill_lock",
-        "SELECT " SKILL_COLUMNS " FROM skills WHERE project_id = $1 AND id = $2 FOR UPDATE"};
+        "store_skill_lock", "SELECT " SKILL_COLUMNS ", latest_version FROM skills"
+                            " WHERE project_id = $1 AND id = $2 FOR UPDATE"};
     static const struct db_statement count = {
         "store_skill_version_count",
         "SELECT count(*) FROM skill_versions WHERE project_id = $1 AND skill_id = $2"};
@@ -218,6 +222,7 @@ static enum err_code lock_skill(struct db *db, const struct tenant *tenant, cons
     if (rc)
         return rc;
     skill_read(rows, 0, ret_skill);
+    ret_skill->latest_version = db_int(rows, 0, 6);
     *ret_versions = (size_t)db_int(counted, 0, 0);
     return ERR_OK;
 }

@@ -160,6 +160,7 @@ def test_the_default_version_goes_last_and_takes_the_skill_along(client, skill):
         client.skills.versions.delete("1", skill_id=skill.id)
     gone = client.skills.versions.delete("2", skill_id=skill.id)
     assert (gone.object, gone.version, gone.deleted) == ("skill.version.deleted", "2", True)
+    assert client.skills.retrieve(skill.id).latest_version == "1"
     assert add(client, skill).version == "3", "a number is never given twice"
     client.skills.versions.delete("latest", skill_id=skill.id)
     client.skills.versions.delete("1", skill_id=skill.id)
