@@ -319,7 +319,7 @@ static enum err_code leave_to(struct db *db, const struct tenant *tenant, const 
 static enum err_code accept(struct db *db, const struct submission *submission,
                             struct run_load *load, struct err *err)
 {
-    char node[ID_SIZE];
+    char node[ID_SIZE] = "";
     enum err_code rc;
 
     rc = store_answers(db, submission, err);
@@ -328,7 +328,8 @@ static enum err_code accept(struct db *db, const struct submission *submission,
     rc = queue_again(db, submission, &load->run, err);
     if (rc)
         return rc;
-    rc = container_node_find(db, submission->tenant, "", load->run.thread_id, node, err);
+    if (store_has_peers(db->store))
+        rc = container_node_find(db, submission->tenant, "", load->run.thread_id, node, err);
     if (!rc && *node)
         return leave_to(db, submission->tenant, node, load, err);
     if (!rc)
