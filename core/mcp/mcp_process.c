@@ -143,7 +143,7 @@ static void send_to_link(struct mcp_link *link, json_t *message, char *why)
     loop_post(link->options.loop, &delivery->task);
 }
 
-/* A message from the link's loop: text; NULL opens the link the first time, and then closes it. */
+/* A message from the link's loop. Only take_order() has a text. */
 struct order {
     struct loop_task task;
     struct mcp_link *link;
@@ -326,7 +326,7 @@ static bool write_unsent(struct process *process)
     return true;
 }
 
-/* Takes the text. What is written to a process that has ended is lost: `ended` reports that. */
+/* Takes the text. A process that has closed its input, or has ended, fails here. */
 static void write_message(struct process *process, char *text)
 {
     buf_add_text(&process->unsent, text);
@@ -670,10 +670,8 @@ static void join(struct loop_task *task)
     struct process *process = find_process(link->all, link);
     const char *why = NULL;
 
-    loop_timer_stop(link->all->loop, &process->timer);
-    if (process->state == PROCESS_GREETED)
-        loop_timer_start(link->all->loop, &process->timer,
-                         clock_mono_ns() + MCP_PROCESS_BEGIN_NS);
+    if (process->state != PROCESS_GREETED) /* that one has its time from its start on */
+        loop_timer_stop(link->all->loop, &process->timer);
     if (process->state == PROCESS_ENDED)
         why = start_process(process);
     if (why) {
