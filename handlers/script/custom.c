@@ -70,14 +70,14 @@ static const json_t *script_of(const struct tool_context *context)
 
 static json_t *definition_of(const json_t *script, const json_t *function)
 {
-    return json_build("{s:s, s:O, s:s, s:{s:s, s:s}, s:{s:s, s:s}}", "description",
+    return json_build("{s:s, s:O, s:s, s:{s:s, s:s}, s:{s:s, s:O}}", "description",
                       json_get_string(function, "description", ""), "parameters",
                       json_object_get(function, "parameters"), "revision",
                       json_get_string(script, "hash", ""), "permission", "execution",
                       json_get_string(function, "execution_policy", "ask-always"), "result",
                       json_get_string(function, "result_policy", "always"), "own", "function",
                       json_get_string(function, "name", ""), "source",
-                      json_get_string(script, "source", ""));
+                      json_object_get(script, "source"));
 }
 
 static json_t *members(const struct tool_context *context)

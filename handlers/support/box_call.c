@@ -1,5 +1,6 @@
 #include "handlers/support/box_call.h"
 
+#include <string.h>
 #include <unistd.h>
 
 #include "core/base/mem.h"
@@ -20,7 +21,16 @@ static enum err_code judge(const struct box_result *result, struct err *err)
     }
 }
 
-/* The lines of both, borrowed; the later of two with one name counts. The caller frees the list. */
+static bool has_name_of(const char *const *lines, const char *line)
+{
+    size_t name = strcspn(line, "=") + 1;
+
+    while (lines && *lines && strncmp(*lines, line, name) != 0)
+        lines++;
+    return lines && *lines;
+}
+
+/* The lines of both, borrowed; one of `more` replaces a usual one. The caller frees the list. */
 static const char **joined(const char *const *usual, const char *const *more)
 {
     size_t count = 0;
@@ -33,7 +43,8 @@ static const char **joined(const char *const *usual, const char *const *more)
     lines = mem_new_array(const char *, count + 1);
     count = 0;
     for (size_t i = 0; usual[i]; i++)
-        lines[count++] = usual[i];
+        if (!has_name_of(more, usual[i]))
+            lines[count++] = usual[i];
     for (size_t i = 0; more && more[i]; i++)
         lines[count++] = more[i];
     return lines;

@@ -287,15 +287,11 @@ enum err_code one_shot_run(struct tool_call *call, const struct one_shot *shot,
     return ERR_OK;
 }
 
-char *one_shot_streams(const struct one_shot_end *end)
-{
-    return mem_printf("[stdout]\n%s\n\n[stderr]\n%s", end->output, end->problems);
-}
-
 void one_shot_report(struct tool_call *call, const char *tool, const struct one_shot_end *end,
                      struct tool_result *ret_result)
 {
-    AUTO_FREE char *streams = one_shot_streams(end);
+    AUTO_FREE char *streams =
+        mem_printf("[stdout]\n%s\n\n[stderr]\n%s", end->output, end->problems);
     AUTO_FREE char *why =
         mem_printf("%s execution error: %s", tool, end->fault ? end->fault : "");
     AUTO_FREE char *whole = mem_printf("%s\n%s", why, streams);

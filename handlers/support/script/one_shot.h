@@ -69,9 +69,6 @@ void one_shot_end_clear(struct one_shot_end *end);
 enum err_code one_shot_run(struct tool_call *call, const struct one_shot *shot,
                            struct one_shot_end *ret_end, struct err *err) MUST_CHECK;
 
-/* For models: "[stdout]\n...\n\n[stderr]\n...". The caller frees. */
-char *one_shot_streams(const struct one_shot_end *end);
-
 /* What the model reads of an end: both streams; after a failure "<tool> execution error: <fault>" comes before them,
  * and the call has failed. */
 void one_shot_report(struct tool_call *call, const char *tool, const struct one_shot_end *end,
