@@ -5,8 +5,8 @@
  * time is looked at between groups, and in the middle of a scan. A search that runs out of time fails: one that skipped
  * files would seem to say that they have nothing.
  *
- * Between the set and the texts a file may go. Its chunks are left out then. It may also change to a newer document: the
- * one of the set stays for a while (document_sweep), and its texts are what was searched.
+ * Between the set and the texts a file may go. Its chunks are left out then. It may also change to a newer document.
+ * The one of the set stays for an hour (left_documents), and its texts are what was searched.
  */
 
 #include "core/ingest/search.h"

@@ -34,7 +34,8 @@ struct tool_container {
     uint32_t timeout_ms;            /* of a command whose call names none */
     uint32_t timeout_max_ms;        /* of all commands of a call together */
     size_t output_limit;            /* bytes that are kept of each stream of a command */
-    /* For the model, once: what an earlier container of this context had is gone. Owned by the server; or NULL */
+    /* For the model, once, by the code interpreter: what an earlier container of this context had is gone. Owned by the
+     * server; or NULL */
     const char *lost;
 };
 

@@ -11,8 +11,8 @@
  * skill_upload.h -- reads a skill from a form, as OpenAI's SDKs send it: the files of a folder as `files[]`,
  * SKILL.md alone as `files`, or a zip of the folder as `files`. The filename of each part is its path.
  *
- * SKILL.md is at the top of the folder, in upper or lower case. All other files are stored under their paths relative to
- * it, text as text and other bytes as {"base64": text}. The server never executes them. The limits of a zip
+ * SKILL.md is at the top of the folder, in upper or lower case. All other files are stored under their paths relative
+ * to it, text as text and other bytes as {"base64": text}. The server never executes them. The limits of a zip
  * (core/document/bundle/bundle.h) are those of a form, too.
  *
  * Any thread that may wait: a zip is unpacked in a child.

@@ -318,7 +318,7 @@ static bool got_expected(const struct workspace_writer *writer)
 }
 
 /* The old file and the new one change places in one step. So what was there is looked at when no program can
- * replace it any more; another version goes back. EINVAL: a disk that cannot do that. ESTALE: it was another version. */
+ * replace it any more; another version goes back. EINVAL: a disk that cannot do that. ESTALE: it was another one. */
 static int exchange(const struct workspace_writer *writer, int folder, const char *name)
 {
     int incoming = writer->workspace->all->incoming;
