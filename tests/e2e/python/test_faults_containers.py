@@ -157,7 +157,7 @@ def test_outputs_that_come_to_another_server_go_to_the_container(pair, upstream,
     assert len(owners(database, first)) == 1
 
 
-@pytest.mark.parametrize("statement", ["run_leave_to", "submit_leave_to"])
+@pytest.mark.parametrize("statement", ["container_node_find", "run_leave_to", "submit_leave_to"])
 def test_a_run_reaches_the_container_though_a_statement_fails(pair, upstream, database, statement):
     """What was refused for that is sent again, as the SDKs do."""
     first, second = pair

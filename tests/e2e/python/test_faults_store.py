@@ -34,7 +34,7 @@ ELSEWHERE = re.compile(r"group_|writer_|migrate|ensure_|put_key|store_key_(list|
                        r"wakeups_|find_project|deletion_marks_forget|load_(chain|thread)_rules|"
                        r"store_blob|store_storage_check|store_containers?_(?!end_owned)|store_file|store_upload|store_store_file|(store_)?vector_store|store_document|store_(search_set|segments|chunks)|"
                        r"conversation_find_appended|idempotency_replace|store_(embedding|reindex|pgvector)_|thread_store_|"
-                       r"(run|submit)_leave_to")
+                       r"(run|submit)_leave_to|container_node_find")
 
 # What only a crash makes necessary, or a run that lasts.
 RECOVERY = ["claim_leases", "claim_run", "store_events_read", "load_thread_items", "load_steps",
