@@ -23,6 +23,9 @@
 
 #define VECTOR_STORES_NOW "(extract(epoch FROM statement_timestamp()) * 1000000)::bigint"
 
+/* A use is noted once in so many microseconds. */
+#define VECTOR_STORE_USE_US "60000000"
+
 #define VECTOR_STORE_EXPIRED \
     "(v.expired OR coalesce(v.expires_at <= " VECTOR_STORES_NOW ", false))"
 
@@ -32,27 +35,28 @@
 
 /* A CTE that moves the counters by what the CTE `diff` says of each row: its store (store_id), its status before and
  * after (`was` and `becomes`; NULL: it was not or is no longer there), its bytes (was_bytes, becomes_bytes). The
- * project is $1. */
+ * project is $1. Each change of the documents that a store is searched by is such a row, so the store's version grows
+ * here, and searches read the set anew (search_set.h). */
 #define STORE_COUNTERS                                                                         \
     "counted AS (UPDATE vector_stores v SET in_progress = v.in_progress + c.in_progress,"      \
     "  completed = v.completed + c.completed, failed = v.failed + c.failed,"                   \
-    "  cancelled = v.cancelled + c.cancelled, usage_bytes = v.usage_bytes + c.bytes"           \
+    "  cancelled = v.cancelled + c.cancelled, usage_bytes = v.usage_bytes + c.bytes,"          \
+    "  version = greatest(v.version + 1, " VECTOR_STORES_NOW ")"                               \
     " FROM (SELECT d.store_id, " STORE_COUNT("in_progress") ", " STORE_COUNT(                  \
-        "completed") ",  " STORE_COUNT("failed") ", " STORE_COUNT("cancelled") ",  "           \
-                                                                               "sum(d."        \
-                                                                               "becomes_"      \
-                                                                               "bytes - "      \
-                                                                               "d.was_bytes):" \
-                                                                               ":bigint AS "   \
-                                                                               "bytes FROM "   \
-                                                                               "diff d GROUP " \
-                                                                               "BY "           \
-                                                                               "d.store_id) c" \
-                                                                               " WHERE "       \
-                                                                               "v.project_id " \
-                                                                               "= $1 AND "     \
-                                                                               "v.id = "       \
-                                                                               "c.store_id)"
+        "completed") ", " STORE_COUNT("failed") ", " STORE_COUNT("cancelled") ","              \
+                                                                              "  "             \
+                                                                              "sum(d.becomes_" \
+                                                                              "bytes - "       \
+                                                                              "d.was_bytes)::" \
+                                                                              "bigint AS "     \
+                                                                              "bytes FROM "    \
+                                                                              "diff d GROUP "  \
+                                                                              "BY "            \
+                                                                              "d.store_id) c"  \
+                                                                              " WHERE "        \
+                                                                              "v.project_id "  \
+                                                                              "= $1 AND v.id " \
+                                                                              "= c.store_id)"
 
 /* A CTE that notes documents which rows have stopped to name. `names` is a SELECT of their ids. */
 #define STORE_LEAVES(names)                                                    \

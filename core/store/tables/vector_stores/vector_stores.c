@@ -386,7 +386,7 @@ enum err_code store_vector_stores_touch(struct store *store, const struct tenant
         "store_vector_stores_touch",
         "WITH stale AS MATERIALIZED (SELECT v.id FROM vector_stores v WHERE v.project_id = $1"
         "  AND v.id = ANY ($2::text[]) AND NOT " VECTOR_STORE_EXPIRED
-        "  AND v.last_active_at < " VECTOR_STORES_NOW " - 60000000"
+        "  AND v.last_active_at < " VECTOR_STORES_NOW " - " VECTOR_STORE_USE_US
         "  ORDER BY v.id FOR UPDATE SKIP LOCKED)"
         " UPDATE vector_stores v SET last_active_at = " VECTOR_STORES_NOW
         ", expires_at = " VECTOR_STORES_NOW " + v.expires_days * 86400000000"
