@@ -8,6 +8,7 @@
 
 #include "core/store/tables/vector_stores/search_set.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -17,6 +18,83 @@
 #include "core/store/tables/vector_stores/filter_sql.h"
 #include "core/store/tables/vector_stores/vector_store_sql.h"
 
+/* Counters and the last use are what nodes without versions move. */
+#define STORE_MARK                                                                           \
+    "concat_ws(' ', v.version, v.last_active_at, v.usage_bytes, v.in_progress, v.completed," \
+    " v.failed, v.cancelled)"
+
+enum err_code store_search_marks(struct store *store, const struct tenant *tenant,
+                                 const char *const *stores, size_t count,
+                                 struct search_mark *ret_marks, struct err *err)
+{
+    static const struct db_statement find = {
+        "store_search_marks",
+        "SELECT v.id IS NULL, " VECTOR_STORE_EXPIRED ", " STORE_MARK
+        ", v.last_active_at >= " VECTOR_STORES_NOW " - " VECTOR_STORE_USE_US
+        " FROM unnest($2::text[]) WITH ORDINALITY u (id, n)"
+        " LEFT JOIN vector_stores v ON v.project_id = $1 AND v.id = u.id ORDER BY u.n"};
+    AUTO_DB_ROWS *rows = NULL;
+    AUTO_DB_ARGS args = {0};
+    enum err_code rc;
+
+    db_arg_tenant(&args, tenant);
+    db_arg_texts(&args, stores, count);
+    rc = db_once(store, &find, &args, &rows, err);
+    for (size_t i = 0; !rc && i < count; i++) {
+        if (db_bool(rows, i, 0))
+            rc = vector_store_not_found(stores[i], err);
+        else if (db_bool(rows, i, 1))
+            rc = vector_store_expired(stores[i], err);
+        (void)snprintf(ret_marks[i].text, sizeof(ret_marks[i].text), "%s", db_text(rows, i, 2));
+        ret_marks[i].used = db_bool(rows, i, 3);
+    }
+    return rc;
+}
+
+static void read_file(const struct db_rows *rows, size_t row, const char *store_id,
+                      struct searched_file *ret_file)
+{
+    db_id(rows, row, 0, ret_file->document_id, sizeof(ret_file->document_id));
+    db_id(rows, row, 1, ret_file->file_id, sizeof(ret_file->file_id));
+    (void)snprintf(ret_file->store_id, sizeof(ret_file->store_id), "%s", store_id);
+    ret_file->usage_bytes = (uint64_t)db_int(rows, row, 2);
+}
+
+/* One statement, so mark and files are of one moment. The row of the mark has no document. */
+enum err_code store_search_all(struct store *store, const struct tenant *tenant,
+                               const char *store_id, struct search_mark *ret_mark,
+                               struct searched_file **ret_files, size_t *ret_count,
+                               struct err *err)
+{
+    static const struct db_statement select = {
+        "store_search_all",
+        "WITH it AS MATERIALIZED (SELECT " STORE_MARK " AS mark FROM vector_stores v"
+        "  WHERE v.project_id = $1 AND v.id = $2 AND NOT " VECTOR_STORE_EXPIRED ")"
+        " SELECT NULL, i.mark, 0 FROM it i UNION ALL"
+        " SELECT f.searched_id, f.file_id, f.usage_bytes FROM it i JOIN vector_store_files f"
+        "  ON f.project_id = $1 AND f.vector_store_id = $2 AND f.searched_id IS NOT NULL"};
+    AUTO_DB_ROWS *rows = NULL;
+    AUTO_DB_ARGS args = {0};
+    enum err_code rc;
+    size_t count = 0;
+
+    db_arg_tenant(&args, tenant);
+    db_arg_text(&args, store_id);
+    rc = db_once(store, &select, &args, &rows, err);
+    if (rc)
+        return rc;
+    *ret_mark = (struct search_mark){0};
+    *ret_files = mem_zeroed(db_count(rows) + 1, sizeof(**ret_files));
+    for (size_t i = 0; i < db_count(rows); i++) {
+        if (db_is_null(rows, i, 0))
+            (void)snprintf(ret_mark->text, sizeof(ret_mark->text), "%s", db_text(rows, i, 1));
+        else
+            read_file(rows, i, store_id, &(*ret_files)[count++]);
+    }
+    *ret_count = count;
+    return ERR_OK;
+}
+
 enum err_code store_search_set(struct store *store, const struct tenant *tenant,
                                const char *const *stores, size_t store_count,
                                const struct filter *filter, struct searched_file **ret_files,
@@ -24,7 +102,7 @@ enum err_code store_search_set(struct store *store, const struct tenant *tenant,
 {
     static const struct db_statement select = {
         "store_search_set",
-        "SELECT f.searched_id, f.file_id, f.vector_store_id, f.usage_bytes"
+        "SELECT f.searched_id, f.file_id, f.usage_bytes, f.vector_store_id"
         " FROM unnest($2::text[]) WITH ORDINALITY u (id, n)"
         " JOIN vector_stores v ON v.project_id = $1 AND v.id = u.id"
         " JOIN vector_store_files f ON f.project_id = $1 AND f.vector_store_id = u.id"
@@ -48,14 +126,8 @@ enum err_code store_search_set(struct store *store, const struct tenant *tenant,
         return rc;
     *ret_count = db_count(rows);
     *ret_files = mem_zeroed(*ret_count + 1, sizeof(**ret_files));
-    for (size_t i = 0; i < *ret_count; i++) {
-        struct searched_file *file = &(*ret_files)[i];
-
-        db_id(rows, i, 0, file->document_id, sizeof(file->document_id));
-        db_id(rows, i, 1, file->file_id, sizeof(file->file_id));
-        db_id(rows, i, 2, file->store_id, sizeof(file->store_id));
-        file->usage_bytes = (uint64_t)db_int(rows, i, 3);
-    }
+    for (size_t i = 0; i < *ret_count; i++)
+        read_file(rows, i, db_text(rows, i, 3), &(*ret_files)[i]);
     return ERR_OK;
 }
 
