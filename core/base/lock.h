@@ -37,8 +37,9 @@ enum lock_rank {
     LOCK_INGEST,          /* core/ingest/ingest.c: what is at work, and whether to look */
     LOCK_VECTOR_MODEL,    /* core/ingest/vector_model.c: what is known of the model */
     LOCK_QUERY_VECTORS, /* core/ingest/query_vectors.c: vectors of queries that were asked before */
-    LOCK_SEGMENTS,      /* core/ingest/segment_cache.c: which segments are here */
-    LOCK_CONTAINERS, /* core/container/containers.c: which containers are in use */
+    LOCK_SEARCH_SETS, /* core/ingest/search_sets.c: which documents stores are searched by */
+    LOCK_SEGMENTS,    /* core/ingest/segment_cache.c: which segments are here */
+    LOCK_CONTAINERS,  /* core/container/containers.c: which containers are in use */
     LOCK_BOXES, /* core/container/boxes.c: which containers have a box, and which calls wait */
     LOCK_SANDBOX,     /* core/sandbox/spawn.c: which spawner is the current one */
     LOCK_STORE_QUEUE, /* core/store/writer/writer.c: writes waiting for a writer */
