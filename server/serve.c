@@ -50,6 +50,7 @@
 #include "core/ingest/ingest.h"
 #include "core/ingest/rerank.h"
 #include "core/ingest/search.h"
+#include "core/ingest/search_sets.h"
 #include "core/ingest/vector_model.h"
 #include "core/net/http_client.h"
 #include "core/net/listen.h"
@@ -592,6 +593,7 @@ static enum err_code start_retrieval(struct serving *serving, struct err *err)
         .model = serving->server.vector_model,
         .cache_dir = dir,
         .cache_bytes = config->segment_cache,
+        .sets_bytes = SEARCH_SETS_BYTES,
         .chunks_limit = SEARCH_CHUNKS_LIMIT,
         .timeout_seconds = config->search_timeout,
     };

@@ -25,6 +25,7 @@
 #include "core/ingest/histogram.h"
 #include "core/ingest/query_vectors.h"
 #include "core/ingest/rerank.h"
+#include "core/ingest/search_sets.h"
 #include "core/ingest/segment_cache.h"
 #include "core/ingest/vector_model.h"
 #include "core/ingest/vector_rows.h"
@@ -41,6 +42,7 @@
 
 struct retrieval {
     struct store *store;
+    struct search_sets *sets;
     struct segment_cache *cache;
     struct vector_model *model;    /* NULL: words alone */
     struct query_vectors *queries; /* NULL, too */
@@ -96,6 +98,7 @@ enum err_code retrieval_open(const struct retrieval_options *options,
     *ret_retrieval = mem_new(struct retrieval);
     **ret_retrieval = (struct retrieval){
         .store = options->store,
+        .sets = search_sets_new(options->store, options->sets_bytes),
         .cache = cache,
         .model = options->model,
         .queries = options->model ? query_vectors_new(options->embeddings) : NULL,
@@ -109,6 +112,7 @@ void retrieval_free(struct retrieval *retrieval)
 {
     if (!retrieval)
         return;
+    search_sets_free(retrieval->sets);
     segment_cache_free(retrieval->cache);
     query_vectors_free(retrieval->queries);
     free(retrieval);
@@ -121,7 +125,8 @@ struct search {
     const struct tenant *tenant;
     const struct search_query *query;
     uint64_t deadline_ns;
-    struct searched_file *files; /* by document; each once */
+    struct search_set set;
+    const struct searched_file *files; /* of the set */
     size_t count;
     struct held_segment **held; /* of each; NULL: not here yet, or gone */
     size_t chunks;              /* of those that are held */
@@ -134,50 +139,19 @@ static void search_clear(struct search *search)
         if (search->held[i])
             segment_cache_release(search->retrieval->cache, search->held[i]);
     free(search->held);
-    free(search->files);
+    search_set_clear(&search->set);
 }
 
-static int by_document(const void *a, const void *b)
+static enum err_code find_set(struct search *search, struct err *err)
 {
-    const struct searched_file *left = a, *right = b;
+    const struct search_query *query = search->query;
+    enum err_code rc = search_sets_find(search->retrieval->sets, search->tenant, query->stores,
+                                        query->store_count, query->filter, &search->set, err);
 
-    return strcmp(left->document_id, right->document_id);
-}
-
-/* A document may be in several stores. The first row of it counts. Sorted, so that segments are found by their
- * document, and equal scores stand in the same order on every node. */
-static void keep_each_once(struct search *search)
-{
-    size_t kept = 0;
-
-    /* Stable: rows of one store are different documents, and stores come in order. */
-    for (size_t i = 0; i < search->count; i++)
-        search->files[i].place = i;
-    qsort(search->files, search->count, sizeof(*search->files), by_document);
-    for (size_t i = 0; i < search->count; i++) {
-        struct searched_file *last = kept ? &search->files[kept - 1] : NULL;
-
-        if (!last || by_document(last, &search->files[i]) != 0)
-            search->files[kept++] = search->files[i];
-        else if (search->files[i].place < last->place)
-            *last = search->files[i];
-    }
-    search->count = kept;
-}
-
-static enum err_code find_set(struct search *search, const struct search_query *query,
-                              struct err *err)
-{
-    struct store *store = search->retrieval->store;
-    enum err_code rc = store_vector_stores_check(store, search->tenant, query->stores,
-                                                 query->store_count, NULL, err);
-
-    if (!rc)
-        rc = store_search_set(store, search->tenant, query->stores, query->store_count,
-                              query->filter, &search->files, &search->count, err);
     if (rc)
         return rc;
-    keep_each_once(search);
+    search->files = search->set.files;
+    search->count = search->set.count;
     search->held = mem_zeroed(search->count + 1, sizeof(struct held_segment *));
     return ERR_OK;
 }
@@ -217,16 +191,19 @@ static void hold(struct search *search, size_t i, struct held_segment *held)
     search->chunks += held ? held_index(held)->terms.chunks : 0;
 }
 
+static int by_id(const void *id, const void *file)
+{
+    return strcmp(id, ((const struct searched_file *)file)->document_id);
+}
+
 static void take_segment(void *arg, const char *document_id, char *bytes, size_t size)
 {
     struct search *search = arg;
-    struct searched_file key;
-    struct searched_file *file;
+    const struct searched_file *file;
     struct held_segment *held = NULL;
     struct err err;
 
-    memcpy(key.document_id, document_id, strlen(document_id) + 1);
-    file = bsearch(&key, search->files, search->count, sizeof(key), by_document);
+    file = bsearch(document_id, search->files, search->count, sizeof(*file), by_id);
     if (!file) {
         free(bytes);
         return;
@@ -554,7 +531,7 @@ static enum err_code do_search(struct retrieval *retrieval, const struct tenant 
     AUTO_FREE struct fusion_hit *found = NULL;
     struct search_result result = {.mode = SEARCH_LEXICAL};
     size_t count = 0;
-    enum err_code rc = find_set(&search, query, err);
+    enum err_code rc = find_set(&search, err);
 
     if (!rc)
         rc = hold_segments(&search, err);
@@ -568,7 +545,7 @@ static enum err_code do_search(struct retrieval *retrieval, const struct tenant 
     count = fusion_cut(found, count, query->threshold, query->limit);
     if (!rc)
         rc = read_texts(&search, found, count, &result, err);
-    if (!rc)
+    if (!rc && !search.set.used)
         rc = store_vector_stores_touch(retrieval->store, tenant, query->stores,
                                        query->store_count, err);
     if (rc) {
@@ -607,14 +584,19 @@ enum err_code retrieval_search(struct retrieval *retrieval, const struct tenant 
 void retrieval_stats(struct retrieval *retrieval, struct retrieval_stats *ret_stats)
 {
     struct segment_cache_stats stats;
+    struct search_sets_stats sets;
 
     segment_cache_stats(retrieval->cache, &stats);
+    search_sets_stats(retrieval->sets, &sets);
     *ret_stats = (struct retrieval_stats){
         .seconds = &retrieval->seconds,
         .segments = stats.count,
         .bytes = stats.bytes,
         .degraded = atomic_load(&retrieval->degraded),
         .missed = atomic_load(&retrieval->missed),
+        .sets = sets.count,
+        .set_bytes = sets.bytes,
+        .sets_missed = sets.missed,
         .reranked = atomic_load(&retrieval->reranked),
         .rerank_failures = atomic_load(&retrieval->rerank_failures),
     };

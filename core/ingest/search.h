@@ -20,7 +20,7 @@
  *     ...
  *     search_result_clear(&result);
  *
- * The database says which documents a search may see: files of these stores, of this project, that are
+ * The database says which documents a search may see (search_sets.h): files of these stores, of this project, that are
  * completed and pass the filter. Then their segments are searched, in memory. So a file that was removed is not found
  * by any search that begins afterwards, on any node, and one that is completed is.
  *
@@ -109,6 +109,7 @@ struct retrieval_options {
     struct reranker *reranker; /* borrowed; NULL: without */
     const char *cache_dir;     /* made if it is missing */
     uint64_t cache_bytes;      /* of segments kept there */
+    size_t sets_bytes;         /* SEARCH_SETS_BYTES of search_sets.h, and less in tests */
     size_t chunks_limit;       /* SEARCH_CHUNKS_LIMIT, and less in tests */
     double timeout_seconds;    /* of a search */
 };
@@ -145,10 +146,13 @@ struct retrieval_stats {
     uint64_t ended[SEARCH_ENDS]; /* searches since the start */
     /* Of those that completed; borrowed until retrieval_free() */
     const struct histogram *seconds;
-    uint64_t degraded; /* searches without the embeddings model, which failed */
-    size_t segments;   /* in the cache */
-    uint64_t bytes;    /* of these */
-    uint64_t missed;   /* segments that the cache did not have */
+    uint64_t degraded;    /* searches without the embeddings model, which failed */
+    size_t segments;      /* in the cache */
+    uint64_t bytes;       /* of these */
+    uint64_t missed;      /* segments that the cache did not have */
+    size_t sets;          /* of stores, kept in memory (search_sets.h) */
+    size_t set_bytes;     /* of these */
+    uint64_t sets_missed; /* that had to be read */
     uint64_t reranked, rerank_failures; /* searches */
 };
 void retrieval_stats(struct retrieval *retrieval, struct retrieval_stats *ret_stats);

@@ -284,6 +284,12 @@ static void add_searches(struct buf *text, struct retrieval *retrieval)
            stats.segments);
     figure(text, "segment_cache_misses_total", "counter",
            "Indexes that searches had to read from the database.", stats.missed);
+    figure(text, "search_sets_bytes", "gauge", "Sets of documents that are kept in memory.",
+           stats.set_bytes);
+    figure(text, "search_sets_stores", "gauge", "Vector stores whose sets these are.",
+           stats.sets);
+    figure(text, "search_sets_misses_total", "counter",
+           "Sets that searches had to read from the database.", stats.sets_missed);
 }
 
 /* The second number in /proc/self/statm: resident pages (proc(5)). 0 if it cannot be read. */

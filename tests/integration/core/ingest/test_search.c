@@ -36,6 +36,7 @@ static int open_with(struct reranker *reranker)
     struct retrieval_options options = {.store = store,
                                         .cache_dir = dir,
                                         .cache_bytes = 1 << 20,
+                                        .sets_bytes = 1 << 20,
                                         .chunks_limit = CHUNKS_LIMIT,
                                         .timeout_seconds = 10,
                                         .reranker = reranker};
@@ -259,7 +260,8 @@ static struct sample_id changing, changed;
 static bool has_changed(void *arg)
 {
     (void)arg;
-    (void)pg_fixture_ask("UPDATE vector_store_files f SET document_id = n.document_id,"
+    (void)pg_fixture_ask("WITH changes AS (UPDATE vector_stores SET version = version + 1)"
+                         " UPDATE vector_store_files f SET document_id = n.document_id,"
                          " searched_id = n.document_id FROM vector_store_files n"
                          " WHERE f.file_id = '%s' AND n.file_id = '%s' RETURNING f.file_id",
                          changing.text, changed.text);
