@@ -32,7 +32,7 @@ ELSEWHERE = re.compile(r"group_|writer_|migrate|ensure_|put_key|store_key_(list|
                        r"(calls|steps|approvals|variables)_upsert|(runs|leases)_insert_missing|key_opens|idempotency_forget|"
                        r"thread_message_count|conversation_item_count|items_append|import_|store_secret_|"
                        r"wakeups_|find_project|deletion_marks_forget|load_(chain|thread)_rules|"
-                       r"store_blob|store_storage_check|store_containers?_(?!end_owned)|store_file|store_upload|store_store_file|(store_)?vector_store|store_document|store_(search_set|segments|chunks)|"
+                       r"store_blob|store_storage_check|store_containers?_(?!end_owned)|store_file|store_upload|store_store_file|(store_)?vector_store|store_document|store_(search_(set|all|marks)|segments|chunks)|"
                        r"conversation_find_appended|idempotency_replace|store_(embedding|reindex|pgvector)_|thread_store_|"
                        r"(run|submit)_leave_to|container_node_find")
 

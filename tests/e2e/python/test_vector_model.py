@@ -1,5 +1,6 @@
 """Random operations on files and vector stores of two projects beside a dictionary, and every search beside brute force over what
-the dictionary says is visible. This is the test of tenancy, filters and deletes. RUNNEL_SEED repeats a walk."""
+the dictionary says is visible, on either of two servers. This is the test of tenancy, filters and deletes. RUNNEL_SEED repeats a
+walk."""
 
 import os
 import random
@@ -39,8 +40,10 @@ def is_kind(value):
 
 
 class Project:
-    def __init__(self, http):
-        self.http = http
+    """On several servers of one database."""
+
+    def __init__(self, *nodes):
+        self.nodes = nodes
         self.files = {}   # id: set of words
         self.stores = {}  # id: {file: attributes}
 
@@ -50,10 +53,11 @@ class Walk:
         self.projects = projects
         self.mode = mode
         self.random = random.Random(seed)
+        self.any_node = random.Random(seed).choice  # by itself: how often a walk polls is chance
         self.searches = 0
 
     def call(self, project, method, path, status=200, **options):
-        answer = project.http.request(method, f"/v1{path}", **options)
+        answer = self.any_node(project.nodes).request(method, f"/v1{path}", **options)
         assert answer.status_code == status, (method, path, options, answer.text)
         return answer.json()
 
@@ -192,9 +196,12 @@ class Walk:
 def test_searches_see_what_a_dictionary_says(start_server, upstream, tmp_path, mode, operations):
     settings = {"upstream_url": None, "config": with_embeddings(tmp_path, upstream.url)} if mode == "hybrid" else {}
     server = start_server(**settings)
-    stranger = server.new_key("stranger")
-    projects = [Project(server.http()), Project(server.http())]
-    projects[1].http.headers["Authorization"] = f"Bearer {stranger}"
+    other = start_server(**settings, database_url=server.settings["database_url"])
+    keys = [server.settings["api_key"], server.new_key("stranger")]
+    projects = [Project(*(node.http() for node in (server, other))) for _ in keys]
+    for project, key in zip(projects, keys):
+        for node in project.nodes:
+            node.headers["Authorization"] = f"Bearer {key}"
     seed = int(os.environ.get("RUNNEL_SEED", 20261124))
     walk = Walk(projects, seed, mode)
     for step in range(operations):

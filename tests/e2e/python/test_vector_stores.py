@@ -597,19 +597,22 @@ def test_searches_beyond_the_queue_and_the_time_are_refused(start_fault_server):
     assert answer.status_code == 503 and answer.json()["error"]["code"] == "vector_store_timeout"
 
 
-def test_a_search_that_fails_once_finds_all_the_next_time(start_fault_server):
+def test_a_search_that_fails_once_finds_all_the_next_time(start_fault_server, database):
     server = start_fault_server()
     client = server.sdk()
     store = client.vector_stores.create().id
     path = f"/vector_stores/{store}/search"
     for count, (point, status) in enumerate([
-            ("segment_cache.write", 200), ("segment_cache.map", 200), ("store_vector_stores_check", 503),
-            ("store_search_set", 503), ("store_segments_read", 503), ("store_chunks_read", 503),
+            ("segment_cache.write", 200), ("segment_cache.map", 200), ("store_search_marks", 503),
+            ("store_search_all", 503), ("store_search_set", 503), ("store_segments_read", 503), ("store_chunks_read", 503),
             ("store_vector_stores_touch", 503)], 1):
         # One that this server has not read yet.
         client.vector_stores.files.create_and_poll(upload(client, BATTERY), vector_store_id=store)
+        if point == "store_vector_stores_touch":  # once a minute
+            database.ask("UPDATE vector_stores SET last_active_at = 1", url=server.settings["database_url"])
         server.arm(f"{point}:1")
-        answer = server.api().post(path, json={"query": "battery"})
+        body = {"filters": {"type": "ne", "key": "a", "value": 1}} if point == "store_search_set" else {}
+        answer = server.api().post(path, json={"query": "battery", **body})
         assert answer.status_code == status, answer.text
         assert server.has_fired(), point
         assert status != 200 or len(answer.json()["data"]) == count
