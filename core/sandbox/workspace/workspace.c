@@ -234,6 +234,20 @@ enum err_code workspace_open(struct workspaces *workspaces, const char *owner,
     return opened(workspaces, owner, container, fd, ret_workspace, err);
 }
 
+struct workspace *workspace_copy(const struct workspace *workspace)
+{
+    int fd = fcntl(workspace->fd, F_DUPFD_CLOEXEC, 0);
+    struct workspace *copy;
+
+    if (fd < 0)
+        return NULL;
+    copy = mem_new(struct workspace);
+    *copy = *workspace;
+    copy->fd = fd;
+    copy->folder = mem_strdup(workspace->folder);
+    return copy;
+}
+
 void workspace_close(struct workspace *workspace)
 {
     if (!workspace)

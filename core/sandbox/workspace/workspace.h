@@ -76,6 +76,9 @@ enum err_code workspace_open(struct workspaces *workspaces, const char *owner,
                              struct err *err) MUST_CHECK;
 void workspace_close(struct workspace *workspace); /* NULL is fine */
 
+/* The same workspace, open a second time. NULL: no descriptor. The caller closes it. */
+struct workspace *workspace_copy(const struct workspace *workspace) MUST_CHECK;
+
 /* The folder on the host, for struct box_folder. Never for a model or a client. Borrowed. */
 const char *workspace_folder(const struct workspace *workspace);
 

@@ -239,7 +239,7 @@ void workspace_changes_clear(struct workspace_changes *changes)
 
 struct summing {
     struct workspace_usage usage;
-    const struct workspaces_options *limits;
+    uint64_t bytes, files; /* it stops beyond them */
 };
 
 /* A file with several names is counted in parts, one for each: a box can link only what is its own. */
@@ -253,14 +253,13 @@ static bool sum_one(struct walk *walk, const char *path, const struct stat *foun
         bytes /= found->st_nlink;
     summing->usage.bytes += bytes;
     summing->usage.files++;
-    return summing->usage.bytes <= summing->limits->bytes &&
-           summing->usage.files <= summing->limits->files;
+    return summing->usage.bytes <= summing->bytes && summing->usage.files <= summing->files;
 }
 
-enum err_code workspace_usage(const struct workspace *workspace,
-                              struct workspace_usage *ret_usage, struct err *err)
+static enum err_code sum(const struct workspace *workspace, uint64_t bytes, uint64_t files,
+                         struct workspace_usage *ret_usage, struct err *err)
 {
-    struct summing summing = {.limits = &workspace->all->options};
+    struct summing summing = {.bytes = bytes, .files = files};
     struct walk walk = {.root = workspace->fd, .visit = sum_one, .argument = &summing};
     enum err_code rc = walk_all(&walk, err);
 
@@ -269,6 +268,14 @@ enum err_code workspace_usage(const struct workspace *workspace,
     summing.usage.hidden = walk.hidden;
     *ret_usage = summing.usage;
     return ERR_OK;
+}
+
+enum err_code workspace_usage(const struct workspace *workspace,
+                              struct workspace_usage *ret_usage, struct err *err)
+{
+    const struct workspaces_options *limits = &workspace->all->options;
+
+    return sum(workspace, limits->bytes, limits->files, ret_usage, err);
 }
 
 static unsigned long long mebibytes(uint64_t bytes)
@@ -296,14 +303,20 @@ static enum err_code check_usage(const struct workspaces_options *limits,
 }
 
 /* A disk that does not say how large it is has room. */
-static uint64_t free_bytes(const struct workspace *workspace)
+static uint64_t disk_bytes(const struct workspace *workspace)
 {
     struct statvfs disk;
-    uint64_t left;
 
     if (fstatvfs(workspace->fd, &disk) != 0 || !disk.f_blocks)
         return UINT64_MAX;
-    left = (uint64_t)disk.f_bavail * disk.f_frsize;
+    return (uint64_t)disk.f_bavail * disk.f_frsize;
+}
+
+/* Without the reserve. */
+static uint64_t free_bytes(const struct workspace *workspace)
+{
+    uint64_t left = disk_bytes(workspace);
+
     return left > workspace->all->options.reserve ? left - workspace->all->options.reserve : 0;
 }
 
@@ -322,4 +335,35 @@ enum err_code workspace_room(const struct workspace *workspace, uint64_t files,
         return rc;
     *ret_bytes = limits->bytes - usage.bytes < disk ? limits->bytes - usage.bytes : disk;
     return ERR_OK;
+}
+
+/* ---- The watch ---- */
+
+#define COUNTED 8 /* times the files that a workspace may have */
+
+/* What cannot be counted is seen only by what the disk loses: hidden folders, and files that are open and have no
+ * name. */
+#define UNSEEN_GROWTH ((uint64_t)16 << 20)
+
+enum workspace_growth workspace_look(const struct workspace *workspace,
+                                     struct workspace_watch *watch)
+{
+    const struct workspaces_options *limits = &workspace->all->options;
+    struct workspace_watch now = {.disk = disk_bytes(workspace), .known = true};
+    bool grown, beyond, reserve;
+
+    if (sum(workspace, UINT64_MAX, COUNTED * limits->files, &now.usage, NULL))
+        now.usage.hidden = true;
+    now.usage.hidden |= now.usage.files > COUNTED * limits->files;
+    reserve = now.disk <= limits->reserve;
+    grown = now.usage.bytes > watch->usage.bytes || now.usage.files > watch->usage.files ||
+            (now.usage.hidden && !watch->usage.hidden) ||
+            ((now.usage.hidden || reserve) && now.disk + UNSEEN_GROWTH < watch->disk);
+    grown = grown && watch->known;
+    beyond = now.usage.bytes > limits->bytes || now.usage.files > limits->files ||
+             now.usage.hidden || reserve;
+    *watch = now;
+    if (!grown)
+        return WORKSPACE_STILL;
+    return beyond ? WORKSPACE_TOO_FAR : WORKSPACE_GROWN;
 }

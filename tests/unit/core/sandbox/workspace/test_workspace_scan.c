@@ -258,6 +258,59 @@ TEST(the_reserve_of_the_disk_is_kept)
     assert_string_equal(err.text, "The server has no disk space for files.");
 }
 
+/* As a box writes it. */
+static void write_as_box(const char *name, size_t size)
+{
+    AUTO_FREE char *path = mem_printf("%s/%s", ground_folder, name);
+    AUTO_FREE char *bytes = mem_zeroed(size, 1);
+    int fd = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
+
+    memset(bytes, 'a', size);
+    assert_int_equal(write(fd, bytes, size), size);
+    close(fd);
+}
+
+TEST(a_look_says_whether_a_box_has_written_too_much)
+{
+    struct workspace_watch watch = {0};
+    AUTO_FREE char *second = mem_printf("%s/second", ground_folder);
+
+    write_as_box("first", GROUND_BYTES / 2);
+    assert_int_equal(workspace_look(ground_workspace, &watch), WORKSPACE_STILL); /* the first */
+    assert_int_equal(workspace_look(ground_workspace, &watch), WORKSPACE_STILL);
+    write_as_box("first", GROUND_BYTES / 4);
+    assert_int_equal(workspace_look(ground_workspace, &watch), WORKSPACE_GROWN);
+    write_as_box("second", GROUND_BYTES);
+    assert_int_equal(workspace_look(ground_workspace, &watch), WORKSPACE_TOO_FAR);
+    /* It is full, and can be made smaller. */
+    assert_int_equal(workspace_look(ground_workspace, &watch), WORKSPACE_STILL);
+    assert_int_equal(truncate(second, GROUND_BYTES / 2), 0);
+    assert_int_equal(workspace_look(ground_workspace, &watch), WORKSPACE_STILL);
+    write_as_box("second", 8192);
+    assert_int_equal(workspace_look(ground_workspace, &watch), WORKSPACE_TOO_FAR);
+}
+
+TEST(a_look_counts_files_and_the_disk_too)
+{
+    struct workspace_watch watch = {0};
+
+    ground_reopen(GROUND_BYTES, 2, 0);
+    (void)workspace_look(ground_workspace, &watch);
+    ground_file("a", "");
+    ground_file("b", "");
+    assert_int_equal(workspace_look(ground_workspace, &watch), WORKSPACE_GROWN);
+    ground_file("c", "");
+    assert_int_equal(workspace_look(ground_workspace, &watch), WORKSPACE_TOO_FAR);
+    ground_reopen(GROUND_BYTES, GROUND_FILES, UINT64_MAX);
+    watch.known = false;
+    (void)workspace_look(ground_workspace, &watch);
+    ground_file("d", "x");
+    assert_int_equal(workspace_look(ground_workspace, &watch), WORKSPACE_TOO_FAR);
+    /* A file without a name. */
+    watch.disk += (uint64_t)1 << 30;
+    assert_int_equal(workspace_look(ground_workspace, &watch), WORKSPACE_TOO_FAR);
+}
+
 /* A scan that fails must not look as if files had gone. */
 TEST(a_scan_that_fails_is_no_scan)
 {
@@ -282,6 +335,8 @@ int main(void)
         GROUNDED(a_full_workspace_takes_no_more_and_says_so),
         GROUNDED(the_number_of_files_is_limited_too),
         GROUNDED(the_reserve_of_the_disk_is_kept),
+        GROUNDED(a_look_says_whether_a_box_has_written_too_much),
+        GROUNDED(a_look_counts_files_and_the_disk_too),
         GROUNDED(a_scan_that_fails_is_no_scan),
     };
 
