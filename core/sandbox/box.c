@@ -10,6 +10,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -37,6 +38,7 @@ struct box {
     int control;  /* to PID 1 */
     int listener; /* -1: none */
     int end; /* to the spawner: what comes is its last word, and is only looked at, because many may ask */
+    atomic_bool full; /* killed because of what it has written */
 };
 
 struct box_process {
@@ -197,6 +199,12 @@ void box_kill(struct box *box)
     (void)poll(&(struct pollfd){.fd = box->end, .events = POLLIN}, 1, END_MS);
 }
 
+void box_kill_full(struct box *box)
+{
+    atomic_store(&box->full, true);
+    box_kill(box);
+}
+
 /* How it ended; waits for the spawner's word, which comes soon after the first sign of an end. */
 static enum box_why why_gone(const struct box *box)
 {
@@ -206,7 +214,9 @@ static enum box_why why_gone(const struct box *box)
     if (poll(&polled, 1, END_MS) > 0 &&
         recv(box->end, &end, sizeof(end), MSG_PEEK | MSG_DONTWAIT) != (ssize_t)sizeof(end))
         end.why = COMPUTE_LOST;
-    return end.why == COMPUTE_OVER_MEMORY ? BOX_OVER_MEMORY : BOX_GONE;
+    if (end.why == COMPUTE_OVER_MEMORY)
+        return BOX_OVER_MEMORY;
+    return atomic_load(&box->full) ? BOX_OVER_DISK : BOX_GONE;
 }
 
 bool box_is_alive(const struct box *box)
@@ -481,9 +491,11 @@ static void follow(struct running *running, char *bytes)
             break;
     }
     take_end(process, running->result);
-    if (running->killed && running->result->why != BOX_OVER_MEMORY)
+    if (running->result->why == BOX_OVER_MEMORY || running->result->why == BOX_OVER_DISK)
+        return;
+    if (running->killed)
         running->result->why = running->killed_for;
-    else if (running->interrupted && running->result->why != BOX_OVER_MEMORY)
+    else if (running->interrupted)
         running->result->why = BOX_TIMED_OUT;
 }
 

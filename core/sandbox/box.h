@@ -68,6 +68,9 @@ void box_close(struct box *box);
 /* The same, while others use the box: their commands end as BOX_GONE. box_close() is still to come. */
 void box_kill(struct box *box);
 
+/* The same for a box that has written too much: its commands end as BOX_OVER_DISK. */
+void box_kill_full(struct box *box);
+
 /* False once it has ended by itself. */
 bool box_is_alive(const struct box *box);
 
@@ -87,6 +90,7 @@ enum box_why {
     BOX_CANCELLED,   /* by the caller's descriptor */
     BOX_UNWANTED,    /* by the caller's take_output() */
     BOX_OVER_MEMORY, /* the box came to its limit of memory, and has ended */
+    BOX_OVER_DISK,   /* its workspace or the disk is full, and the box has ended */
     BOX_OVER_COUNT,  /* not started: as many commands or processes as the box may have */
     BOX_GONE,        /* the box has ended */
 };
