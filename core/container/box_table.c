@@ -7,6 +7,7 @@
 #include "core/base/hash.h"
 #include "core/base/mem.h"
 #include "core/container/python.h"
+#include "core/sandbox/workspace/workspace.h"
 
 static size_t bucket_of(const char *container)
 {
@@ -53,6 +54,7 @@ void box_table_remove(struct box_table *table, struct box_entry *entry)
         at = &(*at)->next;
     *at = entry->next;
     python_free(entry->python);
+    workspace_close(entry->written);
     free(entry->container);
     free(entry);
 }
@@ -61,6 +63,7 @@ void box_table_start(struct box_table *table, struct box_entry *entry, uint64_t 
 {
     entry->state = BOX_STARTING;
     entry->memory = memory;
+    entry->number = ++table->number;
     table->live++;
     table->memory += memory;
 }
@@ -91,6 +94,31 @@ void box_table_wake(struct box_table *table, struct box_entry *entry)
         entry->idle_before;
     table->idle--;
     table->idle_memory -= entry->memory;
+}
+
+struct box_entry *box_table_watched(const struct box_table *table)
+{
+    struct box_entry *next = NULL;
+
+    for (size_t i = 0; i < BOX_TABLE_BUCKETS; i++) {
+        for (struct box_entry *entry = table->buckets[i]; entry; entry = entry->next) {
+            if (entry->state == BOX_READY && entry->written && !entry->ended &&
+                (!next || entry->look_ns < next->look_ns))
+                next = entry;
+        }
+    }
+    return next;
+}
+
+struct box_entry *box_table_numbered(const struct box_table *table, uint64_t number)
+{
+    for (size_t i = 0; i < BOX_TABLE_BUCKETS; i++) {
+        for (struct box_entry *entry = table->buckets[i]; entry; entry = entry->next) {
+            if (entry->number == number && entry->state == BOX_READY && !entry->ended)
+                return entry;
+        }
+    }
+    return NULL;
 }
 
 struct box_entry *box_table_busy(const struct box_table *table)

@@ -5,6 +5,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "core/sandbox/workspace/workspace_scan.h"
+
 /*
  * box_table.h -- what boxes.c knows of each container: its box, its Python, how many calls have it, and since when
  * none has.
@@ -37,6 +39,12 @@ struct box_entry {
     struct box_entry *idle_before, *idle_after;
     uint64_t idle_since_ns;
     struct box_entry *next_victim; /* of a call that makes room */
+    /* What its box can write, and what was seen there. NULL: nothing. Owned */
+    struct workspace *written;
+    struct workspace_watch watch;
+    uint64_t look_ns, pause_ns; /* the next look, and how long it is after the last one */
+    uint64_t number;            /* of its box: no two have the same */
+    bool too_far;               /* at the last look */
 };
 
 #define BOX_TABLE_BUCKETS 256
@@ -47,6 +55,7 @@ struct box_table {
     struct box_entry *idle_first, *idle_last;
     size_t live, idle; /* boxes that start or are ready; those that no call has */
     uint64_t memory, idle_memory;
+    uint64_t number; /* of the last box */
 };
 
 /* The box that the calls of a container share. */
@@ -71,6 +80,12 @@ void box_table_stop(struct box_table *table, struct box_entry *entry);
 /* No call has it any more, or one has again. */
 void box_table_rest(struct box_table *table, struct box_entry *entry);
 void box_table_wake(struct box_table *table, struct box_entry *entry);
+
+/* The box that is looked at next; NULL: none is. */
+struct box_entry *box_table_watched(const struct box_table *table);
+
+/* The entry whose box has this number; NULL: it has ended. */
+struct box_entry *box_table_numbered(const struct box_table *table, uint64_t number);
 
 /* A box that calls have and that is not about to end; NULL: there is no such box. */
 struct box_entry *box_table_busy(const struct box_table *table);

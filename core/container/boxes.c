@@ -52,13 +52,14 @@ struct boxes {
     struct lock lock;
     pthread_cond_t idle_changed;  /* for the thread that stops boxes */
     pthread_cond_t entry_changed; /* an entry is no longer starting, stopping or killed */
+    pthread_cond_t watch_changed; /* for the thread that looks at what boxes write */
     struct boxes_options options; /* constant */
     char **environment;           /* constant */
     char **network_environment;   /* constant */
     struct box_table table;
     struct waiter *waiters; /* first come, first served */
     bool draining, stopping;
-    pthread_t thread;
+    pthread_t thread, watcher;
     struct boxes_counts counts;
 };
 
@@ -110,9 +111,27 @@ static struct box_entry *add_locked(struct boxes *boxes, const struct boxes_requ
     return entry;
 }
 
-static void get_locked(struct waiter *waiter, struct box_entry *entry)
+/* Between two looks at what a box that calls have has written; of others it grows while they write nothing. */
+#define LOOK_NS      NS_PER_SECOND
+#define MOST_LOOK_NS (64 * LOOK_NS)
+
+/* The next look is soon: a call begins. */
+static void look_soon_locked(struct boxes *boxes, struct box_entry *entry) REQUIRES(boxes->lock)
+{
+    uint64_t soon = clock_mono_ns() + LOOK_NS;
+
+    entry->pause_ns = LOOK_NS;
+    if (entry->look_ns <= soon)
+        return;
+    entry->look_ns = soon;
+    pthread_cond_signal(&boxes->watch_changed);
+}
+
+static void get_locked(struct boxes *boxes, struct waiter *waiter, struct box_entry *entry)
+    REQUIRES(boxes->lock)
 {
     entry->calls++;
+    look_soon_locked(boxes, entry);
     if (waiter->request->use == BOXES_PYTHON)
         entry->python_taken = true;
     waiter->entry = entry;
@@ -135,7 +154,7 @@ static void share_locked(struct boxes *boxes, struct waiter *waiter, struct box_
         boxes->counts.ended_otherwise++;
         waiter->makes = true;
     }
-    get_locked(waiter, entry);
+    get_locked(boxes, waiter, entry);
 }
 
 /* A box of its own shares nothing but the end of its container. */
@@ -153,7 +172,7 @@ static void try_alone_locked(struct boxes *boxes, struct waiter *waiter, bool ma
     entry->alone = true;
     box_table_start(&boxes->table, entry, waiter->request->memory);
     waiter->makes = true;
-    get_locked(waiter, entry);
+    get_locked(boxes, waiter, entry);
 }
 
 /* Gives the call what it wants, if that is possible now. */
@@ -178,7 +197,7 @@ static void try_locked(struct boxes *boxes, struct waiter *waiter, bool may_make
         entry = add_locked(boxes, waiter->request);
     box_table_start(&boxes->table, entry, waiter->request->memory);
     waiter->makes = true;
-    get_locked(waiter, entry);
+    get_locked(boxes, waiter, entry);
 }
 
 static bool has_answer(const struct waiter *waiter)
@@ -313,6 +332,18 @@ static void leave_locked(struct boxes *boxes, struct box_entry *entry, enum boxe
         rest_locked(boxes, entry);
 }
 
+/* The first look is now, so that the second one can tell what the box has written. */
+static void watch_locked(struct boxes *boxes, struct box_entry *entry,
+                         const struct boxes_request *request) REQUIRES(boxes->lock)
+{
+    if (!entry->written && request->workspace && !request->read_only)
+        entry->written = workspace_copy(request->workspace);
+    entry->watch.known = false;
+    entry->too_far = false;
+    entry->look_ns = 0;
+    pthread_cond_signal(&boxes->watch_changed);
+}
+
 /* Makes the box that the call got the room for. */
 static enum err_code make(struct boxes *boxes, struct waiter *waiter, struct err *err)
 {
@@ -340,6 +371,7 @@ static enum err_code make(struct boxes *boxes, struct waiter *waiter, struct err
         boxes->counts.start_seconds +=
             (double)(clock_mono_ns() - began_ns) / (double)NS_PER_SECOND;
         entry->state = BOX_READY;
+        watch_locked(boxes, entry, waiter->request);
         pthread_cond_broadcast(&boxes->entry_changed);
         serve_locked(boxes);
     }
@@ -554,14 +586,117 @@ static void *stop_idle_boxes(void *argument)
     return NULL;
 }
 
+/* ---- What boxes write ---- */
+
+/* Calls of a box that has written too much end, and so does what they have left behind. */
+static void kill_full_locked(struct boxes *boxes, struct box_entry *entry) REQUIRES(boxes->lock)
+{
+    if (!entry->calls)
+        box_table_wake(&boxes->table, entry);
+    entry->calls++;
+    lock_release(&boxes->lock);
+    box_kill_full(entry->box);
+    give(boxes, entry, BOXES_COMMAND);
+    lock_acquire(&boxes->lock);
+}
+
+/* A box without a call may have left files of a call that was short. It is ended if it goes on writing. */
+static void judge_locked(struct boxes *boxes, struct box_entry *entry,
+                         enum workspace_growth growth, uint64_t took_ns) REQUIRES(boxes->lock)
+{
+    bool was_too_far = entry->too_far;
+
+    if (growth != WORKSPACE_STILL || entry->calls)
+        entry->pause_ns = LOOK_NS;
+    else if (entry->pause_ns < MOST_LOOK_NS)
+        entry->pause_ns *= 2;
+    /* Looks at many files take a tenth of a processor at most. */
+    if (entry->pause_ns < 10 * took_ns)
+        entry->pause_ns = 10 * took_ns;
+    entry->look_ns = clock_mono_ns() + entry->pause_ns;
+    entry->too_far = growth == WORKSPACE_TOO_FAR;
+    if (entry->too_far && (entry->calls || was_too_far)) {
+        boxes->counts.ended_full++;
+        kill_full_locked(boxes, entry);
+    }
+}
+
+/* Looks without the lock, at a workspace that is open twice: its box may end meanwhile. */
+static void look_locked(struct boxes *boxes, const struct box_entry *watched)
+    REQUIRES(boxes->lock)
+{
+    struct workspace *workspace = workspace_copy(watched->written);
+    struct workspace_watch watch = watched->watch;
+    enum workspace_growth growth = WORKSPACE_STILL;
+    uint64_t number = watched->number, began_ns = clock_mono_ns();
+    struct box_entry *entry;
+
+    lock_release(&boxes->lock);
+    if (workspace)
+        growth = workspace_look(workspace, &watch);
+    workspace_close(workspace);
+    lock_acquire(&boxes->lock);
+    entry = box_table_numbered(&boxes->table, number);
+    if (!entry)
+        return;
+    entry->watch = watch;
+    judge_locked(boxes, entry, growth, clock_mono_ns() - began_ns);
+}
+
+static void *watch_boxes(void *argument)
+{
+    struct boxes *boxes = argument;
+
+    lock_acquire(&boxes->lock);
+    while (!boxes->stopping) {
+        const struct box_entry *next = box_table_watched(&boxes->table);
+
+        if (next && next->look_ns <= clock_mono_ns())
+            look_locked(boxes, next);
+        else
+            (void)lock_wait_until(&boxes->lock, &boxes->watch_changed,
+                                  next ? next->look_ns : UINT64_MAX);
+    }
+    lock_release(&boxes->lock);
+    return NULL;
+}
+
 static void free_boxes(struct boxes *boxes)
 {
     box_environment_free(boxes->environment);
     box_environment_free(boxes->network_environment);
     pthread_cond_destroy(&boxes->idle_changed);
     pthread_cond_destroy(&boxes->entry_changed);
+    pthread_cond_destroy(&boxes->watch_changed);
     lock_destroy(&boxes->lock);
     free(boxes);
+}
+
+static void stop_threads(struct boxes *boxes)
+{
+    lock_acquire(&boxes->lock);
+    boxes->stopping = true;
+    pthread_cond_signal(&boxes->idle_changed);
+    pthread_cond_signal(&boxes->watch_changed);
+    lock_release(&boxes->lock);
+    pthread_join(boxes->thread, NULL);
+}
+
+/* Both or none. An error number. */
+static int start_threads(struct boxes *boxes)
+{
+    int error = pthread_create(&boxes->thread, NULL, stop_idle_boxes, boxes);
+
+    if (error)
+        return error;
+    error = pthread_create(&boxes->watcher, NULL, watch_boxes, boxes);
+    if (error) {
+        stop_threads(boxes);
+        return error;
+    }
+    (void)pthread_setname_np(boxes->thread, "boxes");
+    (void)pthread_setname_np(boxes->watcher, "boxes-disk");
+    return 0;
 }
 
 enum err_code boxes_new(const struct boxes_options *options, struct boxes **ret_boxes,
@@ -576,13 +711,13 @@ enum err_code boxes_new(const struct boxes_options *options, struct boxes **ret_
     lock_init(&boxes->lock, LOCK_BOXES);
     lock_cond_init(&boxes->idle_changed);
     lock_cond_init(&boxes->entry_changed);
-    error = pthread_create(&boxes->thread, NULL, stop_idle_boxes, boxes);
+    lock_cond_init(&boxes->watch_changed);
+    error = start_threads(boxes);
     if (error) {
         free_boxes(boxes);
         return err_set(err, ERR_INTERNAL, "cannot start the thread of sandboxes: %s",
                        strerror(error));
     }
-    (void)pthread_setname_np(boxes->thread, "boxes");
     *ret_boxes = boxes;
     return ERR_OK;
 }
@@ -614,10 +749,9 @@ void boxes_free(struct boxes *boxes)
     lock_acquire(&boxes->lock);
     while (!box_table_clear(&boxes->table))
         lock_wait(&boxes->lock, &boxes->entry_changed);
-    boxes->stopping = true;
-    pthread_cond_signal(&boxes->idle_changed);
     lock_release(&boxes->lock);
-    pthread_join(boxes->thread, NULL);
+    stop_threads(boxes);
+    pthread_join(boxes->watcher, NULL);
     free_boxes(boxes);
 }
 

@@ -29,7 +29,9 @@ struct workspace;
  * at their limit still fit. Calls that need a new box wait in one queue, first come, first served, so that a small
  * box never overtakes a large one for ever. A call that waits for its own container's box is not in that queue.
  *
- * One thread for all of them stops what was not used for long. It sleeps until then.
+ * One thread for all of them stops what was not used for long. It sleeps until then. Another one looks at what boxes
+ * write, each second while a call has the box: no file tool limits that. A box whose workspace is full and grows is
+ * ended, and its commands end as BOX_OVER_DISK.
  *
  * Any thread that may block.
  */
@@ -134,7 +136,7 @@ struct boxes_counts {
     uint64_t memory;    /* bytes of all boxes, by their limits */
     uint64_t started;   /* since the server's start, and the seconds that it took */
     double start_seconds;
-    uint64_t ended_idle, ended_for_room, ended_otherwise;
+    uint64_t ended_idle, ended_for_room, ended_full, ended_otherwise;
 };
 
 void boxes_count(struct boxes *boxes, struct boxes_counts *ret_counts);

@@ -93,6 +93,7 @@ static void notice_result(struct python *python, const struct box_result *result
     case BOX_EXITED: notice_ended(python, status); break;
     case BOX_SIGNALLED: notice_ended(python, signal); break;
     case BOX_OVER_MEMORY: notice_over_memory(python); break;
+    case BOX_OVER_DISK: notice_ended(python, "the workspace is full"); break;
     case BOX_OVER_COUNT: notice_ended(python, "too many processes"); break;
     case BOX_TIMED_OUT:
     case BOX_CANCELLED:
@@ -369,7 +370,7 @@ static void conclude(struct cell_run *run)
 
     stop(python, &result);
     run->result->end = run->interrupted ? run->interrupted_for : PYTHON_ENDED;
-    if (ended || result.why == BOX_OVER_MEMORY)
+    if (ended || result.why == BOX_OVER_MEMORY || result.why == BOX_OVER_DISK)
         notice_result(python, &result);
     else
         notice_ended(python, "it did not stop");
@@ -447,6 +448,8 @@ void python_lose(struct python *python, enum python_loss loss)
     stop(python, &result);
     if (loss == PYTHON_OVER_MEMORY || result.why == BOX_OVER_MEMORY)
         notice_over_memory(python);
+    else if (result.why == BOX_OVER_DISK)
+        notice_result(python, &result);
     else if (loss == PYTHON_IDLE)
         notice_ended(python, "it was not used for long");
     else

@@ -193,13 +193,16 @@ static void add_boxes(struct buf *text, struct boxes *boxes)
     head(text, "boxes_start_seconds_total", "counter", "How long that took.");
     buf_addf(text, "runnel_boxes_start_seconds_total %.6f\n", counts.start_seconds);
     head(text, "boxes_ended_total", "counter",
-         "Boxes that have ended: not used, for the room of another, or with their container.");
+         "Boxes that have ended: not used, for the room of another, because they have written "
+         "too "
+         "much, or with their container.");
     buf_addf(text,
              "runnel_boxes_ended_total{why=\"idle\"} %llu\n"
              "runnel_boxes_ended_total{why=\"room\"} %llu\n"
+             "runnel_boxes_ended_total{why=\"full\"} %llu\n"
              "runnel_boxes_ended_total{why=\"other\"} %llu\n",
              (unsigned long long)counts.ended_idle, (unsigned long long)counts.ended_for_room,
-             (unsigned long long)counts.ended_otherwise);
+             (unsigned long long)counts.ended_full, (unsigned long long)counts.ended_otherwise);
 }
 
 static void add_proxies(struct buf *text, const struct proxies *proxies)

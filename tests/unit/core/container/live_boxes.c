@@ -36,7 +36,7 @@ static int remove_folder(const char *path)
 int live_start(void **state)
 {
     struct workspaces_options options = {
-        .data_dir = folder, .bytes = (uint64_t)1 << 30, .files = 10000};
+        .data_dir = folder, .bytes = LIVE_DISK, .files = 10000};
 
     if (boxes_start(state) || !mkdtemp(folder) || chmod(folder, 0711) != 0)
         return -1;

@@ -20,6 +20,7 @@ int live_stop(void **state);
 int live_set_up(void **state);
 int live_tear_down(void **state);
 
+#define LIVE_DISK   ((uint64_t)64 << 20) /* of a workspace */
 #define LIVE_MEMORY ((uint64_t)256 << 20)
 
 /* The workspace of a container, which is made if needed, and open until the end of the test. */

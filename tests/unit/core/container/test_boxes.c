@@ -411,6 +411,77 @@ TEST(after_a_drain_only_those_who_have_a_box_go_on)
     assert_int_equal(count().memory, 0);
 }
 
+/* ---- What boxes write ---- */
+
+/* Three files, each as large as one may be, are more than the workspace. */
+#define FILL "for i in 1 2 3; do head -c 30M /dev/zero > /mnt/data/$i; done; "
+
+static struct box_result run_with(struct boxes_hold *hold, const char *text,
+                                  enum box_leftovers leftovers)
+{
+    const char *arguments[4];
+    struct box_run plan = script(arguments, text);
+
+    plan.leftovers = leftovers;
+    test_box = boxes_box(hold);
+    return run(plan);
+}
+
+TEST(a_command_that_fills_its_workspace_ends_with_its_box)
+{
+    struct boxes_hold *hold = live_take("a", BOXES_COMMAND);
+    struct boxes_hold *other = live_take("b", BOXES_COMMAND);
+
+    assert_int_equal(run_with(hold, FILL "exec sleep 99", BOX_KILL_LEFTOVERS).why,
+                     BOX_OVER_DISK);
+    boxes_give(hold);
+    assert_int_equal(count().ended_full, 1);
+    /* Files can be deleted, however long that takes. */
+    hold = live_take("a", BOXES_COMMAND);
+    assert_int_equal(run_with(hold, "sleep 1.5; rm /mnt/data/3", BOX_KILL_LEFTOVERS).why,
+                     BOX_EXITED);
+    boxes_give(hold);
+    assert_int_equal(run_with(other, "true", BOX_KILL_LEFTOVERS).status, 0);
+    test_box = NULL;
+    boxes_give(other);
+    assert_int_equal(count().ended_full, 1);
+}
+
+TEST(what_a_command_leaves_behind_cannot_fill_the_workspace_either)
+{
+    struct boxes_hold *hold = live_take("a", BOXES_COMMAND);
+    struct box_result result = run_with(
+        hold,
+        "(" FILL
+        "while :; do head -c 8k /dev/zero >> /mnt/data/4; sleep 0.1; done) > /dev/null &",
+        BOX_KEEP_LEFTOVERS);
+
+    test_box = NULL;
+    assert_int_equal(result.why, BOX_EXITED);
+    boxes_give(hold);
+    while (!count().ended_full)
+        sched_yield();
+    while (count().ready || count().busy)
+        sched_yield();
+    assert_int_equal(count().ended_full, 1);
+}
+
+TEST(a_python_that_fills_its_workspace_says_why_it_is_gone)
+{
+    struct shown shown = {0};
+    struct python_cell cell = live_cell(
+        "a",
+        "for n in '123': open(n, 'wb').write(bytes(30 << 20))\nimport time; time.sleep(99)",
+        &shown);
+
+    live_run("a", &cell, &shown);
+    assert_int_equal(shown.result.end, PYTHON_ENDED);
+    assert_string_equal(shown.result.notice,
+                        "The Python process was ended (the workspace is full). Variables are "
+                        "gone, files are there.");
+    buf_clear(&shown.text);
+}
+
 int main(void)
 {
 #define BOXES(test) cmocka_unit_test_setup_teardown(test, live_set_up, live_tear_down)
@@ -431,6 +502,9 @@ int main(void)
         BOXES(the_end_of_a_container_ends_its_commands),
         BOXES(every_end_of_a_container_waits_for_its_processes),
         BOXES(a_box_that_cannot_be_made_leaves_nothing),
+        BOXES(a_command_that_fills_its_workspace_ends_with_its_box),
+        BOXES(what_a_command_leaves_behind_cannot_fill_the_workspace_either),
+        BOXES(a_python_that_fills_its_workspace_says_why_it_is_gone),
         BOXES(after_a_drain_only_those_who_have_a_box_go_on),
     };
 
