@@ -159,7 +159,8 @@ static int status_of(const struct box_result *result)
     switch (result->why) {
     case BOX_EXITED: return result->status;
     case BOX_SIGNALLED: return 128 + result->status;
-    case BOX_OVER_MEMORY: return 137;
+    case BOX_OVER_MEMORY:
+    case BOX_OVER_DISK: return 137;
     default: return -1;
     }
 }
@@ -172,6 +173,8 @@ static void add_end(const struct box_result *result, long timeout_ms, struct buf
     else if (result->why == BOX_OVER_MEMORY)
         buf_add_text(notes,
                      "Exit code: 137 (killed: more memory than the container may have)\n");
+    else if (result->why == BOX_OVER_DISK)
+        buf_add_text(notes, "Exit code: 137 (killed: the workspace is full; delete files)\n");
     else if (result->why == BOX_TIMED_OUT)
         buf_addf(notes, "timed out after %ld ms\n", timeout_ms);
     else if (result->status)

@@ -118,6 +118,8 @@ static enum err_code report(const struct output *output, const struct box_result
         return err_set(err, ERR_TIMEOUT, "timed out after %d s", TIMEOUT_MS / 1000);
     if (result->why == BOX_OVER_MEMORY)
         return err_set(err, ERR_LIMIT, "killed: more memory than the container may have");
+    if (result->why == BOX_OVER_DISK)
+        return err_set(err, ERR_FULL, "killed: the workspace is full; delete files");
     tool_result_add_bytes(ret_result, text.data, text.length);
     if (result->why != BOX_EXITED || result->status) {
         AUTO_FREE char *why =

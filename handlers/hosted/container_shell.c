@@ -185,6 +185,7 @@ static json_t *outcome_of(const struct box_result *result)
     case BOX_TIMED_OUT: return json_build("{s:s}", "type", "timeout");
     case BOX_OVER_COUNT: return exit_outcome(NOT_EXECUTED);
     case BOX_OVER_MEMORY:
+    case BOX_OVER_DISK:
     case BOX_GONE:
     case BOX_CANCELLED:
     case BOX_UNWANTED: return exit_outcome(KILLED);
@@ -197,6 +198,7 @@ static const char *remark_on(const struct box_result *result)
 {
     switch (result->why) {
     case BOX_OVER_MEMORY: return "killed: more memory than the container may have\n";
+    case BOX_OVER_DISK: return "killed: the workspace is full; delete files\n";
     case BOX_OVER_COUNT: return "Too many processes.\n";
     case BOX_GONE:
         return "The sandbox was restarted; background processes are gone, files are there.\n";

@@ -245,6 +245,8 @@ static char *fault_of(const struct box_result *result, uint32_t timeout_ms)
                           result->status);
     case BOX_OVER_MEMORY:
         return mem_strdup("exit code 137 (killed: more memory than the container may have)");
+    case BOX_OVER_DISK:
+        return mem_strdup("exit code 137 (killed: the workspace is full; delete files)");
     case BOX_TIMED_OUT: return mem_printf("timed out after %.6g s", timeout_ms / 1000.0);
     default: return mem_strdup("the program was ended"); /* box_call.h makes errors of these */
     }
