@@ -14,6 +14,7 @@
 #include <fcntl.h>
 #include <grp.h>
 #include <linux/netlink.h>
+#include <pthread.h>
 #include <sched.h>
 #include <signal.h>
 #include <stddef.h>
@@ -429,6 +430,132 @@ static int other_processes(void)
     return count > 4; /* the first, the supervisor, this one and its parent */
 }
 
+static int kill_1_hard(void)
+{
+    return kill(1, SIGKILL) == 0 && kill(1, 0) != 0;
+}
+
+static void *wait_for_ever(void *argument)
+{
+    pause();
+    return argument;
+}
+
+/* No limit is so high. */
+#define MANY 5000
+
+static int many_threads(void)
+{
+    pthread_t thread;
+    int count = 0;
+
+    while (count < MANY && pthread_create(&thread, NULL, wait_for_ever, NULL) == 0)
+        count++;
+    return count == MANY;
+}
+
+/* The children end when this process closes their pipe, by ending. */
+static int many_processes(void)
+{
+    int count = 0, ends[2];
+    pid_t pid = 1;
+    char byte;
+
+    if (pipe(ends) != 0)
+        return 1;
+    while (count < MANY && (pid = fork()) > 0)
+        count++;
+    if (pid == 0) {
+        close(ends[1]);
+        _exit((int)read(ends[0], &byte, 1));
+    }
+    close(ends[1]);
+    while (wait(NULL) > 0)
+        ;
+    return count == MANY;
+}
+
+/* Each argument has 128 KiB, which is the kernel's limit of one. */
+static int endless_arguments(void)
+{
+    enum { SIZE = 128 * 1024 - 1, COUNT = 2080 };
+    static char argument[SIZE], *arguments[COUNT + 2] = {"/usr/bin/true"};
+
+    memset(argument, 'a', SIZE - 1);
+    for (int i = 1; i <= COUNT; i++)
+        arguments[i] = argument;
+    return execv(arguments[0], arguments) == 0 || errno != E2BIG;
+}
+
+/* ---- Resources ---- */
+
+/* More than any of these tests' limits. */
+#define TOO_MUCH ((size_t)3 << 30)
+
+static int large_memory(void)
+{
+    return mmap(NULL, TOO_MUCH, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0) !=
+               MAP_FAILED ||
+           malloc(TOO_MUCH) != NULL;
+}
+
+static int large_file(const char *path)
+{
+    int fd = open(path, O_RDWR | O_CREAT, 0600), worked;
+
+    signal(SIGXFSZ, SIG_IGN);
+    worked = fd >= 0 &&
+             (ftruncate(fd, (off_t)1 << 40) == 0 || pwrite(fd, "x", 1, (off_t)1 << 40) == 1);
+    unlink(path);
+    return fd < 0 || worked;
+}
+
+static int sparse_file(void)
+{
+    return large_file("/mnt/data/sparse");
+}
+static int large_temporary_file(void)
+{
+    return large_file("/tmp/large");
+}
+
+/* Until the file system is full. */
+static int fills(const char *folder)
+{
+    static char bytes[1 << 16];
+    char path[64];
+    size_t total = 0;
+    int full = 0;
+
+    signal(SIGXFSZ, SIG_IGN);
+    for (int i = 0; !full && total < TOO_MUCH / 4; i++) {
+        ssize_t got = 1;
+        int fd;
+
+        (void)snprintf(path, sizeof(path), "%s/fill-%d", folder, i);
+        fd = open(path, O_WRONLY | O_CREAT, 0600);
+        full = fd < 0;
+        while (!full && total < TOO_MUCH / 4 && (got = write(fd, bytes, sizeof(bytes))) > 0)
+            total += (size_t)got;
+        full |= got < 0 && errno == ENOSPC;
+        close(fd);
+    }
+    for (int i = 0, rc = 0; rc == 0; i++) {
+        (void)snprintf(path, sizeof(path), "%s/fill-%d", folder, i);
+        rc = unlink(path);
+    }
+    return !full;
+}
+
+static int fill_shared_memory(void)
+{
+    return fills("/dev/shm");
+}
+static int fill_temporary(void)
+{
+    return fills("/tmp");
+}
+
 /* ---- Network and channel ---- */
 
 static int host_loopback(void)
@@ -454,6 +581,13 @@ static int socket_files(void)
            opendir("/var") != NULL || opendir("/home") != NULL || opendir("/root") != NULL;
 }
 
+static int executable_memory(void)
+{
+    int fd = (int)syscall(SYS_memfd_create, "x", 2U /* MFD_ALLOW_SEALING */);
+
+    return fd >= 0 && write(fd, "x", 1) == 1;
+}
+
 static int unmapped_memory(void)
 {
     return syscall(SYS_memfd_create, "x", 0) >= 0 || syscall(447 /* memfd_secret */, 0) >= 0 ||
@@ -474,6 +608,23 @@ static int control_socket(void)
         }
     }
     return 0;
+}
+
+/* No process has a socket but the box's own. */
+static int foreign_sockets(void)
+{
+    char path[64];
+    int fd;
+
+    for (int pid = 1; pid < 64; pid++) {
+        for (int n = 0; n < 16; n++) {
+            (void)snprintf(path, sizeof(path), "/proc/%d/fd/%d", pid, n);
+            fd = open(path, O_WRONLY | O_NONBLOCK);
+            if (fd >= 0 && send(fd, "garbage", 7, MSG_NOSIGNAL) == 7)
+                return 1;
+        }
+    }
+    return send(STDIN_FILENO, "garbage", 7, MSG_NOSIGNAL) == 7;
 }
 
 static int secrets(void)
@@ -502,6 +653,7 @@ static const struct {
     {6,  "a descriptor of the server",                open_descriptor},
     {7,  "a hard link to /usr",                       hard_link},
     {11, "a device node",                             device_node},
+    {12, "a sparse file of a TiB",                    sparse_file},
     {16, "write /usr, /etc, /, /dev, /mnt",           write_system},
     {17, "write a read-only folder",                  write_read_only},
     {17, "give a file away, or capabilities to it",   foreign_owner},
@@ -528,16 +680,26 @@ static const struct {
     {39, "raise limits and priorities",               raise_limits},
     {40, "kexec, modules, reboot, swap, clocks, personality", machine},
     {41, "sethostname",                               host_name},
+    {42, "execute memory without a file",             executable_memory},
     {43, "netlink, packet, raw and other sockets",    strange_sockets},
     {43, "pairs of sockets that are not UNIX",        strange_pairs},
-    {46, "kill the first process, with any signal",   kill_1},
+    {46, "kill the first process",                    kill_1_hard},
     {47, "see processes of the host",                 other_processes},
+    {50, "any signal to the first process",           kill_1},
+    {52, "threads without end",                       many_threads},
+    {52, "processes without end",                     many_processes},
+    {54, "arguments of 260 MB",                       endless_arguments},
+    {55, "3 GiB of memory",                           large_memory},
     {56, "memory that no process maps",               unmapped_memory},
+    {56, "shared memory without end",                 fill_shared_memory},
+    {57, "a file of a TiB",                           large_temporary_file},
+    {60, "a full /tmp",                               fill_temporary},
     {66, "services on the host's loopback",           host_loopback},
     {67, "the internet",                              internet},
     {72, "abstract sockets of the host",              abstract},
     {73, "socket files of the host, /run, /var",      socket_files},
     {74, "the box's control socket",                  control_socket},
+    {75, "words on sockets that are not its own",     foreign_sockets},
     {77, "secrets in the environment",                secrets},
 };
 /* clang-format on */

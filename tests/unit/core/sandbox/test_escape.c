@@ -241,7 +241,7 @@ TEST(every_try_to_get_out_is_refused_and_the_host_is_as_it_was)
             print_error("%s", line);
         assert_non_null(strstr(line, ": refused\n"));
     }
-    assert_true(lines >= 40);
+    assert_true(lines >= 56);
     (void)fclose(file);
     close(program);
     after = describe_host();
