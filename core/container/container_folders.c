@@ -113,6 +113,8 @@ static enum err_code keep_or_discard(struct containers *containers, const struct
         return workspace_discard(containers->options.workspaces, tenant->project, id, err);
     }
     rc = workspace_open(containers->options.workspaces, tenant->project, id, &workspace, err);
+    if (rc == ERR_NOT_FOUND)
+        return ERR_OK; /* half made when the server was killed; the next call makes the rest */
     if (rc)
         return rc;
     note_user(containers, workspace_user(workspace), USER_TAKEN);
