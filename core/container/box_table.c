@@ -103,7 +103,7 @@ struct box_entry *box_table_watched(const struct box_table *table)
     for (size_t i = 0; i < BOX_TABLE_BUCKETS; i++) {
         for (struct box_entry *entry = table->buckets[i]; entry; entry = entry->next) {
             if (entry->state == BOX_READY && entry->written && !entry->ended &&
-                (!next || entry->look_ns < next->look_ns))
+                (!next || entry->check_ns < next->check_ns))
                 next = entry;
         }
     }

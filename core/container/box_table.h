@@ -42,9 +42,9 @@ struct box_entry {
     /* What its box can write, and what was seen there. NULL: nothing. Owned */
     struct workspace *written;
     struct workspace_watch watch;
-    uint64_t look_ns, pause_ns; /* the next look, and how long it is after the last one */
-    uint64_t number;            /* of its box: no two have the same */
-    bool too_far;               /* at the last look */
+    uint64_t check_ns, pause_ns; /* the next check, and how long it is after the last one */
+    uint64_t number;             /* of its box: no two have the same */
+    bool too_far;                /* at the last check */
 };
 
 #define BOX_TABLE_BUCKETS 256
@@ -81,7 +81,7 @@ void box_table_stop(struct box_table *table, struct box_entry *entry);
 void box_table_rest(struct box_table *table, struct box_entry *entry);
 void box_table_wake(struct box_table *table, struct box_entry *entry);
 
-/* The box that is looked at next; NULL: none is. */
+/* The box that is checked next; NULL: none is. */
 struct box_entry *box_table_watched(const struct box_table *table);
 
 /* The entry whose box has this number; NULL: it has ended. */

@@ -52,7 +52,7 @@ struct boxes {
     struct lock lock;
     pthread_cond_t idle_changed;  /* for the thread that stops boxes */
     pthread_cond_t entry_changed; /* an entry is no longer starting, stopping or killed */
-    pthread_cond_t watch_changed; /* for the thread that looks at what boxes write */
+    pthread_cond_t watch_changed; /* for the thread that checks what boxes write */
     struct boxes_options options; /* constant */
     char **environment;           /* constant */
     char **network_environment;   /* constant */
@@ -111,19 +111,20 @@ static struct box_entry *add_locked(struct boxes *boxes, const struct boxes_requ
     return entry;
 }
 
-/* Between two looks at what a box that calls have has written; of others it grows while they write nothing. */
-#define LOOK_NS      NS_PER_SECOND
-#define MOST_LOOK_NS (64 * LOOK_NS)
+/* Between two checks of what a box that calls have has written; of others it grows while they write nothing. */
+#define CHECK_NS      NS_PER_SECOND
+#define MOST_CHECK_NS (64 * CHECK_NS)
 
-/* The next look is soon: a call begins. */
-static void look_soon_locked(struct boxes *boxes, struct box_entry *entry) REQUIRES(boxes->lock)
+/* The next check is soon: a call begins. */
+static void check_soon_locked(struct boxes *boxes, struct box_entry *entry)
+    REQUIRES(boxes->lock)
 {
-    uint64_t soon = clock_mono_ns() + LOOK_NS;
+    uint64_t soon = clock_mono_ns() + CHECK_NS;
 
-    entry->pause_ns = LOOK_NS;
-    if (entry->look_ns <= soon)
+    entry->pause_ns = CHECK_NS;
+    if (entry->check_ns <= soon)
         return;
-    entry->look_ns = soon;
+    entry->check_ns = soon;
     pthread_cond_signal(&boxes->watch_changed);
 }
 
@@ -131,7 +132,7 @@ static void get_locked(struct boxes *boxes, struct waiter *waiter, struct box_en
     REQUIRES(boxes->lock)
 {
     entry->calls++;
-    look_soon_locked(boxes, entry);
+    check_soon_locked(boxes, entry);
     if (waiter->request->use == BOXES_PYTHON)
         entry->python_taken = true;
     waiter->entry = entry;
@@ -332,7 +333,7 @@ static void leave_locked(struct boxes *boxes, struct box_entry *entry, enum boxe
         rest_locked(boxes, entry);
 }
 
-/* The first look is now, so that the second one can tell what the box has written. */
+/* The first check is now, so that the second one sees what the box has written. */
 static void watch_locked(struct boxes *boxes, struct box_entry *entry,
                          const struct boxes_request *request) REQUIRES(boxes->lock)
 {
@@ -340,7 +341,7 @@ static void watch_locked(struct boxes *boxes, struct box_entry *entry,
         entry->written = workspace_copy(request->workspace);
     entry->watch.known = false;
     entry->too_far = false;
-    entry->look_ns = 0;
+    entry->check_ns = 0;
     pthread_cond_signal(&boxes->watch_changed);
 }
 
@@ -607,13 +608,13 @@ static void judge_locked(struct boxes *boxes, struct box_entry *entry,
     bool was_too_far = entry->too_far;
 
     if (growth != WORKSPACE_STILL || entry->calls)
-        entry->pause_ns = LOOK_NS;
-    else if (entry->pause_ns < MOST_LOOK_NS)
+        entry->pause_ns = CHECK_NS;
+    else if (entry->pause_ns < MOST_CHECK_NS)
         entry->pause_ns *= 2;
-    /* Looks at many files take a tenth of a processor at most. */
+    /* Checks of many files take a tenth of a processor at most. */
     if (entry->pause_ns < 10 * took_ns)
         entry->pause_ns = 10 * took_ns;
-    entry->look_ns = clock_mono_ns() + entry->pause_ns;
+    entry->check_ns = clock_mono_ns() + entry->pause_ns;
     entry->too_far = growth == WORKSPACE_TOO_FAR;
     if (entry->too_far && (entry->calls || was_too_far)) {
         boxes->counts.ended_full++;
@@ -621,8 +622,8 @@ static void judge_locked(struct boxes *boxes, struct box_entry *entry,
     }
 }
 
-/* Looks without the lock, at a workspace that is open twice: its box may end meanwhile. */
-static void look_locked(struct boxes *boxes, const struct box_entry *watched)
+/* Checks without the lock, a workspace that is open twice: its box may end meanwhile. */
+static void check_locked(struct boxes *boxes, const struct box_entry *watched)
     REQUIRES(boxes->lock)
 {
     struct workspace *workspace = workspace_copy(watched->written);
@@ -633,7 +634,7 @@ static void look_locked(struct boxes *boxes, const struct box_entry *watched)
 
     lock_release(&boxes->lock);
     if (workspace)
-        growth = workspace_look(workspace, &watch);
+        growth = workspace_check_growth(workspace, &watch);
     workspace_close(workspace);
     lock_acquire(&boxes->lock);
     entry = box_table_numbered(&boxes->table, number);
@@ -651,11 +652,11 @@ static void *watch_boxes(void *argument)
     while (!boxes->stopping) {
         const struct box_entry *next = box_table_watched(&boxes->table);
 
-        if (next && next->look_ns <= clock_mono_ns())
-            look_locked(boxes, next);
+        if (next && next->check_ns <= clock_mono_ns())
+            check_locked(boxes, next);
         else
             (void)lock_wait_until(&boxes->lock, &boxes->watch_changed,
-                                  next ? next->look_ns : UINT64_MAX);
+                                  next ? next->check_ns : UINT64_MAX);
     }
     lock_release(&boxes->lock);
     return NULL;

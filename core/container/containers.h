@@ -121,7 +121,7 @@ enum err_code container_has_python(struct container *container, struct err *err)
 
 /* ---- Its files ---- */
 
-/* Looks at the folder, and brings the rows of its files up to date. What is new or changed since the last look is from
+/* Looks at the folder, and brings the rows of its files up to date. What is new or changed since the last check is from
  * `source`, by `call_id` (""). A call's end also makes copies; one that fails is logged. The caller frees with
  * changed_files_free(); both may be NULL. */
 enum err_code container_note(struct container *container, enum container_source source,

@@ -345,8 +345,8 @@ enum err_code workspace_room(const struct workspace *workspace, uint64_t files,
  * name. */
 #define UNSEEN_GROWTH ((uint64_t)16 << 20)
 
-enum workspace_growth workspace_look(const struct workspace *workspace,
-                                     struct workspace_watch *watch)
+enum workspace_growth workspace_check_growth(const struct workspace *workspace,
+                                             struct workspace_watch *watch)
 {
     const struct workspaces_options *limits = &workspace->all->options;
     struct workspace_watch now = {.disk = disk_bytes(workspace), .known = true};

@@ -81,7 +81,7 @@ enum err_code workspace_room(const struct workspace *workspace, uint64_t files,
 
 /* ---- The watch ---- */
 
-/* What was seen at the last look. Starts as zeros, and the first look only counts. */
+/* What was seen at the last check. Starts as zeros, and the first check only counts. */
 struct workspace_watch {
     struct workspace_usage usage;
     uint64_t disk; /* bytes that are free */
@@ -89,15 +89,16 @@ struct workspace_watch {
 };
 
 enum workspace_growth {
-    WORKSPACE_STILL,   /* it has not grown since the last look */
+    WORKSPACE_STILL,   /* it has not grown since the last check */
     WORKSPACE_GROWN,   /* it has, within its limits */
     WORKSPACE_TOO_FAR, /* it has, and is now beyond a limit or uses the disk's reserve */
 };
 
 /* Counts what code in a box has written, which no file tool limits. A workspace that is full and shrinks is
  * WORKSPACE_STILL, so that commands can delete files. While the reserve is used and shrinks, every workspace counts as
- * grown: files without a name belong to nobody. Takes 1.5 us for each file; counts eight times as many as a workspace may have. */
-enum workspace_growth workspace_look(const struct workspace *workspace,
-                                     struct workspace_watch *watch);
+ * grown: files without a name belong to nobody. Takes 1.5 us for each file, and counts at most eight times as many as a
+ * workspace may have. */
+enum workspace_growth workspace_check_growth(const struct workspace *workspace,
+                                             struct workspace_watch *watch);
 
 #endif

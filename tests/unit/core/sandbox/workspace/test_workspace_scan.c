@@ -270,45 +270,46 @@ static void write_as_box(const char *name, size_t size)
     close(fd);
 }
 
-TEST(a_look_says_whether_a_box_has_written_too_much)
+TEST(a_check_says_whether_a_box_has_written_too_much)
 {
     struct workspace_watch watch = {0};
     AUTO_FREE char *second = mem_printf("%s/second", ground_folder);
 
     write_as_box("first", GROUND_BYTES / 2);
-    assert_int_equal(workspace_look(ground_workspace, &watch), WORKSPACE_STILL); /* the first */
-    assert_int_equal(workspace_look(ground_workspace, &watch), WORKSPACE_STILL);
+    assert_int_equal(workspace_check_growth(ground_workspace, &watch),
+                     WORKSPACE_STILL); /* the first */
+    assert_int_equal(workspace_check_growth(ground_workspace, &watch), WORKSPACE_STILL);
     write_as_box("first", GROUND_BYTES / 4);
-    assert_int_equal(workspace_look(ground_workspace, &watch), WORKSPACE_GROWN);
+    assert_int_equal(workspace_check_growth(ground_workspace, &watch), WORKSPACE_GROWN);
     write_as_box("second", GROUND_BYTES);
-    assert_int_equal(workspace_look(ground_workspace, &watch), WORKSPACE_TOO_FAR);
+    assert_int_equal(workspace_check_growth(ground_workspace, &watch), WORKSPACE_TOO_FAR);
     /* It is full, and can be made smaller. */
-    assert_int_equal(workspace_look(ground_workspace, &watch), WORKSPACE_STILL);
+    assert_int_equal(workspace_check_growth(ground_workspace, &watch), WORKSPACE_STILL);
     assert_int_equal(truncate(second, GROUND_BYTES / 2), 0);
-    assert_int_equal(workspace_look(ground_workspace, &watch), WORKSPACE_STILL);
+    assert_int_equal(workspace_check_growth(ground_workspace, &watch), WORKSPACE_STILL);
     write_as_box("second", 8192);
-    assert_int_equal(workspace_look(ground_workspace, &watch), WORKSPACE_TOO_FAR);
+    assert_int_equal(workspace_check_growth(ground_workspace, &watch), WORKSPACE_TOO_FAR);
 }
 
-TEST(a_look_counts_files_and_the_disk_too)
+TEST(a_check_counts_files_and_the_disk_too)
 {
     struct workspace_watch watch = {0};
 
     ground_reopen(GROUND_BYTES, 2, 0);
-    (void)workspace_look(ground_workspace, &watch);
+    (void)workspace_check_growth(ground_workspace, &watch);
     ground_file("a", "");
     ground_file("b", "");
-    assert_int_equal(workspace_look(ground_workspace, &watch), WORKSPACE_GROWN);
+    assert_int_equal(workspace_check_growth(ground_workspace, &watch), WORKSPACE_GROWN);
     ground_file("c", "");
-    assert_int_equal(workspace_look(ground_workspace, &watch), WORKSPACE_TOO_FAR);
+    assert_int_equal(workspace_check_growth(ground_workspace, &watch), WORKSPACE_TOO_FAR);
     ground_reopen(GROUND_BYTES, GROUND_FILES, UINT64_MAX);
     watch.known = false;
-    (void)workspace_look(ground_workspace, &watch);
+    (void)workspace_check_growth(ground_workspace, &watch);
     ground_file("d", "x");
-    assert_int_equal(workspace_look(ground_workspace, &watch), WORKSPACE_TOO_FAR);
+    assert_int_equal(workspace_check_growth(ground_workspace, &watch), WORKSPACE_TOO_FAR);
     /* A file without a name. */
     watch.disk += (uint64_t)1 << 30;
-    assert_int_equal(workspace_look(ground_workspace, &watch), WORKSPACE_TOO_FAR);
+    assert_int_equal(workspace_check_growth(ground_workspace, &watch), WORKSPACE_TOO_FAR);
 }
 
 /* A scan that fails must not look as if files had gone. */
@@ -335,8 +336,8 @@ int main(void)
         GROUNDED(a_full_workspace_takes_no_more_and_says_so),
         GROUNDED(the_number_of_files_is_limited_too),
         GROUNDED(the_reserve_of_the_disk_is_kept),
-        GROUNDED(a_look_says_whether_a_box_has_written_too_much),
-        GROUNDED(a_look_counts_files_and_the_disk_too),
+        GROUNDED(a_check_says_whether_a_box_has_written_too_much),
+        GROUNDED(a_check_counts_files_and_the_disk_too),
         GROUNDED(a_scan_that_fails_is_no_scan),
     };
 
