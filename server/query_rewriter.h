@@ -44,7 +44,7 @@ void query_rewriter_free(
 void query_rewrite(struct query_rewriter *rewriter, const char *const *queries, size_t count,
                    char **ret_lines);
 
-/* The line of an answer, in either dialect; NULL without one that may be searched. Pure. The caller frees. */
-char *query_rewriter_line(enum model_dialect dialect, const char *answer, size_t length);
+/* The line of an answer; NULL without one that may be searched. Pure. The caller frees. */
+char *query_rewriter_line(const char *answer);
 
 #endif
