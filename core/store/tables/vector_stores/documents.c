@@ -184,25 +184,33 @@ enum err_code store_document_claim(struct store *store, struct document_work *re
 /* ---- Under the fence ---- */
 
 enum err_code store_document_progress(struct store *store, const struct document_work *work,
-                                      size_t pages, size_t chunks, struct err *err)
+                                      size_t pages, size_t chunks, bool *ret_wanted,
+                                      struct err *err)
 {
     static const struct db_statement update = {
         "store_document_progress",
-        "UPDATE documents SET page_count = $5::bigint, chunk_count = $6::bigint WHERE "
-        "project_id = $1"
-        " AND id = $2 AND state = 'parsing' AND owner = $3 AND fence = $4"};
+        "UPDATE documents SET page_count = $6::bigint, chunk_count = $7::bigint"
+        " WHERE project_id = $1 AND id = $2 AND state = 'parsing' AND owner = $4 AND fence = $5"
+        " RETURNING EXISTS (SELECT FROM vector_store_files s WHERE s.project_id = $1"
+        "  AND " WAITS_FOR("s") ")"};
     const struct tenant tenant = tenant_of_project(work->project);
     AUTO_DB_ROWS *rows = NULL;
     AUTO_DB_ARGS args = {0};
     enum err_code rc;
 
     document_work_args(&args, &tenant, work);
+    db_arg_id(&args, work->replaces);
     db_arg_text(&args, store->node_id);
     db_arg_int(&args, work->fence);
     db_arg_int(&args, (int64_t)pages);
     db_arg_int(&args, (int64_t)chunks);
     rc = db_once(store, &update, &args, &rows, err);
-    return rc || db_changed(rows) ? rc : document_lease_lost(work, err);
+    if (rc)
+        return rc;
+    if (!db_count(rows))
+        return document_lease_lost(work, err);
+    *ret_wanted = db_bool(rows, 0, 0);
+    return ERR_OK;
 }
 
 enum err_code store_document_retry(struct store *store, const struct document_work *work,

@@ -69,9 +69,10 @@ void document_work_clear(struct document_work *work);
 enum err_code store_document_claim(struct store *store, struct document_work *ret_work,
                                    bool *ret_found, struct err *err) MUST_CHECK;
 
-/* How far it is, for clients that look. */
+/* How far it is, for clients that look. *ret_wanted: a file in a store still waits for it. */
 enum err_code store_document_progress(struct store *store, const struct document_work *work,
-                                      size_t pages, size_t chunks, struct err *err) MUST_CHECK;
+                                      size_t pages, size_t chunks, bool *ret_wanted,
+                                      struct err *err) MUST_CHECK;
 
 /* Borrowed. `text` need not end with NUL. */
 struct document_text {

@@ -160,11 +160,32 @@ TEST(waits_and_unknown_failures_are_counted_apart)
     document_work_clear(&work);
 }
 
+TEST(progress_says_whether_a_file_still_waits)
+{
+    struct sample_id id = queued(MINE);
+    struct document_work work = claimed();
+    bool wanted = false;
+
+    assert_int_equal(store_document_progress(store, &work, 3, 7, &wanted, NULL), ERR_OK);
+    assert_true(wanted);
+    assert_int_equal(pg_fixture_count("SELECT count(*) FROM documents WHERE id = '%s' AND"
+                                      " page_count = 3 AND chunk_count = 7",
+                                      work.id),
+                     1);
+    pg_fixture_ask("UPDATE vector_store_files SET status = 'cancelled'");
+    assert_int_equal(store_document_progress(store, &work, 3, 7, &wanted, NULL), ERR_OK);
+    assert_false(wanted);
+    pg_fixture_ask("UPDATE vector_store_files SET status = 'in_progress'");
+    (void)id;
+    document_work_clear(&work);
+}
+
 TEST(what_dead_owners_had_is_queued_again_and_counts_as_an_attempt)
 {
     struct sample_id id = queued(MINE);
     struct document_work work = claimed(), again;
     const char *held[] = {work.id};
+    bool wanted;
     size_t count;
 
     /* It lives: its lease is good, or it is this very boot and has it at work. */
@@ -195,7 +216,8 @@ TEST(what_dead_owners_had_is_queued_again_and_counts_as_an_attempt)
     assert_int_equal(count, 1);
     assert_int_equal(publish(&again, "text", NULL), ERR_CANCELLED);
     assert_int_equal(store_document_fail(store, &again, "x", "x", NULL), ERR_CANCELLED);
-    assert_int_equal(store_document_progress(store, &again, 1, 1, NULL), ERR_CANCELLED);
+    assert_int_equal(store_document_progress(store, &again, 1, 1, &wanted, NULL),
+                     ERR_CANCELLED);
     assert_int_equal(
         pg_fixture_count("SELECT count(*) FROM chunks WHERE document_id = '%s'", again.id), 0);
     document_work_clear(&work);
@@ -643,6 +665,7 @@ int main(void)
         cmocka_unit_test(waits_and_unknown_failures_are_counted_apart),
         cmocka_unit_test(documents_are_counted_by_their_state),
         cmocka_unit_test(texts_are_compressed_as_those_of_runs_are),
+        cmocka_unit_test(progress_says_whether_a_file_still_waits),
         cmocka_unit_test(what_dead_owners_had_is_queued_again_and_counts_as_an_attempt),
         cmocka_unit_test(an_earlier_boot_of_this_node_is_dead_even_under_a_lease),
         cmocka_unit_test(a_document_that_nothing_waits_for_is_dropped_by_its_owner),
