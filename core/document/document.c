@@ -62,7 +62,7 @@ static const struct reader {
                       TASK_DOC_PROGRAM},
 };
 
-size_t document_readers(const char *ocr_languages,
+size_t document_readers(const struct document_scans *scans,
                         struct document_reader ret_readers[DOCUMENT_READERS])
 {
     bool confined = confine_landlock_version() && confine_has_seccomp();
@@ -79,8 +79,9 @@ size_t document_readers(const char *ocr_languages,
                 .is_there =
                     confined && (!reader->program || access(reader->program, X_OK) == 0)};
     }
-    ret_readers[count++] = (struct document_reader){
-        "scan", "tesseract-ocr", confined && ocr_languages && scan_is_possible(ocr_languages)};
+    ret_readers[count++] =
+        (struct document_reader){"scan", scans && scans->read ? "" : "tesseract-ocr",
+                                 confined && scans && scan_is_possible(scans)};
     return count;
 }
 
@@ -246,10 +247,11 @@ static enum err_code check_text(const struct document *document, enum document_t
     return broken(err, "No text was found.");
 }
 
-static enum err_code read_picture(int fd, const struct document_scans *scans,
-                                  struct document *document, struct err *err)
+static enum err_code read_picture(int fd, const char *bytes, size_t length,
+                                  const struct document_scans *scans, struct document *document,
+                                  struct err *err)
 {
-    enum err_code rc = scan_read_picture(fd, scans, &document->text, err);
+    enum err_code rc = scan_read_picture(fd, bytes, length, scans, &document->text, err);
 
     if (!rc && !document->text.length)
         rc = broken(err, "No text was found in the picture.");
@@ -264,7 +266,7 @@ static enum err_code read_bytes(int fd, const char *bytes, size_t length, const 
     enum err_code rc = ERR_OK;
 
     if (type == DOCUMENT_UNKNOWN && scans && scan_is_picture(bytes, length))
-        return read_picture(fd, scans, document, err);
+        return read_picture(fd, bytes, length, scans, document, err);
     if (type == DOCUMENT_UNKNOWN)
         return err_refuse(err, ERR_INVALID, REASON_UNSUPPORTED, NULL, "It is %s.",
                           document_type_guess(bytes, length));

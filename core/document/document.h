@@ -69,14 +69,20 @@ extern const struct compute_task document_tasks[DOCUMENT_TASKS];
 
 /* How pictures become text. */
 struct document_scans {
-    const char
-        *languages; /* as Tesseract names them: "eng+chi_sim"; shorter than COMPUTE_ARGUMENT */
+    /* As Tesseract names them: "eng+chi_sim"; shorter than COMPUTE_ARGUMENT. NULL with `read` */
+    const char *languages;
     size_t
         pages; /* of a document, at most: each takes a second or more. Others stay without text */
     unsigned seconds; /* for all pages; what is left then stays without text. 0: no limit */
     /* Asked before each page, on the calling thread, with how many pages the document has; may be NULL */
     bool (*stop)(void *arg, size_t pages);
     void *arg;
+    /* Reads a picture instead of Tesseract, on the calling thread: a model. Its text is taken as hostile. ERR_INVALID:
+     * this picture has no text that it could say. Any other error ends the reading, and is that of document_read().
+     * NULL: Tesseract */
+    enum err_code (*read)(void *reader, const char *picture, size_t length,
+                          struct buf *ret_text, struct err *err);
+    void *reader;
 };
 
 /* The text of a document: valid UTF-8 without control characters other than newline and tab. A form feed stands between
@@ -90,7 +96,8 @@ void document_clear(struct document *document);
 
 /* Reads a document from a file, which is borrowed; its offset is moved. `filename` may be NULL: it only helps to
  * find the type. `scans` says how to read pages without text, and files that are pictures; NULL: they are not read.
- * Blocks for up to DOCUMENT_WALL_MS, and twice that for each scanned page: for workers, never for loops.
+ * Blocks for up to DOCUMENT_WALL_MS, and twice that for each scanned page, or as long as its reader takes: for workers,
+ * never for loops.
  *
  * ERR_INVALID with REASON_UNSUPPORTED: no type that is read here, or its reader is not installed. Each API has a first
  * sentence of its own for that, so the text is the second one: "It is a PNG picture."
@@ -108,10 +115,9 @@ struct document_reader {
     const char *package; /* that brings its reader; "" for what is part of this program */
     bool is_there;       /* its reader is installed, and the kernel can confine it */
 };
-/* Returns how many types there are. `ocr_languages` as document_scans has
- * them; NULL: scans are not read. */
+/* Returns how many types there are. `scans` may be NULL: they are not read. */
 #define DOCUMENT_READERS (DOCUMENT_TYPES + 1)
-size_t document_readers(const char *ocr_languages,
+size_t document_readers(const struct document_scans *scans,
                         struct document_reader ret_readers[DOCUMENT_READERS]);
 
 #endif

@@ -61,9 +61,11 @@ static bool has_languages(const char *names)
     return true;
 }
 
-bool scan_is_possible(const char *languages)
+bool scan_is_possible(const struct document_scans *scans)
 {
-    return access(READ_PROGRAM, X_OK) == 0 && has_languages(languages);
+    if (scans->read)
+        return access(DRAW_PROGRAM, X_OK) == 0;
+    return access(READ_PROGRAM, X_OK) == 0 && has_languages(scans->languages);
 }
 
 int task_read_picture(void)
@@ -91,6 +93,10 @@ static enum err_code look_at_end(const struct compute_end *end,
         return err_refuse(
             err, ERR_INVALID, REASON_UNSUPPORTED, NULL,
             "It looks scanned, and this machine cannot confine what reads pictures.");
+    if (end->why == COMPUTE_EXITED && end->status == READING_NO_READER && scans->read)
+        return err_refuse(err, ERR_INVALID, REASON_UNSUPPORTED, NULL,
+                          "It looks scanned, and this server cannot draw its pages: "
+                          "poppler-utils is not installed.");
     if (end->why == COMPUTE_EXITED && end->status == READING_NO_READER)
         return err_refuse(
             err, ERR_INVALID, REASON_UNSUPPORTED, NULL,
@@ -150,6 +156,20 @@ static enum err_code read_picture(int fd, const struct document_scans *scans, st
     return rc;
 }
 
+/* The same by the reader of the options. */
+static enum err_code ask_reader(const struct document_scans *scans, const char *bytes,
+                                size_t length, struct buf *text, bool *ret_done,
+                                struct err *err)
+{
+    AUTO_BUF output = {0};
+    enum err_code rc = scans->read(scans->reader, bytes, length, &output, err);
+
+    *ret_done = !rc && output.length <= TEXT_BYTES_MAX;
+    if (*ret_done)
+        add_text(text, &output);
+    return rc == ERR_INVALID ? ERR_OK : rc;
+}
+
 bool scan_is_picture(const char *bytes, size_t length)
 {
     return (length > 8 && memcmp(bytes, "\x89PNG\r\n\x1A\n", 8) == 0) ||
@@ -157,11 +177,17 @@ bool scan_is_picture(const char *bytes, size_t length)
            (length > 12 && memcmp(bytes, "RIFF", 4) == 0 && memcmp(bytes + 8, "WEBP", 4) == 0);
 }
 
-enum err_code scan_read_picture(int fd, const struct document_scans *scans, struct buf *text,
+enum err_code scan_read_picture(int fd, const char *bytes, size_t length,
+                                const struct document_scans *scans, struct buf *text,
                                 struct err *err)
 {
-    bool done;
-    enum err_code rc = read_picture(fd, scans, text, &done, err);
+    bool done = false;
+    enum err_code rc = ERR_OK;
+
+    if (!scans->read)
+        rc = read_picture(fd, scans, text, &done, err);
+    else if (length <= PICTURE_BYTES_MAX)
+        rc = ask_reader(scans, bytes, length, text, &done, err);
 
     if (rc || done)
         return rc;
@@ -209,6 +235,9 @@ static enum err_code read_page(int fd, size_t page, const struct document_scans 
     rc = run(&plan, scans, &picture, &done, err);
     if (rc || !done)
         return rc;
+    if (scans->read)
+        return ask_reader(scans, picture.data ? picture.data : "", picture.length, text, &done,
+                          err);
     copy = memory_file(picture.data ? picture.data : "", picture.length, err);
     if (copy < 0)
         return ERR_INTERNAL;
