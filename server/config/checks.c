@@ -98,6 +98,24 @@ static enum err_code check_languages(const char *languages, struct err *err)
                    languages ? languages : "");
 }
 
+/* A mask cannot see what a picture shows, so where texts are masked no picture of a page is sent to a model. */
+static enum err_code check_ocr(const struct config *config, struct err *err)
+{
+    if (config->ocr == OCR_TESSERACT)
+        return check_languages(config->ocr_languages, err);
+    if (config->ocr != OCR_UPSTREAM)
+        return ERR_OK;
+    if (!config->ocr_model.upstream)
+        return err_set(err, ERR_INVALID,
+                       "ocr is upstream, and the configuration file has no section 'ocr' with "
+                       "the model");
+    if (config->masks)
+        return err_set(err, ERR_INVALID,
+                       "ocr: hooks.before_send cannot mask what pictures of pages show; only "
+                       "tesseract may read them");
+    return ERR_OK;
+}
+
 static enum err_code check_tools(struct config *config, struct err *err)
 {
     enum err_code rc;
@@ -130,8 +148,6 @@ enum err_code config_check(struct config *config, struct err *err)
     char port[8];
     enum err_code rc = check_texts(config, err);
 
-    if (!rc && config->ocr == OCR_TESSERACT)
-        rc = check_languages(config->ocr_languages, err);
     if (!rc)
         rc = listen_split(config->listen, host, sizeof(host), port, sizeof(port), err);
     if (!rc)
@@ -159,6 +175,8 @@ enum err_code config_check(struct config *config, struct err *err)
         rc = check_tools(config, err);
     if (!rc)
         rc = build_masks(config, err);
+    if (!rc)
+        rc = check_ocr(config, err);
     if (rc)
         return rc;
     if (config->no_auth && !own_address_is_loopback(host))

@@ -68,7 +68,7 @@ struct setting {
 static const char *const unknown_words[] = {"ignore", "reject", NULL};
 static const char *const unavailable_words[] = {"skip", "reject", NULL};
 static const char *const storage_words[] = {"auto", "dir", "database", "s3", NULL};
-static const char *const ocr_words[] = {"off", "tesseract", NULL};
+static const char *const ocr_words[] = {"off", "tesseract", "upstream", NULL};
 static const char *const engine_words[] = {"builtin", "pgvector", NULL};
 static const char *const sandbox_words[] = {"auto", "off", "bwrap", NULL};
 static const char *const copies_words[] = {"cited", "all", NULL};
@@ -105,7 +105,7 @@ static const struct setting settings[] = {
     {"file_search_tokens", KIND_COUNT, AT(file_search_tokens), "16000", 100, 1000000, NULL, NULL, "tokens of passages that one search shows the model"},
     {"search_timeout",   KIND_SECONDS, AT(search_timeout), "10", 0.05, 600, NULL, NULL, "until a search of vector stores ends with 503; without its wait for a worker and without the rewriting of queries"},
     {"segment_cache",    KIND_BYTES, AT(segment_cache), "8589934592", 0, 1048576 * MIB, NULL, NULL, "bytes in `data_dir/cache` of what searches have read before"},
-    {"ocr",              KIND_WORD, AT(ocr), "off", 0, 0, ocr_words, NULL, "what reads scanned pages and pictures: `tesseract` of the package `tesseract-ocr`, or nothing"},
+    {"ocr",              KIND_WORD, AT(ocr), "off", 0, 0, ocr_words, NULL, "what reads scanned pages and pictures: `tesseract` of the package `tesseract-ocr`, `upstream` for the model of the [section](documents.md#scans) `ocr`, or nothing"},
     {"ocr_languages",    KIND_TEXT, AT(ocr_languages), "eng", 0, 0, NULL, NULL, "languages of scans, as Tesseract names them: `eng+chi_sim+deu`, each of a package `tesseract-ocr-...`"},
     {"retrieval_engine", KIND_WORD, AT(retrieval_engine), "builtin", 0, 0, engine_words, NULL, "where the vectors of documents are: `builtin`, in indexes that each node keeps; `pgvector`, in a table of the database, which needs that extension; a change embeds all documents anew"},
 
@@ -403,7 +403,8 @@ static enum err_code read_file_value(struct config *config, const char *name, js
     return set_value(config, setting, origin, json_string_value(value), err);
 }
 
-/* A key of the file is a section or a setting. `sandbox` is both: a text is the setting. */
+/* A key of the file is a section or a setting. `sandbox` and `ocr` are both: a text is the setting. The section `ocr`
+ * also sets it, and flags and the environment still win. */
 static enum err_code read_file_key(struct config *config, const char *name, json_t *value,
                                    struct err *err)
 {
@@ -414,6 +415,8 @@ static enum err_code read_file_key(struct config *config, const char *name, json
         return read_file_value(config, name, value, err);
     if (rc)
         return err_set(err, rc, "%s: %s", config->config, why.text);
+    if (strcmp(name, "ocr") == 0)
+        config->ocr = OCR_UPSTREAM;
     return ERR_OK;
 }
 
@@ -565,6 +568,10 @@ enum err_code config_read_some(int argc, char **argv, int *ret_argc, struct conf
             config_images_read(json_object_get(config_whole_of(config)->file, "images"),
                                config->upstreams, config->upstream_count, &config->images, err);
     if (!rc)
+        rc =
+            config_ocr_read(json_object_get(config_whole_of(config)->file, "ocr"),
+                            config->upstreams, config->upstream_count, &config->ocr_model, err);
+    if (!rc)
         rc = find_rewrite_model(config, err);
     if (!rc)
         rc = config_check(config, err);
@@ -610,11 +617,6 @@ void config_free(struct config *config)
     permission_set_clear(&config->permissions);
     json_decref(config_whole_of(config)->file);
     free(config_whole_of(config));
-}
-
-const char *config_ocr_languages(const struct config *config)
-{
-    return config->ocr == OCR_TESSERACT ? config->ocr_languages : NULL;
 }
 
 void config_print_settings(FILE *file)

@@ -16,6 +16,7 @@
 #include "server/config/files.h"
 #include "server/config/images.h"
 #include "server/config/mcp.h"
+#include "server/config/ocr.h"
 #include "server/config/rerank.h"
 #include "server/config/web_search.h"
 #include "server/config/webhooks.h"
@@ -27,8 +28,8 @@
  * variable (RUNNEL_RUN_EXPIRY), a key of the YAML file (run_expiry:), and a line of `runnel settings` and of
  * the manual. A flag wins over the environment, the environment over the file, the file over the default.
  *
- * The file may also have sections, for what does not fit on a line: upstreams, embeddings, images, rerank, rewrite,
- * mcp_servers, tools, files, approval_webhooks, hooks, network, sandbox, web_search. Every key of them is checked, also
+ * The file may also have sections, for what does not fit on a line: upstreams, embeddings, images, ocr, rerank,
+ * rewrite, mcp_servers, tools, files, approval_webhooks, hooks, network, sandbox, web_search. Every key of them is checked, also
  * in sections of features that this version does not have, so that a typing error never passes for a setting.
  *
  * No variable OPENAI_* is ever read: users set those to point their clients at this server.
@@ -64,6 +65,7 @@ enum file_storage {
 enum ocr {
     OCR_OFF,
     OCR_TESSERACT,
+    OCR_UPSTREAM, /* the model of the section `ocr` */
 };
 
 enum retrieval_engine {
@@ -163,6 +165,8 @@ struct config {
 
     /* The section embeddings. */
     struct config_embeddings embeddings;
+    /* The section ocr. */
+    struct config_ocr ocr_model;
     /* The section images. */
     struct config_images images;
 
@@ -176,9 +180,6 @@ struct config {
 enum err_code config_read(int argc, char **argv, struct config **ret_config,
                           struct err *err) MUST_CHECK;
 void config_free(struct config *config);
-
-/* Of scanned pages; NULL: they are not read. */
-const char *config_ocr_languages(const struct config *config);
 
 /* The same for subcommands with arguments of their own: those that are not flags are moved to the front of
  * argv, and *ret_argc is their number. */

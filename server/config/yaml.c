@@ -240,6 +240,12 @@ static const struct key images_keys[] = {
     {"timeout",      SHAPE_TEXT, false, NULL},
     {0},
 };
+static const struct key ocr_keys[] = {
+    {"upstream", SHAPE_TEXT, true,  NULL},
+    {"model",    SHAPE_TEXT, true,  NULL},
+    {"timeout",  SHAPE_TEXT, false, NULL},
+    {0},
+};
 static const struct key rewrite_keys[] = {
     {"model", SHAPE_TEXT, true, NULL},
     {0},
@@ -337,6 +343,7 @@ static const struct key sections[] = {
     {"rerank",      SHAPE_MAP,  false, rerank_keys},
     {"rewrite",     SHAPE_MAP,  false, rewrite_keys},
     {"images",      SHAPE_MAP,  false, images_keys},
+    {"ocr",         SHAPE_MAP,  false, ocr_keys},
     {"mcp_servers", SHAPE_MAPS, false, mcp_server_keys},
     {"tools",       SHAPE_MAP,  false, tools_keys},
     {"approval_webhooks", SHAPE_MAPS, false, webhook_keys},
