@@ -99,6 +99,7 @@
 #include "server/sandbox/container_desk.h"
 #include "server/sandbox/mcp_hosts.h"
 #include "server/sandbox/sandboxes.h"
+#include "server/scan_model.h"
 #include "server/server.h"
 #include "server/web/page_desk.h"
 #include "server/web/web_desk.h"
@@ -138,6 +139,7 @@ struct serving {
     struct tool_web web;
     struct tool_containers containers;
     struct tool_painter painter;
+    struct document_scans scans;
     struct sandbox_report sandbox;
     bool engine_started, executor_started, writers_started;
 };
@@ -600,6 +602,7 @@ static enum err_code start_retrieval(struct serving *serving, struct err *err)
     enum err_code rc;
 
     outgoing_open_models(&serving->server);
+    scan_model_open(&serving->server);
     options.reranker = serving->server.reranker;
     rc = retrieval_open(&options, &serving->server.retrieval, err);
     serving->finder = file_finder(&serving->server);
@@ -622,12 +625,13 @@ static enum err_code start_ingest(struct serving *serving, struct err *err)
         .model = serving->server.vector_model,
         .reindex = config->embeddings.reindex,
         .spool_dir = config->data_dir,
-        .ocr_languages = config_ocr_languages(config),
         .workers = config->ingest_workers,
         .deadline_seconds = config->ingest_deadline,
         .ended = held_polls_ended,
     };
 
+    if (scan_model_scans(&serving->server, &serving->scans))
+        options.scans = &serving->scans;
     serving->server.held_polls = held_polls_new();
     options.ended_arg = serving->server.held_polls;
     return ingest_start(&options, &serving->server.ingest, err);
@@ -694,6 +698,7 @@ static void go_down(struct serving *serving)
     if (server->pages)
         pages_close(server->pages);
     ingest_cut(server->ingest);
+    scan_model_close(server->scan_model); /* behind it, as ingestion closes its own model */
     /* Before http_stop(), which waits for turns that read files. */
     blobs_stop(server->blobs);
     file_loading_hurry(server->file_loading);
@@ -736,6 +741,7 @@ static void go_down(struct serving *serving)
     held_polls_free(server->held_polls);
     retrieval_free(server->retrieval);
     reranker_free(server->reranker);
+    scan_model_free(server->scan_model);
     vector_model_free(server->vector_model);
     embeddings_free(server->embeddings);
     query_rewriter_free(server->rewriter);

@@ -33,6 +33,7 @@ struct query_rewriter;
 struct reranker;
 struct retrieval;
 struct sandbox_report;
+struct scan_model;
 struct store;
 struct tool_executor;
 struct turns;
@@ -76,6 +77,7 @@ struct server {
     struct tool_executor
         *web_executor; /* for handlers with TOOL_WAITS_FOR_WEB: web/web_workers.h */
     struct query_rewriter *rewriter; /* of queries; NULL: the configuration names no model */
+    struct scan_model *scan_model;   /* reads pictures of pages; NULL: no model does */
     struct reranker *reranker;     /* judges what was found; NULL: the configuration has none */
     struct embeddings *embeddings; /* NULL: search is by words; so is the next */
     struct vector_model *vector_model;

@@ -83,6 +83,7 @@ enum err_reason {
     REASON_CONTAINER_ELSEWHERE, /* the folder of a container is on another node */
     REASON_CONTAINER_FULL, /* the folder of a container would have more bytes than it may */
     REASON_SCANNED,        /* a PDF whose pages have no text */
+    REASON_SCAN_MODEL,     /* what reads such pages is away */
     REASON_ADDRESS,        /* it is not one of the public internet: core/net/egress.h */
     REASON_COUNT
 };
