@@ -17,6 +17,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdbool.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
@@ -54,8 +55,8 @@
 
 #define SCAN_PAGES   ((size_t)1000) /* of a document that are read from their pictures */
 #define SCAN_SECONDS 1800           /* for all of them: other projects wait for this worker */
-#define LOOK_PAGES \
-    ((size_t)10) /* of them until the database is asked whether it is still wanted */
+/* Of them until the database is asked whether it is still wanted. A model takes so long that it is asked each time */
+#define LOOK_PAGES ((size_t)10)
 
 #define DUE_LATE_US 1000 /* the database's clock decides, and must have reached it */
 #define DUE_TIMES   64   /* that are known; later ones are left to the keeper */
@@ -130,6 +131,16 @@ static bool is_of_model(const struct document_work *work, const struct err *why)
            (why->code == ERR_UPSTREAM || why->code == ERR_LIMIT || why->code == ERR_TIMEOUT);
 }
 
+/* What the client reads of a document that could not be worked on. */
+static const char *given_up_for(const struct document_work *work, const struct err *why)
+{
+    if (is_of_model(work, why))
+        return "The embedding model could not be reached.";
+    return why->code == ERR_UPSTREAM && why->reason == REASON_SCAN_MODEL
+               ? why->text
+               : "An internal error occurred.";
+}
+
 /* Keeps their order. When there are too many, the last is forgotten. */
 static void add_due_locked(struct ingest *ingest, uint64_t due_ns) REQUIRES(ingest->lock)
 {
@@ -180,16 +191,14 @@ static void give_back(struct ingest *ingest, const struct document_work *work,
     bool given_up = fault && work->faults + 1 >= FAULTS_LIMIT;
     bool late = (double)(clock_wall_us() - work->queued_at) >
                 options->deadline_seconds * (double)US_PER_SECOND;
+    struct unmade_document given = {.code = "server_error"};
     int64_t delay;
     struct err err;
 
     complain(work, given_up || late ? "is given up" : "is tried again later", why);
     if (given_up || late) {
-        fail(ingest, work,
-             is_of_model(work, why)
-                 ? &(struct unmade_document){"server_error",
-                                             "The embedding model could not be reached."}
-                 : &(struct unmade_document){"server_error", "An internal error occurred."});
+        (void)snprintf(given.message, sizeof(given.message), "%s", given_up_for(work, why));
+        fail(ingest, work, &given);
         return;
     }
     delay = delay_of(work, pause_ns);
@@ -237,20 +246,26 @@ struct scanning {
     struct ingest *ingest;
     struct document_work *work;
     size_t asked;
+    bool unwanted;
 };
 
 static bool is_to_stop(void *arg, size_t pages)
 {
     struct scanning *scanning = arg;
     struct ingest *ingest = scanning->ingest;
-    bool stopping;
+    size_t between = ingest->options.scans->read ? 1 : LOOK_PAGES;
+    bool stopping, wanted = true;
 
     lock_acquire(&ingest->lock);
     stopping = ingest->stopping;
     lock_release(&ingest->lock);
-    return stopping || (++scanning->asked % LOOK_PAGES == 0 &&
-                        store_document_progress(ingest->options.store, scanning->work, pages, 0,
-                                                NULL) == ERR_CANCELLED);
+    if (stopping || ++scanning->asked % between)
+        return stopping;
+    if (store_document_progress(ingest->options.store, scanning->work, pages, 0, &wanted,
+                                NULL) == ERR_CANCELLED)
+        return true;
+    scanning->unwanted = !wanted;
+    return scanning->unwanted;
 }
 
 /* The first step. */
@@ -258,19 +273,26 @@ static enum err_code read_document(struct ingest *ingest, struct document_work *
                                    struct unmade_document *why, struct err *err)
 {
     CLEANUP(made_document_clear) struct made_document made = {0};
-    const char *languages = ingest->options.ocr_languages;
-    struct scanning scanning = {ingest, work, 0};
-    const struct document_scans scans = {.languages = languages,
-                                         .pages = SCAN_PAGES,
-                                         .seconds = SCAN_SECONDS,
-                                         .stop = is_to_stop,
-                                         .arg = &scanning};
-    enum err_code rc = document_cut(ingest->options.blobs, ingest->spool_dir,
-                                    languages ? &scans : NULL, work, &made, why, err);
+    struct scanning scanning = {.ingest = ingest, .work = work};
+    bool wanted;
+    struct document_scans scans = {0};
+    enum err_code rc;
 
+    if (ingest->options.scans)
+        scans = *ingest->options.scans;
+    scans.pages = SCAN_PAGES;
+    scans.seconds = SCAN_SECONDS;
+    scans.stop = is_to_stop;
+    scans.arg = &scanning;
+    rc = document_cut(ingest->options.blobs, ingest->spool_dir,
+                      ingest->options.scans ? &scans : NULL, work, &made, why, err);
+
+    /* The claim that finds it next drops it. */
+    if (rc == ERR_CANCELLED && scanning.unwanted)
+        end_turn(ingest, work);
     if (!rc && made.chunks.count > PROGRESS_CHUNKS)
         rc = store_document_progress(ingest->options.store, work, made.document.pages,
-                                     made.chunks.count, err);
+                                     made.chunks.count, &wanted, err);
     if (rc)
         return rc;
     document_index(work->filename, &made);

@@ -27,6 +27,7 @@
  */
 
 struct blobs;
+struct document_scans; /* core/document/document.h */
 struct embeddings;
 struct histogram; /* core/ingest/histogram.h */
 struct ingest;
@@ -41,8 +42,8 @@ struct ingest_options {
     /* Documents of older models are made anew, by workers that have nothing else to do */
     bool reindex;
     const char *spool_dir; /* for files while they are read */
-    const char *
-        ocr_languages; /* of scanned pages, as document_scans has them; NULL: they are not read */
+    /* What reads scanned pages; how many, how long and until when is decided here. Borrowed. NULL: they are not read */
+    const struct document_scans *scans;
     unsigned workers;
     /* From attaching until a file fails that could not be tried to its end */
     double deadline_seconds;
