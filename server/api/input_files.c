@@ -208,8 +208,7 @@ static enum err_code read_data(const struct reader *reader, json_t *part, const 
         return err_invalid(err, "invalid_value", place,
                            "Invalid '%s': the file has %zu bytes, and the limit is %zu.", place,
                            length, INPUT_FILE_BYTES_LIMIT);
-    rc = file_shown(config_ocr_languages(reader->server->config), bytes, length, name, &shown,
-                    err);
+    rc = file_shown(reader->server, bytes, length, name, &shown, err);
     return note_shown(reader, part, name, place, rc, &shown, err);
 }
 
@@ -245,9 +244,8 @@ static enum err_code read_fetched(const struct reader *reader, json_t *part, con
         *err = file->err;
         return rc;
     }
-    rc = file_shown(config_ocr_languages(reader->server->config),
-                    file->bytes.data ? file->bytes.data : "", file->bytes.length, name, &shown,
-                    err);
+    rc = file_shown(reader->server, file->bytes.data ? file->bytes.data : "",
+                    file->bytes.length, name, &shown, err);
     here.draws = reader->draws && file->bytes.length <= INPUT_FILES_KEPT_LIMIT - *reader->kept;
     rc = note_shown(&here, part, name, place.text, rc, &shown, err);
     if (!rc)

@@ -16,6 +16,7 @@
 #include "core/store/tables/files/file_pictures.h"
 #include "core/store/tables/files/file_texts.h"
 #include "core/store/tables/files/files.h"
+#include "server/scan_model.h"
 #include "server/server.h"
 
 #define PIECE ((size_t)3 << 16) /* read at once; base64 writes three bytes as four */
@@ -24,10 +25,10 @@ enum err_code stored_file_open(const struct server *server, const struct tenant 
                                const char *id, struct stored_file *ret_file, struct err *err)
 {
     struct stored_file file = {
+        .server = server,
         .store = server->store,
         .blobs = server->blobs,
         .tenant = tenant_kept(tenant),
-        .ocr_languages = config_ocr_languages(server->config),
     };
     enum err_code rc = store_file_get(file.store, tenant, id, &file.row, err);
 
@@ -232,20 +233,22 @@ static bool is_pdf(int fd)
 }
 
 /* A person waits for it. */
-static enum err_code read_with_scans(int fd, const char *name, const char *ocr_languages,
+static enum err_code read_with_scans(int fd, const char *name, const struct server *server,
                                      struct document *ret_document, struct err *err)
 {
-    const struct document_scans scans = {
-        .languages = ocr_languages, .pages = SCANNED_PAGES_READ, .seconds = SCANNED_SECONDS};
+    struct document_scans scans;
+    bool reads = scan_model_scans(server, &scans);
 
-    return document_read(fd, name, ocr_languages ? &scans : NULL, ret_document, err);
+    scans.pages = SCANNED_PAGES_READ;
+    scans.seconds = SCANNED_SECONDS;
+    return document_read(fd, name, reads ? &scans : NULL, ret_document, err);
 }
 
-static enum err_code read_shown(int fd, const char *name, const char *ocr_languages,
+static enum err_code read_shown(int fd, const char *name, const struct server *server,
                                 struct shown_file *ret_shown, struct err *err)
 {
     struct document document = {0};
-    enum err_code rc = read_with_scans(fd, name, ocr_languages, &document, err);
+    enum err_code rc = read_with_scans(fd, name, server, &document, err);
 
     if (rc)
         return rc;
@@ -273,7 +276,7 @@ enum err_code file_copy(const void *bytes, size_t size, int *ret_fd, struct err 
     return rc;
 }
 
-enum err_code file_shown(const char *ocr_languages, const void *bytes, size_t size,
+enum err_code file_shown(const struct server *server, const void *bytes, size_t size,
                          const char *name, struct shown_file *ret_shown, struct err *err)
 {
     int fd = -1;
@@ -281,7 +284,7 @@ enum err_code file_shown(const char *ocr_languages, const void *bytes, size_t si
 
     if (rc)
         return rc;
-    rc = read_shown(fd, name, ocr_languages, ret_shown, err);
+    rc = read_shown(fd, name, server, ret_shown, err);
     close(fd);
     return rc;
 }
@@ -328,7 +331,7 @@ enum err_code stored_file_document(const struct stored_file *file,
 
     if (rc)
         return rc;
-    rc = read_with_scans(fd, file->row.filename, file->ocr_languages, ret_document, err);
+    rc = read_with_scans(fd, file->row.filename, file->server, ret_document, err);
     close(fd);
     return rc;
 }
@@ -336,12 +339,11 @@ enum err_code stored_file_document(const struct stored_file *file,
 /* ---- Text that was read before ---- */
 
 /* Another text for the same file, also by another reader, needs another number. */
-#define TEXT_VERSION      1
-#define TEXT_VERSION_SCAN 2 /* where scanned pages are read */
-
 static int text_version(const struct stored_file *file)
 {
-    return file->ocr_languages ? TEXT_VERSION_SCAN : TEXT_VERSION;
+    static const int versions[] = {[OCR_OFF] = 1, [OCR_TESSERACT] = 2, [OCR_UPSTREAM] = 3};
+
+    return versions[file->server->config->ocr];
 }
 
 static enum err_code find_shown(const struct stored_file *file, struct shown_file *ret_shown,
@@ -377,7 +379,7 @@ enum err_code stored_file_shown(const struct stored_file *file, struct shown_fil
     rc = stored_file_copy(file, &fd, err);
     if (rc)
         return rc;
-    rc = read_shown(fd, file->row.filename, file->ocr_languages, ret_shown, err);
+    rc = read_shown(fd, file->row.filename, file->server, ret_shown, err);
     close(fd);
     if (!rc)
         keep_shown(file, ret_shown);

@@ -33,12 +33,12 @@ struct server;
     60 /* for all of them; a page that was begun then may take two minutes more */
 
 struct stored_file {
+    const struct server *server;
     struct store *store;
     struct blobs *blobs;
     struct tenant tenant;
     struct file_row row;
     struct blob_read *read;
-    const char *ocr_languages; /* of scanned pages; NULL: they are not read */
 };
 
 /* What a model is shown of a file. */
@@ -90,8 +90,8 @@ enum err_code stored_file_pictures(const struct stored_file *file,
                                    struct document_pictures *ret_pictures,
                                    struct err *err) MUST_CHECK;
 
-/* The same of bytes that came with a request. `name` and `ocr_languages` may be NULL. */
-enum err_code file_shown(const char *ocr_languages, const void *bytes, size_t size,
+/* The same of bytes that came with a request. `name` may be NULL. */
+enum err_code file_shown(const struct server *server, const void *bytes, size_t size,
                          const char *name, struct shown_file *ret_shown,
                          struct err *err) MUST_CHECK;
 

@@ -10,6 +10,7 @@
 #include "core/store/tables/vector_stores/vector_stores.h"
 #include "server/api/api.h"
 #include "server/params/vector_store_params.h"
+#include "server/scan_model.h"
 #include "server/server.h"
 
 /*
@@ -54,10 +55,12 @@ static enum err_code add_embeddings(const struct server *server, json_t *object,
     return ERR_OK;
 }
 
-static json_t *readers_list(const struct config *config)
+static json_t *readers_list(const struct server *server)
 {
     struct document_reader readers[DOCUMENT_READERS];
-    size_t count = document_readers(config_ocr_languages(config), readers);
+    struct document_scans scans;
+    bool reads = scan_model_scans(server, &scans);
+    size_t count = document_readers(reads ? &scans : NULL, readers);
     json_t *list = json_array();
 
     for (size_t i = 0; i < count; i++) {
@@ -120,7 +123,7 @@ enum err_code api_retrieval_get(struct request *request, struct err *err)
     object = json_build(
         "{s:s, s:s, s:s, s:n, s:o, s:o, s:o, s:o}", "object", "runnel.retrieval", "engine",
         engine, "mode", search_mode_name(SEARCH_LEXICAL), "embeddings", "reranker",
-        reranker_object(server->reranker), "readers", readers_list(server->config), "limits",
+        reranker_object(server->reranker), "readers", readers_list(server), "limits",
         limits_object(server->config), "counts", counts_object(&counts));
     rc = add_embeddings(server, object, err);
     if (rc)
