@@ -29,8 +29,9 @@
  * the manual. A flag wins over the environment, the environment over the file, the file over the default.
  *
  * The file may also have sections, for what does not fit on a line: upstreams, embeddings, images, ocr, rerank,
- * rewrite, mcp_servers, tools, files, approval_webhooks, hooks, network, sandbox, web_search. Every key of them is checked, also
- * in sections of features that this version does not have, so that a typing error never passes for a setting.
+ * rewrite, retrieval, mcp_servers, tools, files, approval_webhooks, hooks, network, sandbox, web_search. Every key of
+ * them is checked, also in sections of features that this version does not have, so that a typing error never passes
+ * for a setting.
  *
  * No variable OPENAI_* is ever read: users set those to point their clients at this server.
  *
