@@ -63,6 +63,7 @@ TEST(each_reason_has_openais_name)
         {REASON_CONTAINER_ELSEWHERE, "container_elsewhere",         NULL},
         {REASON_CONTAINER_FULL,      "file_too_large",              "file"},
         {REASON_SCANNED,             "invalid_value",               NULL},
+        {REASON_SCAN_MODEL,          NULL,                          NULL},
         {REASON_ADDRESS,             NULL,                          NULL},
     };
     /* clang-format on */

@@ -162,21 +162,25 @@ TEST(waits_and_unknown_failures_are_counted_apart)
 
 TEST(progress_says_whether_a_file_still_waits)
 {
-    struct sample_id id = queued(MINE);
-    struct document_work work = claimed();
+    struct document_work work;
     bool wanted = false;
 
+    queued(MINE);
+    work = claimed();
     assert_int_equal(store_document_progress(store, &work, 3, 7, &wanted, NULL), ERR_OK);
     assert_true(wanted);
     assert_int_equal(pg_fixture_count("SELECT count(*) FROM documents WHERE id = '%s' AND"
                                       " page_count = 3 AND chunk_count = 7",
                                       work.id),
                      1);
-    pg_fixture_ask("UPDATE vector_store_files SET status = 'cancelled'");
+    pg_fixture_ask(
+        "UPDATE vector_store_files SET status = 'cancelled' WHERE document_id = '%s'", work.id);
     assert_int_equal(store_document_progress(store, &work, 3, 7, &wanted, NULL), ERR_OK);
     assert_false(wanted);
-    pg_fixture_ask("UPDATE vector_store_files SET status = 'in_progress'");
-    (void)id;
+    pg_fixture_ask(
+        "UPDATE vector_store_files SET status = 'in_progress' WHERE document_id = '%s'",
+        work.id);
+    assert_int_equal(publish(&work, "text", NULL), ERR_OK);
     document_work_clear(&work);
 }
 
