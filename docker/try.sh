@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 #
 # docker/try.sh [--keep] -- builds the image and talks to the server in it, without a Docker engine.
+# docker/try.sh --sandbox -- with a Docker engine: what `runnel sandbox` finds in three containers of the image.
 #
 # For who changes the Dockerfile on a machine that has none, such as a container: buildah with chroot
 # isolation needs no namespaces, only root. Where the registry cannot be reached, debootstrap makes
@@ -9,10 +10,64 @@
 #
 # What it looks at: the image builds; its server starts as the image's user with the environment of
 # compose.yaml, makes its tables and its first key, passes the image's health check, answers by this
-# key and by one made by hand, and ends well on SIGTERM.
+# key and by one made by hand, and ends well on SIGTERM. --sandbox starts one container as Docker does by default, one
+# with the profiles of this folder, and one whose profile forbids namespaces. Only the second can execute commands, and
+# the others name the reason.
 
 set -euo pipefail
 cd "$(dirname "$0")/.."
+
+# ---- With an engine ----
+
+# The self test in a container: its exit status, and a line that it must print.
+self_test() { # STATUS LINE DOCKER_OPTION...
+    local status=$1 line=$2 rc=0 found
+    shift 2
+    found=$(docker run --rm "$@" runnel-try sandbox) || rc=$?
+    if [ "$rc" -ne "$status" ] || ! grep -Eq "$line" <<<"$found"; then
+        printf 'docker/try.sh: runnel sandbox ended with %s in: docker run %s\n%s\n' "$rc" "$*" "$found" >&2
+        return 1
+    fi
+}
+
+# The profile of this folder, without user namespaces. clone3 is unknown then, so that clone() is called.
+without_namespaces() {
+    python3 - docker/seccomp.json <<'END'
+import json, sys
+profile = json.load(open(sys.argv[1]))
+user = {"index": 0, "value": 0x10000000, "valueTwo": 0x10000000, "op": "SCMP_CMP_MASKED_EQ"}
+profile["syscalls"] += [{"names": ["unshare"], "action": "SCMP_ACT_ERRNO", "errnoRet": 1},
+                        {"names": ["clone"], "action": "SCMP_ACT_ERRNO", "errnoRet": 1, "args": [user]},
+                        {"names": ["clone3"], "action": "SCMP_ACT_ERRNO", "errnoRet": 38}]
+print(json.dumps(profile))
+END
+}
+
+try_sandbox() {
+    local profile apparmor=()
+    docker info >/dev/null 2>&1 || { echo "docker/try.sh --sandbox needs a Docker engine" >&2; exit 2; }
+    docker build -q -f docker/Dockerfile -t runnel-try . >/dev/null
+    if docker info --format '{{.SecurityOptions}}' | grep -q apparmor; then
+        apparmor_parser -r docker/apparmor
+        apparmor=(--security-opt apparmor=runnel)
+    fi
+    profile=$(mktemp)
+    trap 'rm -f "$profile"; docker rmi -f runnel-try >/dev/null' EXIT
+    without_namespaces >"$profile"
+    self_test 1 '^(namespaces|proc) +no'
+    self_test 0 '^box +yes' --security-opt seccomp=docker/seccomp.json "${apparmor[@]}" \
+        --security-opt systempaths=unconfined
+    self_test 1 '^namespaces +no' --security-opt "seccomp=$profile" "${apparmor[@]}" \
+        --security-opt systempaths=unconfined
+    echo "commands are executed with the profiles of docker/, and nowhere else"
+}
+
+if [ "${1:-}" = --sandbox ]; then
+    try_sandbox
+    exit
+fi
+
+# ---- Without one ----
 
 [ "$(id -u)" -eq 0 ] || { echo "docker/try.sh needs root" >&2; exit 2; }
 scratch=$(mktemp -d)
@@ -24,7 +79,7 @@ in_image() { buildah run --isolation chroot "$@"; }
 free_port() { python3 -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])'; }
 say() { printf '=== %s\n' "$*"; }
 
-container= model= server=
+container="" model="" server=""
 # The program behind a `buildah run`: the last of the line of its children.
 program_of() {
     local pid=$1 child
