@@ -5,6 +5,8 @@ endforeach()
 foreach(file box box_end box_liar check escape)
     target_link_libraries(test_core_sandbox_${file} PRIVATE boxes)
 endforeach()
+# A kernel's cgroup has files from the beginning.
+target_link_options(test_core_sandbox_cgroup PRIVATE -Wl,--wrap=mkdir)
 target_compile_definitions(test_core_sandbox_check PRIVATE
     DOCKER_PROFILE="${CMAKE_SOURCE_DIR}/docker/seccomp.json")
 
