@@ -118,8 +118,11 @@ static enum err_code await_up(struct box *box, bool listens, int said, struct er
 static enum err_code send_box(const struct box_plan *plan, int control, int said, int end,
                               struct err *err)
 {
-    struct spawn_request request = {
-        .kind = SPAWN_PROGRAM, .user = plan->user, .memory = plan->limits.memory};
+    struct spawn_request request = {.kind = SPAWN_PROGRAM,
+                                    .user = plan->user,
+                                    .memory = plan->limits.memory,
+                                    .processes = plan->limits.processes,
+                                    .cpus = plan->limits.cpus};
     int fds[MESSAGE_FDS] = {[SPAWN_END] = end, [SPAWN_INPUT] = control, [SPAWN_OUTPUT] = said};
     struct policy policy;
     enum err_code rc = policy_make(plan, &policy, err);

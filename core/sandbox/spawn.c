@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
@@ -16,6 +17,7 @@
 #include "core/base/fault.h"
 #include "core/base/lock.h"
 #include "core/base/mem.h"
+#include "core/sandbox/cgroup.h"
 #include "core/sandbox/message.h"
 
 #define READ_SIZE ((size_t)64 * 1024)
@@ -25,11 +27,34 @@ static struct {
     int spawner;      /* its socket; -1 until there is one */
     int zygote;
     pid_t zygote_pid; /* 0: not started */
+    char *cgroup;     /* constant; see cgroup.h */
+    struct err no_cgroup;
 } sandbox = {.spawner = -1, .zygote = -1};
 
 static enum err_code no_child(struct err *err)
 {
     return err_set(err, ERR_INTERNAL, "cannot start a confined child: %s", strerror(errno));
+}
+
+/* Before the first fork: the zygote and its spawners go along into the server's own part. */
+static void find_cgroup(void)
+{
+    AUTO_FREE char *folder = NULL;
+    enum err_code rc =
+        cgroup_find("/sys/fs/cgroup", "/proc/self/cgroup", &folder, &sandbox.no_cgroup);
+
+    if (!rc && !cgroup_is_delegated(folder))
+        rc = err_set(&sandbox.no_cgroup, ERR_NOT_FOUND,
+                     "the server's cgroup is not delegated to it");
+    rc = rc ? rc : cgroup_prepare(folder, &sandbox.no_cgroup);
+    if (!rc)
+        sandbox.cgroup = TAKE(folder);
+}
+
+const char *spawn_cgroup(const char **ret_why)
+{
+    *ret_why = sandbox.no_cgroup.text;
+    return sandbox.cgroup;
 }
 
 enum err_code spawn_start(const struct compute_task *tasks, size_t count, struct err *err)
@@ -39,9 +64,10 @@ enum err_code spawn_start(const struct compute_task *tasks, size_t count, struct
 
     if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) != 0)
         return no_child(err);
+    find_cgroup();
     pid = fork();
     if (pid == 0)
-        zygote_main(ends[1], tasks, count);
+        zygote_main(ends[1], tasks, count, sandbox.cgroup);
     close(ends[1]);
     if (pid < 0) {
         close(ends[0]);
@@ -65,6 +91,7 @@ void spawn_stop(void)
     lock_destroy(&sandbox.lock);
     sandbox.spawner = sandbox.zygote = -1;
     sandbox.zygote_pid = 0;
+    free(TAKE(sandbox.cgroup));
 }
 
 /* A copy of the current spawner's socket, so that another thread may replace it meanwhile. The first spawner

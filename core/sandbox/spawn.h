@@ -17,6 +17,9 @@
 enum err_code spawn_start(const struct compute_task *tasks, size_t count,
                           struct err *err) MUST_CHECK;
 
+/* The folder in which boxes have cgroups; NULL: they have none, and *ret_why says why. After spawn_start(). */
+const char *spawn_cgroup(const char **ret_why);
+
 /* Ends the spawner with its children and the zygote, and waits for the zygote. */
 void spawn_stop(void);
 

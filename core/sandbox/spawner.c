@@ -28,6 +28,7 @@
 
 #include "core/base/clock.h"
 #include "core/base/mem.h"
+#include "core/sandbox/cgroup.h"
 #include "core/sandbox/message.h"
 #include "core/sandbox/tree.h"
 
@@ -89,11 +90,16 @@ static bool become_user(uint32_t user)
 /* Changing the user forgets the signal of the spawner's death, so that comes afterwards. What fails here is said on
  * the program's own output. */
 static NO_RETURN void program_main(pid_t spawner, const struct spawn_request *request,
-                                   const struct program *program, const int *fds, size_t count)
+                                   const struct program *program, const int *fds, size_t count,
+                                   const char *cgroup)
 {
     setpgid(0, 0);
     if (!set_program_streams(fds, count))
         _exit(COMPUTE_NOT_CONFINED);
+    if (cgroup && !cgroup_join(cgroup)) {
+        (void)dprintf(STDERR_FILENO, "cannot join a cgroup: %s\n", strerror(errno));
+        _exit(COMPUTE_NOT_CONFINED);
+    }
     if (!become_user(request->user)) {
         (void)dprintf(STDERR_FILENO, "cannot become user %u: %s\n", request->user,
                       strerror(errno));
@@ -111,8 +117,9 @@ static NO_RETURN void program_main(pid_t spawner, const struct spawn_request *re
 #define LOOK_NS (250 * NS_PER_MS)
 
 struct child {
-    pid_t pid;
-    int pidfd;
+    pid_t pid;    /* 0: it has ended, and its cgroup is not empty yet */
+    int pidfd;    /* then of its cgroup */
+    char *cgroup; /* owned; NULL: it has none */
     int end;
     enum spawn_kind kind;
     uint64_t deadline_ns; /* UINT64_MAX: none */
@@ -130,6 +137,9 @@ struct spawner {
     size_t task_count;
     struct child children[CHILDREN];
     size_t count;
+    const char *cgroup; /* the folder of those of boxes; NULL: they have none */
+    pid_t owner;        /* the server: its number is in the names of cgroups */
+    uint64_t cgroups;   /* that were made */
 };
 
 /* A request as it arrives. */
@@ -154,21 +164,51 @@ static bool is_full(const struct spawner *spawner, enum spawn_kind kind)
     return count == (kind == SPAWN_TASK ? COMPUTE_CHILDREN : SPAWN_PROGRAMS);
 }
 
+/* bubblewrap, and the first process of the box. */
+#define OWN_PROCESSES 2
+
+/* Only a box has limits. */
+static bool make_cgroup(struct spawner *spawner, const struct spawn_request *request,
+                        char **ret_cgroup, struct err *err)
+{
+    struct cgroup_limits limits = {.memory = request->memory,
+                                   .processes = request->processes + OWN_PROCESSES,
+                                   .cpus = request->cpus};
+    AUTO_FREE char *name = NULL;
+
+    if (!spawner->cgroup || request->kind != SPAWN_PROGRAM || !request->memory)
+        return true;
+    name = mem_printf("%d-%d-%llu", spawner->owner, getpid(),
+                      (unsigned long long)++spawner->cgroups);
+    return cgroup_make(spawner->cgroup, name, &limits, ret_cgroup, err) == ERR_OK;
+}
+
 static bool start_child(struct spawner *spawner, const struct spawn_request *request,
                         const struct program *program, const int *fds, size_t fd_count)
 {
     struct child *child = &spawner->children[spawner->count];
-    pid_t self = getpid(), pid = fork();
+    AUTO_FREE char *cgroup = NULL;
+    pid_t self = getpid(), pid;
+    struct err err;
 
+    if (!make_cgroup(spawner, request, &cgroup, &err)) {
+        (void)dprintf(fds[SPAWN_OUTPUT], "%s\n", err.text);
+        return false;
+    }
+    pid = fork();
     if (pid == 0 && request->kind == SPAWN_TASK)
         task_main(self, &spawner->tasks[request->task], request, fds);
     if (pid == 0)
-        program_main(self, request, program, fds, fd_count);
-    if (pid < 0)
+        program_main(self, request, program, fds, fd_count, cgroup);
+    if (pid < 0) {
+        if (cgroup)
+            (void)cgroup_remove(cgroup, -1);
         return false;
+    }
     *child = (struct child){
         .pid = pid,
         .pidfd = pidfd_open(pid, 0),
+        .cgroup = TAKE(cgroup),
         .end = fds[SPAWN_END],
         .kind = (enum spawn_kind)request->kind,
         .memory = request->memory,
@@ -179,6 +219,7 @@ static bool start_child(struct spawner *spawner, const struct spawn_request *req
     if (child->pidfd < 0) {
         kill(pid, SIGKILL);
         waitpid(pid, NULL, 0);
+        free(child->cgroup);
         return false;
     }
     spawner->count++;
@@ -223,8 +264,12 @@ static bool take_request(struct spawner *spawner)
 
 static void kill_child(const struct child *child)
 {
-    kill(-child->pid, SIGKILL);
-    kill(child->pid, SIGKILL);
+    if (child->cgroup)
+        cgroup_kill(child->cgroup);
+    if (child->pid) {
+        kill(-child->pid, SIGKILL);
+        kill(child->pid, SIGKILL);
+    }
 }
 
 static void kill_for(struct child *child, enum compute_why why)
@@ -248,7 +293,7 @@ static void look_at_memory(struct child *child, uint64_t now)
 {
     struct tree tree;
 
-    if (child->look_ns > now || child->killed)
+    if (child->look_ns > now || child->killed || child->cgroup)
         return;
     tree_measure(child->pid, TRUSTED_LEVELS, &tree);
     child->look_ns = tree.processes > IDLE_PROCESSES ? now + LOOK_NS : UINT64_MAX;
@@ -263,25 +308,47 @@ static void take_word(struct child *child)
 
     if (recv(child->end, &byte, 1, MSG_DONTWAIT) != 1)
         kill_child(child);
-    else if (child->memory && child->look_ns == UINT64_MAX)
+    else if (child->memory && !child->cgroup && child->look_ns == UINT64_MAX)
         child->look_ns = clock_mono_ns() + LOOK_NS;
 }
 
+static void report_end(const struct child *child, int status)
+{
+    if (child->killed)
+        report(child->end, child->killed_for, 0);
+    else if (child->cgroup && cgroup_is_over_memory(child->cgroup))
+        report(child->end, COMPUTE_OVER_MEMORY, 0);
+    else if (WIFEXITED(status))
+        report(child->end, COMPUTE_EXITED, WEXITSTATUS(status));
+    else
+        report(child->end, COMPUTE_KILLED, WTERMSIG(status));
+}
+
+/* The child has ended, or what was in its cgroup. */
 static void reap(struct spawner *spawner, size_t index)
 {
     struct child *child = &spawner->children[index];
     int status = 0;
 
-    while (waitpid(child->pid, &status, 0) < 0 && errno == EINTR)
-        ;
-    if (child->killed)
-        report(child->end, child->killed_for, 0);
-    else if (WIFEXITED(status))
-        report(child->end, COMPUTE_EXITED, WEXITSTATUS(status));
-    else
-        report(child->end, COMPUTE_KILLED, WTERMSIG(status));
-    close(child->pidfd);
-    close(child->end);
+    if (child->pid) {
+        while (waitpid(child->pid, &status, 0) < 0 && errno == EINTR)
+            ;
+        report_end(child, status);
+        close(child->pidfd);
+        close(child->end);
+        child->pid = 0;
+        child->end = child->pidfd = -1;
+        child->deadline_ns = child->look_ns = UINT64_MAX;
+        if (child->cgroup) {
+            cgroup_kill(child->cgroup);
+            child->pidfd = cgroup_watch(child->cgroup);
+        }
+    }
+    if (child->cgroup && !cgroup_remove(child->cgroup, child->pidfd))
+        return;
+    if (child->pidfd >= 0)
+        close(child->pidfd);
+    free(child->cgroup);
     *child = spawner->children[--spawner->count];
 }
 
@@ -326,7 +393,9 @@ static bool spawner_step(struct spawner *spawner)
 
     polled[0] = (struct pollfd){.fd = spawner->server, .events = POLLIN};
     for (size_t i = 0; i < count; i++) {
-        polled[1 + 2 * i] = (struct pollfd){.fd = spawner->children[i].pidfd, .events = POLLIN};
+        polled[1 + 2 * i] =
+            (struct pollfd){.fd = spawner->children[i].pidfd,
+                            .events = spawner->children[i].pid ? POLLIN : POLLPRI};
         polled[2 + 2 * i] = (struct pollfd){.fd = spawner->children[i].end, .events = POLLIN};
     }
     if (poll(polled, 1 + 2 * count, time_left(spawner)) < 0)
@@ -342,13 +411,18 @@ static bool spawner_step(struct spawner *spawner)
     return !polled[0].revents || take_request(spawner);
 }
 
-static NO_RETURN void spawner_main(int server, const struct compute_task *tasks, size_t count)
+static NO_RETURN void spawner_main(int server, const struct compute_task *tasks, size_t count,
+                                   const char *cgroup, pid_t owner)
 {
     struct spawner *spawner = mem_new(struct spawner);
 
     spawner->server = server;
     spawner->tasks = tasks;
     spawner->task_count = count;
+    spawner->cgroup = cgroup;
+    spawner->owner = owner;
+    if (cgroup)
+        cgroup_sweep(cgroup, owner); /* of a spawner that was killed */
     while (spawner_step(spawner))
         ;
     for (size_t i = 0; i < spawner->count; i++)
@@ -366,7 +440,8 @@ static void keep_only(int socket)
     syscall(SYS_close_range, (unsigned)socket + 1, ~0U, 0U);
 }
 
-static void make_spawner(int server, const struct compute_task *tasks, size_t count)
+static void make_spawner(int server, const struct compute_task *tasks, size_t count,
+                         const char *cgroup, pid_t owner)
 {
     int ends[2] = {-1, -1};
 
@@ -377,7 +452,7 @@ static void make_spawner(int server, const struct compute_task *tasks, size_t co
             /* The zygote lets the kernel reap its spawners; a spawner reaps its children itself. */
             (void)signal(SIGCHLD, SIG_DFL);
             keep_only(ends[1]);
-            spawner_main(ends[1], tasks, count);
+            spawner_main(ends[1], tasks, count, cgroup, owner);
         }
         (void)send_fds(server, "", 1, ends, pid < 0 ? 0 : 1);
         close(ends[0]);
@@ -399,8 +474,9 @@ static void restore_signals(void)
     (void)sigprocmask(SIG_SETMASK, &none, NULL);
 }
 
-void zygote_main(int server, const struct compute_task *tasks, size_t count)
+void zygote_main(int server, const struct compute_task *tasks, size_t count, const char *cgroup)
 {
+    pid_t owner = getppid();
     char byte;
 
     setsid();
@@ -409,6 +485,6 @@ void zygote_main(int server, const struct compute_task *tasks, size_t count)
     prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
     keep_only(server);
     while (receive_fds(server, &byte, 1, NULL, 0, NULL) == 1)
-        make_spawner(server, tasks, count);
+        make_spawner(server, tasks, count, cgroup, owner);
     _exit(0);
 }

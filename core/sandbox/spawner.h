@@ -34,13 +34,15 @@ struct spawn_request {
     /* SPAWN_PROGRAM: the user and group that it becomes; 0: it stays the server's */
     uint32_t user;
     uint64_t memory; /* SPAWN_PROGRAM: bytes that it may have, with its descendants; 0: any */
+    uint32_t processes, cpus;        /* the same; counted only where it has a cgroup */
     char argument[COMPUTE_ARGUMENT]; /* SPAWN_TASK: compute_argument() */
 };
 
 enum { SPAWN_END, SPAWN_INPUT, SPAWN_OUTPUT, SPAWN_FDS };
 
-/* The body of the zygote, in the process that was forked for it. Does not return. */
-void zygote_main(int server, const struct compute_task *tasks, size_t count)
+/* The body of the zygote, in the process that was forked for it. `cgroup` is the folder of those of boxes; NULL: they
+ * have none. Does not return. */
+void zygote_main(int server, const struct compute_task *tasks, size_t count, const char *cgroup)
     __attribute__((noreturn));
 
 #endif
