@@ -14,7 +14,6 @@
 #include "core/base/buf.h"
 #include "core/base/mem.h"
 #include "core/sandbox/box.h"
-#include "core/sandbox/cgroup.h"
 #include "core/sandbox/confine.h"
 #include "core/sandbox/policy.h"
 #include "core/sandbox/sandbox.h"
@@ -35,6 +34,10 @@ static const char apparmor_advice[] =
 
 static const char limit_advice[] =
     "As root: sysctl user.max_user_namespaces=10000. The limit may also be a container's.";
+
+static const char cgroup_advice[] =
+    "For exact limits: Delegate=yes in the unit, or systemd-run --scope -p Delegate=yes runnel "
+    "serve. Without, each process is limited, and memory is summed four times a second.";
 
 /* clang-format off */
 static const struct {
@@ -219,12 +222,9 @@ static struct sandbox_finding check_seccomp(void)
 
 static struct sandbox_finding check_cgroup(void)
 {
-    AUTO_FREE char *folder = NULL;
-    struct err err;
+    const char *why;
 
-    if (cgroup_find("/sys/fs/cgroup", "/proc/self/cgroup", &folder, &err))
-        return failed(err.text, "Nothing to do: boxes do not use a cgroup yet.");
-    return passed("");
+    return spawn_cgroup(&why) ? passed("exact limits of each box") : failed(why, cgroup_advice);
 }
 
 /* A check that another one needs is not tried when that one failed: its failure would say the same. */

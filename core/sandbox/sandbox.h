@@ -21,7 +21,7 @@ enum sandbox_check {
     SANDBOX_NAMESPACES, /* processes, network and mounts of its own */
     SANDBOX_PROC,       /* a /proc that shows its own processes */
     SANDBOX_BOX,        /* all of it together, with a process inside */
-    SANDBOX_CGROUP,     /* exact limits would be possible; boxes do not use them yet */
+    SANDBOX_CGROUP,     /* exact limits of a whole box */
     SANDBOX_CHECKS
 };
 
