@@ -2,6 +2,7 @@
 that write garbage, and that do not stop."""
 
 import json
+import re
 import subprocess
 import sysconfig
 
@@ -215,7 +216,8 @@ def test_a_program_that_is_missing_fails_the_list(start_server, configured, upst
     upstream.script({"answer": {"text": "Done."}})
     response = server.sdk().responses.create(model="demo", input="go", tools=[
         {"type": "mcp", "server_label": "none", "require_approval": "never"}])
-    assert "has ended" in json.dumps(response.to_dict())
+    # The server may notice first that nothing reads.
+    assert re.search("has (ended|closed its input)", json.dumps(response.to_dict()))
 
 
 def test_without_a_sandbox_it_is_refused(start_server, configured, upstream):
