@@ -5,9 +5,10 @@ import threading
 
 import pytest
 
+from harness.patience import patience
 from harness.server import eventually
 
-SLOW = [{"times": 1, "answer": {"text": "done", "delay_ms": 3000}}, {"answer": {"text": "done"}}]
+SLOW = [{"times": 1, "answer": {"text": "done", "delay_ms": int(patience(3) * 1000)}}, {"answer": {"text": "done"}}]
 
 
 @pytest.fixture
@@ -75,7 +76,7 @@ def test_many_more_runs_than_slots_all_end(start_server, upstream):
 @pytest.mark.slow
 def test_runs_are_refused_when_their_conversations_are_too_much(start_server, upstream):
     server = start_server(max_run_bytes=1000000)
-    upstream.script(*[{"times": 1, "answer": {"text": "done", "delay_ms": 3000}}] * 2,
+    upstream.script(*[{"times": 1, "answer": {"text": "done", "delay_ms": int(patience(3) * 1000)}}] * 2,
                     {"answer": {"text": "done"}})
     client, http = server.sdk(), server.http()
     long = "many words " * 50000
