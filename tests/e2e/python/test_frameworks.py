@@ -1,10 +1,16 @@
-"""File search as the examples of LangChain and of the OpenAI Agents SDK have it, with nothing changed but the model and
+"""File search as the examples of LangChain, LlamaIndex and the OpenAI Agents SDK have it, with nothing changed but the model and
 where the server is. The same in JavaScript: tests/e2e/node/file_search.test.mjs."""
 
 import asyncio
+import json
+import os
+import subprocess
+import sys
 
 import pytest
 
+from harness.from_pypi import installed
+from harness.patience import patience
 from harness.tools import call
 
 TEXT = "Arrakis, the desert planet, was once covered by seas."
@@ -61,3 +67,38 @@ def test_the_agents_sdk_searches_files(server, store, searching):
     searched, message = (item.raw_item for item in result.new_items)
     assert searched.results[0].text == TEXT
     assert message.content[0].annotations[0].file_id == store[1]
+
+
+# A program of its own: it needs another version of the package openai. It knows OpenAI's models by name, and asks for the context
+# window of all others.
+LLAMAINDEX = """
+import json, sys
+from llama_index.core.llms import ChatMessage
+from llama_index.llms.openai import OpenAIResponses
+
+store, asked = sys.argv[1:]
+llm = OpenAIResponses(model="demo", context_window=128000, include=["file_search_call.results"], track_previous_responses=True,
+                      built_in_tools=[{"type": "file_search", "vector_store_ids": [store]}])
+whole = llm.complete(asked)
+pieces = list(llm.stream_complete(asked))
+chat = llm.chat([ChatMessage(role="user", content=asked)])
+print(json.dumps({
+    "texts": [whole.text, pieces[-1].text, "".join(piece.delta or "" for piece in pieces), chat.message.content],
+    "calls": whole.additional_kwargs["built_in_tool_calls"],
+    "cited": [each.additional_kwargs["annotations"] for each in (whole, pieces[-1])],
+}, default=lambda each: each.model_dump()))
+"""
+
+
+def test_llamaindex_searches_files_and_cites(server, store, searching):
+    environment = {**os.environ, "PYTHONPATH": str(installed("llamaindex")), "OPENAI_API_BASE": f"{server.url}/v1",
+                   "OPENAI_API_KEY": server.settings["api_key"]}
+    done = subprocess.run([sys.executable, "-c", LLAMAINDEX, store[0], ASKED], env=environment, capture_output=True, text=True,
+                          timeout=patience(60), check=False)
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout.splitlines()[-1])
+    assert set(found["texts"]) == {SAID}
+    (searched,) = found["calls"]
+    assert (searched["type"], searched["results"][0]["text"]) == ("file_search_call", TEXT)
+    for (cited,) in found["cited"]:
+        assert (cited["type"], cited["file_id"], cited["filename"]) == ("file_citation", store[1], "arrakis.txt")
