@@ -1,13 +1,16 @@
 /*
  * bench_hybrid.c -- searches by words and meaning over many chunks, and over the few that a filter leaves.
  *
- *   bench_hybrid CHUNKS DIMENSIONS QUERIES
+ *   bench_hybrid CHUNKS DIMENSIONS QUERIES [CONNINFO]
  *
  * Words are drawn by Zipf's law, vectors lie in clusters with one common direction, as those of models do. A filter
  * keeps one document of a hundred; of these the exact vectors are kept, so what is found is compared with brute force.
  * Of a search of everything by vectors it says, for some places of its list, which share the candidates of the bits
  * have. Prints one line of JSON. One thread; times are of the processor, because other processes may be at work.
  * Queries are embedded beforehand.
+ *
+ * With CONNINFO, the same vectors lie in a table of pgvector, too, and the same queries are asked of it, by vectors
+ * alone. Its times are of the wall, and ours of those searches stand beside them.
  */
 
 #include <jansson.h>
@@ -24,6 +27,7 @@
 #include "core/ingest/candidates.h"
 #include "core/retrieval/index.h"
 #include "core/retrieval/vectors.h"
+#include "tests/bench/pgvector_peer.h"
 
 #define DOCUMENT_CHUNKS ((size_t)50)
 #define CHUNK_WORDS     250
@@ -55,7 +59,8 @@ struct collection {
     struct buf *bytes;
     struct index *opened;
     const struct index **all, **kept; /* kept: what the filter leaves, else NULL */
-    float *exact;                     /* vectors of the kept documents */
+    float *exact;                     /* vectors of the kept documents, or of all for a peer */
+    struct peer *peer;                /* NULL: none */
 };
 
 static void add_words(struct buf *text, size_t count)
@@ -71,6 +76,14 @@ static void fill_vector(const struct collection *collection, float *vector)
 
     for (size_t i = 0; i < collection->dimensions; i++)
         vector[i] = collection->common[i] + centre[i] + noise();
+}
+
+/* The vectors of a document, if they are kept. */
+static float *exact_of(const struct collection *collection, size_t document)
+{
+    size_t place = collection->peer ? document : document / FILTER_EVERY;
+
+    return collection->exact + place * DOCUMENT_CHUNKS * collection->dimensions;
 }
 
 static void make_document(struct collection *collection, size_t n)
@@ -100,16 +113,20 @@ static void make_document(struct collection *collection, size_t n)
     if (index_open(bytes->data, bytes->length, &collection->opened[n], NULL))
         exit(1);
     collection->all[n] = &collection->opened[n];
-    if (n % FILTER_EVERY)
-        return;
-    collection->kept[n] = collection->all[n];
-    memcpy(collection->exact + n / FILTER_EVERY * DOCUMENT_CHUNKS * dimensions, vectors,
-           DOCUMENT_CHUNKS * dimensions * sizeof(float));
+    if (n % FILTER_EVERY == 0)
+        collection->kept[n] = collection->all[n];
+    if (collection->peer || n % FILTER_EVERY == 0)
+        memcpy(exact_of(collection, n), vectors, DOCUMENT_CHUNKS * dimensions * sizeof(float));
+    for (size_t i = 0; collection->peer && i < DOCUMENT_CHUNKS; i++)
+        peer_add(collection->peer, n * DOCUMENT_CHUNKS + i, n % FILTER_EVERY == 0,
+                 vectors + i * dimensions);
 }
 
-static void make_collection(struct collection *collection, size_t chunks, size_t dimensions)
+static void make_collection(struct collection *collection, size_t chunks, size_t dimensions,
+                            const char *conninfo)
 {
     size_t documents = chunks / DOCUMENT_CHUNKS;
+    size_t exact = conninfo ? documents : documents / FILTER_EVERY + 1;
     float length = 0;
 
     *collection = (struct collection){
@@ -122,8 +139,8 @@ static void make_collection(struct collection *collection, size_t chunks, size_t
         .opened = mem_zeroed(documents, sizeof(struct index)),
         .all = mem_zeroed(documents, sizeof(struct index *)),
         .kept = mem_zeroed(documents, sizeof(struct index *)),
-        .exact =
-            mem_new_array(float, (documents / FILTER_EVERY + 1) * DOCUMENT_CHUNKS * dimensions),
+        .exact = mem_new_array(float, exact *DOCUMENT_CHUNKS *dimensions),
+        .peer = conninfo ? peer_open(conninfo, dimensions) : NULL,
     };
     for (size_t i = 0; i < CENTRES * dimensions; i++)
         collection->centres[i] = noise();
@@ -156,29 +173,57 @@ static double cosine_of(const float *a, const float *b, size_t dimensions)
     return product / sqrt(left * right);
 }
 
-/* The share of the nearest RESULTS chunks of the filter that a search by vectors alone has first. */
-static double recall_of(const struct collection *collection, const float *query,
-                        const struct fusion_hit *hits, size_t count)
+static double cosine_at(const struct collection *collection, const float *query, size_t number)
 {
-    size_t dimensions = collection->dimensions, found = 0;
-    size_t chunks = (collection->documents + FILTER_EVERY - 1) / FILTER_EVERY * DOCUMENT_CHUNKS;
+    size_t dimensions = collection->dimensions;
+
+    return cosine_of(query,
+                     exact_of(collection, number / DOCUMENT_CHUNKS) +
+                         number % DOCUMENT_CHUNKS * dimensions,
+                     dimensions);
+}
+
+/* The share of the nearest RESULTS chunks that are among the first found. `every`: of the documents, each so manyth is
+ * searched. */
+static double recall_of(const struct collection *collection, const float *query,
+                        const size_t *numbers, size_t count, size_t every)
+{
+    size_t chunks = (collection->documents + every - 1) / every * DOCUMENT_CHUNKS, found = 0;
     AUTO_FREE double *exact = mem_new_array(double, chunks);
 
     for (size_t i = 0; i < chunks; i++)
-        exact[i] = -cosine_of(query, collection->exact + i * dimensions, dimensions);
+        exact[i] =
+            cosine_at(collection, query,
+                      i / DOCUMENT_CHUNKS * every * DOCUMENT_CHUNKS + i % DOCUMENT_CHUNKS);
     for (size_t i = 0; i < count && i < RESULTS; i++) {
-        size_t place = hits[i].document / FILTER_EVERY * DOCUMENT_CHUNKS + hits[i].chunk;
-        double cosine = -cosine_of(query, collection->exact + place * dimensions, dimensions);
+        double cosine = cosine_at(collection, query, numbers[i]);
         size_t nearer = 0;
 
         for (size_t j = 0; j < chunks; j++)
-            nearer += exact[j] < cosine;
+            nearer += exact[j] > cosine;
         found += nearer < RESULTS;
     }
     return (double)found / RESULTS;
 }
 
-enum kind { EVERYTHING, FILTERED, FILTERED_VECTORS };
+enum kind { EVERYTHING, FILTERED, VECTORS, FILTERED_VECTORS };
+
+static bool by_vectors_alone(enum kind kind)
+{
+    return kind == VECTORS || kind == FILTERED_VECTORS;
+}
+
+static json_t *shown(double *times, size_t count, double recall)
+{
+    double sum = 0;
+
+    for (size_t i = 0; i < count; i++)
+        sum += times[i];
+    qsort(times, count, sizeof(*times), by_number);
+    return json_build("{s:f, s:f, s:f, s:f}", "p50_ms", times[count / 2], "p99_ms",
+                      times[count * 99 / 100], "mean_ms", sum / (double)count, "recall",
+                      recall / (double)count);
+}
 
 static json_t *measure(const struct collection *collection, enum kind kind, size_t count)
 {
@@ -186,20 +231,21 @@ static json_t *measure(const struct collection *collection, enum kind kind, size
         .id = MODEL, .dimensions = (uint32_t)collection->dimensions, .mean = collection->mean};
     AUTO_FREE double *times = mem_new_array(double, count);
     AUTO_FREE float *query = mem_new_array(float, collection->dimensions);
-    double sum = 0, recall = 0;
+    double recall = 0;
 
     for (size_t i = 0; i < count; i++) {
         AUTO_BUF words = {0};
         AUTO_FREE struct fusion_hit *hits = NULL;
         struct candidates candidates = {
-            .indexes = kind == EVERYTHING ? collection->all : collection->kept,
+            .indexes =
+                kind == EVERYTHING || kind == VECTORS ? collection->all : collection->kept,
             .count = collection->documents,
             .query_count = 1,
             .space = &space,
             .vectors = query,
-            .weights = {.vectors = 1, .words = kind == FILTERED_VECTORS ? 0 : 1}};
+            .weights = {.vectors = 1, .words = by_vectors_alone(kind) ? 0 : 1}};
+        size_t numbers[RESULTS] = {0}, found;
         uint64_t begin;
-        size_t found;
 
         add_words(&words, 5);
         fill_vector(collection, query);
@@ -207,14 +253,47 @@ static json_t *measure(const struct collection *collection, enum kind kind, size
         begin = clock_thread_ns();
         found = candidates_find(&candidates, &hits);
         times[i] = (double)(clock_thread_ns() - begin) / 1e6;
-        sum += times[i];
-        if (kind == FILTERED_VECTORS)
-            recall += recall_of(collection, query, hits, found) / (double)count;
+        for (size_t j = 0; j < found && j < RESULTS; j++)
+            numbers[j] = hits[j].document * DOCUMENT_CHUNKS + hits[j].chunk;
+        if (by_vectors_alone(kind))
+            recall += recall_of(collection, query, numbers, found,
+                                kind == VECTORS ? 1 : FILTER_EVERY);
     }
-    qsort(times, count, sizeof(*times), by_number);
-    return json_build("{s:f, s:f, s:f, s:f}", "p50_ms", times[count / 2], "p99_ms",
-                      times[count * 99 / 100], "mean_ms", sum / (double)count, "recall",
-                      recall);
+    return shown(times, count, recall);
+}
+
+/* Vectors alone, of pgvector. */
+static json_t *measure_peer(const struct collection *collection, enum peer_search search,
+                            size_t count)
+{
+    AUTO_FREE double *times = mem_new_array(double, count);
+    AUTO_FREE float *query = mem_new_array(float, collection->dimensions);
+    double recall = 0;
+
+    for (size_t i = 0; i < count; i++) {
+        size_t numbers[RESULTS], found;
+        uint64_t begin;
+
+        fill_vector(collection, query);
+        (void)peer_find(collection->peer, search, query, RESULTS, numbers); /* warm */
+        begin = clock_mono_ns();
+        found = peer_find(collection->peer, search, query, RESULTS, numbers);
+        times[i] = (double)(clock_mono_ns() - begin) / 1e6;
+        recall +=
+            recall_of(collection, query, numbers, found, search == PEER_ALL ? 1 : FILTER_EVERY);
+    }
+    return shown(times, count, recall);
+}
+
+static json_t *measure_with_peer(const struct collection *collection, size_t count)
+{
+    double seconds = peer_index(collection->peer);
+
+    return json_build("{s:f, s:o, s:o, s:o, s:o}", "index_seconds", seconds, "ours",
+                      measure(collection, VECTORS, count), "all",
+                      measure_peer(collection, PEER_ALL, count), "filtered",
+                      measure_peer(collection, PEER_KEPT, count), "filtered_one_scan",
+                      measure_peer(collection, PEER_KEPT_ONE_SCAN, count));
 }
 
 /* ---- How many candidates are enough ---- */
@@ -279,12 +358,13 @@ int main(int argc, char **argv)
     json_auto_t *result = NULL;
     AUTO_FREE char *line = NULL;
 
-    if (argc != 4) {
-        fprintf(stderr, "bench_hybrid CHUNKS DIMENSIONS QUERIES\n");
+    if (argc != 4 && argc != 5) {
+        fprintf(stderr, "bench_hybrid CHUNKS DIMENSIONS QUERIES [CONNINFO]\n");
         return 1;
     }
     queries = strtoul(argv[3], NULL, 10);
-    make_collection(&collection, strtoul(argv[1], NULL, 10), strtoul(argv[2], NULL, 10));
+    make_collection(&collection, strtoul(argv[1], NULL, 10), strtoul(argv[2], NULL, 10),
+                    argc > 4 ? argv[4] : NULL);
     building = (double)(clock_thread_ns() - begin) / 1e9;
     json_decref(measure(&collection, EVERYTHING, 3)); /* warm */
     result = json_build("{s:I, s:I, s:f, s:o, s:o, s:o, s:o}", "chunks",
@@ -294,6 +374,10 @@ int main(int argc, char **argv)
                         measure(&collection, FILTERED, queries), "filtered_vectors",
                         measure(&collection, FILTERED_VECTORS, queries / 10 + 1), "candidates",
                         measure_candidates(&collection, queries / 10 + 1));
+    if (collection.peer) {
+        json_set(result, "pgvector", measure_with_peer(&collection, queries / 10 + 1));
+        peer_close(collection.peer);
+    }
     line = json_text(result);
     puts(line);
     return 0;

@@ -160,9 +160,9 @@ http {{
 
 class Runnel(Process):
     """The server with a private cluster in `folder`. The server has `cores`, its database both. With `config`, a file, that
-    names the upstreams."""
+    names the upstreams. `more` is added to the command; a database that it names is not measured."""
 
-    def __init__(self, build, upstream, folder, cores=SERVER_CORE, config=None):
+    def __init__(self, build, upstream, folder, cores=SERVER_CORE, config=None, more=()):
         self.port = free_port(23000)
         self.folder = folder
         environment = {key: value for key, value in os.environ.items()
@@ -174,14 +174,15 @@ class Runnel(Process):
                                            ["--upstream-url", f"http://127.0.0.1:{upstream.port}/v1"]),
                    "--api-key", KEY,
                    "--log", "error", "--drain-timeout", "1", "--max-connections", "12000",
-                   "--max-connections-per-ip", "12000", "--max-runs", "12000"),
+                   "--max-connections-per-ip", "12000", "--max-runs", "12000", *more),
             stdout=subprocess.PIPE, text=True, env=environment)
         if not any("curl" in line for line in self.process.stdout):
             sys.exit("runnel did not start")
         self.ready_seconds = time.monotonic() - started
-        self.database = int(open(os.path.join(folder, "pg/postmaster.pid")).readline())
-        for pid in [self.database] + children(self.database):
-            os.sched_setaffinity(pid, {int(core) for core in BOTH_CORES.split(",")})
+        if "--database-url" not in more:
+            self.database = int(open(os.path.join(folder, "pg/postmaster.pid")).readline())
+            for pid in [self.database] + children(self.database):
+                os.sched_setaffinity(pid, {int(core) for core in BOTH_CORES.split(",")})
         self.idle_kb = rss_kb(self.pid)
 
     def post(self, path, body):
