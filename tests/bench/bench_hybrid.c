@@ -35,6 +35,7 @@
 #define CENTRES         200
 #define FILTER_EVERY    100
 #define RESULTS         20
+#define RECALL_QUERIES  200
 #define MODEL           7
 
 static uint64_t seed = 0x2545F4914F6CDD1Du;
@@ -372,7 +373,7 @@ int main(int argc, char **argv)
                         (json_int_t)collection.dimensions, "building_seconds", building,
                         "hybrid", measure(&collection, EVERYTHING, queries), "filtered",
                         measure(&collection, FILTERED, queries), "filtered_vectors",
-                        measure(&collection, FILTERED_VECTORS, queries / 10 + 1), "candidates",
+                        measure(&collection, FILTERED_VECTORS, RECALL_QUERIES), "candidates",
                         measure_candidates(&collection, queries / 10 + 1));
     if (collection.peer) {
         json_set(result, "pgvector", measure_with_peer(&collection, queries / 10 + 1));
