@@ -1,8 +1,5 @@
 /*
  * workspace_scan.c -- a walk through a workspace, for scans and for sums.
- *
- * Each folder is opened by its path from the top, without following links. So a folder that is moved meanwhile cannot
- * lead the walk anywhere, and the walk holds one descriptor however deep it is. What vanishes meanwhile is left out.
  */
 
 #include "core/sandbox/workspace/workspace_scan.h"
@@ -19,21 +16,19 @@
 #include "core/base/mem.h"
 #include "core/base/utf8.h"
 #include "core/sandbox/workspace/beneath.h"
+#include "core/sandbox/workspace/walk.h"
 
-struct walk {
-    int root;
-    /* False: enough. `path` is owned by the walk. */
-    bool (*visit)(struct walk *walk, const char *path, const struct stat *found);
-    void *argument;
-    char **pending; /* owned: folders to enter */
-    size_t count, room;
-    bool hidden;
-};
+static void hide(struct walk *walk, const char *path)
+{
+    walk->hidden = true;
+    if (walk->hide)
+        walk->hide(walk, path);
+}
 
 static void enter_later(struct walk *walk, const char *path)
 {
     if (strlen(path) > WORKSPACE_PATH_LIMIT) {
-        walk->hidden = true;
+        hide(walk, path);
         return;
     }
     if (walk->count == walk->room) {
@@ -54,12 +49,13 @@ static bool visit_names(struct walk *walk, const char *path, DIR *folder)
 
         if (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0)
             continue;
+        inner = *path ? mem_printf("%s/%s", path, entry->d_name) : mem_strdup(entry->d_name);
         if (fstatat(dirfd(folder), entry->d_name, &found,
                     AT_SYMLINK_NOFOLLOW | AT_NO_AUTOMOUNT) != 0) {
-            walk->hidden |= errno == EACCES;
+            if (errno == EACCES)
+                hide(walk, inner);
             continue;
         }
-        inner = *path ? mem_printf("%s/%s", path, entry->d_name) : mem_strdup(entry->d_name);
         if (!walk->visit(walk, inner, &found))
             return false;
         if (S_ISDIR(found.st_mode))
@@ -79,13 +75,13 @@ static enum err_code open_folder(struct walk *walk, const char *path, DIR **ret_
     if (*ret_folder)
         return ERR_OK;
     if (fd < 0 && (errno == EACCES || errno == EAGAIN || errno == EXDEV))
-        walk->hidden = true;
+        hide(walk, path);
     else if (fd >= 0 || (errno != ENOENT && errno != ENOTDIR && errno != ELOOP))
         return workspace_failed(*path ? path : ".", errno, err);
     return ERR_OK;
 }
 
-static enum err_code walk_all(struct walk *walk, struct err *err)
+enum err_code walk_all(struct walk *walk, struct err *err)
 {
     enum err_code rc = ERR_OK;
     bool more = true;
@@ -312,8 +308,7 @@ static uint64_t disk_bytes(const struct workspace *workspace)
     return (uint64_t)disk.f_bavail * disk.f_frsize;
 }
 
-/* Without the reserve. */
-static uint64_t free_bytes(const struct workspace *workspace)
+uint64_t workspace_disk_left(const struct workspace *workspace)
 {
     uint64_t left = disk_bytes(workspace);
 
@@ -325,7 +320,7 @@ enum err_code workspace_room(const struct workspace *workspace, uint64_t files,
 {
     const struct workspaces_options *limits = &workspace->all->options;
     struct workspace_usage usage;
-    uint64_t disk = free_bytes(workspace);
+    uint64_t disk = workspace_disk_left(workspace);
     enum err_code rc = workspace_usage(workspace, &usage, err);
 
     rc = rc ? rc : check_usage(limits, &usage, files, err);

@@ -74,6 +74,9 @@ struct workspace_usage {
 enum err_code workspace_usage(const struct workspace *workspace,
                               struct workspace_usage *ret_usage, struct err *err) MUST_CHECK;
 
+/* Free bytes of the server's disk, without the reserve. */
+uint64_t workspace_disk_left(const struct workspace *workspace);
+
 /* How many bytes may be written beside `files` new files and folders; the disk's reserve counts. ERR_FULL, if it is
  * nothing: "The workspace is full: 1024 MiB of 1024 MiB. Delete files." */
 enum err_code workspace_room(const struct workspace *workspace, uint64_t files,
