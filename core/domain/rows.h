@@ -328,7 +328,10 @@ struct container_row {
     bool had_python;      /* Python has run in it */
     int64_t epoch;        /* grows when another node takes it */
     bool arriving;        /* its files are not all in the folder yet */
-    char *lost;           /* paths that its last move has lost, as a JSON array; NULL: none */
+    bool giving;          /* its node is about to give it to another */
+    /* What its last move has lost, as JSON: an array of paths, if its node had died, or else {"paths", "count"}. NULL:
+     * nothing */
+    char *lost;
     int64_t idle_seconds; /* without a use, until it expires */
     int64_t created_at;
     int64_t last_active_at;

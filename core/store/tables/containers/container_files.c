@@ -391,7 +391,15 @@ enum err_code store_container_files_seen(struct store *store, const struct tenan
 enum err_code container_files_forget(struct db *db, const struct tenant *tenant,
                                      const char *container_id, struct err *err)
 {
-    static const struct db_statement delete = {"store_container_files_forget", FILE_GONE("")};
+    static const struct db_statement delete = {
+        "store_container_files_forget",
+        "WITH files AS (DELETE FROM container_files WHERE project_id = $1"
+        "  AND container_id = $2 RETURNING blob_id),"
+        " archive AS (DELETE FROM container_archives WHERE project_id = $1"
+        "  AND container_id = $2 RETURNING blob_id)"
+        " UPDATE blobs b SET holders = b.holders - 1, changed_at = " CONTAINER_NOW
+        " FROM (SELECT blob_id FROM files UNION ALL SELECT blob_id FROM archive) g"
+        " WHERE b.project_id = $1 AND b.id = g.blob_id"};
     AUTO_DB_ARGS args = {0};
 
     db_arg_tenant(&args, tenant);

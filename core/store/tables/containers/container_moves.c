@@ -5,7 +5,7 @@
  * of files stay as they are during a move: they say what has to be put in the new folder.
  *
  * Decided against: moving the folder itself, from node to node. Nodes would have to reach each other; here nothing is
- * between them but the database, and the bytes go through the store that they share.
+ * between them but the database, and the archive goes through the store of bytes that they share.
  */
 
 #include "core/store/tables/containers/container_moves.h"
@@ -18,13 +18,15 @@
 #include "core/store/pg/state.h"
 #include "core/store/tables/containers/container_sql.h"
 #include "core/store/tables/containers/containers.h"
+#include "core/store/tables/files/file_sql.h"
 
 #define NOW CONTAINER_NOW
 
 /* The container is at $4 from now on. */
 #define MOVE                                                                           \
     "UPDATE containers c SET node_id = $4, epoch = c.epoch + 1, arriving = true,"      \
-    "  has_folder = true, left_node = c.node_id, wanted_by = NULL, wanted_at = NULL"   \
+    "  has_folder = true, left_node = c.node_id, wanted_by = NULL, wanted_at = NULL,"  \
+    "  giving_until = NULL"                                                            \
     " WHERE c.project_id = $1 AND c.id = $2 AND c.epoch = $3 AND c.status = 'running'" \
     " AND c.expires_at > " NOW
 
@@ -46,7 +48,7 @@ static enum err_code move(struct db *db, const struct db_statement *statement,
         return rc;
     *ret_moved = db_changed(rows) > 0;
     db_wake(db, WAKEUP_CONTAINER, id);
-    return db_commit(db, err);
+    return ERR_OK;
 }
 
 enum err_code store_container_take_over(struct store *store, const struct tenant *tenant,
@@ -60,12 +62,33 @@ enum err_code store_container_take_over(struct store *store, const struct tenant
     AUTO_DB *db = NULL;
     enum err_code rc = db_begin(store, &db, err);
 
-    return rc ? rc : move(db, &take, tenant, id, epoch, node_id, ret_taken, err);
+    if (!rc)
+        rc = move(db, &take, tenant, id, epoch, node_id, ret_taken, err);
+    return rc ? rc : db_commit(db, err);
+}
+
+/* A container has one archive at most: it is let go in the transaction that ends `arriving`. */
+static enum err_code keep_archive(struct db *db, const struct tenant *tenant, const char *id,
+                                  const char *blob_id, struct err *err)
+{
+    static const struct db_statement insert = {
+        "store_container_archive_put", "INSERT INTO container_archives"
+                                       " (project_id, container_id, blob_id)"
+                                       " VALUES ($1, $2, $3)"};
+    AUTO_DB_ARGS args = {0};
+    enum err_code rc = blob_hold(db, tenant, blob_id, err);
+
+    if (rc)
+        return rc;
+    db_arg_tenant(&args, tenant);
+    db_arg_text(&args, id);
+    db_arg_text(&args, blob_id);
+    return db_exec(db, &insert, &args, NULL, err);
 }
 
 enum err_code store_container_give(struct store *store, const struct tenant *tenant,
                                    const char *id, int64_t epoch, const char *node_id,
-                                   struct err *err)
+                                   const char *blob_id, struct err *err)
 {
     static const struct db_statement give = {"store_container_give",
                                              MOVE " AND $5::bigint > 0"};
@@ -75,7 +98,30 @@ enum err_code store_container_give(struct store *store, const struct tenant *ten
 
     if (!rc)
         rc = move(db, &give, tenant, id, epoch, node_id, &moved, err);
-    return rc || moved ? rc : container_not_found(id, err);
+    if (rc)
+        return rc;
+    if (!moved)
+        return container_not_found(id, err);
+    if (*blob_id)
+        rc = keep_archive(db, tenant, id, blob_id, err);
+    return rc ? rc : db_commit(db, err);
+}
+
+enum err_code store_container_giving(struct store *store, const struct tenant *tenant,
+                                     const char *id, int64_t epoch, bool giving,
+                                     struct err *err)
+{
+    static const struct db_statement update = {
+        "store_container_giving",
+        "UPDATE containers SET giving_until = CASE WHEN $4::bigint > 0 THEN " NOW
+        " + $4::bigint END WHERE project_id = $1 AND id = $2 AND epoch = $3"};
+    AUTO_DB_ARGS args = {0};
+
+    db_arg_tenant(&args, tenant);
+    db_arg_text(&args, id);
+    db_arg_int(&args, epoch);
+    db_arg_int(&args, giving ? CONTAINER_GIVE_SECONDS * INT64_C(1000000) : 0);
+    return db_once(store, &update, &args, NULL, err);
 }
 
 /* ---- Asking ---- */
@@ -133,8 +179,8 @@ enum err_code store_containers_asked(struct store *store, const char *node_id, s
         "  AND c.status = 'running' AND f.blob_id IS NULL AND f.copy_wanted_at >= " NOW
         "  - $3::bigint LIMIT $2) UNION ALL"
         " (SELECT project_id, id, NULL, wanted_by FROM containers WHERE node_id = $1"
-        "  AND status = 'running' AND wanted_by IS NOT NULL AND wanted_at >= " NOW
-        "  - $3::bigint LIMIT $2)"};
+        "  AND status = 'running' AND wanted_by IS NOT NULL AND (giving_until > " NOW
+        "   OR wanted_at >= " NOW " - $3::bigint) LIMIT $2)"};
     AUTO_DB_ROWS *rows = NULL;
     AUTO_DB_ARGS args = {0};
     struct asked_container *asked;
@@ -159,6 +205,40 @@ enum err_code store_containers_asked(struct store *store, const char *node_id, s
 }
 
 /* ---- Arriving ---- */
+
+enum err_code store_container_archive(struct store *store, const struct tenant *tenant,
+                                      const char *id, char ret_blob_id[ID_SIZE],
+                                      struct err *err)
+{
+    static const struct db_statement select = {
+        "store_container_archive", "SELECT blob_id FROM container_archives"
+                                   " WHERE project_id = $1 AND container_id = $2"};
+    AUTO_DB_ROWS *rows = NULL;
+    enum err_code rc = db_once_by_id(store, &select, tenant, id, &rows, err);
+
+    if (rc)
+        return rc;
+    *ret_blob_id = '\0';
+    if (db_count(rows))
+        db_id(rows, 0, 0, ret_blob_id, ID_SIZE);
+    return ERR_OK;
+}
+
+static enum err_code drop_archive(struct db *db, const struct tenant *tenant, const char *id,
+                                  struct err *err)
+{
+    static const struct db_statement delete = {
+        "store_container_archive_drop",
+        "WITH gone AS (DELETE FROM container_archives WHERE project_id = $1"
+        "  AND container_id = $2 RETURNING blob_id)"
+        " UPDATE blobs b SET holders = b.holders - 1, changed_at = " NOW
+        " FROM gone g WHERE b.project_id = $1 AND b.id = g.blob_id"};
+    AUTO_DB_ARGS args = {0};
+
+    db_arg_tenant(&args, tenant);
+    db_arg_text(&args, id);
+    return db_exec(db, &delete, &args, NULL, err);
+}
 
 /* The new facts of files that are there, and the ids of those that are not. */
 struct arrivals {
@@ -271,6 +351,8 @@ enum err_code store_container_arrived(struct store *store, const struct tenant *
         rc = update_files(db, tenant, id, &all, err);
     if (!rc)
         rc = delete_lost(db, tenant, id, &all, err);
+    if (!rc)
+        rc = drop_archive(db, tenant, id, err);
     if (!rc)
         rc = note_arrived(db, tenant, id, lost, err);
     return rc ? rc : db_commit(db, err);

@@ -16,8 +16,8 @@
 
 struct db;
 
-/* The node of the running container `id`, or else of that of `owner_id`, if it is another node than this one and lives;
- * else "". */
+/* The node of the running container `id`, or else of that of `owner_id`, if it is another node than this one, lives, and
+ * is not going down; else "". */
 enum err_code container_node_find(struct db *db, const struct tenant *tenant, const char *id,
                                   const char *owner_id, char ret_node[ID_SIZE],
                                   struct err *err) MUST_CHECK;
@@ -26,7 +26,7 @@ enum err_code container_node_find(struct db *db, const struct tenant *tenant, co
 enum err_code container_lock(struct db *db, const struct tenant *tenant, const char *id,
                              int64_t epoch, struct err *err) MUST_CHECK;
 
-/* The rows of its files go, and let go of their copies. */
+/* The rows of its files go, and let go of their copies; so does its archive. */
 enum err_code container_files_forget(struct db *db, const struct tenant *tenant,
                                      const char *container_id, struct err *err) MUST_CHECK;
 

@@ -24,7 +24,8 @@
 #define CONTAINER_COLUMNS                                                          \
     "c.id, c.name, c.status, c.owner_id, c.node_id, c.memory_gib, c.idle_seconds," \
     " c.created_at, c.last_active_at, c.expires_at, c.had_python,"                 \
-    " c.expires_at <= " NOW " AS late, c.allowed_domains, c.epoch, c.arriving, c.lost"
+    " c.expires_at <= " NOW " AS late, c.allowed_domains, c.epoch, c.arriving, c.lost," \
+    " coalesce(c.giving_until > " NOW ", false)"
 
 enum err_code container_not_found(const char *id, struct err *err)
 {
@@ -53,6 +54,7 @@ static void container_read(const struct db_rows *rows, size_t row,
         .epoch = db_int(rows, row, 13),
         .arriving = db_bool(rows, row, 14),
         .lost = db_is_null(rows, row, 15) ? NULL : db_copy(rows, row, 15),
+        .giving = db_bool(rows, row, 16),
     };
     db_id(rows, row, 0, ret_row->id, sizeof(ret_row->id));
     db_id(rows, row, 3, ret_row->owner_id, sizeof(ret_row->owner_id));
@@ -287,7 +289,8 @@ enum err_code container_node_find(struct db *db, const struct tenant *tenant, co
         "  FROM containers c WHERE c.project_id = $1 AND c.status = 'running'"
         "  AND c.expires_at > " NOW " AND (c.id = $2 OR c.owner_id = $3)"
         "  ORDER BY c.id = $2 DESC LIMIT 1) f"
-        " LEFT JOIN nodes n ON n.id = f.node_id AND " CONTAINER_NODE_LIVES("$4")};
+        " LEFT JOIN nodes n ON n.id = f.node_id AND NOT n.draining"
+        "  AND " CONTAINER_NODE_LIVES("$4")};
     AUTO_DB_ROWS *rows = NULL;
     AUTO_DB_ARGS args = {0};
     enum err_code rc;

@@ -54,8 +54,8 @@ enum err_code store_container_use(struct store *store, const struct tenant *tena
                                   const char *id, struct container_row *ret_row,
                                   struct err *err) MUST_CHECK;
 
-/* The node of the running container `id`, or else of that of `owner_id`, if it is another node than this one and
- * lives. "": there is no such container, or none on such a node. */
+/* The node of the running container `id`, or else of that of `owner_id`, if it is another node than this one,
+ * lives, and is not going down. "": there is no such container, or none on such a node. */
 enum err_code store_container_node(struct store *store, const struct tenant *tenant,
                                    const char *id, const char *owner_id, char ret_node[ID_SIZE],
                                    struct err *err) MUST_CHECK;

@@ -87,7 +87,7 @@ TEST(what_an_earlier_owner_has_seen_is_not_noted)
     node_lives("node_a", false);
     assert_true(taken_by("node_b", 1));
     assert_int_equal(look(1), ERR_NOT_FOUND);
-    assert_int_equal(store_container_give(store, MINE, box, 1, "node_c", NULL), ERR_NOT_FOUND);
+    assert_int_equal(store_container_give(store, MINE, box, 1, "node_c", "", NULL), ERR_NOT_FOUND);
     assert_int_equal(look(2), ERR_OK);
 }
 
@@ -117,6 +117,96 @@ TEST(what_was_asked_long_ago_is_not_answered)
     assert_int_equal(asked_of("node_a", &asked), 0);
 }
 
+/* What waits for a call to end is asked for as long as its node says so. */
+TEST(a_node_that_is_about_to_give_is_asked_for_longer)
+{
+    struct asked_container asked;
+
+    new_container();
+    assert_int_equal(store_container_ask(store, MINE, box, "node_b", NULL), ERR_OK);
+    pg_fixture_ask("UPDATE containers SET wanted_at = wanted_at - 6000000 WHERE id = '%s'",
+                   box);
+    assert_int_equal(store_container_giving(store, MINE, box, 2, true, NULL), ERR_OK);
+    assert_int_equal(asked_of("node_a", &asked), 0); /* of another epoch */
+    assert_int_equal(store_container_giving(store, MINE, box, 1, true, NULL), ERR_OK);
+    assert_int_equal(asked_of("node_a", &asked), 1);
+    assert_int_equal(store_container_giving(store, MINE, box, 1, false, NULL), ERR_OK);
+    assert_int_equal(asked_of("node_a", &asked), 0);
+}
+
+static int64_t holders(const char *blob)
+{
+    return pg_fixture_count("SELECT holders FROM blobs WHERE id = '%s'", blob);
+}
+
+static void new_blob(const char *blob)
+{
+    pg_fixture_ask("INSERT INTO blobs (project_id, id, place, home, bytes, sha256, holders,"
+                   " changed_at) VALUES ('proj_moves', '%s', 'database', '', 1, '\\x00', 0, 1)",
+                   blob);
+}
+
+static enum err_code archive_of(char ret_blob[ID_SIZE])
+{
+    return store_container_archive(store, MINE, box, ret_blob, NULL);
+}
+
+TEST(an_archive_is_held_until_it_has_arrived)
+{
+    char blob[ID_SIZE];
+
+    new_container();
+    new_blob("blob_arrives");
+    assert_int_equal(archive_of(blob), ERR_OK);
+    assert_string_equal(blob, "");
+    assert_int_equal(store_container_give(store, MINE, box, 1, "node_b", "blob_none", NULL),
+                     ERR_STORE);
+    assert_int_equal(
+        store_container_give(store, MINE, box, 1, "node_b", "blob_arrives", NULL), ERR_OK);
+    assert_int_equal(holders("blob_arrives"), 1);
+    assert_int_equal(store_container_give(store, MINE, box, 2, "node_c", "", NULL), ERR_OK);
+    assert_int_equal(archive_of(blob), ERR_OK);
+    assert_string_equal(blob, "blob_arrives");
+    assert_int_equal(store_container_arrived(store, MINE, box, 2, NULL, 0, NULL, NULL),
+                     ERR_NOT_FOUND);
+    assert_int_equal(store_container_arrived(store, MINE, box, 3, NULL, 0, NULL, NULL), ERR_OK);
+    assert_int_equal(holders("blob_arrives"), 0);
+    assert_int_equal(archive_of(blob), ERR_OK);
+    assert_string_equal(blob, "");
+}
+
+TEST(an_archive_goes_with_its_container)
+{
+    char blob[ID_SIZE];
+
+    new_container();
+    new_blob("blob_goes");
+    assert_int_equal(store_container_give(store, MINE, box, 1, "node_b", "blob_goes", NULL),
+                     ERR_OK);
+    assert_int_equal(store_container_delete(store, MINE, box, NULL), ERR_OK);
+    assert_int_equal(holders("blob_goes"), 0);
+    assert_int_equal(archive_of(blob), ERR_OK);
+    assert_string_equal(blob, "");
+}
+
+static bool is_found_on_its_node(void)
+{
+    char node[ID_SIZE];
+
+    assert_int_equal(store_container_node(store, MINE, box, "", node, NULL), ERR_OK);
+    return *node != '\0';
+}
+
+TEST(no_run_is_made_for_a_node_that_is_going_down)
+{
+    new_container();
+    node_lives("node_a", true);
+    assert_true(is_found_on_its_node());
+    pg_fixture_ask("UPDATE nodes SET draining = true WHERE id = 'node_a'");
+    assert_false(is_found_on_its_node());
+    pg_fixture_ask("UPDATE nodes SET draining = false WHERE id = 'node_a'");
+}
+
 /* The row of one that was deleted on the way stays until both nodes have removed their folders. */
 TEST(each_node_removes_the_folder_that_it_had)
 {
@@ -125,7 +215,7 @@ TEST(each_node_removes_the_folder_that_it_had)
 
     pg_fixture_ask("UPDATE containers SET left_node = NULL"); /* those of other tests */
     new_container();
-    assert_int_equal(store_container_give(store, MINE, box, 1, "node_b", NULL), ERR_OK);
+    assert_int_equal(store_container_give(store, MINE, box, 1, "node_b", "", NULL), ERR_OK);
     assert_int_equal(store_container_delete(store, MINE, box, NULL), ERR_OK);
     assert_int_equal(store_container_cleared(store, MINE, box, NULL), ERR_OK);
     assert_int_equal(store_containers_left(store, "node_a", 10, &left, &count, NULL), ERR_OK);
@@ -159,6 +249,10 @@ int main(void)
         cmocka_unit_test(one_of_two_nodes_takes_a_container_over_from_a_dead_one),
         cmocka_unit_test(what_an_earlier_owner_has_seen_is_not_noted),
         cmocka_unit_test(what_was_asked_long_ago_is_not_answered),
+        cmocka_unit_test(a_node_that_is_about_to_give_is_asked_for_longer),
+        cmocka_unit_test(an_archive_is_held_until_it_has_arrived),
+        cmocka_unit_test(an_archive_goes_with_its_container),
+        cmocka_unit_test(no_run_is_made_for_a_node_that_is_going_down),
         cmocka_unit_test(each_node_removes_the_folder_that_it_had),
         cmocka_unit_test(a_folder_on_a_node_that_lives_is_not_forgotten),
     };
