@@ -58,7 +58,7 @@ static struct use *use_begin(struct containers *containers, const struct tenant 
 /* The last one takes it out of the list. True: it is gone, and its folder may have come back. */
 static bool use_end(struct containers *containers, struct use *use, struct use *ret_copy)
 {
-    bool last;
+    bool last, asked;
 
     lock_acquire(&containers->lock);
     last = --use->takers == 0;
@@ -73,8 +73,11 @@ static bool use_end(struct containers *containers, struct use *use, struct use *
         return false;
     memcpy(ret_copy->id, use->id, sizeof(use->id));
     ret_copy->tenant = use->tenant;
+    asked = use->asked;
     last = atomic_load(&use->gone);
     free(use);
+    if (asked && containers->options.is_free)
+        containers->options.is_free(containers->options.argument);
     return last;
 }
 
@@ -141,10 +144,11 @@ static bool is_here(const struct containers *containers, const struct container_
     return strcmp(row->node_id, containers->options.node_id) == 0;
 }
 
-static enum err_code elsewhere(struct err *err)
+static enum err_code elsewhere(const struct container_row *row, struct err *err)
 {
     return err_refuse(err, ERR_STORE, REASON_CONTAINER_ELSEWHERE, NULL,
-                      "The container's server does not answer.");
+                      row->giving ? "The container is in use on another server. Try again."
+                                  : "The container's server does not answer.");
 }
 
 enum err_code containers_check(struct containers *containers, const struct tenant *tenant,
@@ -170,7 +174,7 @@ static enum err_code use_here(struct containers *containers, const struct tenant
     if (!rc && ret_row->status != CONTAINER_RUNNING)
         rc = container_expired(err);
     else if (!rc && !is_here(containers, ret_row))
-        rc = elsewhere(err);
+        rc = elsewhere(ret_row, err);
     return rc;
 }
 

@@ -28,15 +28,16 @@
  * then the folder goes to the trash. containers_open() sends folders without a running row to the trash.
  *
  * A container belongs to the node on whose disk its folder is. Another node shows its row, and the copies of its files.
- * To take it, that node asks the owner for it, which copies all listed files and gives it away; or it takes the
- * container over, when the owner is dead. Then files without a copy are lost, and container_row()->lost says which. In
- * both cases processes and their variables stay behind.
+ * To take it, that node asks the owner for it, which gives it away with an archive of its workspace; or it takes the
+ * container over, when the owner is dead. Then files without a copy are lost. container_row()->lost says what did not
+ * come along. In both cases processes and their variables stay behind.
  *
  * All functions block, on the store and the disk. Any thread but a run loop, with no lock held.
  *
  * Errors, beside those of the store and of workspace.h: ERR_NOT_FOUND "Container with id 'X' not found."; ERR_CONFLICT
  * "Container is expired."; ERR_LIMIT with REASON_BUSY: the project has as many as it may; ERR_STORE with
- * REASON_CONTAINER_ELSEWHERE "The container's server does not answer.".
+ * REASON_CONTAINER_ELSEWHERE "The container's server does not answer."; ERR_FULL "The server has no disk space for the
+ * container.", for one that arrives.
  */
 
 struct blobs;
@@ -69,6 +70,9 @@ struct containers_options {
     /* The container has expired or was deleted: ends its processes, and returns when they have ended. May be called for
      * one without processes, and again. On any thread. NULL: there are no processes. */
     void (*end)(void *argument, const char *container_id);
+    /* A container that another node asks for has no call any more: containers_answer() is due. On any thread; does not
+     * block. NULL: the next look finds it. */
+    void (*is_free)(void *argument);
     void *argument;
 };
 

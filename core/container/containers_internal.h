@@ -23,6 +23,7 @@ struct use {
     unsigned takers; /* guarded by the lock of all */
     bool putting; /* guarded by the lock of all: a call copies a file into it, or it arrives */
     bool giving;  /* the same: it goes to another node, and who takes it waits */
+    bool asked;   /* the same: another node wants it, and a call has it */
     atomic_bool gone; /* set once: its row has ended */
 };
 
@@ -52,7 +53,7 @@ struct container {
 void container_begin_put(const struct container *container);
 void container_end_put(const struct container *container);
 
-/* Puts a file where it was before a move: row->blob_id has its bytes. Fills in what the folder says of it. */
+/* A copy becomes the file that it was before a move: row->blob_id has its bytes. Fills in what the folder says of it. */
 enum err_code container_put_back(const struct container *container,
                                  struct container_file_row *row, struct err *err) MUST_CHECK;
 
@@ -67,7 +68,8 @@ enum err_code container_fetch(const struct container *container,
                               enum container_fetching fetching, struct err *err) MUST_CHECK;
 
 /* Its row says that it is arriving: puts its files into the folder, once for all who take it. The row is read anew.
- * ERR_CONFLICT "Container is expired.": none of its files is left. */
+ * ERR_CONFLICT "Container is expired.": none of its files is left. ERR_FULL: the disk has no room. It still arrives
+ * then, with nothing in the folder: another call tries again, and another node may have it. */
 enum err_code container_arrive(struct container *container, struct err *err) MUST_CHECK;
 
 /* Waits while it is given away. */

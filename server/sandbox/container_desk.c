@@ -60,10 +60,12 @@ static struct lent *lent_of(struct tool_container *container)
 static const char lost[] = "The earlier container has expired: this is a new one. Files and "
                            "variables are gone, but for the user's files.";
 
-/* What the death of its server has cost. The caller frees; NULL: nothing. */
+/* What its last move has cost. The caller frees; NULL: nothing. */
 static char *lost_files(const struct container_row *row)
 {
-    json_auto_t *paths = row->lost ? json_parse_own(row->lost) : NULL;
+    json_auto_t *all = row->lost ? json_parse_own(row->lost) : NULL;
+    const json_t *paths = json_is_object(all) ? json_object_get(all, "paths") : all;
+    json_int_t count = json_integer_value(json_object_get(all, "count"));
     AUTO_BUF list = {0};
     size_t i;
     json_t *path;
@@ -72,6 +74,12 @@ static char *lost_files(const struct container_row *row)
         return NULL;
     json_array_foreach (paths, i, path)
         buf_addf(&list, "%s" FOLDER "%s", i ? ", " : "", json_string_value(path));
+    if (count > (json_int_t)json_array_size(paths))
+        buf_addf(&list, ", and %lld more", (long long)count - (long long)json_array_size(paths));
+    if (paths != all)
+        return mem_printf("This container has moved to another server. Variables are gone, and "
+                          "these files could not be moved: %s",
+                          list.data);
     return mem_printf("The server of this container has failed. Variables are gone, and so are "
                       "these files: %s",
                       list.data);
