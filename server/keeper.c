@@ -90,6 +90,7 @@ struct keeper {
     struct database *database;
     pthread_t thread;
     atomic_bool draining;
+    bool drain_shown;   /* this node's row says so */
     bool away;          /* the database; it is logged once */
     uint64_t revive_ns; /* when the next attempt may be made to start a private one */
     struct duty duties[DUTY_COUNT];
@@ -269,6 +270,7 @@ static void renew_documents(struct keeper *keeper)
 static void renew_leases(struct keeper *keeper)
 {
     CLEANUP(held_clear) struct held held = {0};
+    bool draining = atomic_load(&keeper->draining);
     struct err err;
 
     held_init(&held, keeper);
@@ -278,6 +280,10 @@ static void renew_leases(struct keeper *keeper)
         return;
     }
     note_renewed(keeper);
+    if (draining && !keeper->drain_shown) {
+        keeper->drain_shown = true;
+        store_wake_others(keeper->server->store, WAKEUP_CLAIM, NULL);
+    }
     if (keeper->server->containers)
         containers_set_steady(keeper->server->containers, is_steady(keeper));
     /* Only for runs in the engine. A pending run whose lease was lost fails at its first write. */
@@ -775,6 +781,8 @@ enum err_code keeper_start(struct server *server, struct database *database,
 void keeper_drain(struct keeper *keeper)
 {
     atomic_store(&keeper->draining, true);
+    store_begin_draining(keeper->server->store);
+    want(keeper, DUTY_RENEW);
 }
 
 void keeper_stop(struct keeper *keeper)

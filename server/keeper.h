@@ -37,7 +37,7 @@ int64_t keeper_grace_us(const struct config *config);
 enum err_code keeper_start(struct server *server, struct database *database,
                            struct keeper **ret_keeper, struct err *err) MUST_CHECK;
 
-/* From now on no run is taken over. Leases are still renewed. Any thread. */
+/* From now on no run is taken over, and other nodes make none for this one. Leases are still renewed. Any thread. */
 void keeper_drain(struct keeper *keeper);
 
 /* Ends and joins the thread. NULL is fine. */

@@ -336,6 +336,13 @@ static void end_box(void *argument, const char *container_id)
     boxes_end(server->boxes, container_id);
 }
 
+static void look_at_asks(void *argument)
+{
+    const struct server *server = argument;
+
+    container_asks_look(server->container_asks);
+}
+
 /* Containers are files; whether code runs in them is another question. Without openat2() the server has no
  * containers. */
 static enum err_code open_containers(struct serving *serving, struct err *err)
@@ -357,6 +364,7 @@ static enum err_code open_containers(struct serving *serving, struct err *err)
         .copies = config->sandbox_copies == SANDBOX_COPIES_ALL ? CONTAINER_COPIES_ALL
                                                                : CONTAINER_COPIES_CITED,
         .end = serving->server.boxes ? end_box : NULL,
+        .is_free = look_at_asks,
         .argument = &serving->server,
     };
     enum err_code rc;

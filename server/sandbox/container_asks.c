@@ -50,6 +50,9 @@ void container_asks_stop(struct container_asks *asks)
     if (!asks)
         return;
     workers_stop(asks->worker);
+    /* Calls had it until now, and a node that waits for it would soon take this one for dead. */
+    if (store_has_peers(asks->server->store))
+        look(&asks->look);
     free(asks);
 }
 

@@ -66,9 +66,10 @@ static enum err_code note_node(struct db *db, enum wakeup_peers *ret_peers, stru
         "us),"
         " gone AS (DELETE FROM nodes WHERE id IN (SELECT n.id FROM nodes n, clock c"
         "  WHERE n.id <> $1 AND n.seen_at < c.us - 86400000000 FOR UPDATE OF n SKIP LOCKED))"
-        " INSERT INTO nodes (id, boot, started_at, seen_at) SELECT $1, $2, c.us, c.us FROM "
-        "clock c"
+        " INSERT INTO nodes (id, boot, started_at, seen_at, draining)"
+        "  SELECT $1, $2, c.us, c.us, $4 FROM clock c"
         " ON CONFLICT (id) DO UPDATE SET boot = excluded.boot, seen_at = excluded.seen_at,"
+        "  draining = excluded.draining,"
         "  started_at = CASE WHEN nodes.boot = excluded.boot THEN nodes.started_at"
         "   ELSE excluded.started_at END"
         " RETURNING EXISTS (SELECT FROM nodes o, clock c"
@@ -82,6 +83,7 @@ static enum err_code note_node(struct db *db, enum wakeup_peers *ret_peers, stru
     db_arg_text(&args, node);
     db_arg_text(&args, id[strlen(node)] ? id + strlen(node) + 1 : "");
     db_arg_int(&args, 2 * db->store->lease_us);
+    db_arg_bool(&args, atomic_load(&db->store->draining));
     rc = db_exec(db, &note, &args, &rows, err);
     if (!rc)
         *ret_peers = db_bool(rows, 0, 0) ? PEERS_THERE : PEERS_NONE;
@@ -122,6 +124,11 @@ static void read_states(const struct db_rows *rows, size_t count, enum lease_sta
 
         ret_states[n] = db_bool(rows, i, 1) ? LEASE_CANCEL_REQUESTED : LEASE_HELD;
     }
+}
+
+void store_begin_draining(struct store *store)
+{
+    atomic_store(&store->draining, true);
 }
 
 enum err_code store_leases_renew(struct store *store, const char *const *run_ids,
@@ -237,11 +244,11 @@ enum err_code store_leases_give_back(struct store *store, const char *const *run
     "(owner IS NOT NULL AND owner <> $1 AND (split_part(owner, '/', 1) = $2" \
     " OR ($3::bool AND lease_until < clock_timestamp())))"
 
-/* A run that was made for a node is left to it, unless $3 is true and that node is dead as well: nodes renew their own
- * rows with their leases. */
+/* A run that was made for a node is left to it, unless $3 is true and that node is dead as well, or begins nothing more:
+ * nodes renew their own rows with their leases. */
 #define IS_FOR_THIS                                                                \
     "(wanted_node IS NULL OR wanted_node = $2 OR ($3::bool AND NOT EXISTS (SELECT" \
-    "  FROM nodes WHERE id = wanted_node AND seen_at >= "                          \
+    "  FROM nodes WHERE id = wanted_node AND NOT draining AND seen_at >= "         \
     "  (extract(epoch FROM clock_timestamp()) * 1000000)::bigint - $4::bigint)))"
 
 /* Orphans come first (owner IS NULL is false for them): they were at work when their node died,

@@ -20,6 +20,10 @@ enum lease_state {
     LEASE_CANCEL_REQUESTED, /* held, but the run is to stop */
 };
 
+/* From the next renewal on, this node's row says that it is going down: no run is made for it any more, and those that
+ * wait for it are claimed by others. Any thread. */
+void store_begin_draining(struct store *store);
+
 /* Renews every lease in the list in one statement. ret_states[i] says what became of it. */
 enum err_code store_leases_renew(struct store *store, const char *const *run_ids,
                                  const int64_t *fences, size_t count,

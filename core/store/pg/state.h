@@ -42,6 +42,7 @@ struct store {
     bool pooled; /* set while opening, then only read */
 
     atomic_bool up;
+    atomic_bool draining; /* other nodes read it in this node's row */
     atomic_uint outages; /* counts them: a connection that was opened before the last one is not
                           * used again */
 
