@@ -4,6 +4,7 @@ import json
 import signal
 import time
 
+import httpx2
 import pytest
 
 from harness.faults import FINAL
@@ -315,6 +316,194 @@ def test_a_server_that_dies_after_it_has_given_a_container_keeps_no_folder(pair,
     first.restart()
     eventually(lambda: folders(first), lambda names: names == [])
     settled(second, database, box)
+
+
+# ---- A container moves with all that is in it ----
+
+MANY = 10_050  # more than are listed
+WHOLE = f"""
+import os
+for folder in ('.git/objects/0a', 'node_modules/left', 'many', 'empty'):
+    os.makedirs(folder)
+open('.git/HEAD', 'w').write('ref: refs/heads/main')
+open('.git/objects/0a/bc', 'w').write('object'); os.chmod('.git/objects/0a/bc', 0o444)
+open('node_modules/left/index.js', 'w').write('pad')
+open('run.sh', 'w').write('#!/bin/sh\\necho ran\\n'); os.chmod('run.sh', 0o755)
+os.symlink('run.sh', 'alias')
+os.link('run.sh', 'twin')
+os.utime('run.sh', (1e9, 1e9))
+with open('sparse', 'wb') as file:
+    file.truncate(512 << 20)
+    file.seek(300 << 20)
+    file.write(b'middle')
+for i in range({MANY}):
+    open(f'many/{{i}}', 'w').write(str(i))
+"""
+LOOK = f"""
+import os, subprocess
+with open('sparse', 'rb') as file:
+    file.seek(300 << 20)
+    middle = file.read(6)
+print(open('.git/HEAD').read(), open('.git/objects/0a/bc').read(), oct(os.stat('.git/objects/0a/bc').st_mode & 0o777),
+      open('node_modules/left/index.js').read(), os.listdir('empty'), len(os.listdir('many')), open('many/{MANY - 1}').read(),
+      subprocess.run(['./alias'], capture_output=True, text=True).stdout.strip(), os.path.samefile('run.sh', 'twin'),
+      int(os.stat('run.sh').st_mtime), middle, os.stat('sparse').st_size >> 20, os.stat('sparse').st_blocks < 100)
+"""
+SEEN = (f"ref: refs/heads/main object 0o444 pad [] {MANY} {MANY - 1} ran True 1000000000 b'middle' 512 True\n")
+
+
+def moved(server, upstream, box, code):
+    """A run that cannot go to the container has run this. What it has read."""
+    cell(upstream, code)
+    after = respond(server, tools=[named(box)], store=False)
+    assert after["status"] == "completed", after
+    return read_of(upstream)
+
+
+def test_everything_in_a_workspace_moves(pair, upstream, database):
+    first, second = pair
+    box = begun(first, upstream, WHOLE)
+    listed = {file["path"]: file["id"] for file in first.api().get(f"/containers/{box}/files?limit=100").json()["data"]}
+    assert moved(second, upstream, box, LOOK).startswith(SEEN)
+    settled(second, database, box)
+    assert folders(first) == [] and folders(second) == [box]
+    now = {file["path"]: file["id"] for file in second.api().get(f"/containers/{box}/files?limit=100").json()["data"]}
+    assert listed == now
+    assert moved(first, upstream, box, LOOK).startswith(SEEN)
+    settled(first, database, box)
+    assert database.ask("SELECT count(*) FROM container_archives", url=first.settings["database_url"]) == [["0"]]
+
+
+def test_what_cannot_move_is_said_once(pair, upstream, database):
+    first, second = pair
+    box = begun(first, upstream, "import os\nos.mkfifo('pipe')\nopen('note.txt', 'w').write('kept')")
+    read = moved(second, upstream, box, "print(open('note.txt').read())")
+    assert "has moved to another server" in read and "could not be moved: /mnt/data/pipe\n" in read and "kept" in read
+    assert moved(second, upstream, box, "print('again')") == "again\n"
+    settled(second, database, box)
+
+
+def test_the_owner_dies_while_it_makes_the_archive(pair, upstream, database):
+    """What it had copied outlives it, as in any other death."""
+    first, second = pair
+    box = begun(first, upstream, f"open('note.txt', 'w').write('lost')\n{FIGURE}")
+    first.arm("container.packing:1:kill")
+    read = moved(second, upstream, box, "import os\nprint(sorted(os.listdir('.figures')), os.path.exists('note.txt'))")
+    assert first.has_fired() and ".png'] False" in read and "has failed" in read and "/mnt/data/note.txt" in read
+    first.restart()
+    eventually(lambda: folders(first), lambda names: names == [])
+    settled(second, database, box)
+
+
+@pytest.mark.parametrize("point", ["container.unpacking:1", "container.unpacking:2", "container.unpacked:1"])
+def test_the_new_owner_dies_while_the_container_arrives(pair, upstream, database, point):
+    first, second = pair
+    box = begun(first, upstream, "open('.hidden', 'w').write('h' * 600_000)\nopen('note.txt', 'w').write('kept')")
+    second.arm(f"{point}:kill")
+    cell(upstream, "pass")
+    with pytest.raises(httpx2.HTTPError):
+        respond(second, tools=[named(box)], store=False)
+    assert second.has_fired()
+    second.restart()
+    assert "kept 600000\n" in moved(second, upstream, box, "print(open('note.txt').read(), len(open('.hidden').read()))")
+    settled(second, database, box)
+    assert database.ask("SELECT count(*) FROM container_archives", url=first.settings["database_url"]) == [["0"]]
+
+
+def test_a_disk_without_room_refuses_a_container_and_loses_nothing(start_fault_server, upstream, database):
+    """It stays on its way, and the next server that wants it gets it."""
+    first = start_fault_server(lease_ttl=1)
+    second = start_fault_server(url=first.settings["database_url"], lease_ttl=1, sandbox_disk_reserve=1 << 40)
+    eventually(lambda: first.api().get("/runnel/health").status_code, lambda status: status in (200, 404))
+    box = begun(first, upstream, "open('.hidden', 'w').write('kept')")
+    for _ in range(2):
+        assert "no disk space for the container" in moved(second, upstream, box, "pass")
+        settled(second, database, box, "arriving AND epoch = 2 AND left_node IS NULL")
+        assert folders(first) == [] and folders(second) == []
+    assert moved(first, upstream, box, "print(open('.hidden').read())").startswith("kept\n")
+    settled(first, database, box, "NOT arriving AND epoch = 3 AND left_node IS NULL")
+
+
+def test_a_workspace_with_less_room_takes_what_fits(start_fault_server, upstream, database):
+    first = start_fault_server(lease_ttl=1)
+    second = start_fault_server(url=first.settings["database_url"], lease_ttl=1, sandbox_disk=1 << 20)
+    eventually(lambda: first.api().get("/runnel/health").status_code, lambda status: status in (200, 404))
+    box = begun(first, upstream, "open('large', 'wb').write(b'x' * (2 << 20))\nopen('small', 'w').write('kept')")
+    read = moved(second, upstream, box, "import os\nprint(os.listdir('.'), open('small').read())")
+    assert "could not be moved: /mnt/data/large\n" in read and "['small'] kept" in read
+    settled(second, database, box)
+    assert [file["path"] for file in second.api().get(f"/containers/{box}/files").json()["data"]] == ["/mnt/data/small"]
+
+
+@pytest.mark.parametrize("statement", ["store_container_giving", "store_container_archive", "store_container_archive_put",
+                                       "store_container_archive_drop"])
+def test_a_move_survives_a_statement_that_fails(pair, upstream, database, statement):
+    first, second = pair
+    box = begun(first, upstream, "open('.hidden', 'w').write('kept')")
+    broken = second if statement in ("store_container_archive", "store_container_archive_drop") else first
+    broken.arm(f"{statement}:1")
+    cell(upstream, "print(open('.hidden').read())")
+    respond(second, tools=[named(box)], store=False)
+    assert broken.has_fired()
+    assert moved(second, upstream, box, "print(open('.hidden').read())").startswith("kept\n")
+    settled(second, database, box)
+
+
+def test_a_container_that_a_call_has_comes_when_the_call_has_ended(pair, upstream, database):
+    first, second = pair
+    box = begun(first, upstream, "pass")
+    cell(upstream, "import time\ntime.sleep(7)\nopen('late.txt', 'w').write('late')")
+    made = respond(first, tools=[named(box)], background=True)["id"]
+    eventually(lambda: first.api().get(f"/responses/{made}").json()["output"], len)
+    assert moved(second, upstream, box, "print(open('late.txt').read())").startswith("late\n")
+    settled(second, database, box)
+
+
+# ---- A server that goes down ----
+
+def draining(server, upstream, box):
+    """The server begins to go down, while a call has a container for some seconds."""
+    cell(upstream, "import time\nopen('late.txt', 'w').write('begun')\ntime.sleep(4)\nopen('late.txt', 'w').write('late')")
+    made = respond(server, tools=[named(box)], background=True)["id"]
+    eventually(lambda: list((server.directory / "data" / "workspaces").glob("*/*/data/late.txt")), len)
+    server.process.signal(signal.SIGTERM)
+    return made
+
+
+def test_a_run_takes_its_container_from_a_server_that_goes_down(pair, upstream, database):
+    """It is not made for that server, which begins nothing more, and does not wait until that one is dead."""
+    first, second = pair
+    idle = begun(first, upstream, "open('.hidden', 'w').write('kept')")
+    busy = begun(first, upstream, "pass")
+    made = draining(first, upstream, busy)
+    settled(second, database, idle, "(SELECT draining FROM nodes WHERE id = node_id)")
+    cell(upstream, "print(open('.hidden').read())")
+    begin = time.monotonic()
+    after = respond(second, tools=[named(idle)])
+    assert after["status"] == "completed" and read_of(upstream).startswith("kept\n"), after
+    assert time.monotonic() - begin < 4
+    cell(upstream, "print(open('late.txt').read())")
+    after = respond(second, tools=[named(busy)])
+    assert after["status"] == "completed" and read_of(upstream).startswith("late\n"), after
+    done = eventually(lambda: second.api().get(f"/responses/{made}").json(), lambda r: r["status"] in FINAL)
+    assert done["status"] == "completed"
+    assert first.process.child.wait(60) == 0
+    settled(second, database, busy)
+
+
+def test_a_run_that_waits_for_a_server_that_goes_down_is_claimed_by_another(pair, upstream, database):
+    first, second = pair
+    box = begun(first, upstream, "open('.hidden', 'w').write('kept')")
+    first.process.signal(signal.SIGSTOP)
+    cell(upstream, "print(open('.hidden').read())")
+    made = respond(second, tools=[named(box)], background=True)["id"]
+    assert database.ask(f"SELECT wanted_node IS NOT NULL FROM run_leases WHERE run_id = '{made}'",
+                        url=first.settings["database_url"]) == [["t"]]
+    database.ask("UPDATE nodes SET draining = true WHERE id = (SELECT node_id FROM containers"
+                 f" WHERE id = '{box}') RETURNING 1", url=first.settings["database_url"])
+    first.process.signal(signal.SIGCONT)
+    done = eventually(lambda: second.api().get(f"/responses/{made}").json(), lambda r: r["status"] in FINAL)
+    assert done["status"] == "completed" and "kept\n" in read_of(upstream)
 
 
 def test_a_server_that_was_suspended_writes_nothing_of_a_container(pair, upstream, database):
