@@ -34,9 +34,10 @@ struct tool_container {
     uint32_t timeout_ms;            /* of a command whose call names none */
     uint32_t timeout_max_ms;        /* of all commands of a call together */
     size_t output_limit;            /* bytes that are kept of each stream of a command */
-    /* For the model, once, by the code interpreter: what an earlier container of this context had is gone. Owned by the
-     * server; or NULL */
+    /* For the model, once, by tools that execute: what an earlier container of this context had is gone, or what a move
+     * has lost. Owned by the server; or NULL */
     const char *lost;
+    bool lost_shown; /* set by the handler: `lost` is in its result */
 };
 
 /* The first call of this function finds or makes the container; later ones return the same. Blocks. ERR_INVALID: this

@@ -187,12 +187,17 @@ static void report(const struct running *running, const struct box_result *resul
     const json_t *args = tool_call_args(running->call);
     const char *output = running->output.data ? running->output.data : "";
     const char *end = utf8_at(output, OUTPUT_LIMIT);
+    struct tool_container *container = NULL;
     AUTO_BUF text = {0}, notes = {0};
 
     buf_add(&text, output, (size_t)(end - output));
     if (*end)
         buf_addf(&notes, "Output truncated at %zu characters\n", OUTPUT_LIMIT);
     add_end(result, (long)json_get_int(args, "timeout", DEFAULT_TIMEOUT_MS), &notes);
+    if (tool_call_container(running->call, &container, NULL) == ERR_OK && container->lost) {
+        buf_addf(&notes, "%s\n", container->lost);
+        container->lost_shown = true;
+    }
     if (!text.length)
         buf_add_text(&text, "(no output)");
     if (notes.length)

@@ -224,13 +224,14 @@ static void add_line(struct buf *text, const char *line)
 
 /* What is lost, the text of the outputs, the files that the user cannot get, and how it ended: each on lines of its
  * own. */
-static void add_text(const struct tool_container *container, const struct tool_run *ran,
+static void add_text(struct tool_container *container, const struct tool_run *ran,
                      const json_t *shown, struct tool_result *result)
 {
     AUTO_FREE char *text = read_text(shown);
     AUTO_BUF all = {0};
 
     add_line(&all, container->lost);
+    container->lost_shown = true;
     add_line(&all, text);
     add_line(&all, ran->unkept);
     add_line(&all, ran->ended);

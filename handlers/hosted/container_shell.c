@@ -323,6 +323,12 @@ static enum err_code run_commands(struct shell *shell, const json_t *commands,
     json_array_foreach (commands, i, command) {
         shell->index = i;
         begin_streams(shell, json_array_size(commands));
+        if (i == 0 && shell->container->lost) {
+            AUTO_FREE char *line = mem_printf("%s\n", shell->container->lost);
+
+            add_remark(shell, line);
+            shell->container->lost_shown = true;
+        }
         rc = run_command(shell, json_string_value(command), report, err);
         if (rc || shell->cancelled)
             break;

@@ -46,7 +46,6 @@ struct lent {
     json_t *places;          /* where it has gone, in boxes that were given back; or NULL */
     char *call_id;
     char *lost;      /* base.lost, if it was made for this call; or NULL */
-    bool lost_shown; /* the model reads it */
     bool noted;      /* what the call has done to files was noted */
 };
 
@@ -168,7 +167,7 @@ static void close_container(void *arg, struct tool_container *base, bool ran)
 
     (void)arg;
     boxes_give(lent->hold);
-    if (lent->lost_shown)
+    if (lent->base.lost_shown)
         container_lost_shown(lent->container);
     if (ran)
         note_files(lent);
@@ -634,7 +633,6 @@ static enum err_code run_python(void *arg, const struct tool_call *call,
     rc = note_made(lent, call, &cell, ret_ran, err);
     if (rc)
         return rc;
-    lent->lost_shown = lent->lost != NULL;
     if (result.other_figures)
         unkept_files_add(&cell.unkept, FOLDER ".figures",
                          "it has figures that are too many, too large or no PNG");

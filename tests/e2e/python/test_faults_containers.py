@@ -383,6 +383,21 @@ def test_what_cannot_move_is_said_once(pair, upstream, database):
     settled(second, database, box)
 
 
+@pytest.mark.parametrize("tool, then", [
+    (SHELL, call("shell", 1, commands=["cat note.txt", "echo two"])), (CODE, call("bash", 1, command="cat note.txt"))],
+    ids=["shell", "bash"])
+def test_other_tools_say_once_what_cannot_move(pair, upstream, database, tool, then):
+    first, second = pair
+    box = begun(first, upstream, "import os\nos.mkfifo('pipe')\nopen('note.txt', 'w').write('kept')")
+    where = {"type": "shell", "environment": {"type": "container_reference", "container_id": box}}
+    tools = [where] if tool is SHELL else [named(box), CODE]
+    for lost in (1, 0):
+        script(upstream, then)
+        after = respond(second, tools=tools, store=False)
+        assert after["status"] == "completed" and "kept" in read_of(upstream), after
+        assert read_of(upstream).count("could not be moved: /mnt/data/pipe") == lost
+
+
 def test_the_owner_dies_while_it_makes_the_archive(pair, upstream, database):
     """What it had copied outlives it, as in any other death."""
     first, second = pair
