@@ -464,33 +464,32 @@ def test_a_move_survives_a_statement_that_fails(pair, upstream, database, statem
     settled(second, database, box)
 
 
+def write_late(server, upstream, box, seconds):
+    """A call has begun that has the container for some seconds. Its response."""
+    cell(upstream, "import time\nopen('late.txt', 'w').write('begun')\n"
+                   f"time.sleep({seconds})\nopen('late.txt', 'w').write('late')")
+    made = respond(server, tools=[named(box)], background=True)["id"]
+    eventually(lambda: list((server.directory / "data" / "workspaces").glob("*/*/data/late.txt")), len)
+    return made
+
+
 def test_a_container_that_a_call_has_comes_when_the_call_has_ended(pair, upstream, database):
     first, second = pair
     box = begun(first, upstream, "pass")
-    cell(upstream, "import time\ntime.sleep(7)\nopen('late.txt', 'w').write('late')")
-    made = respond(first, tools=[named(box)], background=True)["id"]
-    eventually(lambda: first.api().get(f"/responses/{made}").json()["output"], len)
+    write_late(first, upstream, box, 8)
     assert moved(second, upstream, box, "print(open('late.txt').read())").startswith("late\n")
     settled(second, database, box)
 
 
 # ---- A server that goes down ----
 
-def draining(server, upstream, box):
-    """The server begins to go down, while a call has a container for some seconds."""
-    cell(upstream, "import time\nopen('late.txt', 'w').write('begun')\ntime.sleep(4)\nopen('late.txt', 'w').write('late')")
-    made = respond(server, tools=[named(box)], background=True)["id"]
-    eventually(lambda: list((server.directory / "data" / "workspaces").glob("*/*/data/late.txt")), len)
-    server.process.signal(signal.SIGTERM)
-    return made
-
-
 def test_a_run_takes_its_container_from_a_server_that_goes_down(pair, upstream, database):
     """It is not made for that server, which begins nothing more, and does not wait until that one is dead."""
     first, second = pair
     idle = begun(first, upstream, "open('.hidden', 'w').write('kept')")
     busy = begun(first, upstream, "pass")
-    made = draining(first, upstream, busy)
+    made = write_late(first, upstream, busy, 4)
+    first.process.signal(signal.SIGTERM)
     settled(second, database, idle, "(SELECT draining FROM nodes WHERE id = node_id)")
     cell(upstream, "print(open('.hidden').read())")
     begin = time.monotonic()
@@ -504,21 +503,6 @@ def test_a_run_takes_its_container_from_a_server_that_goes_down(pair, upstream, 
     assert done["status"] == "completed"
     assert first.process.child.wait(60) == 0
     settled(second, database, busy)
-
-
-def test_a_run_that_waits_for_a_server_that_goes_down_is_claimed_by_another(pair, upstream, database):
-    first, second = pair
-    box = begun(first, upstream, "open('.hidden', 'w').write('kept')")
-    first.process.signal(signal.SIGSTOP)
-    cell(upstream, "print(open('.hidden').read())")
-    made = respond(second, tools=[named(box)], background=True)["id"]
-    assert database.ask(f"SELECT wanted_node IS NOT NULL FROM run_leases WHERE run_id = '{made}'",
-                        url=first.settings["database_url"]) == [["t"]]
-    database.ask("UPDATE nodes SET draining = true WHERE id = (SELECT node_id FROM containers"
-                 f" WHERE id = '{box}') RETURNING 1", url=first.settings["database_url"])
-    first.process.signal(signal.SIGCONT)
-    done = eventually(lambda: second.api().get(f"/responses/{made}").json(), lambda r: r["status"] in FINAL)
-    assert done["status"] == "completed" and "kept\n" in read_of(upstream)
 
 
 def test_a_server_that_was_suspended_writes_nothing_of_a_container(pair, upstream, database):

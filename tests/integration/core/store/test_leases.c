@@ -206,6 +206,33 @@ TEST(a_run_that_was_made_for_a_node_waits_for_it)
     pg_fixture_ask("DELETE FROM run_leases");
 }
 
+/* A node that goes down begins nothing more, and what waits for it would wait until it is dead. */
+TEST(a_run_that_was_made_for_a_node_that_goes_down_is_claimed_by_another)
+{
+    char thread[ID_SIZE], first[ID_SIZE];
+    struct run_load load;
+    struct run_row run;
+
+    assert_int_equal(store_leases_renew(other_store, NULL, NULL, 0, NULL, NULL), ERR_OK);
+    sample_thread(thread);
+    run = sample_run(thread, RUN_QUEUED);
+    assert_int_equal(store_run_create(store,
+                                      &(struct run_creation){.tenant = TENANT,
+                                                             .run = &run,
+                                                             .context_limit = CONTEXT,
+                                                             .wanted_node = "node_other"},
+                                      &load, NULL),
+                     ERR_OK);
+    assert_int_equal(claim_all(store, 10, first), 0);
+    store_begin_draining(other_store);
+    assert_int_equal(store_leases_renew(other_store, NULL, NULL, 0, NULL, NULL), ERR_OK);
+    assert_int_equal(claim_all(store, 10, first), 1);
+    assert_string_equal(first, run.id);
+    run_load_clear(&load);
+    run_row_clear(&run);
+    pg_fixture_ask("DELETE FROM run_leases; UPDATE nodes SET draining = false");
+}
+
 TEST(a_node_that_was_started_again_finds_its_runs_at_once)
 {
     const struct store_options options = {.node_id = "node_test/boot_2"};
@@ -484,6 +511,7 @@ int main(void)
         cmocka_unit_test(two_nodes_share_the_orphans_without_overlap),
         cmocka_unit_test(only_runs_without_a_live_owner_are_claimed_and_orphans_first),
         cmocka_unit_test(a_run_that_was_made_for_a_node_waits_for_it),
+        cmocka_unit_test(a_run_that_was_made_for_a_node_that_goes_down_is_claimed_by_another),
         cmocka_unit_test(a_node_that_was_started_again_finds_its_runs_at_once),
         cmocka_unit_test(a_live_run_is_not_taken_from_its_owner),
         cmocka_unit_test(a_lease_whose_run_is_not_in_memory_is_given_back),
