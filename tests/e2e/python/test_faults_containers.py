@@ -403,7 +403,9 @@ def test_the_owner_dies_while_it_makes_the_archive(pair, upstream, database):
     first, second = pair
     box = begun(first, upstream, f"open('note.txt', 'w').write('lost')\n{FIGURE}")
     first.arm("container.packing:1:kill")
+    begin = time.monotonic()
     read = moved(second, upstream, box, "import os\nprint(sorted(os.listdir('.figures')), os.path.exists('note.txt'))")
+    assert time.monotonic() - begin < 30
     assert first.has_fired() and ".png'] False" in read and "has failed" in read and "/mnt/data/note.txt" in read
     first.restart()
     eventually(lambda: folders(first), lambda names: names == [])
@@ -476,7 +478,7 @@ def write_late(server, upstream, box, seconds):
 def test_a_container_that_a_call_has_comes_when_the_call_has_ended(pair, upstream, database):
     first, second = pair
     box = begun(first, upstream, "pass")
-    write_late(first, upstream, box, 8)
+    write_late(first, upstream, box, 14)
     assert moved(second, upstream, box, "print(open('late.txt').read())").startswith("late\n")
     settled(second, database, box)
 
