@@ -361,7 +361,7 @@ static enum err_code fill_from_archive(const struct container *container,
                                    err);
 }
 
-/* *ret_read NULL: there is none, or its bytes are where this node does not reach. */
+/* *ret_read NULL: an archive is missing, or its bytes are where this node does not reach. */
 static enum err_code open_archive(const struct container *container,
                                   struct blob_read **ret_read, struct err *err)
 {
@@ -443,9 +443,8 @@ enum err_code container_arrive(struct container *container, struct err *err)
             rc = fill_folder(container, err);
         workspace_close(TAKE(container->workspace));
         /* What fits only in part would keep the disk full. */
-        if (rc == ERR_FULL &&
-            container_folder_discard(container->all, &container->tenant, container->row.id,
-                                     &left))
+        if (rc == ERR_FULL && container_folder_discard(container->all, &container->tenant,
+                                                       container->row.id, &left))
             log_warn("the folder of %s stays: %s", container->row.id, left.text);
         if (!rc)
             rc = reread(container, err);
@@ -502,8 +501,8 @@ static enum err_code make_archive(const struct container *container, struct blob
                                   struct err *err)
 {
     struct blob_write *write = NULL;
-    enum err_code rc = blob_write_begin(container->all->options.blobs, &container->tenant,
-                                        &write, err);
+    enum err_code rc =
+        blob_write_begin(container->all->options.blobs, &container->tenant, &write, err);
 
     if (rc)
         return rc;
@@ -536,8 +535,8 @@ static void note_giving(const struct container *container, bool giving)
 
     if (store_container_giving(container->all->options.store, &container->tenant,
                                container->row.id, container->row.epoch, giving, &err))
-        log_info("container %s: the node that asks is not told: %s", container->row.id,
-                 err.text);
+        log_info("container %s: the node that asks does not know of the gift: %s",
+                 container->row.id, err.text);
 }
 
 /* After the row has gone to another node. */
@@ -545,8 +544,7 @@ static enum err_code clear_left_folder(const struct container *container, struct
 {
     const struct containers_options *options = &container->all->options;
     const char *id = container->row.id;
-    enum err_code rc =
-        container_folder_discard(container->all, &container->tenant, id, err);
+    enum err_code rc = container_folder_discard(container->all, &container->tenant, id, err);
 
     return rc ? rc
               : store_container_left_cleared(options->store, &container->tenant, id,
@@ -578,7 +576,7 @@ static enum err_code hand_over(struct container *container, const char *node_id,
     return clear_left_folder(container, err);
 }
 
-/* Nobody has taken it yet, and nothing is in its folder that counts: it goes on as it came. */
+/* No call has taken it yet, and its folder has nothing that counts: it goes on as it came. */
 static enum err_code pass_on(struct container *container, const char *node_id, struct err *err)
 {
     const struct containers_options *options = &container->all->options;

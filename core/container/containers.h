@@ -71,7 +71,7 @@ struct containers_options {
      * one without processes, and again. On any thread. NULL: there are no processes. */
     void (*end)(void *argument, const char *container_id);
     /* A container that another node asks for has no call any more: containers_answer() is due. On any thread; does not
-     * block. NULL: the next look finds it. */
+     * block. NULL: the keeper finds it later. */
     void (*is_free)(void *argument);
     void *argument;
 };

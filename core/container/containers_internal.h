@@ -53,7 +53,7 @@ struct container {
 void container_begin_put(const struct container *container);
 void container_end_put(const struct container *container);
 
-/* A copy becomes the file that it was before a move: row->blob_id has its bytes. Fills in what the folder says of it. */
+/* A copy becomes the file that it was before a move: row->blob_id has its bytes. Fills in what the folder says. */
 enum err_code container_put_back(const struct container *container,
                                  struct container_file_row *row, struct err *err) MUST_CHECK;
 

@@ -325,10 +325,10 @@ struct container_row {
     int memory_gib;
     char *
         domains; /* what it may reach, a JSON array of patterns (core/net/proxy/domain.h); "[]" or NULL: nothing */
-    bool had_python;      /* Python has run in it */
-    int64_t epoch;        /* grows when another node takes it */
-    bool arriving;        /* its files are not all in the folder yet */
-    bool giving;          /* its node is about to give it to another */
+    bool had_python; /* Python has run in it */
+    int64_t epoch;   /* grows when another node takes it */
+    bool arriving;   /* its files are not all in the folder yet */
+    bool giving;     /* its node is about to give it to another */
     /* What its last move has lost, as JSON: an array of paths, if its node had died, or else {"paths", "count"}. NULL:
      * nothing */
     char *lost;

@@ -45,8 +45,8 @@ struct lent {
     json_t *domains;         /* what its box may reach */
     json_t *places;          /* where it has gone, in boxes that were given back; or NULL */
     char *call_id;
-    char *lost;      /* base.lost, if it was made for this call; or NULL */
-    bool noted;      /* what the call has done to files was noted */
+    char *lost; /* base.lost, if it was made for this call; or NULL */
+    bool noted; /* what the call has done to files was noted */
 };
 
 static struct lent *lent_of(struct tool_container *container)
@@ -74,7 +74,8 @@ static char *lost_files(const struct container_row *row)
     json_array_foreach (paths, i, path)
         buf_addf(&list, "%s" FOLDER "%s", i ? ", " : "", json_string_value(path));
     if (count > (json_int_t)json_array_size(paths))
-        buf_addf(&list, ", and %lld more", (long long)count - (long long)json_array_size(paths));
+        buf_addf(&list, ", and %lld more",
+                 (long long)count - (long long)json_array_size(paths));
     if (paths != all)
         return mem_printf("This container has moved to another server. Variables are gone, and "
                           "these files could not be moved: %s",

@@ -8,10 +8,11 @@
  */
 
 #define ARCHIVE_HEAD   "RNWORK01"
-#define ARCHIVE_NUMBER 8                    /* bytes of one */
-#define ARCHIVE_PIECE  ((size_t)256 << 10)  /* the most bytes behind one offset */
-#define ARCHIVE_PATH   ((size_t)2 * 4095)   /* of a text: a folder that is too deep, and a name in it */
-#define ARCHIVE_MODES  0777                 /* a file that would run as its owner does not come along */
+#define ARCHIVE_NUMBER 8                   /* bytes of one */
+#define ARCHIVE_PIECE  ((size_t)256 << 10) /* the most bytes behind one offset */
+#define ARCHIVE_PATH \
+    ((size_t)2 * 4095)     /* of a text: a folder that is too deep, and a name in it */
+#define ARCHIVE_MODES 0777 /* a file that would run as its owner does not come along */
 
 enum archive_record {
     ARCHIVE_FOLDER = 'd',

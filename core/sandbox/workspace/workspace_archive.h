@@ -44,7 +44,8 @@ enum err_code workspace_pack(const struct workspace *workspace,
 
 /* What an archive could not bring. */
 struct workspace_left {
-    char *paths[WORKSPACE_LEFT_LIMIT]; /* owned; for people: no control characters, valid UTF-8 */
+    char *
+        paths[WORKSPACE_LEFT_LIMIT]; /* owned; for people: no control characters, valid UTF-8 */
     size_t named;
     uint64_t count; /* also those without a name here */
 };

@@ -220,8 +220,7 @@ static void pack_link(struct packing *packing, const char *path, const struct st
     const char *name;
     int folder = beneath_open_parent(packing->workspace->fd, path, &name);
     char target[PATH_MAX];
-    ssize_t length =
-        folder < 0 ? -1 : readlinkat(folder, name, target, sizeof(target) - 1);
+    ssize_t length = folder < 0 ? -1 : readlinkat(folder, name, target, sizeof(target) - 1);
     struct workspace_stat stat;
 
     if (folder >= 0)
@@ -278,10 +277,8 @@ enum err_code workspace_pack(const struct workspace *workspace,
                               .room = workspace->all->options.bytes,
                               .entries = workspace->all->options.files,
                               .piece = mem_new_array(char, ARCHIVE_PIECE)};
-    struct walk walk = {.root = workspace->fd,
-                        .visit = pack_one,
-                        .hide = leave_hidden,
-                        .argument = &packing};
+    struct walk walk = {
+        .root = workspace->fd, .visit = pack_one, .hide = leave_hidden, .argument = &packing};
     const char end = ARCHIVE_END;
     enum err_code rc;
 

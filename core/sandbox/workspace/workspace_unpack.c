@@ -36,11 +36,11 @@ struct unpacking {
     struct workspace_left *left;
     char *bytes; /* owned; ARCHIVE_PIECE */
     size_t at, length;
-    char *piece;        /* owned; ARCHIVE_PIECE */
-    uint64_t room;      /* bytes of the workspace that are left */
-    uint64_t entries;   /* the same of files, folders and links */
-    uint64_t recorded;  /* what the writer has left, as far as records say */
-    uint64_t until_look; /* bytes until the disk is looked at again */
+    char *piece;            /* owned; ARCHIVE_PIECE */
+    uint64_t room;          /* bytes of the workspace that are left */
+    uint64_t entries;       /* the same of files, folders and links */
+    uint64_t recorded;      /* what the writer has left, as far as records say */
+    uint64_t until_look;    /* bytes until the disk is looked at again */
     struct folder *folders; /* owned */
     size_t folder_count, folder_room;
 };
@@ -334,10 +334,9 @@ static enum err_code write_piece(struct unpacking *all, struct file *file, uint6
     }
     rc = check_disk(all, size, err);
     for (size_t at = 0; !rc && at < size;) {
-        ssize_t written = FAULT("workspace.unpack")
-                              ? (errno = ENOSPC, -1)
-                              : pwrite(file->fd, all->piece + at, size - at,
-                                       (off_t)(offset + at));
+        ssize_t written = FAULT("workspace.unpack") ? (errno = ENOSPC, -1)
+                                                    : pwrite(file->fd, all->piece + at,
+                                                             size - at, (off_t)(offset + at));
 
         if (written < 0 && errno == EINTR)
             continue;
@@ -353,8 +352,8 @@ static enum err_code write_piece(struct unpacking *all, struct file *file, uint6
 }
 
 /* All pieces. *ret_size: of the whole file, with the hole at its end. */
-static enum err_code unpack_pieces(struct unpacking *all, struct file *file,
-                                   uint64_t *ret_size, struct err *err)
+static enum err_code unpack_pieces(struct unpacking *all, struct file *file, uint64_t *ret_size,
+                                   struct err *err)
 {
     for (;;) {
         uint64_t offset, length;
@@ -416,8 +415,7 @@ static enum err_code unpack_file(struct unpacking *all, struct err *err)
         rc = get(all, &whole, 1, err);
     if (!rc && !whole)
         all->recorded++;
-    if (!rc && file.fd >= 0 &&
-        (!whole || !finish_file(all, file.fd, size, mode, mtime_ns)))
+    if (!rc && file.fd >= 0 && (!whole || !finish_file(all, file.fd, size, mode, mtime_ns)))
         give_up(all, &file);
     if (file.fd >= 0)
         close(file.fd);

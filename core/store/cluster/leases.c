@@ -244,8 +244,8 @@ enum err_code store_leases_give_back(struct store *store, const char *const *run
     "(owner IS NOT NULL AND owner <> $1 AND (split_part(owner, '/', 1) = $2" \
     " OR ($3::bool AND lease_until < clock_timestamp())))"
 
-/* A run that was made for a node is left to it, unless $3 is true and that node is dead as well, or begins nothing more:
- * nodes renew their own rows with their leases. */
+/* A run that was made for a node is left to it, unless $3 is true and that node is dead as well, or going down: nodes
+ * renew their own rows with their leases. */
 #define IS_FOR_THIS                                                                \
     "(wanted_node IS NULL OR wanted_node = $2 OR ($3::bool AND NOT EXISTS (SELECT" \
     "  FROM nodes WHERE id = wanted_node AND NOT draining AND seen_at >= "         \

@@ -393,13 +393,14 @@ enum err_code container_files_forget(struct db *db, const struct tenant *tenant,
 {
     static const struct db_statement delete = {
         "store_container_files_forget",
-        "WITH files AS (DELETE FROM container_files WHERE project_id = $1"
+        "WITH gone AS (DELETE FROM container_files WHERE project_id = $1"
         "  AND container_id = $2 RETURNING blob_id),"
         " archive AS (DELETE FROM container_archives WHERE project_id = $1"
-        "  AND container_id = $2 RETURNING blob_id)"
+        "  AND container_id = $2 RETURNING blob_id),"
+        " released AS (UPDATE blobs b SET holders = b.holders - 1, changed_at = " CONTAINER_NOW
+        "  FROM gone g WHERE b.project_id = $1 AND b.id = g.blob_id)"
         " UPDATE blobs b SET holders = b.holders - 1, changed_at = " CONTAINER_NOW
-        " FROM (SELECT blob_id FROM files UNION ALL SELECT blob_id FROM archive) g"
-        " WHERE b.project_id = $1 AND b.id = g.blob_id"};
+        " FROM archive a WHERE b.project_id = $1 AND b.id = a.blob_id"};
     AUTO_DB_ARGS args = {0};
 
     db_arg_tenant(&args, tenant);

@@ -71,10 +71,10 @@ enum err_code store_container_take_over(struct store *store, const struct tenant
 static enum err_code keep_archive(struct db *db, const struct tenant *tenant, const char *id,
                                   const char *blob_id, struct err *err)
 {
-    static const struct db_statement insert = {
-        "store_container_archive_put", "INSERT INTO container_archives"
-                                       " (project_id, container_id, blob_id)"
-                                       " VALUES ($1, $2, $3)"};
+    static const struct db_statement insert = {"store_container_archive_put",
+                                               "INSERT INTO container_archives"
+                                               " (project_id, container_id, blob_id)"
+                                               " VALUES ($1, $2, $3)"};
     AUTO_DB_ARGS args = {0};
     enum err_code rc = blob_hold(db, tenant, blob_id, err);
 
@@ -210,9 +210,9 @@ enum err_code store_container_archive(struct store *store, const struct tenant *
                                       const char *id, char ret_blob_id[ID_SIZE],
                                       struct err *err)
 {
-    static const struct db_statement select = {
-        "store_container_archive", "SELECT blob_id FROM container_archives"
-                                   " WHERE project_id = $1 AND container_id = $2"};
+    static const struct db_statement select = {"store_container_archive",
+                                               "SELECT blob_id FROM container_archives"
+                                               " WHERE project_id = $1 AND container_id = $2"};
     AUTO_DB_ROWS *rows = NULL;
     enum err_code rc = db_once_by_id(store, &select, tenant, id, &rows, err);
 

@@ -16,8 +16,8 @@
 
 struct db;
 
-/* The node of the running container `id`, or else of that of `owner_id`, if it is another node than this one, lives, and
- * is not going down; else "". */
+/* The node of the running container `id`, or else of that of `owner_id`, if it is another node than this one, lives,
+ * and is not going down; else "". */
 enum err_code container_node_find(struct db *db, const struct tenant *tenant, const char *id,
                                   const char *owner_id, char ret_node[ID_SIZE],
                                   struct err *err) MUST_CHECK;

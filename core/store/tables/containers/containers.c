@@ -21,9 +21,9 @@
 
 #define NOW CONTAINER_NOW
 
-#define CONTAINER_COLUMNS                                                          \
-    "c.id, c.name, c.status, c.owner_id, c.node_id, c.memory_gib, c.idle_seconds," \
-    " c.created_at, c.last_active_at, c.expires_at, c.had_python,"                 \
+#define CONTAINER_COLUMNS                                                               \
+    "c.id, c.name, c.status, c.owner_id, c.node_id, c.memory_gib, c.idle_seconds,"      \
+    " c.created_at, c.last_active_at, c.expires_at, c.had_python,"                      \
     " c.expires_at <= " NOW " AS late, c.allowed_domains, c.epoch, c.arriving, c.lost," \
     " coalesce(c.giving_until > " NOW ", false)"
 

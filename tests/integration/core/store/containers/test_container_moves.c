@@ -87,7 +87,8 @@ TEST(what_an_earlier_owner_has_seen_is_not_noted)
     node_lives("node_a", false);
     assert_true(taken_by("node_b", 1));
     assert_int_equal(look(1), ERR_NOT_FOUND);
-    assert_int_equal(store_container_give(store, MINE, box, 1, "node_c", "", NULL), ERR_NOT_FOUND);
+    assert_int_equal(store_container_give(store, MINE, box, 1, "node_c", "", NULL),
+                     ERR_NOT_FOUND);
     assert_int_equal(look(2), ERR_OK);
 }
 
@@ -161,8 +162,8 @@ TEST(an_archive_is_held_until_it_has_arrived)
     assert_string_equal(blob, "");
     assert_int_equal(store_container_give(store, MINE, box, 1, "node_b", "blob_none", NULL),
                      ERR_STORE);
-    assert_int_equal(
-        store_container_give(store, MINE, box, 1, "node_b", "blob_arrives", NULL), ERR_OK);
+    assert_int_equal(store_container_give(store, MINE, box, 1, "node_b", "blob_arrives", NULL),
+                     ERR_OK);
     assert_int_equal(holders("blob_arrives"), 1);
     assert_int_equal(store_container_give(store, MINE, box, 2, "node_c", "", NULL), ERR_OK);
     assert_int_equal(archive_of(blob), ERR_OK);

@@ -55,8 +55,8 @@ static struct workspace *other(void)
 {
     struct workspace *workspace = NULL;
 
-    assert_int_equal(
-        workspace_make(ground, "proj_a", "cntr_b", ground_user, &workspace, &err), ERR_OK);
+    assert_int_equal(workspace_make(ground, "proj_a", "cntr_b", ground_user, &workspace, &err),
+                     ERR_OK);
     return workspace;
 }
 
@@ -113,9 +113,9 @@ static int open_here(const char *path, int flags)
 
 TEST(everything_comes_along_listed_or_not)
 {
-    static const char *const paths[] = {"a.txt",           ".git/objects/0a/bc", "node_modules/x.js",
-                                        "new\nline",       "bad\xffname",        "empty",
-                                        "deep/er/and/far"};
+    static const char *const paths[] = {
+        "a.txt", ".git/objects/0a/bc", "node_modules/x.js", "new\nline", "bad\xffname",
+        "empty", "deep/er/and/far"};
     CLEANUP(workspace_left_clear) struct workspace_left left = {0};
     AUTO_BUF archive = {0};
     struct workspace *b;
@@ -339,7 +339,8 @@ static void replace(struct buf *archive, const char *from, const char *to)
 
 TEST(a_path_that_leads_out_is_refused)
 {
-    static const char *const paths[] = {"../out", "AA/../", "/tmp/x", "AA//xx", "./AAxx", "AA/xx/"};
+    static const char *const paths[] = {"../out", "AA/../", "/tmp/x",
+                                        "AA//xx", "./AAxx", "AA/xx/"};
 
     ground_make_folder("AA");
     ground_file("AA/out", "1");
@@ -380,7 +381,7 @@ TEST(nothing_is_written_behind_a_link_out)
     workspace_close(b);
 }
 
-/* Whatever the bytes are, the answer is one of these, and nothing is outside. */
+/* For any bytes the answer is one of these, and nothing is outside. */
 TEST(odd_bytes_do_no_harm)
 {
     AUTO_BUF archive = {0};
