@@ -287,10 +287,23 @@ enum item_status item_shown_status(const struct item_row *row)
     case ITEM_STATUSES_ENDED:
         return row->status == ITEM_FAILED || row->status == ITEM_INCOMPLETE ? ITEM_FAILED
                                                                             : ITEM_COMPLETED;
+    case ITEM_STATUSES_CLOSED:
+        return row->status == ITEM_FAILED || row->status == ITEM_INCOMPLETE ? ITEM_INCOMPLETE
+                                                                            : ITEM_COMPLETED;
     case ITEM_STATUSES_FAILED:
     case ITEM_STATUSES_NONE: break;
     }
     return row->status;
+}
+
+enum item_status item_body_status(const struct item_row *row, const json_t *body)
+{
+    const json_t *caller = json_object_get(body, "caller");
+
+    if (row->type == ITEM_FUNCTION_CALL && !row->input && row->status == ITEM_COMPLETED &&
+        json_get_string(caller, "caller_id", NULL))
+        return ITEM_IN_PROGRESS;
+    return item_shown_status(row);
 }
 
 json_t *item_object(const struct item *item)
@@ -301,7 +314,7 @@ json_t *item_object(const struct item *item)
     json_t *body = item->row.body ? json_parse_own(item->row.body) : item_body(item);
 
     if (item_type_statuses(item->row.type) != ITEM_STATUSES_NONE)
-        json_set_string(object, "status", item_status_name(item_shown_status(&item->row)));
+        json_set_string(object, "status", item_status_name(item_body_status(&item->row, body)));
     json_object_update(object, body);
     item_hide_notes(object);
     json_decref(body);

@@ -94,8 +94,10 @@ json_t *item_body(const struct item *item);
 json_t *item_object(const struct item *item);
 
 /* The status that clients see, where the item's type has not all of them. An output that can only be completed or
- * failed is completed while it is open, as OpenAI shows outputs of its own tools when they open. */
+ * failed, or incomplete, is completed while it is open, as OpenAI shows outputs of its own tools when they open. */
 enum item_status item_shown_status(const struct item_row *row);
+/* The same by what the item's body says, too: OpenAI shows a function's call that a program has made as in progress. */
+enum item_status item_body_status(const struct item_row *row, const json_t *body);
 
 /* The container in which a hosted call has run, by the body of its item or of its output's; "" without one.
  * Borrowed. */

@@ -29,6 +29,7 @@
 #define FAILED      ITEM_STATUSES_FAILED
 #define WHOLE       ITEM_STATUSES_WHOLE
 #define ENDED       ITEM_STATUSES_ENDED
+#define CLOSED      ITEM_STATUSES_CLOSED
 #define NONE        ITEM_STATUSES_NONE
 
 static const struct fact {
@@ -62,8 +63,8 @@ static const struct fact {
     [ITEM_TOOL_SEARCH_OUTPUT]      = {"tool_search_output",      "tso_",   OUTPUT,      USUAL,  ITEM_TOOL_SEARCH_CALL,  true},
     [ITEM_ADDITIONAL_TOOLS]        = {"additional_tools",        "at_",    PLAIN,       NONE,   ITEM_OTHER,             true},
     [ITEM_CONFIGURATION_UPDATE]    = {"configuration_update",    "cfg_",   PLAIN,       NONE,   ITEM_OTHER,             false},
-    [ITEM_PROGRAM]                 = {"program",                 "cm_",    PLAIN,       NONE,   ITEM_OTHER,             false},
-    [ITEM_PROGRAM_OUTPUT]          = {"program_output",          "cmo_",   PLAIN,       USUAL,  ITEM_OTHER,             false},
+    [ITEM_PROGRAM]                 = {"program",                 "cm_",    CLIENT_CALL, NONE,   ITEM_OTHER,             false},
+    [ITEM_PROGRAM_OUTPUT]          = {"program_output",          "cmo_",   OUTPUT,      CLOSED, ITEM_PROGRAM,           false},
     [ITEM_MCP_LIST_TOOLS]          = {"mcp_list_tools",          "mcpl_",  PLAIN,       NONE,   ITEM_OTHER,             false},
     [ITEM_MCP_CALL]                = {"mcp_call",                "mcp_",   SERVER_CALL, FAILED, ITEM_OTHER,             false},
     [ITEM_MCP_APPROVAL_REQUEST]    = {"mcp_approval_request",    "mcpr_",  PLAIN,       NONE,   ITEM_OTHER,             false},
@@ -144,4 +145,9 @@ bool item_type_is_output(enum item_type type)
 bool item_type_brings_tools(enum item_type type)
 {
     return facts[type].brings_tools;
+}
+
+bool item_type_makes_calls(enum item_type type)
+{
+    return type == ITEM_PROGRAM;
 }

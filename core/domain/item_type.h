@@ -55,8 +55,8 @@ enum item_type {
 };
 
 enum item_kind {
-    ITEM_KIND_PLAIN,       /* neither a call nor an output */
-    ITEM_KIND_CLIENT_CALL, /* the client executes it, and answers with an output */
+    ITEM_KIND_PLAIN, /* neither a call nor an output */
+    ITEM_KIND_CLIENT_CALL, /* the client executes it, and answers with an output; or this server does, and so does it */
     ITEM_KIND_SERVER_CALL, /* executed here, or by an MCP server; the item itself has the output */
     ITEM_KIND_HOSTED_CALL, /* the same, with fields that depend on the tool */
     ITEM_KIND_OUTPUT,      /* a client's answer to a call */
@@ -67,8 +67,9 @@ enum item_statuses {
     ITEM_STATUSES_USUAL, /* in_progress, completed, incomplete; a failed item is shown as incomplete */
     ITEM_STATUSES_FAILED, /* these, and failed */
     ITEM_STATUSES_WHOLE, /* in_progress, completed, failed; an incomplete item is shown as failed */
-    ITEM_STATUSES_ENDED, /* completed and failed alone: see item_shown_status() */
-    ITEM_STATUSES_NONE,  /* the item has no status */
+    ITEM_STATUSES_ENDED,  /* completed and failed alone: see item_shown_status() */
+    ITEM_STATUSES_CLOSED, /* completed and incomplete alone: the same */
+    ITEM_STATUSES_NONE,   /* the item has no status */
 };
 
 /* The name in the API; "" for the three types of other names (item_row_type_name() has those). */
@@ -91,5 +92,8 @@ bool item_type_is_output(enum item_type type);
 
 /* The tools in its `tools` are offered to the model from then on. */
 bool item_type_brings_tools(enum item_type type);
+
+/* A call that makes calls itself, and waits for their outputs before it has its own: a program. */
+bool item_type_makes_calls(enum item_type type);
 
 #endif

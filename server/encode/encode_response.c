@@ -248,10 +248,10 @@ static bool shows_call_id(enum item_type type)
     return item_type_is_client_call(type) || item_type_is_output(type);
 }
 
-static void set_item_status(json_t *object, const struct item_row *row)
+static void set_item_status(json_t *object, const struct item_row *row, const json_t *body)
 {
     if (item_type_statuses(row->type) != ITEM_STATUSES_NONE)
-        json_set_string(object, "status", item_status_name(item_shown_status(row)));
+        json_set_string(object, "status", item_status_name(item_body_status(row, body)));
 }
 
 /* A text of a thread that names a file is covered by its annotation there; here that has a place only. */
@@ -325,7 +325,7 @@ json_t *encode_item(const struct item_row *row, unsigned include)
     json_t *object = json_build("{s:s, s:s}", "id", row->id, "type", item_row_type_name(row));
 
     hide_part_notes(body);
-    set_item_status(object, row);
+    set_item_status(object, row, body);
     if (row->type == ITEM_MESSAGE) {
         set_item_message(object, row, body);
         return object;
