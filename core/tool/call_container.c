@@ -79,6 +79,14 @@ enum err_code tool_call_own_box(struct tool_call *call, const struct tool_own_bo
                                           err);
 }
 
+enum err_code tool_call_bare_box(struct tool_call *call, uint64_t memory, struct box_run *run,
+                                 struct box_result *ret_result, struct err *err)
+{
+    if (!call->containers || !call->containers->bare)
+        return err_set(err, ERR_INVALID, "This server executes no code.");
+    return call->containers->bare(call->containers->arg, call, memory, run, ret_result, err);
+}
+
 enum err_code tool_call_python(struct tool_call *call, const char *code,
                                struct tool_run *ret_ran, struct err *err)
 {

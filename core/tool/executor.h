@@ -113,6 +113,8 @@ struct tool_containers {
     enum err_code (*own_box)(void *arg, const struct tool_call *call,
                              struct tool_container *container, const struct tool_own_box *how,
                              struct box **ret_box, struct err *err);
+    enum err_code (*bare)(void *arg, const struct tool_call *call, uint64_t memory,
+                          struct box_run *run, struct box_result *ret_result, struct err *err);
     enum err_code (*python)(void *arg, const struct tool_call *call,
                             struct tool_container *container, const char *code,
                             struct tool_run *ret_ran, struct err *err);

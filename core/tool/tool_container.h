@@ -62,6 +62,16 @@ struct tool_own_box {
 enum err_code tool_call_own_box(struct tool_call *call, const struct tool_own_box *how,
                                 struct box **ret_box, struct err *err) MUST_CHECK;
 
+struct box_run;
+struct box_result;
+
+/* A command in a box that is made for it and sees no container: no files, no network. `memory` is what the box may
+ * have, in bytes. The command's environment is filled in, and so is the descriptor that cancels it. It has no more time
+ * than the operator lets any command have. Blocks. ERR_INVALID: this server executes nothing. ERR_LIMIT: no room in
+ * time. ERR_CANCELLED: the call is over. */
+enum err_code tool_call_bare_box(struct tool_call *call, uint64_t memory, struct box_run *run,
+                                 struct box_result *ret_result, struct err *err) MUST_CHECK;
+
 /* ---- For the server, which makes them ---- */
 
 /* The container that the newest such call of the context has used; "" without one. Borrowed. */

@@ -50,6 +50,23 @@ static const char **joined(const char *const *usual, const char *const *more)
     return lines;
 }
 
+static enum err_code run_in_container(struct tool_call *call, const struct box_call *plan,
+                                      struct box_run *run, struct box_result *ret_result,
+                                      struct err *err)
+{
+    struct tool_container *container = NULL;
+    struct box *box = NULL;
+    AUTO_FREE const char **environment = NULL;
+    enum err_code rc = tool_call_container(call, &container, err);
+
+    if (rc)
+        return rc;
+    run->command.environment = environment = joined(container->environment, plan->environment);
+    rc = plan->own_box ? tool_call_own_box(call, plan->own_box, &box, err)
+                       : tool_call_box(call, &box, err);
+    return rc ? rc : box_run(box, run, ret_result, err);
+}
+
 enum err_code box_call_run(struct tool_call *call, const struct box_call *plan,
                            struct box_result *ret_result, struct err *err)
 {
@@ -62,21 +79,16 @@ enum err_code box_call_run(struct tool_call *call, const struct box_call *plan,
         .take_output = plan->take_output,
         .argument = plan->argument,
     };
-    struct tool_container *container = NULL;
-    struct box *box = NULL;
-    AUTO_FREE const char **environment = NULL;
-    enum err_code rc = tool_call_container(call, &container, err);
+    enum err_code rc = ERR_OK;
 
-    if (rc)
-        return rc;
-    run.command.environment = environment = joined(container->environment, plan->environment);
-    rc = plan->own_box ? tool_call_own_box(call, plan->own_box, &box, err)
-                       : tool_call_box(call, &box, err);
-    if (!rc && plan->input) {
+    if (plan->input) {
         run.input = memory_file(plan->input->data, plan->input->length, err);
         rc = run.input < 0 ? ERR_INTERNAL : ERR_OK;
     }
-    rc = rc ? rc : box_run(box, &run, ret_result, err);
+    if (!rc)
+        rc = plan->bare_memory
+                 ? tool_call_bare_box(call, plan->bare_memory, &run, ret_result, err)
+                 : run_in_container(call, plan, &run, ret_result, err);
     if (run.input >= 0)
         close(run.input);
     return rc ? rc : judge(ret_result, err);

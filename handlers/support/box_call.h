@@ -20,6 +20,9 @@ struct box_call {
     const struct tool_own_box
         *own_box; /* it runs in a box of the call's own; NULL: in the shared one */
     const char *const *environment; /* beside the container's, NULL ends it; or NULL */
+    /* Not 0: it runs without the container, in a box that is made for it and may have so many bytes of memory. Then
+     * `own_box` and `environment` do not count */
+    uint64_t bare_memory;
     uint32_t timeout_ms;
     bool (*take_output)(void *argument, enum box_stream stream, const char *bytes, size_t size);
     void *argument;

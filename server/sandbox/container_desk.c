@@ -225,18 +225,25 @@ static enum err_code open_container(void *arg, const struct tool_call *call,
 /* ---- Its box ---- */
 
 /* What the model reads of a box that it does not get. Why a machine makes none is the operator's to read. */
-static enum err_code explain(const struct lent *lent, enum err_code rc, struct err *err)
+static enum err_code explain_box(const struct tool_call *call, enum err_code rc,
+                                 struct err *err)
 {
     const struct err why = *err;
 
-    if (container_is_gone(lent->container)) /* and its folder */
-        return err_set(err, ERR_CONFLICT, "The container was deleted.");
     if (rc == ERR_LIMIT)
         return err_set(err, rc, "The server is out of sandbox memory; try again.");
     if (rc == ERR_CANCELLED)
         return rc;
-    log_error("container %s: no box: %s", lent->base.id, why.text);
+    log_error("run %s: no box: %s", tool_call_run(call), why.text);
     return err_set(err, rc, "The server could not start the container.");
+}
+
+static enum err_code explain(const struct lent *lent, const struct tool_call *call,
+                             enum err_code rc, struct err *err)
+{
+    if (container_is_gone(lent->container)) /* and its folder */
+        return err_set(err, ERR_CONFLICT, "The container was deleted.");
+    return explain_box(call, rc, err);
 }
 
 static size_t list_domains(const json_t *list, const char *ret_domains[CONTAINER_DOMAINS_LIMIT])
@@ -271,7 +278,7 @@ static enum err_code take_box(const struct lent *lent, const struct tool_call *c
     };
     enum err_code rc = boxes_take(lent->server->boxes, &request, ret_hold, err);
 
-    return rc ? explain(lent, rc, err) : ERR_OK;
+    return rc ? explain(lent, call, rc, err) : ERR_OK;
 }
 
 static enum err_code lend_box(struct lent *lent, const struct tool_call *call,
@@ -303,6 +310,37 @@ static enum err_code own_box_of(void *arg, const struct tool_call *call,
 {
     (void)arg;
     return lend_box(lent_of(base), call, BOXES_ALONE, how, ret_box, err);
+}
+
+/* No command may have more than the operator gives one. */
+static uint32_t time_for(const struct server *server, uint32_t wanted_ms)
+{
+    double most = server->config->sandbox_exec_max * 1000;
+
+    return most < wanted_ms ? (uint32_t)most : wanted_ms;
+}
+
+/* Without a container. */
+static enum err_code run_bare(void *arg, const struct tool_call *call, uint64_t memory,
+                              struct box_run *run, struct box_result *ret_result,
+                              struct err *err)
+{
+    const struct server *server = arg;
+    const struct boxes_request request = {.container = "",
+                                          .memory = memory,
+                                          .use = BOXES_ALONE,
+                                          .cancel = tool_call_cancel_fd(call)};
+    struct boxes_hold *hold = NULL;
+    enum err_code rc = boxes_take(server->boxes, &request, &hold, err);
+
+    if (rc)
+        return explain_box(call, rc, err);
+    run->command.environment = boxes_environment(server->boxes);
+    run->cancel = request.cancel;
+    run->timeout_ms = time_for(server, run->timeout_ms);
+    rc = box_run(boxes_box(hold), run, ret_result, err);
+    boxes_give(hold);
+    return rc;
 }
 
 /* ---- A cell ---- */
@@ -666,6 +704,7 @@ struct tool_containers container_desk(struct server *server)
                                     .open = open_container,
                                     .box = box_of,
                                     .own_box = own_box_of,
+                                    .bare = run_bare,
                                     .python = run_python,
                                     .note = note_call,
                                     .places = places_of,
