@@ -39,6 +39,7 @@
     X(code_interpreter)           \
     X(container_shell)            \
     X(container_patch)            \
+    X(program)                    \
     X(image_generation)           \
     X(web_search)                 \
     X(open_page)                  \

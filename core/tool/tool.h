@@ -155,6 +155,8 @@ enum tool_flags {
     TOOL_FOREIGN = 1 << 27,
     /* It executes or writes. After a foreign result a person is asked (core/run/approval/run_taint.h) */
     TOOL_ACTS = 1 << 28,
+    /* It runs programs that call the other tools (core/run/calls/run_programs.h, and program.h for what it takes) */
+    TOOL_PROGRAM = 1 << 29,
 
     /* Definition-only: */
     TOOL_NAMED = 1 << 6,      /* each entry has a name; other tools are named by their type */
