@@ -22,6 +22,7 @@
 #include <string.h>
 
 #include "core/base/json.h"
+#include "core/run/catalog/programmatic.h"
 #include "core/run/catalog/unavailable.h"
 #include "core/tool/registry.h"
 
@@ -50,6 +51,8 @@ static bool means(const json_t *choice, const struct tool_use *use)
     const char *type = json_get_string(choice, "type", "");
     const char *label = json_get_string(choice, "server_label", NULL);
 
+    if (!tool_use_is_direct(use))
+        return false;
     if (strcmp(type, "namespace") == 0)
         return use->space && name && strcmp(use->space, name) == 0;
     if (!is_of_type(use, type))
@@ -114,7 +117,7 @@ bool tool_choice_offers(const struct tool_set *set, const json_t *choice,
 {
     if (use->implied)
         return offers_implied(set, choice);
-    if (use->deferred && set->searched)
+    if ((use->deferred && set->searched) || !tool_use_is_direct(use))
         return false;
     if (json_is_string(choice))
         return strcmp(json_string_value(choice), "none") != 0;
