@@ -35,6 +35,10 @@ void notes_drop(json_t *object);
 /* Of a call whose result a stranger wrote: true (core/tool/tool.h, TOOL_FOREIGN). Clients do not see it. */
 #define NOTE_FOREIGN "foreign"
 
+/* Of a server-side call that a program has made: its call id, by which the program knows it again. Clients see it and
+ * send it back. Items of other calls show theirs. */
+#define NOTE_CALL_ID "call_id"
+
 /* An item was cut: its answer broke off, or it belongs to a turn that was requested again
  * (core/run/engine/recover.h). Clients do not see this note, and no model is sent the item. */
 void notes_mark_cut(json_t *body);

@@ -43,6 +43,7 @@
 #include "core/run/context/context_items.h"
 #include "core/run/context/long_messages.h"
 #include "core/run/context/past_calls.h"
+#include "core/run/context/past_programs.h"
 #include "core/run/context/past_reasoning.h"
 
 /* ---- Calls ---- */
@@ -513,7 +514,7 @@ static void read_items(struct prompt *prompt, const struct item_row *const *item
     for (size_t i = 0; i < count; i++) {
         json_t *body = json_parse_own(kept[i]->body);
 
-        if (notes_say_cut(body) || is_empty_answer(kept[i], body) ||
+        if (notes_say_cut(body) || is_empty_answer(kept[i], body) || past_is_of_program(body) ||
             (is_unfinished(kept[i]) && outputs[i] == count)) {
             json_decref(body);
             continue;

@@ -42,6 +42,7 @@
 #include "core/run/context/context_request.h"
 #include "core/run/context/context_responses.h"
 #include "core/run/context/past_calls.h"
+#include "core/run/context/past_programs.h"
 #include "core/run/context/past_reasoning.h"
 
 /* ---- What things cost ---- */
@@ -81,6 +82,8 @@ static int64_t cost_of_output(const struct tokenizer *tokenizer, const struct it
     json_auto_t *output = past_output(item->type, item_status_name(item->status), body);
     json_auto_t *content = context_content(output);
 
+    if (past_is_of_program(body))
+        return 0;
     return TOKENS_OF_MESSAGE + tokenizer_count_content(tokenizer, content);
 }
 
