@@ -47,6 +47,7 @@
 #include "core/run/approval/run_taint.h"
 #include "core/run/calls/run_calls.h"
 #include "core/run/calls/run_plan.h"
+#include "core/run/calls/run_programs.h"
 #include "core/run/calls/run_variables.h"
 #include "core/tool/registry.h"
 
@@ -653,7 +654,7 @@ static void use_tool(const struct run *run, struct call *call, const struct tool
     if (call_is_clients(call))
         call_move(call, CALL_EV_TAKE_BACK);
     call->hidden = call->use && call->use->handler->flags & TOOL_HIDDEN;
-    call->final = run_is_final(run, call->use);
+    call->final = !*call->caller && run_is_final(run, call->use);
 }
 
 bool run_take_decisions(struct run *run)
@@ -673,9 +674,9 @@ bool run_take_decisions(struct run *run)
         use_tool(run, call, use);
         buf_add_text(&call->arguments, decision->arguments);
         call->extra = json_deep_copy(decision->extra);
+        run_restore_program(run, call);
         decide(call, decision);
     }
-    run_start_calls(run);
     return true;
 }
 

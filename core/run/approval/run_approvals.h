@@ -92,8 +92,8 @@ json_t *run_open_questions(const struct run *run, enum question_part part);
  * question. */
 void run_take_held_answers(struct run *run, const json_t *answers);
 
-/* To the previous response: adds the calls that this one was created to continue, and starts
- * their stages. False if the request brought no answers. */
+/* To the previous response: adds the calls that this one was created to continue. False if the request brought no
+ * answers. */
 bool run_take_decisions(struct run *run);
 
 /* After a pause or a crash: applies the answer to a call that was just restored, if it has one.

@@ -78,6 +78,7 @@ static struct item *new_item(struct run *run, struct call *call, const char *typ
     item->look = call->use->handler->item;
     json_decref(item->fields);
     item->fields = fields;
+    run_name_caller(call, item);
     return item;
 }
 
@@ -115,7 +116,7 @@ void run_show_answered(struct run *run, struct call *call, const json_t *fields)
     struct item *item;
 
     run_close_item(run, ITEM_COMPLETED);
-    if (!was_shown(run, call))
+    if (!call->shown && !was_shown(run, call))
         show_call(run, call, shown);
     json_set_string(opening, "call_id", call->id);
     item = new_item(run, call, answer->type, opening);

@@ -176,8 +176,7 @@ static void put_start(struct run *run, const struct call *call)
         (void)!tool_channel_put(run->calls.channel, call->channel_position, &output);
 }
 
-static struct tool_executor *executor_of(const struct run *run,
-                                         const struct tool_handler *handler)
+struct tool_executor *run_executor_of(const struct run *run, const struct tool_handler *handler)
 {
     const struct engine_options *options = engine_options(run->engine);
     if (handler->flags & TOOL_NEEDS_SANDBOX && options->code_executor)
@@ -207,7 +206,7 @@ static void execute(struct run *run, struct call *call, json_t *args)
     if (call->use->handler->flags & TOOL_NEEDS_SANDBOX)
         run_past_container(run, past_container);
     tool_executor_submit(
-        executor_of(run, call->use->handler),
+        run_executor_of(run, call->use->handler),
         &(struct tool_call_spec){
             .handler = call->use->handler,
             .channel = run->calls.channel,

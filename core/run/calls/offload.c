@@ -22,6 +22,7 @@
 #include <stdlib.h>
 
 #include "core/base/mem.h"
+#include "core/run/calls/run_calls.h"
 
 #define CHANNEL_CAPACITY 2 /* outputs of one job: its stage and its end */
 
@@ -50,12 +51,16 @@ void run_offload(struct run *run, unsigned jobs, offload_take *take,
 
 void run_offload_job(struct run *run, unsigned job, struct tool_call_spec spec)
 {
+    /* A plan is quick, whatever its tool does. */
+    struct tool_executor *executor = spec.planning ? engine_options(run->engine)->executor
+                                                   : run_executor_of(run, spec.handler);
+
     spec.channel = run->calls.offload->channel;
     spec.position = job;
     spec.tenant = &run->tenant;
     spec.run = run->row.id;
     spec.thread = run->row.thread_id;
-    tool_executor_submit(engine_options(run->engine)->executor, &spec);
+    tool_executor_submit(executor, &spec);
 }
 
 static void take_output(struct run *run, struct offload *offload,

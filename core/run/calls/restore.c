@@ -25,6 +25,7 @@
  */
 
 #include "core/run/calls/run_calls.h"
+#include "core/run/calls/run_programs.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -113,6 +114,7 @@ static struct call *restore_call(struct run *run, const struct call_row *row)
     call->resolved = resolved_call_restore(row->resolved);
     call->extra = row->extra ? json_parse_own(row->extra) : NULL;
     call->begun = row->state != CALL_WAITING;
+    run_restore_program(run, call);
     /* The row says who executes the call, not the tools that the run has now: the client may
      * have the call already, or it never got it because of its arguments. */
     if (row->client != call_is_clients(call))
@@ -181,6 +183,15 @@ void run_take_answers(struct run *run, const struct call_row *rows, size_t count
     run_end_turn(run);
 }
 
+/* What an earlier response has left: programs, and calls that were approved. Programs first, for some of these calls
+ * may be theirs. False: nothing. */
+static bool take_over(struct run *run)
+{
+    bool programs = !run_is_assistants(run) && run_take_programs(run);
+
+    return run_take_decisions(run) || programs;
+}
+
 /* The tools are listed. The answered calls continue, or the calls that a response took over
  * from the one before, or the model gets its next turn. */
 void run_continue(struct run *run)
@@ -191,7 +202,9 @@ void run_continue(struct run *run)
     run->calls.answered_count = 0;
     if (rows)
         run_resume_calls(run, rows, count);
-    else if (run->row.turn || !run_take_decisions(run))
+    else if (!run->row.turn && take_over(run))
+        run_start_calls(run);
+    else
         run_begin_turn(run);
     call_rows_free(rows, count);
 }

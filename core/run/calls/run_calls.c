@@ -32,12 +32,15 @@
 #include "core/base/clock.h"
 #include "core/base/json.h"
 #include "core/base/mem.h"
+#include "core/domain/notes.h"
 #include "core/run/approval/run_grants.h"
 #include "core/run/approval/run_results.h"
 #include "core/run/calls/call_end.h"
 #include "core/run/calls/run_plan.h"
+#include "core/run/calls/run_programs.h"
 #include "core/run/calls/run_variables.h"
 #include "core/run/catalog/tool_choice.h"
+#include "core/run/context/past_programs.h"
 #include "core/tool/registry.h"
 #include "core/tool/tool_item.h"
 
@@ -55,6 +58,7 @@ static void clear_call(struct call *call)
     recall_free(call->recall);
     withheld_result_free(call->withheld);
     call_plan_free(call->plan);
+    program_free(call->program);
     buf_clear(&call->arguments);
     buf_clear(&call->said);
 }
@@ -143,8 +147,18 @@ struct item *run_new_call_item(struct run *run, struct call *call, enum item_typ
         json_set(item->metadata, "approval", recall_note(call->recall));
     }
     item->extra = json_incref(call->extra);
+    run_name_caller(call, item);
     call->item = item;
     return item;
+}
+
+void run_name_caller(const struct call *call, struct item *item)
+{
+    if (!*call->caller)
+        return;
+    item_set_field(item, "caller", past_program_caller(call->caller));
+    if (item_type_is_call(item->row.type) && !item_type_is_client_call(item->row.type))
+        item_note(item, NOTE_CALL_ID, call->id);
 }
 
 /* Adds the fields of an announcement to those that the item has. */
@@ -304,6 +318,19 @@ void run_end_call(struct run *run, unsigned position)
     } else if (call_is_clients(call) && !call->item) {
         announce(run, call);
     }
+}
+
+void run_show_clients_call(struct run *run, unsigned position)
+{
+    struct call *call = &run->calls.list[position];
+
+    run_close_item(run, ITEM_COMPLETED);
+    if (streams_arguments(call)) {
+        run_open_item(run, run_new_call_item(run, call, ITEM_FUNCTION_CALL));
+        if (call->arguments.length)
+            run_emit_arguments(run, call->item, call->arguments.data, call->arguments.length);
+    }
+    run_end_call(run, position);
 }
 
 /* ---- Calls in the store ---- */

@@ -12,6 +12,7 @@
  *   execute.c        hands calls that are due to their tools
  *   call_files.c     which files a call may see, and which container it continues in
  *   call_pictures.c  which pictures a drawing may begin with
+ *   run_programs.c   programs, and the calls that they make
  *   run_output.c     turns the output of tools into items and text
  *   call_end.c       how a call ended, in its row
  *   restore.c        calls of an earlier residency
@@ -29,6 +30,13 @@ struct call *run_add_call(struct run *run, const char *id, const char *name);
 /* Makes the item that shows a call. Nothing is emitted yet. The call refers to it from now
  * on. */
 struct item *run_new_call_item(struct run *run, struct call *call, enum item_type type);
+
+/* Shows who has made the call, if that was a program. For items whose fields were replaced. */
+void run_name_caller(const struct call *call, struct item *item);
+
+/* Shows a whole call of the client, which a program has made. If its arguments cannot be shown, the server takes it
+ * back. */
+void run_show_clients_call(struct run *run, unsigned position);
 
 /* Emits a piece of the call's arguments, and their end. */
 void run_emit_arguments(struct run *run, struct item *item, const char *text, size_t length);
@@ -51,6 +59,10 @@ void run_note_call(struct run *run, const struct call *call, enum call_state sta
  * such tool, arguments that do not fit. May be called by every stage. */
 enum err_code run_prepare_call(struct run *run, const struct call *call, json_t **ret_args,
                                struct err *err) MUST_CHECK;
+
+/* The workers that execute calls of this tool. */
+struct tool_executor *run_executor_of(const struct run *run,
+                                      const struct tool_handler *handler);
 
 /* The stage in which calls that are due are executed. */
 enum stage_step run_execute_calls(struct run *run);
@@ -79,6 +91,9 @@ void run_start_calls(struct run *run);
 
 /* Takes one output of the channel. The caller clears it. */
 void run_take_output(struct run *run, const struct tool_output *output);
+
+/* Takes the END of a call that has no channel. No item may be open but the call's. The caller clears it. */
+void run_take_end(struct run *run, struct call *call, const struct tool_output *end);
 
 /* Takes the outputs of a call that has ended and waits for the floor: its end is stored, and shown when
  * the floor brings its END. Takes the array with all that it owns. */

@@ -22,7 +22,8 @@
  *   kept    the whole as a variable, which the model can read in pieces (run_variables.h)
  *
  * Texts that are not the tool's (a refusal, a limit) and answers of final tools are never cut
- * to the model's limit: they are short, or the client is their reader.
+ * to the model's limit: they are short, or the client is their reader. Nor are results of calls that a program has
+ * made: the program reads them.
  *
  * The variable and the row of the call go into the same write, and usually the item, too. So
  * after a crash either the call has its end and everything that belongs to it, or it is still
@@ -75,6 +76,7 @@ static struct item *new_hosted_item(struct run *run, struct call *call,
     item->tool_type = mem_strdup(call->use->type);
     json_decref(item->fields);
     item->fields = look->fields ? json_parse_own(look->fields) : json_object();
+    run_name_caller(call, item);
     return item;
 }
 
@@ -449,6 +451,7 @@ static void note_files(struct run *run, struct item *item, const struct call *ca
 static bool can_fail(enum item_type type)
 {
     return item_type_statuses(type) != ITEM_STATUSES_USUAL &&
+           item_type_statuses(type) != ITEM_STATUSES_CLOSED &&
            item_type_statuses(type) != ITEM_STATUSES_NONE;
 }
 
@@ -691,7 +694,7 @@ static void settle(struct run *run, struct call *call, const struct tool_output 
     /* The whole text; then what of it is shown. A withheld result is cut now, too: the
      * person approves what the model will receive. */
     whole = is_rejected(call) ? run_refusal_text(call) : output_text(run, call, end);
-    if (is_answer(call) || is_rejected(call) || is_undone(call))
+    if (is_answer(call) || is_rejected(call) || is_undone(call) || *call->caller)
         call->text = mem_strndup(whole, utf8_fit(whole, OUTPUT_KEPT_LIMIT));
     else
         call->text = shown_text(run, call, whole);
@@ -721,6 +724,11 @@ static void take_end(struct run *run, struct call *call, const struct tool_outpu
         settle(run, call, end);
     show_end(run, call, end);
     put_result(run, call);
+}
+
+void run_take_end(struct run *run, struct call *call, const struct tool_output *end)
+{
+    take_end(run, call, end);
 }
 
 static void take_output(struct run *run, struct call *call, const struct tool_output *output)

@@ -30,6 +30,7 @@
 #include "core/run/calls/offload.h"
 #include "core/run/calls/run_calls.h"
 #include "core/run/calls/run_plan.h"
+#include "core/run/calls/run_programs.h"
 #include "core/run/calls/run_servers.h"
 #include "core/run/calls/run_variables.h"
 
@@ -99,6 +100,7 @@ static enum stage_step end_calls(struct run *run)
 /* ---- The list ---- */
 
 static enum stage_step (*const stages[])(struct run *run) = {
+    run_step_programs, /* programs run until they wait for calls, which join the others */
     run_resolve_calls, /* references in arguments become values */
     run_plan_calls,    /* tools say what they are about to do */
     run_recall_grants, /* remembered answers are looked up */
@@ -106,6 +108,7 @@ static enum stage_step (*const stages[])(struct run *run) = {
     run_execute_calls, /* the others are executed, or end with the reason why not */
     ask_results,       /* withheld results get their questions */
     run_hold_calls,    /* a response that may hold waits for the answers, then walks again */
+    run_continue_programs, /* programs whose calls have ended: the walk begins again */
     end_calls,
 };
 

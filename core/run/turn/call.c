@@ -20,7 +20,9 @@ void call_move(struct call *call, enum call_event event)
 
 bool call_is_due(const struct call *call)
 {
-    return call_status_is_due(call->status);
+    bool program = call->use && call->use->handler->flags & TOOL_PROGRAM;
+
+    return call_status_is_due(call->status) && !program;
 }
 
 bool call_is_clients(const struct call *call)

@@ -41,6 +41,8 @@ struct call_approval {
 struct call {
     char id[ID_LIMIT + 1]; /* the model's call id */
     char *name;
+    char
+        caller[ID_LIMIT + 1]; /* the id of the program that has made it; "": the model itself */
     const struct tool_use *use; /* NULL when no such tool was offered */
     struct buf arguments;       /* as the model wrote them */
     json_t *extra; /* what its upstream wants back with it, as in item.h; or NULL */
@@ -49,12 +51,15 @@ struct call {
     /* Facts. */
     bool hidden;
     bool final;
+    bool shown;     /* of a program: its item. Its output comes as another one */
     bool begun;     /* it was handed to its tool in an earlier residency */
     bool refused;   /* it has ended and was never admitted, so nothing was executed */
     bool lost;      /* it was approved in an earlier run, and may or may not have run there */
     bool truncated; /* its result is too long for the model to see all of it */
     /* Its MCP server has reported during the call that its tools have changed */
     bool list_changed;
+
+    struct program *program; /* run_programs.h; NULL: it is none, or has not begun */
 
     /* Before it runs. */
     struct resolved_call *resolved; /* run_variables.h; NULL: it has no references */
@@ -117,7 +122,7 @@ struct run_calls {
 /* An event that is not possible in the call's status is a mistake of this server, and asserted. */
 void call_move(struct call *call, enum call_event event);
 
-/* This server has to execute it, and nothing is in the way of that. */
+/* This server has to execute it, and nothing is in the way of that. Not a program, which is executed step by step. */
 bool call_is_due(const struct call *call);
 
 /* The client executes it, or has executed it. */
@@ -143,6 +148,8 @@ void run_stop_tools(struct run *run);
 /* After run_stop_tools(), with no item open: shows the calls that had ended while another one had the floor. Not
  * those of final tools, whose output would be the answer. */
 void run_show_ended_calls(struct run *run);
+/* Then: programs that the run does not wait for any more end, too. With no item open. */
+void run_cut_programs(struct run *run);
 /* Continues the calls of an earlier residency, from their rows: after an approval or a crash. */
 void run_resume_calls(struct run *run, const struct call_row *rows, size_t count);
 /* The client has answered. Its outputs become items, and the turn ends. If there are answers to approvals

@@ -261,6 +261,7 @@ static void cut_short(struct run *run, const char *reason, enum step_status step
     run_close_item(run, ITEM_INCOMPLETE);
     run->end_reason = NULL;
     run_show_ended_calls(run);
+    run_cut_programs(run);
     run->end_reason = reason;
     run_close_steps(run, step_status);
 }
