@@ -189,7 +189,7 @@ static enum err_code check_tunnel(const json_t *tool, const char *path, struct e
                        "Unsupported parameter: '%s' is not available on this server.", at.text);
 }
 
-/* OpenAI's members, and `runnel`. Some have no effect here, such as allowed_callers. */
+/* OpenAI's members, and `runnel`. */
 static const char *const known_keys[] = {"allowed_callers",
                                          "allowed_tools",
                                          "authorization",

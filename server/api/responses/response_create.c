@@ -43,6 +43,7 @@
 #include "core/base/mem.h"
 #include "core/base/utf8.h"
 #include "core/model/tokens/tokenizer.h"
+#include "core/run/catalog/programmatic.h"
 #include "core/run/catalog/tool_choice.h"
 #include "core/run/catalog/tool_secrets.h"
 #include "core/run/catalog/unavailable.h"
@@ -50,6 +51,8 @@
 #include "core/run/context/context.h"
 #include "core/run/context/context_fit.h"
 #include "core/run/context/context_request.h"
+#include "core/run/context/fingerprint.h"
+#include "core/run/context/past_programs.h"
 #include "core/run/context/past_reasoning.h"
 #include "core/store/tables/approvals/approvals.h"
 #include "core/store/tables/prompts.h"
@@ -137,6 +140,36 @@ static enum err_code check_request(const struct response_create *create, struct 
     return rc ? rc : runnel_params_check(body, err);
 }
 
+/* A program that waits goes on in this response, if the request has what that takes: a tool that runs it, and the
+ * fingerprint that this server has given it. */
+static enum err_code check_programs(const struct response_create *create,
+                                    const struct tool_set *tools, const struct run_load *load,
+                                    struct err *err)
+{
+    size_t count = load->item_count;
+
+    for (size_t at = 0; (at = past_programs_next(load->items, count, at)) < count; at++) {
+        const struct item_row *program = &load->items[at];
+        json_auto_t *body = json_parse_own(program->body);
+        struct fingerprint print;
+
+        if (!tool_set_find_program(tools))
+            return err_invalid(err, "invalid_value", "tools",
+                               "Invalid 'tools': the program %s waits for outputs, and no tool "
+                               "of this request runs programs.",
+                               program->call_id);
+        if (fingerprint_open(&create->server->seal, create->tenant,
+                             json_get_string(body, "fingerprint", ""),
+                             json_get_string(body, "code", ""), &print, err))
+            return err_invalid(err, "invalid_value", "input",
+                               "Invalid 'input': the program %s waits for outputs, and its "
+                               "fingerprint is not the one that this server has made for its "
+                               "code.",
+                               program->call_id);
+    }
+    return ERR_OK;
+}
+
 /* Whether the server has what the request needs: its tools, the tool of its tool_choice, its approval
  * channel, its model. Tools may have come with earlier items. The list in the body is used, because the
  * settings' copy has no secrets: a tool that must not bring any is refused only here. */
@@ -159,6 +192,8 @@ static enum err_code check_means(const struct response_create *create,
         return rc;
     tool_set_load_items(&tools, load->items, load->item_count);
     rc = tool_choice_check(&tools, settings->tool_choice, err);
+    if (!rc)
+        rc = check_programs(create, &tools, load, err);
     if (!rc)
         rc = tool_set_check_permissions(&tools, err);
     if (!rc)

@@ -81,7 +81,13 @@ static const char *const search_words[] = {"search", "open_page", "find_in_page"
 static const char *const action_words[] = {"click", "double_click", "drag", "keypress", "move", "screenshot",
                                            "scroll", "type", "wait", NULL};
 
+static const char *const caller_words[] = {"direct", "program", NULL};
+
 static const struct input_field no_fields[] = {{0}};
+static const struct input_field caller_fields[] = {
+    {"type",      KIND_WORD,    REQUIRED, 0, NULL, caller_words, NULL},
+    {"caller_id", KIND_STRING,  OPTIONAL, ID_LIMIT, NULL, NULL, NULL},
+    {0}};
 static const struct input_field message_fields[] = {
     {"role",      KIND_ANY,     REQUIRED, 0, NULL, NULL, NULL},
     {"content",   KIND_ANY,     REQUIRED, 0, NULL, NULL, NULL},
@@ -94,20 +100,20 @@ static const struct input_field function_fields[] = {
     {"arguments", KIND_STRING,  OPTIONAL, INPUT_TEXT_LIMIT, "\"\"", NULL, NULL},
     {"namespace", KIND_STRING,  OPTIONAL, NAME_LIMIT, NULL, NULL, NULL},
     {"async",     KIND_BOOL,    OPTIONAL, 0, NULL, NULL, NULL},
-    {"caller",    KIND_OBJECT,  OPTIONAL, 0, NULL, NULL, NULL},
+    {"caller",    KIND_OBJECT,  OPTIONAL, 0, NULL, NULL, caller_fields},
     {0}};
 static const struct input_field custom_fields[] = {
     {"name",      KIND_STRING,  REQUIRED, NAME_LIMIT, NULL, NULL, NULL},
     {"input",     KIND_STRING,  OPTIONAL, INPUT_TEXT_LIMIT, "\"\"", NULL, NULL},
     {"namespace", KIND_STRING,  OPTIONAL, NAME_LIMIT, NULL, NULL, NULL},
     {"async",     KIND_BOOL,    OPTIONAL, 0, NULL, NULL, NULL},
-    {"caller",    KIND_OBJECT,  OPTIONAL, 0, NULL, NULL, NULL},
+    {"caller",    KIND_OBJECT,  OPTIONAL, 0, NULL, NULL, caller_fields},
     {0}};
 static const struct input_field output_fields[] = {
     {"output",    KIND_CONTENT, REQUIRED, 0, NULL, NULL, NULL},
     {"name",      KIND_STRING,  OPTIONAL, NAME_LIMIT, NULL, NULL, NULL},
     {"namespace", KIND_STRING,  OPTIONAL, NAME_LIMIT, NULL, NULL, NULL},
-    {"caller",    KIND_OBJECT,  OPTIONAL, 0, NULL, NULL, NULL},
+    {"caller",    KIND_OBJECT,  OPTIONAL, 0, NULL, NULL, caller_fields},
     {0}};
 static const struct input_field exec_fields[] = {
     {"type",              KIND_WORD,    REQUIRED, 0, NULL, exec_words, NULL},
@@ -131,7 +137,7 @@ static const struct input_field commands_fields[] = {
 static const struct input_field shell_fields[] = {
     {"action",      KIND_OBJECT, REQUIRED, 0, NULL, NULL, commands_fields},
     {"environment", KIND_OBJECT, OPTIONAL, 0, "null", NULL, NULL},
-    {"caller",      KIND_OBJECT, OPTIONAL, 0, NULL, NULL, NULL},
+    {"caller",      KIND_OBJECT, OPTIONAL, 0, NULL, NULL, caller_fields},
     {0}};
 static const struct input_field outcome_fields[] = {
     {"type",      KIND_WORD, REQUIRED, 0, NULL, outcome_words, NULL},
@@ -145,7 +151,7 @@ static const struct input_field captured_fields[] = {
 static const struct input_field shell_output_fields[] = {
     {"output",            KIND_LIST,   REQUIRED, LIST_LIMIT, NULL, NULL, captured_fields},
     {"max_output_length", KIND_INT,    OPTIONAL, 0, "null", NULL, NULL},
-    {"caller",            KIND_OBJECT, OPTIONAL, 0, NULL, NULL, NULL},
+    {"caller",            KIND_OBJECT, OPTIONAL, 0, NULL, NULL, caller_fields},
     {0}};
 static const struct input_field operation_fields[] = {
     {"type", KIND_WORD,   REQUIRED, 0, NULL, patch_words, NULL},
@@ -154,12 +160,12 @@ static const struct input_field operation_fields[] = {
     {0}};
 static const struct input_field patch_fields[] = {
     {"operation", KIND_OBJECT, REQUIRED, 0, NULL, NULL, operation_fields},
-    {"caller",    KIND_OBJECT, OPTIONAL, 0, NULL, NULL, NULL},
+    {"caller",    KIND_OBJECT, OPTIONAL, 0, NULL, NULL, caller_fields},
     {0}};
 static const struct input_field patch_output_fields[] = {
     {"status", KIND_WORD,   REQUIRED, 0, NULL, patched_words, NULL},
     {"output", KIND_STRING, OPTIONAL, INPUT_TEXT_LIMIT, NULL, NULL, NULL},
-    {"caller", KIND_OBJECT, OPTIONAL, 0, NULL, NULL, NULL},
+    {"caller", KIND_OBJECT, OPTIONAL, 0, NULL, NULL, caller_fields},
     {0}};
 static const struct input_field action_fields[] = {
     {"type", KIND_WORD, REQUIRED, 0, NULL, action_words, NULL},
@@ -244,6 +250,7 @@ static const struct input_field code_fields[] = {
     {"container_id", KIND_STRING, OPTIONAL, 0, "\"\"", NULL, NULL},
     {"code",         KIND_STRING, OPTIONAL, INPUT_TEXT_LIMIT, "null", NULL, NULL},
     {"outputs",      KIND_LIST,   OPTIONAL, LIST_LIMIT, "null", NULL, no_fields},
+    {"caller",       KIND_OBJECT, OPTIONAL, 0, NULL, NULL, caller_fields},
     {0}};
 static const struct input_field listed_fields[] = {
     {"name",         KIND_STRING, REQUIRED, MCP_NAME_LIMIT, NULL, NULL, NULL},
@@ -263,6 +270,7 @@ static const struct input_field mcp_fields[] = {
     {"output",              KIND_STRING, OPTIONAL, INPUT_TEXT_LIMIT, "null", NULL, NULL},
     {"error",               KIND_ANY,    OPTIONAL, 0, "null", NULL, NULL},
     {"approval_request_id", KIND_STRING, OPTIONAL, ID_LIMIT, "null", NULL, NULL},
+    {"caller",              KIND_OBJECT, OPTIONAL, 0, NULL, NULL, caller_fields},
     {0}};
 static const struct input_field approval_request_fields[] = {
     {"server_label", KIND_STRING, REQUIRED, 0, NULL, NULL, NULL},
@@ -318,8 +326,8 @@ static const struct input_type types[] = {
     {ITEM_MCP_APPROVAL_REQUEST,    NULL, approval_request_fields},
     {ITEM_MCP_APPROVAL_RESPONSE,   NULL, approval_fields},
     {ITEM_COMPACTION,              NULL, compaction_fields},
-    {ITEM_PROGRAM,                 NULL, program_fields},
-    {ITEM_PROGRAM_OUTPUT,          NULL, program_output_fields},
+    {ITEM_PROGRAM,                 "program", program_fields},
+    {ITEM_PROGRAM_OUTPUT,          "program", program_output_fields},
 };
 /* clang-format on */
 
@@ -673,6 +681,16 @@ static enum err_code check_listed(const json_t *item, const char *path, struct e
                        MCP_LIST_LIMIT);
 }
 
+static enum err_code check_caller(const json_t *item, const char *path, struct err *err)
+{
+    const json_t *caller = json_object_get(item, "caller");
+
+    if (strcmp(json_get_string(caller, "type", ""), "program") != 0 ||
+        !json_absent(json_object_get(caller, "caller_id")))
+        return ERR_OK;
+    return param_missing(err, param_key(path, "caller.caller_id").text);
+}
+
 enum err_code input_item_check(const json_t *item, const struct input_type *type,
                                const char *path, struct err *err)
 {
@@ -689,6 +707,8 @@ enum err_code input_item_check(const json_t *item, const struct input_type *type
     };
     enum err_code rc = check_fields(item, path, type->fields, err);
 
+    if (!rc)
+        rc = check_caller(item, path, err);
     for (size_t i = 0; !rc && i < COUNT_OF(more); i++) {
         if (type->type == more[i].type)
             rc = more[i].check(item, path, err);

@@ -16,7 +16,8 @@
  *
  * Open calls are kept in an object that maps the call id to the type of the call. A negative type marks an
  * orphan: a run of a thread left the call open when it ended, or the answer broke off within it. An orphan
- * may have an output and needs none, because its client may never have seen it.
+ * may have an output and needs none, because its client may never have seen it. A program needs none either: the server
+ * continues it.
  *
  * Unlike OpenAI, the server takes an output that says again what the call was answered with, and drops it:
  * some clients send the outputs of all rounds again in each round of a chain. The repeat is measured by what
@@ -49,8 +50,8 @@ static bool is_async(const struct item_row *row)
 
 static void open_call(json_t *calls, const struct item_row *row)
 {
-    bool may_stay_open =
-        id_has_prefix(row->run_id, "run_") || row->status == ITEM_INCOMPLETE || is_async(row);
+    bool may_stay_open = id_has_prefix(row->run_id, "run_") || row->status == ITEM_INCOMPLETE ||
+                         item_type_makes_calls(row->type) || is_async(row);
 
     json_set_int(calls, row->call_id, may_stay_open ? -(int)row->type : (int)row->type);
 }

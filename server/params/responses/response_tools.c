@@ -29,6 +29,35 @@
  * The order of the table is the order in which a complaint lists the types.
  */
 
+/* ---- What tools of several types have ---- */
+
+/* Who may call it. */
+static enum err_code check_callers(const json_t *tool, const char *path, struct err *err)
+{
+    static const char *const words[] = {"direct", "programmatic", NULL};
+    struct param_path at = param_key(path, "allowed_callers");
+    json_t *callers = NULL;
+    size_t i;
+    json_t *caller;
+    enum err_code rc = param_array(tool, path, "allowed_callers", PARAM_OPTIONAL,
+                                   COUNT_OF(words) - 1, &callers, err);
+
+    if (rc || !callers)
+        return rc;
+    if (!json_array_size(callers))
+        return param_empty_array(err, at.text);
+    json_array_foreach (callers, i, caller) {
+        struct param_path one = param_index(at.text, i);
+        const char *word = json_string_value(caller);
+
+        if (!word)
+            return param_wrong_type(err, one.text, "a string", caller);
+        if (strcmp(word, words[0]) != 0 && strcmp(word, words[1]) != 0)
+            return param_wrong_word(err, one.text, word, words);
+    }
+    return ERR_OK;
+}
+
 /* ---- Types of tools ---- */
 
 static enum err_code check_schema(const json_t *tool, const char *path, const char *name,
@@ -130,6 +159,8 @@ static enum err_code check_namespace(const json_t *tool, const char *path, struc
         if (!rc)
             rc = strcmp(text, "custom") == 0 ? check_custom(member, inner.text, err)
                                              : check_function(member, inner.text, err);
+        if (!rc)
+            rc = check_callers(member, inner.text, err);
     }
     return rc;
 }
@@ -325,14 +356,11 @@ static enum err_code check_single(const json_t *tools, const char *type, const c
     return ERR_OK;
 }
 
-static enum err_code check_tool(const json_t *tool, const char *path, struct err *err)
+static enum err_code check_type(const json_t *tool, const char *path, struct err *err)
 {
     const char *type = NULL;
-    enum err_code rc;
+    enum err_code rc = param_string(tool, path, "type", PARAM_REQUIRED, TYPE_LIMIT, &type, err);
 
-    if (!json_is_object(tool))
-        return param_wrong_type(err, path, "an object", tool);
-    rc = param_string(tool, path, "type", PARAM_REQUIRED, TYPE_LIMIT, &type, err);
     if (rc)
         return rc;
     for (size_t i = 0; i < COUNT_OF(tool_types); i++) {
@@ -340,6 +368,16 @@ static enum err_code check_tool(const json_t *tool, const char *path, struct err
             return tool_types[i].check ? tool_types[i].check(tool, path, err) : ERR_OK;
     }
     return unknown_type(err, path, type);
+}
+
+static enum err_code check_tool(const json_t *tool, const char *path, struct err *err)
+{
+    enum err_code rc;
+
+    if (!json_is_object(tool))
+        return param_wrong_type(err, path, "an object", tool);
+    rc = check_type(tool, path, err);
+    return rc ? rc : check_callers(tool, path, err);
 }
 
 enum err_code response_tools_check(const json_t *object, const char *path, const char *key,
