@@ -310,7 +310,7 @@ static void add_page(struct buf *buf, const struct prompt *prompt)
 /* What stands behind the word that announces code; all of it without the word. */
 static const char *behind_word(const char *text)
 {
-    static const char *const words[] = {"python:", "shell:"};
+    static const char *const words[] = {"python:", "shell:", "program:"};
 
     for (size_t i = 0; i < COUNT_OF(words); i++) {
         const char *found = strcasestr(text, words[i]);
@@ -321,8 +321,7 @@ static const char *behind_word(const char *text)
     return text;
 }
 
-/* What the user has written behind the first "python:" or "shell:", without blank lines around it and without a
- * fence. */
+/* What the user has written behind the first of these words, without blank lines around it and without a fence. */
 static void add_code(struct buf *buf, const struct prompt *prompt)
 {
     static const char fence[] = "```";

@@ -446,6 +446,7 @@ TEST(code_stands_behind_its_word_with_or_without_a_fence)
     expect_code("Please, use python:\\nx = 1\\nx", "x = 1\\nx");
     expect_code("use python:\\n```python\\nx = 2\\n```\\nThanks.", "x = 2\\n");
     expect_code("use shell: ls", "ls");
+    expect_code("use program: text(1);", "text(1);");
     expect_code("1 + 1", "1 + 1");
 }
 
