@@ -94,6 +94,7 @@ static const char *stopped(const struct box_result *result, const struct answer 
     case BOX_OVER_MEMORY:
         return "The program was stopped: it needs more than 128 MiB of memory.";
     case BOX_TIMED_OUT: return "The program was stopped: it took too long.";
+    case BOX_OVER_DISK:
     case BOX_OVER_COUNT:
     case BOX_GONE:
     case BOX_CANCELLED:
