@@ -295,6 +295,13 @@ static bool on_event(void *arg, const char *name, const char *data, size_t lengt
     return answer->rc == ERR_OK;
 }
 
+/* The last event of a stream has all pictures of the answer again. */
+static size_t event_limit(const struct answer *answer)
+{
+    return answer->sink.events->hosted ? MODEL_HOSTED_LIMIT + MODEL_TURN_LIMIT
+                                       : SSE_EVENT_LIMIT;
+}
+
 /* The result of the parser, or of the event that made it stop. */
 static enum err_code event_result(struct answer *answer, enum err_code rc)
 {
@@ -303,7 +310,7 @@ static enum err_code event_result(struct answer *answer, enum err_code rc)
     if (rc)
         return chat_error_broken(
             answer->failure, "The upstream model server sent an event larger than %zu bytes.",
-            SSE_EVENT_LIMIT);
+            event_limit(answer));
     return ERR_OK;
 }
 
@@ -315,9 +322,11 @@ static enum err_code feed_sse(struct answer *answer, const char *bytes, size_t s
 
 static enum err_code feed_json(struct answer *answer, const char *bytes, size_t size)
 {
-    if (answer->body.length + size > MODEL_TURN_LIMIT)
-        return chat_error_broken(
-            answer->failure, "The model's answer is larger than %zu bytes.", MODEL_TURN_LIMIT);
+    size_t limit = MODEL_TURN_LIMIT + (answer->sink.events->hosted ? MODEL_HOSTED_LIMIT : 0);
+
+    if (answer->body.length + size > limit)
+        return chat_error_broken(answer->failure,
+                                 "The model's answer is larger than %zu bytes.", limit);
     buf_add(&answer->body, bytes, size);
     return ERR_OK;
 }

@@ -47,6 +47,8 @@
 #define MODEL_RETRY_AFTER_LIMIT (60 * NS_PER_SECOND) /* longer than this no retry waits */
 #define MODEL_TURN_LIMIT        ((size_t)16 << 20)   /* bytes of one answer */
 #define MODEL_CALL_LIMIT        128                  /* tool calls of one answer */
+#define MODEL_HOSTED_LIMIT \
+    ((size_t)64 << 20) /* bytes of calls that the upstream has executed itself */
 #define MODEL_EXTRA_LIMIT \
     ((size_t)256 << 10) /* bytes of JSON attached to one call; what is longer is dropped */
 
@@ -78,6 +80,9 @@ struct model_upstream {
     const char *tokenizer_file;  /* see tokenizer.h; NULL: tokens are estimated */
     const char *tokenizer_split; /* NULL: as the file's name says */
     struct tokenizer *tokenizer; /* NULL until model_upstreams_load() */
+    /* Types of tools that it executes itself, as its operator says: "web_search"; ends with NULL. NULL: none. Only in
+     * the dialect of responses */
+    const char *const *passes;
 };
 
 /* Loads the tokenizers, one for each file. ERR_INVALID names the upstream; nothing is left loaded. */
@@ -134,8 +139,19 @@ struct model_item {
     const char *encrypted_content; /* of reasoning, to be sent back with it; or NULL */
 };
 
+/* A call that the upstream executes itself (struct model_upstream, passes), as the JSON that it has written: of any
+ * shape, but UTF-8. All are borrowed. An upstream may send no stage, and more stages than it should; begin and end come
+ * once for each call. */
+struct model_hosted_events {
+    void (*begin)(void *arg, const char *type); /* of the item: "web_search_call" */
+    /* `stage` stands behind the item's type in the name of the event: "searching" */
+    void (*stage)(void *arg, const char *stage, const json_t *event);
+    /* The complete item. One that the upstream has not completed has no members, or a status that says so */
+    void (*end)(void *arg, const json_t *item);
+};
+
 /* Pieces of the answer, in order. Text is valid UTF-8, not NUL-terminated, and lives during the
- * call. Each callback may cancel the turn. None is NULL. */
+ * call. Each callback may cancel the turn. None is NULL, but for `hosted`. */
 struct model_events {
     void (*text)(void *arg, const char *text, size_t length);
     void (*reasoning)(void *arg, const char *text, size_t length);
@@ -172,6 +188,8 @@ struct model_events {
      * once, right before the call's end; borrowed. */
     void (*call_extra)(void *arg, unsigned call, const json_t *extra);
     void (*call_end)(void *arg, unsigned call);
+
+    const struct model_hosted_events *hosted; /* NULL: such calls are left out */
 
     /* All that has been read is reported, and more may come. A fast upstream sends many pieces in one read: what a
      * piece leads to can wait for this, and is then done once. Not behind done() and failed(). */

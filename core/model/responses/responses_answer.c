@@ -21,6 +21,10 @@
  * The rest of the program knows items one after another. Servers may interleave them: see
  * responses_items.h.
  *
+ * A call that the upstream executes itself is emitted as it is, and its reader knows which of them it has wanted.
+ * Pictures are larger than texts, so such calls have a limit of their own, and a stream that may bring them has larger
+ * events.
+ *
  * A call of a custom tool is emitted as a function with one argument, `input`, because for the rest
  * of the program all calls have arguments.
  */
@@ -29,6 +33,9 @@
 
 #define CUSTOM_HEAD "{\"input\":\""
 #define CUSTOM_TAIL "\"}"
+
+#define CALL_SUFFIX  "_call"
+#define EVENT_PREFIX "response."
 
 /* clang-format off */
 static const struct {
@@ -95,7 +102,16 @@ static struct responses_items *items_of(struct answer *answer)
     return &answer->state.items;
 }
 
-static enum responses_kind kind_of(const json_t *item)
+static bool is_hosted_type(const char *type)
+{
+    size_t length = strlen(type);
+
+    return length > strlen(CALL_SUFFIX) &&
+           length < sizeof(((struct responses_items *)0)->hosted_type) &&
+           strcmp(type + length - strlen(CALL_SUFFIX), CALL_SUFFIX) == 0;
+}
+
+static enum responses_kind kind_of(const struct answer *answer, const json_t *item)
 {
     const char *type = json_get_string(item, "type", "");
 
@@ -103,7 +119,8 @@ static enum responses_kind kind_of(const json_t *item)
         if (strcmp(item_types[i].type, type) == 0)
             return item_types[i].kind;
     }
-    return RESPONSES_OTHER;
+    return answer->sink.events->hosted && is_hosted_type(type) ? RESPONSES_HOSTED_CALL
+                                                               : RESPONSES_OTHER;
 }
 
 static const struct part_type *part_type_of(const char *type)
@@ -253,6 +270,57 @@ static enum err_code end_call(struct answer *answer)
     return stopped(answer);
 }
 
+/* ---- Calls that the upstream executes ---- */
+
+static enum err_code count_hosted(struct answer *answer, const json_t *value)
+{
+    struct responses_items *items = items_of(answer);
+
+    items->hosted_size += json_dumpb(value, NULL, 0, JSON_COMPACT);
+    if (items->hosted_size <= MODEL_HOSTED_LIMIT)
+        return ERR_OK;
+    return chat_error_broken(answer->failure,
+                             "The calls that the upstream has executed are larger than %zu "
+                             "bytes.",
+                             MODEL_HOSTED_LIMIT);
+}
+
+static enum err_code begin_hosted(struct answer *answer, const json_t *item)
+{
+    struct responses_items *items = items_of(answer);
+    struct chat_sink *sink = &answer->sink;
+
+    (void)snprintf(items->hosted_type, sizeof(items->hosted_type), "%s",
+                   json_get_string(item, "type", ""));
+    sink->announced = true;
+    sink->events->hosted->begin(sink->arg, items->hosted_type);
+    return stopped(answer);
+}
+
+static enum err_code finish_hosted(struct answer *answer, const json_t *item)
+{
+    struct chat_sink *sink = &answer->sink;
+    enum err_code rc = count_hosted(answer, item);
+
+    if (rc)
+        return rc;
+    sink->events->hosted->end(sink->arg, item);
+    return stopped(answer);
+}
+
+/* The stage that the name of an event of the open call says; NULL: it is another event. */
+static const char *stage_in(const struct responses_items *items, const char *type)
+{
+    size_t length = strlen(items->hosted_type);
+
+    if (strncmp(type, EVENT_PREFIX, strlen(EVENT_PREFIX)) != 0)
+        return NULL;
+    type += strlen(EVENT_PREFIX);
+    return strncmp(type, items->hosted_type, length) == 0 && type[length] == '.'
+               ? type + length + 1
+               : NULL;
+}
+
 /* ---- Parts ---- */
 
 static enum err_code pass_part(struct answer *answer, const char *type, const char *text,
@@ -347,9 +415,11 @@ static enum err_code begin_item(struct answer *answer, json_int_t index, const j
     items->open = true;
     items->split = 0;
     items->index = index;
-    items->kind = kind_of(item);
+    items->kind = kind_of(answer, item);
     items->emitted = items->annotations = 0;
     memset(items->parts, 0, sizeof(items->parts));
+    if (items->kind == RESPONSES_HOSTED_CALL)
+        return begin_hosted(answer, item);
     return is_call(items->kind) ? begin_call(answer, item) : ERR_OK;
 }
 
@@ -406,6 +476,8 @@ static enum err_code finish_item(struct answer *answer, const json_t *item)
     items->open = false;
     if (is_call(items->kind))
         return finish_call(answer, item);
+    if (items->kind == RESPONSES_HOSTED_CALL)
+        return finish_hosted(answer, item);
     return items->kind == RESPONSES_OTHER ? ERR_OK : finish_parts(answer, item);
 }
 
@@ -538,6 +610,24 @@ static enum err_code grow(struct answer *answer, const struct growing *growing,
     return pass_input(answer, json_string_value(text), json_string_length(text));
 }
 
+/* An event of no other name: a stage of the open hosted call, or ignored. */
+static enum err_code hosted_event(struct answer *answer, const char *type, const json_t *event)
+{
+    const struct responses_items *items = items_of(answer);
+    struct chat_sink *sink = &answer->sink;
+    const char *stage;
+    enum err_code rc;
+
+    if (!is_of_open_item(answer, event) || items->kind != RESPONSES_HOSTED_CALL)
+        return ERR_OK;
+    stage = stage_in(items, type);
+    rc = stage ? count_hosted(answer, event) : ERR_OK;
+    if (rc || !stage)
+        return rc;
+    sink->events->hosted->stage(sink->arg, stage, event);
+    return stopped(answer);
+}
+
 /* ---- The end ---- */
 
 static enum model_finish finish_of(const json_t *response)
@@ -650,7 +740,7 @@ static enum err_code read_event(struct answer *answer, const json_t *event)
         if (strcmp(other_events[i].type, type) == 0)
             return other_events[i].read(answer, event);
     }
-    return *type ? ERR_OK : error_event(answer, event);
+    return *type ? hosted_event(answer, type, event) : error_event(answer, event);
 }
 
 static enum err_code read_whole(struct answer *answer, const json_t *whole)

@@ -20,6 +20,7 @@ enum responses_kind {
     RESPONSES_REASONING,
     RESPONSES_FUNCTION_CALL,
     RESPONSES_CUSTOM_CALL,
+    RESPONSES_HOSTED_CALL, /* of any other type that ends with "_call": the upstream has executed it */
     RESPONSES_OTHER, /* ignored */
 };
 
@@ -37,11 +38,13 @@ struct responses_items { /* zeroed: nothing was emitted */
     size_t emitted;                     /* bytes of the last part, or of the arguments */
     size_t annotations;                 /* of the last part */
     unsigned calls;                     /* so far */
-    json_t *begun;      /* output_index of every item that has begun, as keys; or NULL */
-    json_t *ids;        /* emitted call ids, as keys; or NULL */
-    json_t *late;       /* whole items that wait */
-    uint16_t split;     /* in the arguments: see chat_split_char.h */
-    struct buf escaped; /* a piece of a custom call's input */
+    json_t *begun;        /* output_index of every item that has begun, as keys; or NULL */
+    json_t *ids;          /* emitted call ids, as keys; or NULL */
+    json_t *late;         /* whole items that wait */
+    uint16_t split;       /* in the arguments: see chat_split_char.h */
+    struct buf escaped;   /* a piece of a custom call's input */
+    char hosted_type[64]; /* of the open hosted call */
+    size_t hosted_size;   /* bytes of all hosted calls so far */
 };
 
 #endif
