@@ -129,7 +129,28 @@ static void on_item_end(void *arg, const struct model_item *item)
         collect(&collected->summary, item->encrypted_content, strlen(item->encrypted_content));
 }
 
+static void on_hosted_begin(void *arg, const char *type)
+{
+    collect(&((struct collected *)arg)->text, type, strlen(type));
+}
+
+static void on_hosted_stage(void *arg, const char *stage, const json_t *event)
+{
+    assert(json_is_object(event));
+    collect(&((struct collected *)arg)->text, stage, strlen(stage));
+}
+
+static void on_hosted_end(void *arg, const json_t *item)
+{
+    assert(item);
+    buf_add(&((struct collected *)arg)->text, "\n", 1);
+}
+
+static const struct model_hosted_events hosted_events = {
+    .begin = on_hosted_begin, .stage = on_hosted_stage, .end = on_hosted_end};
+
 static const struct model_events events = {
+    .hosted = &hosted_events,
     .text = on_text,
     .reasoning = on_reasoning,
     .reasoning_member = on_reasoning_member,

@@ -124,7 +124,29 @@ static void on_item_end(void *arg, const struct model_item *item)
     note(arg, "item", line.data, line.length);
 }
 
+static void on_hosted_begin(void *arg, const char *type)
+{
+    note(arg, "hosted", type, strlen(type));
+}
+
+static void on_hosted_stage(void *arg, const char *stage, const json_t *event)
+{
+    assert_non_null(event);
+    note(arg, "stage", stage, strlen(stage));
+}
+
+static void on_hosted_end(void *arg, const json_t *item)
+{
+    const char *id = json_get_string(item, "id", "-");
+
+    note(arg, "hosted_end", id, strlen(id));
+}
+
+static const struct model_hosted_events hosted_events = {
+    .begin = on_hosted_begin, .stage = on_hosted_stage, .end = on_hosted_end};
+
 static const struct model_events events = {
+    .hosted = &hosted_events,
     .text = on_text,
     .reasoning = on_reasoning,
     .reasoning_member = on_reasoning_member,

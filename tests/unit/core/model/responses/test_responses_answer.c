@@ -35,6 +35,8 @@
     "'type':'function_call','call_id':'" id "','name':'f','arguments':'" args "'"
 #define CUSTOM(input) "'type':'custom_tool_call','call_id':'c1','name':'f','input':'" input "'"
 #define NEW_MESSAGE   "'type':'message','id':'msg_1','status':'in_progress','content':[]"
+#define SEARCHING     "'type':'web_search_call','id':'ws_1','status':'in_progress'"
+#define SEARCH        "'type':'web_search_call','id':'ws_1','status':'completed','action':{'type':'search'}"
 #define NEW_REASONING "'type':'reasoning','id':'rs_1','summary':[]"
 
 #define SMILE "\xF0\x9F\x98\x80"
@@ -45,6 +47,24 @@
 
 /* clang-format off */
 static const struct script scripts[] = {
+    /* --- calls that the upstream executes --- */
+    {"a search", SSE, CREATED ADDED(0, SEARCHING) GROW("web_search_call.in_progress", 0, "'item_id':'ws_1'")
+     GROW("web_search_call.searching", 0, "'item_id':'ws_1'") GROW("web_search_call.completed", 0, "'item_id':'ws_1'")
+     DONE(0, SEARCH) ADDED(1, NEW_MESSAGE) TEXT(1, "So") DONE(1, MESSAGE("So")) COMPLETED,
+     "hosted(web_search_call) stage(in_progress) stage(searching) stage(completed) hosted_end(ws_1) text(So)"
+     " item(message) done(stop)"},
+    {"a search without stages", SSE, CREATED DONE(0, SEARCH) COMPLETED,
+     "hosted(web_search_call) hosted_end(ws_1) done(stop)"},
+    {"a search that does not end", SSE, CREATED ADDED(0, SEARCHING) COMPLETED,
+     "hosted(web_search_call) hosted_end(-) done(stop)"},
+    {"a search in the last event alone", SSE, CREATED ENDED("completed", "{" SEARCH "}", ""),
+     "hosted(web_search_call) hosted_end(ws_1) done(stop)"},
+    {"stages of another item", SSE, CREATED ADDED(0, SEARCHING) GROW("web_search_call.searching", 3, "'item_id':'x'")
+     GROW("image_generation_call.generating", 0, "'item_id':'x'") GROW("web_search_call", 0, "'a':1") DONE(0, SEARCH)
+     COMPLETED, "hosted(web_search_call) hosted_end(ws_1) done(stop)"},
+    {"a search within a text waits", SSE, CREATED ADDED(0, NEW_MESSAGE) ADDED(1, SEARCHING)
+     GROW("web_search_call.searching", 1, "'item_id':'ws_1'") DONE(1, SEARCH) TEXT(0, "So") DONE(0, MESSAGE("So"))
+     COMPLETED, "text(So) item(message) hosted(web_search_call) hosted_end(ws_1) done(stop)"},
     /* --- text --- */
     {"plain text", SSE,
      CREATED EVENT("response.in_progress", ",'response':{}") ADDED(0, NEW_MESSAGE)
@@ -153,7 +173,7 @@ static const struct script scripts[] = {
     {"an item said to be done twice", SSE, DONE(0, FUNCTION("c1", "{}")) DONE(0, FUNCTION("c1", "{}")) COMPLETED,
      "begin(0 c1 f) args(0 {}) end(0) " CALLS_END},
     {"items that are not ours", SSE, ADDED(0, "'type':'web_search_call','id':'ws_1'") GROW("web_search_call.searching", 0, "'item_id':'ws_1'")
-     DONE(0, "'type':'web_search_call','id':'ws_1'") DONE(1, MESSAGE("a")) COMPLETED, "text(a) item(message) " END},
+     DONE(0, "'type':'web_search_call','id':'ws_1'") DONE(1, MESSAGE("a")) COMPLETED, "hosted(web_search_call) stage(searching) hosted_end(ws_1) text(a) item(message) " END},
 
     /* --- how it ends --- */
     {"incomplete", SSE, ADDED(0, NEW_MESSAGE) TEXT(0, "a") DONE(0, CUT("a"))
