@@ -82,8 +82,15 @@ static bool reasoning_parse(const char *word, enum model_reasoning *ret_reasonin
     return false;
 }
 
-/* `upstream` points into the entry. Its patterns are a NULL-terminated run of one array for all upstreams, whose
- * next free place is *pattern. */
+static void add_words(const json_t *list, const char ***word)
+{
+    for (size_t i = 0; i < json_array_size(list); i++)
+        *(*word)++ = json_string_value(json_array_get(list, i));
+    *(*word)++ = NULL;
+}
+
+/* `upstream` points into the entry. Its patterns, and what it executes itself, are each a NULL-terminated run of one
+ * array for all upstreams, whose next free place is *pattern. */
 static void fill_upstream(struct config *config, struct model_upstream *upstream, json_t *entry,
                           const char ***pattern)
 {
@@ -105,9 +112,11 @@ static void fill_upstream(struct config *config, struct model_upstream *upstream
     upstream->models = *pattern;
     if (json_absent(models))
         *(*pattern)++ = "*";
-    for (size_t i = 0; i < json_array_size(models); i++)
-        *(*pattern)++ = json_string_value(json_array_get(models, i));
-    *(*pattern)++ = NULL;
+    add_words(models, pattern);
+    if (json_array_size(json_object_get(entry, "passes"))) {
+        upstream->passes = *pattern;
+        add_words(json_object_get(entry, "passes"), pattern);
+    }
 }
 
 /* Builds the array anew from the list: upstreams are added one by one, and the first that serves a model is
@@ -120,7 +129,8 @@ void config_upstreams_build(struct config *config)
     const char **pattern;
 
     for (size_t i = 0; i < count; i++)
-        room += json_array_size(json_object_get(json_array_get(list, i), "models")) + 2;
+        room += json_array_size(json_object_get(json_array_get(list, i), "models")) +
+                json_array_size(json_object_get(json_array_get(list, i), "passes")) + 3;
     free(config->upstreams);
     free(config_whole_of(config)->patterns);
     config->upstreams = mem_new_array(struct model_upstream, count + 1);
@@ -216,6 +226,31 @@ static enum err_code check_reasoning(struct config *config, struct err *err)
     return ERR_OK;
 }
 
+static enum err_code check_passes(struct config *config, struct err *err)
+{
+    size_t i, j;
+    json_t *entry, *word;
+
+    json_array_foreach (upstream_list(config), i, entry) {
+        const json_t *passes = json_object_get(entry, "passes");
+        const char *dialect = json_get_string(entry, "dialect", "chat");
+
+        if (json_array_size(passes) && strcmp(dialect, "responses") != 0)
+            return err_set(err, ERR_INVALID,
+                           "upstreams[%zu].passes: only for the dialect responses", i);
+        json_array_foreach (passes, j, word) {
+            const char *text = json_string_value(word);
+
+            if (strcmp(text, "web_search") != 0 && strcmp(text, "image_generation") != 0)
+                return err_set(err, ERR_INVALID,
+                               "upstreams[%zu].passes[%zu]: expected web_search or "
+                               "image_generation",
+                               i, j);
+        }
+    }
+    return ERR_OK;
+}
+
 static enum err_code check_context_tokens(struct config *config, struct err *err)
 {
     size_t i;
@@ -242,6 +277,8 @@ enum err_code config_upstreams_check(struct config *config, struct err *err)
         rc = check_reasoning(config, err);
     if (!rc)
         rc = check_context_tokens(config, err);
+    if (!rc)
+        rc = check_passes(config, err);
     return rc;
 }
 

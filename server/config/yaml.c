@@ -208,6 +208,7 @@ static const struct key upstream_keys[] = {
     {"dialect", SHAPE_TEXT,  false, NULL},
     {"inputs",  SHAPE_TEXTS, false, NULL},
     {"reasoning", SHAPE_TEXT, false, NULL},
+    {"passes",  SHAPE_TEXTS, false, NULL},
     {"context_tokens",  SHAPE_TEXT, false, NULL},
     {"tokenizer",       SHAPE_TEXT, false, NULL},
     {"tokenizer_split", SHAPE_TEXT, false, NULL},
