@@ -53,6 +53,31 @@ struct item_answer {
                  const char *why);
 };
 
+/* A call that the upstream of the model has executed itself (core/run/catalog/passed_tools.h). What the upstream says
+ * of it is of any shape; a client sees what is made of it here. */
+struct item_passed {
+    /* The entry of `tools` for the upstream: without what the server has filled in. New reference */
+    json_t *(*entry)(const json_t *entry);
+    /* Stages that a client may see, in their order; ends with NULL. Each call has the first one. */
+    const char *const *stages;
+    /* The fields of a stage's event. New reference; NULL: it has none. *ret_garbage is set if no client should see
+     * it */
+    json_t *(*stage)(const char *stage, const json_t *event, bool *ret_garbage);
+    /* The item's own fields, when it has ended. NULL: no client could read it, and the call has failed. New reference */
+    json_t *(*fields)(const json_t *item);
+    /* The same of a call that has failed. New reference */
+    json_t *(*failed)(const json_t *item);
+    /* What the same upstream gets of it in later requests, beside type, id and status. New reference */
+    json_t *(*sent)(const json_t *body);
+    /* What the model would have written for it, for run steps; the caller frees */
+    char *(*arguments)(const json_t *body);
+    /* What the request has the upstream include, for clients that want it (a set of enum run_include); or NULL */
+    const char *include;
+    unsigned included_for;
+    /* True for an entry that is of no use elsewhere. NULL: none is */
+    bool (*keeps)(const json_t *entry);
+};
+
 struct tool_item {
     const char *type;      /* "file_search_call" */
     const char *id_prefix; /* "fs_"; NULL: item_type.h has the type, with its prefix */
@@ -118,6 +143,8 @@ struct tool_item {
     json_t *(*step_end)(const json_t *body);
 
     const struct item_answer *answer; /* NULL: the output is in the same item */
+
+    const struct item_passed *passed; /* NULL: no upstream executes such calls */
 
     /* ---- Client calls, and those with an answer ---- */
 

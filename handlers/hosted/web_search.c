@@ -82,6 +82,11 @@ static json_t *with_sources(json_t *action, const json_t *results)
     return with;
 }
 
+static bool is_passed(const json_t *body)
+{
+    return json_is_true(json_object_get(notes_of(body), NOTE_PASSED));
+}
+
 /* What the model has read is in the notes: clients see of it what they include. Sources that the item has itself were
  * sent by its client. */
 static void show(json_t *object, unsigned include)
@@ -90,6 +95,8 @@ static void show(json_t *object, unsigned include)
     json_t *action = json_object_get(object, "action");
 
     json_object_del(notes_of(object), "output");
+    if (!(include & RUN_INCLUDE_WEB_SOURCES) && is_passed(object))
+        json_object_del(action, "sources");
     if (!json_is_array(results))
         return;
     if (include & RUN_INCLUDE_WEB_SOURCES)
@@ -126,6 +133,159 @@ static const json_t *pages(const json_t *body)
                                   : json_object_get(json_object_get(body, "action"), "sources");
 }
 
+/* ---- Searches of the upstream ---- */
+
+/* What is kept of an action that the upstream has written. */
+#define QUERIES_LIMIT ((size_t)50)
+#define SOURCES_LIMIT ((size_t)200)
+#define WORDS_LIMIT   ((size_t)4000) /* bytes of one string */
+
+/* clang-format off */
+static const struct {
+    const char *type;
+    const char *keys[3]; /* strings; ends with NULL */
+} actions[] = {
+    {"search",       {"query"}},
+    {"open_page",    {"url"}},
+    {"find_in_page", {"url", "pattern"}},
+};
+/* clang-format on */
+
+static const char *words_of(const json_t *value)
+{
+    return json_string_length(value) <= WORDS_LIMIT ? json_string_value(value) : NULL;
+}
+
+/* The strings of a list, or those under a key of its objects. */
+static json_t *words_in(const json_t *list, const char *key, size_t limit)
+{
+    json_t *kept = json_array();
+    size_t i;
+    json_t *value;
+
+    json_array_foreach (list, i, value) {
+        const char *text = words_of(key ? json_object_get(value, key) : value);
+
+        if (text && json_array_size(kept) < limit)
+            json_array_append_new(kept, json_string(text));
+    }
+    return kept;
+}
+
+static json_t *passed_sources(const json_t *action)
+{
+    json_auto_t *urls = words_in(json_object_get(action, "sources"), "url", SOURCES_LIMIT);
+    json_t *sources = json_array();
+    size_t i;
+    json_t *url;
+
+    json_array_foreach (urls, i, url)
+        json_array_append_new(sources, json_build("{s:s, s:O}", "type", "url", "url", url));
+    return sources;
+}
+
+/* NULL: no action that a client knows. */
+static json_t *passed_action(const json_t *given)
+{
+    const char *type = json_get_string(given, "type", "");
+    json_t *action;
+    size_t n = 0;
+
+    while (n < COUNT_OF(actions) && strcmp(actions[n].type, type) != 0)
+        n++;
+    if (n == COUNT_OF(actions))
+        return NULL;
+    action = json_build("{s:s}", "type", type);
+    for (const char *const *key = actions[n].keys; *key; key++) {
+        const char *text = words_of(json_object_get(given, *key));
+
+        json_set_string(action, *key, text ? text : "");
+    }
+    if (n > 0)
+        return action;
+    json_set(action, "queries",
+             words_in(json_object_get(given, "queries"), NULL, QUERIES_LIMIT));
+    if (json_is_array(json_object_get(given, "sources")))
+        json_set(action, "sources", passed_sources(given));
+    return action;
+}
+
+static json_t *passed_fields(const json_t *item)
+{
+    json_t *action = passed_action(json_object_get(item, "action"));
+
+    return action ? json_build("{s:o}", "action", action) : NULL;
+}
+
+static json_t *passed_failed(const json_t *item)
+{
+    json_t *action = passed_action(json_object_get(item, "action"));
+
+    return action ? json_build("{s:o}", "action", action) : json_object();
+}
+
+/* Sources are for clients; the upstream needs none of them again. */
+static json_t *passed_sent(const json_t *body)
+{
+    json_t *action = json_copy(json_object_get(body, "action"));
+
+    json_object_del(action, "sources");
+    return json_build("{s:o}", "action", action);
+}
+
+static char *passed_arguments(const json_t *body)
+{
+    json_auto_t *arguments = json_copy(json_object_get(body, "action"));
+
+    json_object_del(arguments, "sources");
+    json_object_del(arguments, "type");
+    return json_text(arguments);
+}
+
+/* Members that say something. */
+static json_t *present(const json_t *object)
+{
+    json_t *kept = json_object();
+    const char *key;
+    json_t *value;
+
+    json_object_foreach ((json_t *)(uintptr_t)object, key, value) {
+        if (!json_absent(value))
+            json_object_set(kept, key, value);
+    }
+    return kept;
+}
+
+static json_t *passed_entry(const json_t *entry)
+{
+    static const char *const own[] = {"runnel", "require_approval"};
+    json_t *kept = present(entry);
+    json_t *location = json_object_get(kept, "user_location");
+
+    for (size_t i = 0; i < COUNT_OF(own); i++)
+        json_object_del(kept, own[i]);
+    if (!location)
+        return kept;
+    location = present(location);
+    json_set(kept, "user_location", location);
+    if (json_object_size(location) < 2) /* its type */
+        json_object_del(kept, "user_location");
+    return kept;
+}
+
+static const char *const passed_stages[] = {"searching", NULL};
+
+static const struct item_passed passed = {
+    .entry = passed_entry,
+    .stages = passed_stages,
+    .fields = passed_fields,
+    .failed = passed_failed,
+    .sent = passed_sent,
+    .arguments = passed_arguments,
+    .include = "web_search_call.action.sources",
+    .included_for = RUN_INCLUDE_WEB_SOURCES,
+};
+
 /* A client's item may have no action. */
 static json_t *step_notes(const json_t *body)
 {
@@ -145,6 +305,7 @@ const struct tool_item web_search_item = {
     .retell = retell,
     .pages = pages,
     .step_notes = step_notes,
+    .passed = &passed,
 };
 
 /* ---- The search ---- */
