@@ -28,6 +28,17 @@
 static const char *const shown_facts[] = {"revised_prompt", "background", "output_format",
                                           "quality",        "size",       "action"};
 
+static const char *const preview_facts[] = {"size", "quality", "background", "output_format"};
+
+static const char *word_of(enum err_code rc)
+{
+    return rc == ERR_INVALID     ? "invalid_request"
+           : rc == ERR_LIMIT     ? "rate_limit_exceeded"
+           : rc == ERR_TIMEOUT   ? "timeout"
+           : rc == ERR_TOO_LARGE ? "image_too_large"
+                                 : "server_error";
+}
+
 static void fill(json_t *fields, const json_t *args, const struct tool_result *result)
 {
     (void)args;
@@ -94,19 +105,6 @@ static char *retell(const json_t *body, unsigned search, json_t **ret_arguments,
     return read_text(prompt);
 }
 
-const struct tool_item image_generation_item = {
-    .type = "image_generation_call",
-    .fields = "{\"result\":null}",
-    .fill = fill,
-    .fail = fail,
-    .picture = picture,
-    .edits = edits,
-    .retell = retell,
-    .function = "generate_image",
-};
-
-/* ---- The order ---- */
-
 /* Members of the entry that go to the image model, unless they have their default. */
 /* clang-format off */
 static const struct {
@@ -135,6 +133,145 @@ static bool is_default(const json_t *value, const char *fallback)
     return fallback && strcmp(text ? text : json_string_value(value), fallback) == 0;
 }
 
+/* ---- Pictures of the upstream ---- */
+
+#define FACT_LIMIT    ((size_t)32768) /* bytes of one string that the upstream says of a picture */
+#define PASSED_INDEX  (PREVIEWS_LIMIT - 1)
+#define MESSAGE_LIMIT ((size_t)1000)
+
+/* Base64 of whole groups. The picture may have megabytes, and this is a loop: it is not decoded. */
+static bool is_base64(const json_t *value)
+{
+    static const char digits[] =
+        "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    size_t length = json_string_length(value);
+    const char *text = json_string_value(value);
+    size_t plain = length ? strspn(text, digits) : 0;
+
+    return length && length % 4 == 0 && plain + strspn(text + plain, "=") == length &&
+           length - plain <= 2;
+}
+
+static void copy_facts(json_t *fields, const json_t *from, const char *const *keys,
+                       size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        json_t *fact = json_object_get(from, keys[i]);
+
+        if (json_is_string(fact) && json_string_length(fact) <= FACT_LIMIT)
+            json_object_set(fields, keys[i], fact);
+    }
+}
+
+static json_t *passed_stage(const char *stage, const json_t *event, bool *ret_garbage)
+{
+    json_t *picture = json_object_get(event, "partial_image_b64");
+    json_int_t index = json_get_int(event, "partial_image_index", -1);
+    json_t *fields;
+
+    (void)stage; /* there is one besides the first */
+    if (!is_base64(picture) || index < 0 || index > PASSED_INDEX) {
+        *ret_garbage = true;
+        return NULL;
+    }
+    fields =
+        json_build("{s:O, s:I}", "partial_image_b64", picture, "partial_image_index", index);
+    copy_facts(fields, event, preview_facts, COUNT_OF(preview_facts));
+    return fields;
+}
+
+static json_t *passed_fields(const json_t *item)
+{
+    json_t *result = json_object_get(item, "result");
+    json_t *fields;
+
+    if (!is_base64(result))
+        return NULL;
+    fields = json_build("{s:O}", "result", result);
+    copy_facts(fields, item, shown_facts, COUNT_OF(shown_facts));
+    return fields;
+}
+
+static json_t *passed_failed(const json_t *item)
+{
+    const json_t *error = json_object_get(item, "error");
+    const char *code = json_get_string(error, "code", "");
+    const char *message = json_get_string(error, "message", "");
+    bool usable = *code && strlen(code) <= MESSAGE_LIMIT && strlen(message) <= MESSAGE_LIMIT;
+
+    return json_build("{s:n, s:{s:s, s:s, s:n, s:s}}", "result", "error", "code",
+                      usable ? code : word_of(ERR_UPSTREAM), "message",
+                      usable ? message : "The model's server has not drawn the picture.",
+                      "param", "type", "image_generation_error");
+}
+
+static json_t *passed_sent(const json_t *body)
+{
+    return json_build("{s:O?}", "result", json_object_get(body, "result"));
+}
+
+static char *passed_arguments(const json_t *body)
+{
+    json_auto_t *arguments =
+        json_build("{s:s}", "prompt", json_get_string(body, "revised_prompt", ""));
+
+    return json_text(arguments);
+}
+
+/* The upstream does not have this server's files. */
+static bool keeps(const json_t *entry)
+{
+    return json_is_string(
+        json_object_get(json_object_get(entry, "input_image_mask"), "file_id"));
+}
+
+static json_t *passed_entry(const json_t *entry)
+{
+    static const char *const more[] = {"action", "partial_images", "input_image_mask"};
+    json_t *kept = json_build("{s:s}", "type", json_get_string(entry, "type", ""));
+
+    for (size_t i = 0; i < COUNT_OF(members); i++) {
+        json_t *value = json_object_get(entry, members[i].key);
+
+        if (!json_absent(value) && !is_default(value, members[i].fallback))
+            json_object_set(kept, members[i].key, value);
+    }
+    for (size_t i = 0; i < COUNT_OF(more); i++) {
+        json_t *value = json_object_get(entry, more[i]);
+
+        if (!json_absent(value))
+            json_object_set(kept, more[i], value);
+    }
+    return kept;
+}
+
+static const char *const passed_stages[] = {"generating", "partial_image", NULL};
+
+static const struct item_passed passed = {
+    .entry = passed_entry,
+    .stages = passed_stages,
+    .stage = passed_stage,
+    .fields = passed_fields,
+    .failed = passed_failed,
+    .sent = passed_sent,
+    .arguments = passed_arguments,
+    .keeps = keeps,
+};
+
+const struct tool_item image_generation_item = {
+    .type = "image_generation_call",
+    .fields = "{\"result\":null}",
+    .fill = fill,
+    .fail = fail,
+    .picture = picture,
+    .edits = edits,
+    .retell = retell,
+    .function = "generate_image",
+    .passed = &passed,
+};
+
+/* ---- The order ---- */
+
 static json_t *members_of(const struct tool_call *call, bool edit)
 {
     const json_t *entry = tool_call_config(call);
@@ -162,8 +299,6 @@ static unsigned previews_of(const struct tool_call *call)
 }
 
 /* ---- Running ---- */
-
-static const char *const preview_facts[] = {"size", "quality", "background", "output_format"};
 
 static enum err_code show_preview(struct tool_call *call, const json_t *event)
 {
@@ -225,15 +360,6 @@ static void show_picture(struct tool_result *result, struct tool_drawn *drawn, j
                                                         .length = length,
                                                         .data = TAKE(drawn->base64)});
     }
-}
-
-static const char *word_of(enum err_code rc)
-{
-    return rc == ERR_INVALID     ? "invalid_request"
-           : rc == ERR_LIMIT     ? "rate_limit_exceeded"
-           : rc == ERR_TIMEOUT   ? "timeout"
-           : rc == ERR_TOO_LARGE ? "image_too_large"
-                                 : "server_error";
 }
 
 /* The item says why, and the model reads it. */
