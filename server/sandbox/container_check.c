@@ -82,7 +82,7 @@ enum err_code container_check_tools(const struct server *server, const struct te
         struct param_path at = param_index("tools", i);
         enum err_code rc;
 
-        if (!container || unavailable_reason(entry))
+        if (!container || unavailable_reason(NULL, entry))
             continue;
         rc = check_container(server, tenant, container, param_key(at.text, member).text, err);
         if (rc)

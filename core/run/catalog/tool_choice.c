@@ -153,7 +153,7 @@ static const json_t *find_left_out(const struct tool_set *set, const char *type,
 
     json_array_foreach (json_array_get(set->tools, 0), i, entry) {
         if ((type && strcmp(json_get_string(entry, "type", ""), type) != 0) ||
-            !unavailable_reason(entry))
+            !unavailable_reason(set->settings, entry))
             continue;
         *ret_index = i;
         return entry;
@@ -167,7 +167,8 @@ static enum err_code refuse(const struct tool_set *set, const json_t *choice, st
     size_t index = 0;
     const json_t *entry = find_left_out(set, json_get_string(choice, "type", ""), &index);
 
-    return entry ? unavailable_tool_refuse(entry, index, err) : not_found(choice, err);
+    return entry ? unavailable_tool_refuse(set->settings, entry, index, err)
+                 : not_found(choice, err);
 }
 
 static enum err_code check_required(const struct tool_set *set, struct err *err)
@@ -178,7 +179,7 @@ static enum err_code check_required(const struct tool_set *set, struct err *err)
     if (set->count || set->server_count)
         return ERR_OK;
     if (entry)
-        return unavailable_tool_refuse(entry, index, err);
+        return unavailable_tool_refuse(set->settings, entry, index, err);
     return err_refuse(err, ERR_INVALID, REASON_UNSET, "tool_choice",
                       "Tool choice 'required' must be specified with 'tools' parameter.");
 }
@@ -252,6 +253,8 @@ static const struct tool_use *find_only_allowed(const struct tool_set *set,
 
 static json_t *upstream_function(const struct tool_use *use)
 {
+    if (use->passed)
+        return json_build("{s:s}", "type", use->type);
     return json_build("{s:s, s:{s:s}}", "type", "function", "function", "name", use->name);
 }
 

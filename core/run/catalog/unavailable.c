@@ -21,6 +21,7 @@
 #include "core/base/clock.h"
 #include "core/base/json.h"
 #include "core/base/log.h"
+#include "core/run/catalog/passed_tools.h"
 #include "core/tool/registry.h"
 
 static enum unavailable_tools chosen = UNAVAILABLE_SKIP;
@@ -36,12 +37,12 @@ static bool is_list(const char *type)
     return strcmp(type, "mcp") == 0 || strcmp(type, "namespace") == 0;
 }
 
-const char *unavailable_reason(const json_t *entry)
+const char *unavailable_reason(const struct run_settings *settings, const json_t *entry)
 {
     const char *type = json_get_string(entry, "type", "");
     const struct tool_handler *handler = tool_registry_serving(entry);
 
-    if (is_list(type))
+    if (is_list(type) || passed_tools_take(settings, entry))
         return NULL;
     if (!handler)
         return "this version does not execute it";
@@ -50,7 +51,8 @@ const char *unavailable_reason(const json_t *entry)
     return handler->unavailable ? handler->unavailable(entry) : NULL;
 }
 
-enum err_code unavailable_tool_refuse(const json_t *entry, size_t index, struct err *err)
+enum err_code unavailable_tool_refuse(const struct run_settings *settings, const json_t *entry,
+                                      size_t index, struct err *err)
 {
     char param[64];
 
@@ -58,10 +60,11 @@ enum err_code unavailable_tool_refuse(const json_t *entry, size_t index, struct 
     return err_refuse(
         err, ERR_INVALID, REASON_UNSUPPORTED, param,
         "Unsupported value: the tool '%.64s' is not available on this server: %s.",
-        json_get_string(entry, "type", ""), unavailable_reason(entry));
+        json_get_string(entry, "type", ""), unavailable_reason(settings, entry));
 }
 
-enum err_code unavailable_tools_check(const json_t *tools, struct err *err)
+enum err_code unavailable_tools_check(const struct run_settings *settings, const json_t *tools,
+                                      struct err *err)
 {
     size_t i;
     json_t *entry;
@@ -69,21 +72,21 @@ enum err_code unavailable_tools_check(const json_t *tools, struct err *err)
     if (chosen == UNAVAILABLE_SKIP)
         return ERR_OK;
     json_array_foreach (tools, i, entry) {
-        if (unavailable_reason(entry))
-            return unavailable_tool_refuse(entry, i, err);
+        if (unavailable_reason(settings, entry))
+            return unavailable_tool_refuse(settings, entry, i, err);
     }
     return ERR_OK;
 }
 
 /* NULL: nothing. New reference. */
-static json_t *left_out(const json_t *tools)
+static json_t *left_out(const struct run_settings *settings)
 {
     json_t *list = NULL;
     size_t i;
     json_t *entry;
 
-    json_array_foreach (tools, i, entry) {
-        const char *reason = unavailable_reason(entry);
+    json_array_foreach (settings->tools, i, entry) {
+        const char *reason = unavailable_reason(settings, entry);
 
         if (!reason)
             continue;
@@ -114,7 +117,7 @@ static void warn(const json_t *entry, uint64_t now)
 
 void unavailable_tools_note(struct run_settings *settings, uint64_t now)
 {
-    json_t *list = chosen == UNAVAILABLE_SKIP ? left_out(settings->tools) : NULL;
+    json_t *list = chosen == UNAVAILABLE_SKIP ? left_out(settings) : NULL;
 
     if (!list)
         return;

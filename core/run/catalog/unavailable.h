@@ -29,17 +29,19 @@ enum unavailable_tools {
 
 void unavailable_tools_set(enum unavailable_tools setting);
 
-/* Why this server cannot execute the tool of an entry: the end of a sentence, a constant. NULL: it can. The
+/* Why nobody executes the tool of an entry: the end of a sentence, a constant. NULL: this server does, or the
+ * upstream of the settings' model (passed_tools.h). `settings` may be NULL: then no model is known. The
  * entry's form was checked before. */
-const char *unavailable_reason(const json_t *entry);
+const char *unavailable_reason(const struct run_settings *settings, const json_t *entry);
 
 /* With UNAVAILABLE_REJECT: refuses the first such entry of a list of tools, which may be NULL. */
-enum err_code unavailable_tools_check(const json_t *tools, struct err *err) MUST_CHECK;
+enum err_code unavailable_tools_check(const struct run_settings *settings, const json_t *tools,
+                                      struct err *err) MUST_CHECK;
 
 /* Always fails: "Unsupported value: the tool 'x' is not available on this server: <reason>." `index` is the
  * entry's place in `tools`. */
-enum err_code unavailable_tool_refuse(const json_t *entry, size_t index,
-                                      struct err *err) MUST_CHECK;
+enum err_code unavailable_tool_refuse(const struct run_settings *settings, const json_t *entry,
+                                      size_t index, struct err *err) MUST_CHECK;
 
 /* Notes in the settings of an accepted request which of its tools it goes on without, [{"type", "reason"}] in
  * their order. The operator is warned, unless that was done in the minute before `now` (clock_mono_ns()). */

@@ -161,7 +161,7 @@ static bool resolve_tools(struct run *run)
         run_fail(run, "invalid_prompt", why);
         return false;
     }
-    if (unavailable_tools_check(run->settings.tools, &err)) {
+    if (unavailable_tools_check(&run->settings, run->settings.tools, &err)) {
         run_fail(run, "invalid_prompt", err.text);
         return false;
     }

@@ -103,7 +103,7 @@ enum err_code api_response_input_tokens(struct request *request, struct err *err
     if (!rc)
         rc = read_settings(request, &settings, err);
     if (!rc)
-        rc = unavailable_tools_check(list, err);
+        rc = unavailable_tools_check(&settings, list, err);
     if (!rc)
         rc = tool_set_init(&tools, json_is_array(list) ? list : NULL, &settings, err);
     if (rc)

@@ -180,7 +180,7 @@ static enum err_code check_means(const struct response_create *create,
     const struct config *config = create->server->config;
     json_t *list = json_object_get(create->body, "tools");
     struct tool_set tools = {0};
-    enum err_code rc = unavailable_tools_check(list, err);
+    enum err_code rc = unavailable_tools_check(settings, list, err);
 
     if (!rc)
         rc = file_finder_check(create->server, create->tenant, list, err);

@@ -177,7 +177,7 @@ static enum err_code check_tools(const json_t *template, struct err *err)
     const struct run_settings unset = {0};
     json_t *list = json_object_get(template, "tools");
     struct tool_set tools = {0};
-    enum err_code rc = unavailable_tools_check(list, err);
+    enum err_code rc = unavailable_tools_check(&unset, list, err);
 
     if (!rc)
         rc = tool_set_init(&tools, list, &unset, err);

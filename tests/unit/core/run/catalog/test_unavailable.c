@@ -38,7 +38,7 @@ TEST(what_nothing_executes_is_left_out_of_the_set)
     struct tool_set set;
 
     read_request(&settings, mixed);
-    assert_int_equal(unavailable_tools_check(settings.tools, NULL), ERR_OK);
+    assert_int_equal(unavailable_tools_check(&settings, settings.tools, NULL), ERR_OK);
     assert_int_equal(tool_set_init(&set, settings.tools, &settings, NULL), ERR_OK);
     assert_int_equal(set.count, 2);
     assert_string_equal(set.uses[0].name, "f");
@@ -65,7 +65,7 @@ TEST(what_was_left_out_is_noted_in_the_snapshot)
     assert_string_equal(json_get_string(json_array_get(list, 0), "type", ""), "hosted");
     assert_string_equal(json_get_string(json_array_get(list, 1), "type", ""), "shell");
     assert_string_equal(json_get_string(json_array_get(list, 1), "reason", ""),
-                        unavailable_reason(json_array_get(settings.tools, 2)));
+                        unavailable_reason(NULL, json_array_get(settings.tools, 2)));
 }
 
 TEST(a_request_that_lacks_nothing_has_no_note)
@@ -92,7 +92,7 @@ TEST(reject_refuses_the_first_of_them)
 
     read_request(&settings, mixed);
     unavailable_tools_set(UNAVAILABLE_REJECT);
-    assert_int_equal(unavailable_tools_check(settings.tools, &err), ERR_INVALID);
+    assert_int_equal(unavailable_tools_check(&settings, settings.tools, &err), ERR_INVALID);
     assert_int_equal(err.reason, REASON_UNSUPPORTED);
     assert_string_equal(err.place, "tools[1]");
     assert_string_equal(err.text,
@@ -100,7 +100,7 @@ TEST(reject_refuses_the_first_of_them)
                         "this version does not execute it.");
     unavailable_tools_note(&settings, 0);
     assert_null(run_settings_unavailable(settings.snapshot));
-    assert_int_equal(unavailable_tools_check(NULL, NULL), ERR_OK);
+    assert_int_equal(unavailable_tools_check(NULL, NULL, NULL), ERR_OK);
 }
 
 /* "" if the choice can be met, else the member that the refusal names. */
