@@ -75,7 +75,7 @@ void run_clear_calls(struct run *run)
 }
 
 /* NULL if the model was not offered the tool in this turn: tool_choice may hide tools that the
- * run has. */
+ * run has. One that the upstream executes is none that it may call here. */
 static const struct tool_use *find_offered(const struct run *run, const char *name)
 {
     const struct tool_use *use = tool_set_find(&run->tools, name);
@@ -83,7 +83,7 @@ static const struct tool_use *find_offered(const struct run *run, const char *na
 
     if (run->turn.choice_spent)
         choice = tool_choice_standing(choice);
-    return use && tool_choice_offers(&run->tools, choice, use) ? use : NULL;
+    return use && !use->passed && tool_choice_offers(&run->tools, choice, use) ? use : NULL;
 }
 
 struct call *run_add_call(struct run *run, const char *id, const char *name)

@@ -36,6 +36,7 @@
 #include "core/mcp/mcp_named.h"
 #include "core/mcp/mcp_tools.h"
 #include "core/net/egress.h"
+#include "core/run/catalog/passed_tools.h"
 #include "core/run/catalog/tool_set_internal.h"
 #include "core/run/catalog/unavailable.h"
 #include "core/tool/override.h"
@@ -445,7 +446,8 @@ static enum err_code add_serving(struct tool_set *set, json_t *entry,
     struct tool_use use = {.type = json_get_string(entry, "type", ""),
                            .space = space,
                            .entry = entry,
-                           .handler = handler};
+                           .handler = handler,
+                           .passed = !space && passed_tools_take(set->settings, entry)};
     char param[64];
     enum err_code rc;
 
@@ -484,9 +486,11 @@ static enum err_code add_definition(struct tool_set *set, json_t *entry, const c
     const struct tool_handler *along = handler;
     enum err_code rc = ERR_OK;
 
-    if (!handler || unavailable_reason(entry) ||
+    if (!handler || unavailable_reason(set->settings, entry) ||
         (handler->is_clients && !handler->is_clients(entry)))
         return ERR_OK;
+    if (!space && passed_tools_take(set->settings, entry))
+        return add_serving(set, entry, handler, space, index, err);
     for (size_t n = 0; along && !rc; n++) {
         rc = tool_registry_lacks(along) ? ERR_OK
                                         : add_serving(set, entry, along, space, index, err);

@@ -38,6 +38,7 @@
 #include "core/tool/override.h"
 #include "core/tool/registry.h"
 #include "core/tool/rules.h"
+#include "core/tool/tool_item.h"
 
 /* The parameter of the request that an error about this use names. */
 static void name_place(const struct tool_set *set, const struct tool_use *use, size_t index,
@@ -312,6 +313,24 @@ const struct tool_use *tool_set_find_reader(const struct tool_set *set)
     return NULL;
 }
 
+const struct tool_use *tool_set_find_passed(const struct tool_set *set, const char *item_type)
+{
+    for (size_t i = 0; i < set->count; i++) {
+        if (set->uses[i].passed && strcmp(set->uses[i].handler->item->type, item_type) == 0)
+            return &set->uses[i];
+    }
+    return NULL;
+}
+
+bool tool_set_passes(const struct tool_set *set)
+{
+    for (size_t i = 0; i < set->count; i++) {
+        if (set->uses[i].passed)
+            return true;
+    }
+    return false;
+}
+
 static const struct tool_server *find_server(const struct tool_set *set, const char *label)
 {
     for (size_t i = 0; i < set->server_count; i++) {
@@ -408,11 +427,13 @@ static char *offered_description(const struct tool_set *set, const struct tool_u
     return mem_printf("%s%s%s%s", tool_use_description(use), callable, *note ? "\n" : "", note);
 }
 
-/* A tool in the form of the Chat API. */
+/* A tool in the form of the Chat API. What an upstream of the other dialect executes keeps its own form. */
 static json_t *offer_one(const struct tool_set *set, const struct tool_use *use)
 {
     json_t *function;
 
+    if (use->passed)
+        return use->handler->item->passed->entry(use->entry);
     if (use->handler->flags & TOOL_AS_WRITTEN) {
         function = given_function(use);
     } else {

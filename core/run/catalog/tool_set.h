@@ -72,6 +72,7 @@ struct tool_use {
     bool read_only;                /* it changes nothing, as its handler or server says */
     bool deferred;                 /* hidden until the client's tool_search loads it */
     bool implied;                  /* offered along with others, and not listed */
+    bool passed;                   /* the upstream executes it: passed_tools.h */
 };
 
 /* A remote MCP server of the request. Borrows from the request and the configuration. */
@@ -169,6 +170,12 @@ json_t *tool_set_offer(const struct tool_set *set, const json_t *choice);
 /* The details of a handler for people: {"returns","tags"}, each if the handler has it. New
  * reference. */
 json_t *tool_extras(const struct tool_handler *handler);
+
+/* The tool of the set whose calls are items of this type, if the upstream executes it; or NULL. */
+const struct tool_use *tool_set_find_passed(const struct tool_set *set, const char *item_type);
+
+/* True if the upstream executes any tool of the set. */
+bool tool_set_passes(const struct tool_set *set);
 
 /* The tools of one mcp entry, as an mcp_list_tools item shows them: without hidden and
  * implied tools. New reference. */
