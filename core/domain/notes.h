@@ -39,6 +39,10 @@ void notes_drop(json_t *object);
  * send it back. Items of other calls show theirs. */
 #define NOTE_CALL_ID "call_id"
 
+/* Of a call that the upstream of the model has executed: true. Clients see it and send it back. The notes name the
+ * upstream, too (core/run/turn/run_passed.h). */
+#define NOTE_PASSED "passed"
+
 /* An item was cut: its answer broke off, or it belongs to a turn that was requested again
  * (core/run/engine/recover.h). Clients do not see this note, and no model is sent the item. */
 void notes_mark_cut(json_t *body);

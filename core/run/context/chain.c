@@ -114,6 +114,18 @@ void chain_count_call(struct chain *chain)
     chain->round_calls++;
 }
 
+void chain_count_passed(struct chain *chain)
+{
+    chain->all_calls++;
+}
+
+int64_t chain_calls_left(const struct chain *chain)
+{
+    if (chain->max_calls == INT64_MAX)
+        return INT64_MAX;
+    return chain->all_calls < chain->max_calls ? chain->max_calls - chain->all_calls : 0;
+}
+
 void chain_reopen_round(struct chain *chain)
 {
     chain->all_calls -= chain->paused_calls;

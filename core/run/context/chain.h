@@ -91,6 +91,11 @@ bool chain_admit_begun(struct chain *chain);
 /* Counts a call of the current round that was executed in an earlier residency. */
 void chain_count_call(struct chain *chain);
 
+/* Counts a call that the upstream has executed. It belongs to no round, and only the limit of calls counts it. */
+void chain_count_passed(struct chain *chain);
+/* How many more calls the limit allows; INT64_MAX: no limit. */
+int64_t chain_calls_left(const struct chain *chain);
+
 /* A round that waited for its client continues: takes its calls out of the counts. The caller counts
  * each of them again, with chain_count_call() or chain_admit(). */
 void chain_reopen_round(struct chain *chain);

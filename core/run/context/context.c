@@ -41,6 +41,7 @@
 #include "core/run/context/compaction.h"
 #include "core/run/context/context_content.h"
 #include "core/run/context/context_items.h"
+#include "core/run/context/context_responses.h"
 #include "core/run/context/long_messages.h"
 #include "core/run/context/past_calls.h"
 #include "core/run/context/past_programs.h"
@@ -71,11 +72,6 @@ static json_t *chat_call(const struct item_row *item, const json_t *body, const 
     return call;
 }
 
-static bool is_call(const struct item_row *item, const json_t *body)
-{
-    return past_is_call(item->type, body);
-}
-
 /* ---- The messages ---- */
 
 /* Building state: the items, and the messages so far. */
@@ -91,6 +87,22 @@ struct prompt {
     size_t looked;      /* items before this one were looked at for calls */
     bool calls_between; /* the last of them, up to the user's message before it, have some */
 };
+
+/* The upstream that gets the request has executed the call itself: it gets its item back. */
+static bool is_passed(const struct prompt *prompt, size_t at)
+{
+    const struct item_row *item = prompt->items[at];
+    const json_t *body = json_array_get(prompt->bodies, at);
+
+    return prompt->flags & CONTEXT_PASSED && prompt->upstream &&
+           context_is_passed(item, body, prompt->upstream);
+}
+
+static bool is_call(const struct prompt *prompt, size_t at)
+{
+    return past_is_call(prompt->items[at]->type, json_array_get(prompt->bodies, at)) &&
+           !is_passed(prompt, at);
+}
 
 /* A text of the conversation as it is sent: cut by the rule, or with the marks of logs made harmless. The
  * caller frees. */
@@ -224,7 +236,7 @@ static void add_calls(struct prompt *prompt, size_t first, size_t end, json_t *m
     json_t *list = json_array();
 
     for (size_t i = first; i < end; i++) {
-        if (!is_call(prompt->items[i], json_array_get(prompt->bodies, i)))
+        if (!is_call(prompt, i))
             continue;
         keys[calls][0] = i;
         /* A model_index counts within one request. Calls that clients sent may come from several
@@ -246,7 +258,8 @@ static void add_calls(struct prompt *prompt, size_t first, size_t end, json_t *m
         add_message(prompt, "user", json_incref(shown));
 }
 
-/* Adds an item of reasoning to the answer's message, with its notes, which name its upstream. */
+/* Adds an item of reasoning to the answer's message, with its notes, which name its upstream. So does a call that the
+ * upstream has executed: reasoning must be followed by what it led to. */
 static void keep_reasoning(json_t *message, const struct item_row *item, json_t *body)
 {
     json_t *list = json_object_get(message, "reasoning_items");
@@ -256,6 +269,7 @@ static void keep_reasoning(json_t *message, const struct item_row *item, json_t 
         json_object_set_new(message, "reasoning_items", list);
     }
     json_set_string(body, "id", item->id);
+    json_set_string(body, "type", item_row_type_name(item));
     json_array_append(list, body);
 }
 
@@ -268,6 +282,18 @@ struct answer {
     bool waiting; /* the output of one of them comes later */
     bool of_turn; /* a run has made it in one turn, with calls: its end is known */
 };
+
+static bool has_passed(const json_t *message)
+{
+    size_t i;
+    json_t *item;
+
+    json_array_foreach (json_object_get(message, "reasoning_items"), i, item) {
+        if (json_is_true(json_object_get(notes_of(item), NOTE_PASSED)))
+            return true;
+    }
+    return false;
+}
 
 static bool is_blank(const json_t *content)
 {
@@ -323,7 +349,7 @@ static bool has_calls(const struct prompt *prompt, size_t first)
     const struct item_row *head = prompt->items[first];
 
     for (size_t i = first; i < prompt->count && same_turn(head, prompt->items[i]); i++) {
-        if (is_call(prompt->items[i], json_array_get(prompt->bodies, i)))
+        if (is_call(prompt, i))
             return true;
     }
     return false;
@@ -347,8 +373,7 @@ static bool has_calls_between(struct prompt *prompt, size_t first)
     for (prompt->looked = first;
          prompt->looked < prompt->count && !context_is_users(prompt->items[prompt->looked]);
          prompt->looked++) {
-        if (is_call(prompt->items[prompt->looked],
-                    json_array_get(prompt->bodies, prompt->looked)))
+        if (is_call(prompt, prompt->looked))
             prompt->calls_between = true;
     }
     return prompt->calls_between;
@@ -406,7 +431,9 @@ static size_t add_answer(struct prompt *prompt, size_t first)
             add_text_of_answer(
                 &answer, sent_content(prompt, end,
                                       said_content(item, json_object_get(body, "content"))));
-        } else if (is_call(item, body)) {
+        } else if (is_passed(prompt, end)) {
+            keep_reasoning(message, item, body);
+        } else if (is_call(prompt, end)) {
             answer.calls = true;
             answer.waiting = answer.waiting || prompt->outputs[end] != prompt->count;
         } else if (item->type != ITEM_REASONING && item->type != ITEM_MCP_LIST_TOOLS &&
@@ -420,7 +447,7 @@ static size_t add_answer(struct prompt *prompt, size_t first)
     give_back_reasoning(prompt, first, end, message);
     if (answer.calls)
         add_calls(prompt, first, end, message);
-    else if (!json_is_null(json_object_get(message, "content")))
+    else if (!json_is_null(json_object_get(message, "content")) || has_passed(message))
         json_array_append(prompt->messages, message);
     return end > first ? end : first + 1;
 }

@@ -39,6 +39,8 @@ enum context_flags {
     /* Calls without reasoning get an empty one. It is so without this flag, too, as soon as the upstream
      * has sent `reasoning_content`. */
     CONTEXT_FILL_REASONING = 1 << 6,
+    /* `reasoning_items` also have the calls that the upstream has executed itself. */
+    CONTEXT_PASSED = 1 << 7,
 };
 
 /* The `messages` of a request, whose `flags`, `upstream` and rule for long messages these are. `instructions` may be

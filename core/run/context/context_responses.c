@@ -29,6 +29,8 @@
 #include "core/base/mem.h"
 #include "core/domain/notes.h"
 #include "core/run/context/past_reasoning.h"
+#include "core/tool/registry.h"
+#include "core/tool/tool_item.h"
 
 /* ---- Content ---- */
 
@@ -146,6 +148,34 @@ static void add_reasoning(struct input *input, const json_t *reasoning)
     json_array_append_new(input->items, item);
 }
 
+static const struct item_passed *passed_as(const char *type)
+{
+    const struct tool_item *look = tool_registry_item(type);
+
+    return look ? look->passed : NULL;
+}
+
+bool context_is_passed(const struct item_row *item, const json_t *body, const char *upstream)
+{
+    return json_is_true(json_object_get(notes_of(body), NOTE_PASSED)) &&
+           item->status == ITEM_COMPLETED && passed_as(item_row_type_name(item)) &&
+           past_reasoning_maker(body, upstream) != PAST_REASONING_ANOTHERS;
+}
+
+/* A call that the upstream has executed, under the upstream's id. */
+static void add_passed(struct input *input, const struct item_passed *passed,
+                       const json_t *body)
+{
+    json_t *item = json_build(
+        "{s:s, s:s, s:s}", "type", json_get_string(body, "type", ""), "id",
+        json_get_string(notes_of(body), "upstream_id", json_get_string(body, "id", "")),
+        "status", "completed");
+    json_auto_t *sent = passed->sent(body);
+
+    json_object_update(item, sent);
+    json_array_append_new(input->items, item);
+}
+
 static void add_text_of_answer(struct input *input, const json_t *message)
 {
     const json_t *content = json_object_get(message, "content");
@@ -186,8 +216,14 @@ static void add_answer(struct input *input, const json_t *message)
     size_t i;
     json_t *value;
 
-    json_array_foreach (json_object_get(message, "reasoning_items"), i, value)
-        add_reasoning(input, value);
+    json_array_foreach (json_object_get(message, "reasoning_items"), i, value) {
+        const struct item_passed *passed = passed_as(json_get_string(value, "type", ""));
+
+        if (passed)
+            add_passed(input, passed, value);
+        else
+            add_reasoning(input, value);
+    }
     add_text_of_answer(input, message);
     json_array_foreach (json_object_get(message, "tool_calls"), i, value)
         add_call(input, value);
@@ -267,8 +303,14 @@ static json_t *responses_tools(const json_t *offered, const struct tool_set *too
 
     json_array_foreach (offered, i, tool) {
         json_t *function = json_object_get(tool, "function");
+
         const struct tool_use *use =
             tool_set_find(tools, json_get_string(function, "name", ""));
+
+        if (!function) { /* the upstream executes it: passed_tools.h */
+            json_array_append(list, tool);
+            continue;
+        }
 
         json_array_append_new(list,
                               is_custom(use) ? custom_tool(use) : function_tool(function));
@@ -281,7 +323,7 @@ static json_t *responses_choice(json_t *choice, const struct tool_set *tools)
     const char *name = json_get_string(json_object_get(choice, "function"), "name", "");
     const struct tool_use *use = tool_set_find(tools, name);
 
-    if (!json_is_object(choice))
+    if (!json_object_get(choice, "function"))
         return json_incref(choice);
     return json_build("{s:s, s:s}", "type", is_custom(use) ? "custom" : "function", "name",
                       name);
@@ -304,6 +346,7 @@ static const struct {
     {"safety_identifier",     "safety_identifier"},
     {"service_tier",          "service_tier"},
     {"parallel_tool_calls",   "parallel_tool_calls"},
+    {"max_tool_calls",        "max_tool_calls"},
 };
 /* clang-format on */
 
@@ -361,6 +404,23 @@ static void add_tools(json_t *request, const json_t *chat, const struct tool_set
         json_set(request, "tool_choice", responses_choice(choice, tools));
 }
 
+/* What the client wants to see of calls that the upstream executes. */
+static void include_passed(json_t *request, const struct run_settings *settings,
+                           const struct tool_set *tools)
+{
+    for (size_t i = 0; i < tools->count; i++) {
+        const struct tool_use *use = &tools->uses[i];
+        const struct item_passed *passed = use->passed ? use->handler->item->passed : NULL;
+
+        if (!passed || !(settings->includes & passed->included_for))
+            continue;
+        if (!json_object_get(request, "include"))
+            json_set(request, "include", json_build("[s]", "reasoning.encrypted_content"));
+        json_array_append_new(json_object_get(request, "include"),
+                              json_string(passed->include));
+    }
+}
+
 json_t *context_responses(const json_t *chat, const struct run_settings *settings,
                           const struct tool_set *tools, const char *upstream)
 {
@@ -378,6 +438,7 @@ json_t *context_responses(const json_t *chat, const struct run_settings *setting
      * probabilities, and models that have them refuse a request for sealed reasoning. */
     if (json_object_get(chat, "logprobs"))
         json_set(request, "include", json_build("[s]", "message.output_text.logprobs"));
+    include_passed(request, settings, tools);
     add_text(request, chat);
     add_reasoning_settings(request, chat, settings);
     add_tools(request, chat, tools);

@@ -4,6 +4,7 @@
 #include <jansson.h>
 #include <stdbool.h>
 
+#include "core/domain/rows.h"
 #include "core/domain/run_settings.h"
 #include "core/run/catalog/tool_set.h"
 
@@ -22,6 +23,10 @@
 bool context_reasoning_is_sent(const json_t *body, const char *upstream);
 /* What its upstream sealed in it, borrowed; or NULL. */
 const char *context_sealed_reasoning(const json_t *body);
+
+/* True if the upstream with this name gets the item with this body back as its own: it has executed the call, or a
+ * client sends it without a note of who did. */
+bool context_is_passed(const struct item_row *item, const json_t *body, const char *upstream);
 
 /* `chat` is a request that context_request() made with CONTEXT_REASONING. `upstream` is the name of the
  * upstream that will get it: reasoning that another upstream sealed is left out. Both are borrowed.

@@ -39,6 +39,15 @@ static const char *call_text(const json_t *body, const char *key)
     return text ? text : json_get_string(notes_of(body), key, NULL);
 }
 
+/* The upstream has executed it, and nothing is known of its output. */
+static bool is_silent(const json_t *body)
+{
+    const json_t *notes = notes_of(body);
+
+    return json_is_true(json_object_get(notes, NOTE_PASSED)) &&
+           !json_is_string(json_object_get(notes, "output"));
+}
+
 bool past_is_call(enum item_type type, const json_t *body)
 {
     const struct tool_item *item;
@@ -46,7 +55,7 @@ bool past_is_call(enum item_type type, const json_t *body)
     if (!item_type_is_call(type))
         return false;
     if (item_type_kind(type) == ITEM_KIND_HOSTED_CALL)
-        return json_object_get(notes_of(body), "arguments") != NULL;
+        return json_object_get(notes_of(body), "arguments") && !is_silent(body);
     item = item_of(type);
     return !item || !item->is_call || item->is_call(body);
 }
