@@ -55,6 +55,7 @@
 #include "core/net/http_client.h"
 #include "core/net/listen.h"
 #include "core/picture/picture_model.h"
+#include "core/run/catalog/passed_tools.h"
 #include "core/run/catalog/unavailable.h"
 #include "core/run/engine/engine.h"
 #include "core/sandbox/compute.h"
@@ -520,6 +521,7 @@ static enum err_code start_engine(struct serving *serving, struct err *err)
     if (rc)
         return rc;
     mcp_named_set(config->mcp.servers, config->mcp.count);
+    passed_tools_set(config->upstreams, config->upstream_count, &config->permissions);
     serving->server.engine = engine_new(&options);
     rc = engine_start(serving->server.engine, err);
     serving->engine_started = !rc;

@@ -484,25 +484,19 @@ static void take_failure(void *arg, const struct model_failure *failure)
     run_pump(run);
 }
 
-static const struct model_events events = {
-    .text = take_text,
-    .reasoning = take_reasoning,
-    .reasoning_member = take_reasoning_member,
-    .reasoning_detail = take_reasoning_detail,
-    .refusal = take_refusal,
-    .summary = take_summary,
-    .annotation = take_annotation,
-    .logprobs = take_logprobs,
-    .part_end = take_part_end,
-    .item_end = take_item_end,
-    .call_begin = take_call_begin,
-    .call_arguments = take_call_arguments,
-    .call_extra = take_call_extra,
-    .call_end = take_call_end,
-    .read_end = take_read_end,
-    .done = take_done,
-    .failed = take_failure,
-};
+#define EVENTS                                                                                 \
+    .text = take_text, .reasoning = take_reasoning, .reasoning_member = take_reasoning_member, \
+    .reasoning_detail = take_reasoning_detail, .refusal = take_refusal,                        \
+    .summary = take_summary, .annotation = take_annotation, .logprobs = take_logprobs,         \
+    .part_end = take_part_end, .item_end = take_item_end, .call_begin = take_call_begin,       \
+    .call_arguments = take_call_arguments, .call_extra = take_call_extra,                      \
+    .call_end = take_call_end, .read_end = take_read_end, .done = take_done,                   \
+    .failed = take_failure
+
+static const struct model_events events = {EVENTS};
+
+/* For a request that has passed a tool on. */
+static const struct model_events passing_events = {EVENTS, .hosted = &run_passed_events};
 
 /* ---- The request ---- */
 
@@ -553,6 +547,29 @@ const struct item_row **run_gather_items(const struct run *run, size_t *ret_coun
     return items;
 }
 
+/* Calls that the upstream executes count, too. When none is left, it is not offered them. */
+static void limit_passed(const struct run *run, json_t *chat)
+{
+    int64_t left = chain_calls_left(&run->chain);
+    json_t *tools = json_object_get(chat, "tools");
+
+    if (left == INT64_MAX || !tool_set_passes(&run->tools))
+        return;
+    if (left > 0) {
+        json_set_int(chat, "max_tool_calls", left);
+        return;
+    }
+    for (size_t i = json_array_size(tools); i-- > 0;) {
+        if (!json_object_get(json_array_get(tools, i), "function"))
+            json_array_remove(tools, i);
+    }
+    if (json_array_size(tools))
+        return;
+    json_object_del(chat, "tools");
+    json_object_del(chat, "tool_choice");
+    json_object_del(chat, "parallel_tool_calls");
+}
+
 /* NULL when the run's tokens do not suffice for it. */
 static json_t *build_request(struct run *run, struct run_settings *settings)
 {
@@ -574,11 +591,14 @@ static json_t *build_request(struct run *run, struct run_settings *settings)
     if (run->turn.choice_spent)
         flags |= CONTEXT_CHOICE_SPENT;
     flags |= run_reasoning_flags(run);
+    if (run->turn.upstream->passes)
+        flags |= CONTEXT_PASSED;
     if (context.compact)
         flags |= CONTEXT_COMPACT;
     chat = context_request(run->row.id, settings, &run->tools, items, count, flags,
                            run->turn.upstream->name);
     run->turn.gave_back = past_reasoning_is_in(json_object_get(chat, "messages"));
+    limit_passed(run, chat);
     if (run->turn.last_answer)
         json_array_append_new(json_object_get(chat, "messages"),
                               chain_final_prompt(&run->chain));
@@ -622,6 +642,7 @@ void run_begin_turn(struct run *run)
     run->turn.next_model_index = 0;
     json_decref(TAKE(run->turn.logprobs));
     run->turn.reasoning_member = NULL;
+    run->turn.passed = (struct run_passed){0};
     run->turn.upstream = upstream;
     run_open_citations(run);
     run_open_made(run);
@@ -636,7 +657,7 @@ void run_begin_turn(struct run *run)
         run_truncate(run, spent ? spent : "max_prompt_tokens");
         return;
     }
-    run_send(run, request, &events);
+    run_send(run, request, tool_set_passes(&run->tools) ? &passing_events : &events);
 }
 
 void run_forget_held(struct run *run)

@@ -9,6 +9,7 @@
 #include "core/model/model.h"
 #include "core/run/context/context.h"
 #include "core/run/context/context_fit.h"
+#include "core/run/turn/run_passed.h"
 #include "core/run/turn/run_reasoning.h"
 
 /*
@@ -31,13 +32,14 @@ struct run_turn {
     const char *
         reasoning_member; /* in which the reasoning came; constant; NULL: none that has a name */
     enum run_giving_back giving_back;
-    bool gave_back;       /* the request has reasoning that was given back */
-    json_t *logprobs;     /* of the text that comes next, or NULL */
-    int next_model_index; /* of the next item, in the model's order */
-    bool choice_spent;    /* a tool_choice that forces a call was obeyed: now it is auto */
-    bool compacted;       /* a compaction was made since the last request for an answer */
-    struct buf summary;   /* of the conversation, while the model writes it */
-    bool last_answer;     /* the model must answer without tools */
+    bool gave_back;           /* the request has reasoning that was given back */
+    json_t *logprobs;         /* of the text that comes next, or NULL */
+    struct run_passed passed; /* the call that the upstream is executing */
+    int next_model_index;     /* of the next item, in the model's order */
+    bool choice_spent;        /* a tool_choice that forces a call was obeyed: now it is auto */
+    bool compacted;           /* a compaction was made since the last request for an answer */
+    struct buf summary;       /* of the conversation, while the model writes it */
+    bool last_answer;         /* the model must answer without tools */
     struct context_frame frame;
     char *usage; /* tokens of the last turn as JSON, until a step takes them; or NULL */
 };
