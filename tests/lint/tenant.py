@@ -53,6 +53,7 @@ EXCEPTIONS = {
     "events_find_old": (["run_leases"], "days of the log that no run needs any more"),
     "events_clean_default": (["run_events_default", "run_leases"], "the same in the default partition"),
     "store_blobs_stale": (["blobs"], "what nobody holds; each is then removed by its project"),
+    "store_pictures_due": (["pictures"], "pictures that may have no item; each is then looked at by its project"),
     # Documents are work of all projects, as runs are.
     "store_document_claim": (["documents", "a name that is not understood"],
                              "the oldest of the project whose turn it is"),

@@ -140,7 +140,7 @@ static const struct old_step {
     " left_documents, uploads, upload_parts, approval_checks, embedding_models, "         \
     "chunk_vectors,"                                                                      \
     " containers, container_files, file_texts, file_pictures, scripts, ingest_turns, "    \
-    "skill_versions, container_archives"
+    "skill_versions, container_archives, pictures, item_pictures"
 #define LATER_INDEXES "approvals_status"
 #define LATER_COLUMNS                                            \
     "ALTER TABLE run_leases DROP COLUMN IF EXISTS wanted_node; " \
@@ -151,7 +151,8 @@ static const struct old_step {
     "(approvals_status|approval_checks|deletion_marks|blob|files|storage_use|vector_store|" \
     "file_batches|file_texts|file_pictures|"                                                \
     "document|chunk|embedding_model|"                                                       \
-    "left_documents|upload|container|run_leases|scripts|ingest_turns|skill|nodes)"
+    "left_documents|upload|container|run_leases|scripts|ingest_turns|skill|nodes|"          \
+    "pictures|item_pictures)"
 
 /* The schema is the same but for later steps; the rows of such a database are those of its first `count`
  * steps. */
