@@ -111,8 +111,10 @@ struct item_row {
     char other_type[40];        /* the name of a type that has no row in item_type.h, else "" */
     char role[12];              /* of messages: "user", "assistant", "system", "developer" */
     char call_id[ID_LIMIT + 1]; /* of calls and outputs, else "" */
-    char *body;                 /* JSON object: all fields but id, type, status */
-    char *metadata;             /* JSON object, of messages in threads; or NULL */
+    /* Of a call whose picture lies in a blob: written with the row, and not read, as the body has it (notes.h) */
+    char picture_id[ID_SIZE];
+    char *body;     /* JSON object: all fields but id, type, status */
+    char *metadata; /* JSON object, of messages in threads; or NULL */
     int64_t created_at;
     int64_t completed_at;
     struct item_cost cost;

@@ -24,6 +24,8 @@
 
 #include "core/store/tables/runs/upserts.h"
 
+#include "core/store/tables/files/picture_sql.h"
+
 /* clang-format off */
 
 #define FENCE_HOLDS UPSERT_FENCE_HOLDS
@@ -67,29 +69,29 @@ const struct db_statement leases_insert_missing = {
 
 /* ---- Items ---- */
 
-#define ITEMS_INSERT \
-    "INSERT INTO items (project_id, id, run_id, thread_id, step_id, assistant_id, position," \
+/* An item whose picture lies in a blob names it (pictures.h). */
+#define ITEMS_INSERT(more) \
+    "WITH u AS (SELECT * FROM unnest($1::text[], $2::text[], $3::bigint[], $4::text[], $5::text[], $6::text[]," \
+    "  $7::text[], $8::text[], $9::bigint[], $10::bool[], $11::bool[], $12::bigint[]," \
+    "  $13::bigint[], $14::text[], $15::text[], $16::text[], $17::text[], $18::text[]," \
+    "  $19::text[], $20::bigint[], $21::bigint[], $22::text[])" \
+    "  u (project_id, owner_run, fence, id, run_id, thread_id, step_id, assistant_id, position," \
+    "     input, hidden, turn, model_index, status, type, role, call_id, body, metadata," \
+    "     created_at, completed_at, picture_id)" more "), shown AS (" PICTURES_SHOWN("u") ")" \
+    " INSERT INTO items (project_id, id, run_id, thread_id, step_id, assistant_id, position," \
     " input, hidden, turn, model_index, status, type, role, call_id, body, metadata," \
     " created_at, completed_at)" \
     " SELECT u.project_id, u.id, u.run_id, u.thread_id, u.step_id, u.assistant_id, u.position," \
     "  u.input, u.hidden, u.turn, u.model_index, u.status, u.type, u.role, u.call_id, u.body," \
-    "  u.metadata, u.created_at, u.completed_at" \
-    " FROM unnest($1::text[], $2::text[], $3::bigint[], $4::text[], $5::text[], $6::text[]," \
-    "  $7::text[], $8::text[], $9::bigint[], $10::bool[], $11::bool[], $12::bigint[]," \
-    "  $13::bigint[], $14::text[], $15::text[], $16::text[], $17::text[], $18::text[]," \
-    "  $19::text[], $20::bigint[], $21::bigint[])" \
-    "  u (project_id, owner_run, fence, id, run_id, thread_id, step_id, assistant_id, position," \
-    "     input, hidden, turn, model_index, status, type, role, call_id, body, metadata," \
-    "     created_at, completed_at)"
+    "  u.metadata, u.created_at, u.completed_at FROM u"
 
-const struct db_statement items_insert = {"items_insert", ITEMS_INSERT};
+const struct db_statement items_insert = {"items_insert", ITEMS_INSERT("")};
 
 /* An id that another run's item has is a mistake of the server: position becomes NULL, which is
  * refused. The metadata belong to clients, who may have changed them meanwhile. */
 const struct db_statement items_upsert = {
     "items_upsert",
-    ITEMS_INSERT
-    " WHERE " FENCE_HOLDS
+    ITEMS_INSERT(" WHERE " FENCE_HOLDS)
     " ON CONFLICT (project_id, id) DO UPDATE SET"
     "  position = CASE WHEN items.run_id IS NOT DISTINCT FROM excluded.run_id"
     "   THEN excluded.position END,"
@@ -280,6 +282,7 @@ void item_add(struct batch *batch, const struct row_owner *owner, const struct i
     batch_text(batch, item->metadata);
     batch_int(batch, item->created_at);
     batch_time(batch, item->completed_at);
+    batch_text(batch, item->picture_id);
 }
 
 void append_add(struct batch *batch, const struct row_owner *owner, const char *thread_id)

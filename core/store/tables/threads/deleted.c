@@ -42,6 +42,7 @@
 #include "core/domain/tenant.h"
 #include "core/store/pg/db.h"
 #include "core/store/tables/approvals/grant_sql.h"
+#include "core/store/tables/files/picture_sql.h"
 #include "core/store/tables/runs/load.h"
 #include "core/store/tables/threads/variable_sql.h"
 
@@ -98,17 +99,19 @@ static enum err_code delete_active(struct db *db, const struct tenant *tenant,
         " l AS (DELETE FROM run_leases WHERE project_id = $1 AND run_id = $2"
         "   AND EXISTS (SELECT FROM gone)),"
         " i AS (DELETE FROM items WHERE project_id = $1 AND run_id = $2"
-        "   AND thread_id IS NULL AND EXISTS (SELECT FROM gone)),"
-        " s AS (DELETE FROM run_steps WHERE project_id = $1 AND run_id = $2"
-        "   AND EXISTS (SELECT FROM gone)),"
-        " c AS (DELETE FROM tool_calls WHERE project_id = $1 AND run_id = $2"
-        "   AND EXISTS (SELECT FROM gone)),"
-        " q AS (DELETE FROM approvals WHERE project_id = $1 AND run_id = $2"
-        "   AND EXISTS (SELECT FROM gone)),"
-        " g AS (" GRANTS_DELETE "   AND EXISTS (SELECT FROM gone)),"
-        " e AS (DELETE FROM run_events WHERE project_id = $1 AND run_id = $2"
-        "   AND EXISTS (SELECT FROM gone))"
-        " SELECT id FROM gone"};
+        "   AND thread_id IS NULL AND EXISTS (SELECT FROM gone) RETURNING id, type),"
+        " p AS (" PICTURES_LET_GO(
+            "i") "),"
+                 " s AS (DELETE FROM run_steps WHERE project_id = $1 AND run_id = $2"
+                 "   AND EXISTS (SELECT FROM gone)),"
+                 " c AS (DELETE FROM tool_calls WHERE project_id = $1 AND run_id = $2"
+                 "   AND EXISTS (SELECT FROM gone)),"
+                 " q AS (DELETE FROM approvals WHERE project_id = $1 AND run_id = $2"
+                 "   AND EXISTS (SELECT FROM gone)),"
+                 " g AS (" GRANTS_DELETE "   AND EXISTS (SELECT FROM gone)),"
+                 " e AS (DELETE FROM run_events WHERE project_id = $1 AND run_id = $2"
+                 "   AND EXISTS (SELECT FROM gone))"
+                 " SELECT id FROM gone"};
     AUTO_DB_ROWS *rows = NULL;
     AUTO_DB_ARGS args = {0};
     enum err_code rc;
@@ -232,10 +235,13 @@ static enum err_code remove_run(struct db *db, const struct due *due, int64_t gr
         "purge_remove",
         "WITH gone AS (DELETE FROM runs WHERE project_id = $1 AND id = $2"
         "   RETURNING id, parent_run_id),"
-        " i AS (DELETE FROM items WHERE project_id = $1 AND run_id = $2 AND thread_id IS NULL),"
-        " v AS (DELETE FROM variables WHERE project_id = $1 AND scope_id = $2)"
-        " UPDATE runs SET purge_at = deleted_at + $3::bigint WHERE project_id = $1"
-        "  AND id = (SELECT parent_run_id FROM gone) AND deleted_at IS NOT NULL"};
+        " i AS (DELETE FROM items WHERE project_id = $1 AND run_id = $2 AND thread_id IS NULL"
+        "   RETURNING id, type),"
+        " p AS (" PICTURES_LET_GO(
+            "i") "),"
+                 " v AS (DELETE FROM variables WHERE project_id = $1 AND scope_id = $2)"
+                 " UPDATE runs SET purge_at = deleted_at + $3::bigint WHERE project_id = $1"
+                 "  AND id = (SELECT parent_run_id FROM gone) AND deleted_at IS NOT NULL"};
     AUTO_DB_ARGS args = {0};
     enum err_code rc = variables_lock_scope(db, &due->tenant, due->run_id, err);
 
@@ -250,9 +256,10 @@ static enum err_code remove_run(struct db *db, const struct due *due, int64_t gr
 static enum err_code remove_left_items(struct db *db, const struct due *due, struct err *err)
 {
     static const struct db_statement remove = {
-        "purge_left_items", "DELETE FROM items i WHERE i.project_id = $1 AND i.thread_id = $2"
-                            " AND i.left_position IS NOT NULL AND NOT (" THREAD_HAS_RESPONSES
-                            " OR " ITEM_OF_ASSISTANTS ")"};
+        "purge_left_items",
+        "WITH gone AS (DELETE FROM items i WHERE i.project_id = $1 AND i.thread_id = $2"
+        "  AND i.left_position IS NOT NULL AND NOT (" THREAD_HAS_RESPONSES
+        "  OR " ITEM_OF_ASSISTANTS ") RETURNING i.id, i.type) " PICTURES_LET_GO("gone")};
 
     if (!*due->thread_id)
         return ERR_OK;

@@ -8,6 +8,7 @@
 #include "core/domain/tenant.h"
 #include "core/store/store.h"
 #include "core/store/tables/deletion_marks.h"
+#include "core/store/tables/files/picture_sql.h"
 
 /*
  * deleted.h -- objects that are deleted for clients, and kept for responses that were made from
@@ -73,13 +74,15 @@ enum err_code store_responses_purge(struct store *store, size_t limit, int64_t g
     " gone AS (DELETE FROM items i"                                         \
     "  WHERE i.project_id = $1 AND i.thread_id = $2 AND " matches           \
     "   AND NOT (" THREAD_HAS_RESPONSES " OR " ITEM_OF_ASSISTANTS           \
-    ") RETURNING i.id, i.position AS place)" more                           \
-    " SELECT (SELECT count(*) FROM kept) + (SELECT count(*) FROM gone)"
+    ") RETURNING i.id, i.type, i.position AS place),"                       \
+    " pictured AS (" PICTURES_LET_GO(                                       \
+        "gone") ")" more " SELECT (SELECT count(*) FROM kept) + (SELECT count(*) FROM gone)"
 
 /* Item $3 alone. A client that pages through the thread may name it as a cursor. */
-#define THREAD_ITEM_DELETE(matches)                            \
-    THREAD_TAKE_OUT_AND("i.id = $3 AND " matches,              \
-                        ", marked AS (" DELETION_MARKS_INSERT( \
-                            "$2", "(SELECT * FROM kept UNION ALL SELECT * FROM gone)") ")")
+#define THREAD_ITEM_DELETE(matches)            \
+    THREAD_TAKE_OUT_AND(                       \
+        "i.id = $3 AND " matches,              \
+        ", marked AS (" DELETION_MARKS_INSERT( \
+            "$2", "(SELECT * FROM kept UNION ALL SELECT id, place FROM gone)") ")")
 
 #endif

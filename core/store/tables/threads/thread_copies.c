@@ -214,14 +214,19 @@ static enum err_code insert_copies(struct copying *copying, struct batch *batch,
 {
     static const struct db_statement insert = {
         "copy_items",
-        "INSERT INTO items (project_id, thread_id, id, position, turn, run_id, step_id,"
+        "WITH o AS (SELECT row_number() OVER (ORDER BY i.position) AS n, i.* FROM items i"
+        "  WHERE " ORIGINALS "),"
+        " shown AS (INSERT INTO item_pictures (project_id, item_id, picture_id)"
+        "  SELECT $1, ($7::text[])[o.n], m.picture_id FROM o JOIN item_pictures m"
+        "   ON m.project_id = $1 AND m.item_id = o.id"
+        "  WHERE o.type = " PICTURE_ITEMS " AND ($7::text[])[o.n] IS NOT NULL)"
+        " INSERT INTO items (project_id, thread_id, id, position, turn, run_id, step_id,"
         " assistant_id, input, hidden, model_index, status, type, role, call_id, body,"
         " metadata, created_at, completed_at, origin_id)"
         " SELECT $1, $6, ($7::text[])[n], ($8::bigint[])[n], ($9::bigint[])[n], NULL, NULL,"
         "  assistant_id, input, hidden, model_index, status, type, role, call_id, body,"
         "  metadata, created_at, completed_at, coalesce(origin_id, id)"
-        " FROM (SELECT row_number() OVER (ORDER BY i.position) AS n, i.* FROM items i"
-        "  WHERE " ORIGINALS ") o WHERE ($7::text[])[n] IS NOT NULL"};
+        " FROM o WHERE ($7::text[])[n] IS NOT NULL"};
     AUTO_DB_ARGS args = {0};
 
     arg_originals(&args, copying, copying->seen, last);

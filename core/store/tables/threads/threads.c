@@ -229,14 +229,16 @@ enum err_code store_thread_delete(struct store *store, const struct tenant *tena
         {"store_thread_delete_events", "DELETE FROM run_events WHERE " OF_ITS_RUNS},
         /* Of an active response: its items were to become the conversation's when it ends. */
         {"store_thread_delete_own_items",
-         "DELETE FROM items WHERE thread_id IS NULL AND " OF_ITS_RUNS},
+         "WITH gone AS (DELETE FROM items WHERE thread_id IS NULL AND " OF_ITS_RUNS
+         " RETURNING id, type) " PICTURES_LET_GO("gone")},
         /* After everything that is found by the runs. */
         {"store_thread_delete_runs", "DELETE FROM runs WHERE " ITS_RUNS},
         {"store_thread_keep_items",
          "UPDATE items SET left_position = " THREAD_END " WHERE project_id = $1"
          " AND thread_id = $2 AND left_position IS NULL AND " THREAD_HAS_RESPONSES},
-        {"store_thread_delete_items", "DELETE FROM items WHERE project_id = $1"
-                                      " AND thread_id = $2 AND NOT " THREAD_HAS_RESPONSES},
+        {"store_thread_delete_items",
+         "WITH gone AS (DELETE FROM items WHERE project_id = $1 AND thread_id = $2"
+         " AND NOT " THREAD_HAS_RESPONSES " RETURNING id, type) " PICTURES_LET_GO("gone")},
     };
 #undef OF_ITS_RUNS
 #undef ITS_RUNS
