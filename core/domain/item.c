@@ -18,6 +18,7 @@
 
 #include "core/domain/item.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "core/base/clock.h"
@@ -91,6 +92,29 @@ void item_note(struct item *item, const char *key, const char *text)
     if (!item->metadata)
         item->metadata = json_object();
     json_set_string(item->metadata, key, text);
+}
+
+void item_keep_picture(struct item *item, const char *field, const char *blob_id)
+{
+    item->kept_field = field;
+    item_note(item, NOTE_PICTURE, blob_id);
+    (void)snprintf(item->row.picture_id, sizeof(item->row.picture_id), "%s", blob_id);
+}
+
+const char *item_picture(const json_t *body)
+{
+    return json_get_string(notes_of(body), NOTE_PICTURE, NULL);
+}
+
+/* Most items have no such note, and are not parsed. */
+void item_row_find_picture(struct item_row *row)
+{
+    json_auto_t *body = row->body && strstr(row->body, "\"" NOTE_PICTURE "\"")
+                            ? json_parse_own(row->body)
+                            : NULL;
+    const char *id = body ? item_picture(body) : NULL;
+
+    (void)snprintf(row->picture_id, sizeof(row->picture_id), "%s", id ? id : "");
 }
 
 static json_t *text_value(const struct buf *buf)
@@ -275,6 +299,7 @@ void item_hide_notes(json_t *object)
     json_object_del(notes, "extra_content");
     json_object_del(notes, NOTE_SOURCES);
     json_object_del(notes, NOTE_FOREIGN);
+    json_object_del(notes, NOTE_PICTURE);
     if (!json_object_size(notes))
         json_object_del(object, "runnel");
 }
@@ -316,6 +341,9 @@ json_t *item_object(const struct item *item)
     if (item_type_statuses(item->row.type) != ITEM_STATUSES_NONE)
         json_set_string(object, "status", item_status_name(item_body_status(&item->row, body)));
     json_object_update(object, body);
+    if (item->kept_field && item->fields) /* not from the row: see item_close() */
+        json_object_set(object, item->kept_field,
+                        json_object_get(item->fields, item->kept_field));
     item_hide_notes(object);
     json_decref(body);
     return object;
@@ -347,6 +375,8 @@ void item_close(struct item *item, enum item_status status)
 
     item_settle(item);
     body = item_body(item);
+    if (item->kept_field)
+        json_set(body, item->kept_field, json_null());
     item->row.status = status;
     item->row.completed_at = clock_wall_us();
     free(item->row.body);

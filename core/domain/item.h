@@ -63,7 +63,9 @@ struct item {
     char *output;         /* of a server-side call: what the model reads; NULL while it works */
     char *error;          /* of a failed server-side call: the reason */
     json_t *fields;       /* further fields of the body, set by announcements and handlers */
-    json_t *metadata;     /* live title and metadata */
+    /* One of them that is shown and not stored, as its bytes lie in a blob; constant; or NULL */
+    const char *kept_field;
+    json_t *metadata; /* live title and metadata */
     /* Of a call: what its upstream has attached to it, {"upstream", "value"}. It goes back to
      * that upstream with the call; clients do not see it. Or NULL */
     json_t *extra;
@@ -78,6 +80,15 @@ void item_set_field(struct item *item, const char *key, json_t *value);
 struct part *item_add_part(struct item *item, enum part_kind kind);
 /* Adds an annotation to the last part, and returns its index. Takes the annotation. */
 size_t item_annotate(struct item *item, json_t *annotation);
+
+/* The field is a picture that lies in a blob: the row has null, and the blob's id as a note. `field` is constant. */
+void item_keep_picture(struct item *item, const char *field, const char *blob_id);
+
+/* The blob of the picture of an item with this body; NULL: it has none. Borrowed. */
+const char *item_picture(const json_t *body);
+
+/* Sets picture_id of a row that is a copy of another, before it is stored. */
+void item_row_find_picture(struct item_row *row);
 
 /* Sets a note in the item's body (notes.h). */
 void item_note(struct item *item, const char *key, const char *text);

@@ -32,6 +32,10 @@ void notes_drop(json_t *object);
 /* Of a call that has run code: what it has done to the files of its container (core/tool/tool_container.h). */
 #define NOTE_FILES "files"
 
+/* Of a call that has drawn a picture: the blob where it lies (core/store/tables/files/pictures.h). Clients do not see
+ * the note, but the picture. */
+#define NOTE_PICTURE "picture"
+
 /* Of a call whose result a stranger wrote: true (core/tool/tool.h, TOOL_FOREIGN). Clients do not see it. */
 #define NOTE_FOREIGN "foreign"
 

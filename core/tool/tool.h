@@ -7,6 +7,7 @@
 #include <stdint.h>
 
 #include "core/base/err.h"
+#include "core/base/ids.h"
 #include "core/domain/permission.h"
 #include "core/domain/run_settings.h"
 #include "core/domain/variable.h"
@@ -80,6 +81,7 @@ struct tool_result {
     /* Owned; what its text may be cited for, or NULL: tool_result_set_sources() */
     json_t *sources;
     json_t *files; /* owned; what it has done to files, or NULL: tool_result_set_files() */
+    char picture_id[ID_SIZE]; /* the blob of the picture that it has drawn, or "" */
 };
 
 /* Bytes of text that are not UTF-8 become U+FFFD. add_part takes what the part owns. */

@@ -98,9 +98,14 @@ struct tool_item {
      * Links to them in a response become annotations (core/run/turn/run_links.h). NULL: such calls bring none. */
     const json_t *(*pages)(const json_t *body);
 
-    /* The picture that the call has drawn, for tool_call_pictures(): {"file_id"} or {"base64"}, a new reference; NULL
+    /* The picture that the call has drawn, for tool_call_pictures(): {"file_id"}, {"blob_id"} or {"base64"}, a new
+     * reference; NULL
      * as its value: none. It may share what it has with the body. NULL: such calls draw nothing. */
     json_t *(*picture)(const json_t *body);
+
+    /* The field of the item that has the picture: it is not stored where the picture lies in a blob (tool.h). NULL: no
+     * field has it. */
+    const char *picture_field;
 
     /* Does a call with these arguments begin with pictures of the context? Otherwise tool_call_pictures() is empty.
      * Quick: on the loop of its run. NULL: none does. */

@@ -7,12 +7,15 @@
  * What the request says in its entry of `tools` wins over what the model asks for. Members that have their default are
  * not sent: image models other than OpenAI's refuse what they do not know.
  *
+ * In a stored response the picture lies in a blob, and the stored item has only its id.
+ *
  * In a thread's run the picture is a file of the project, and the item has its id: run steps show a function, and the
  * next message shows the file (run_made.h).
  *
  * The last image part of a result counts, so a tool may return a preview and the picture.
  */
 
+#include <stdio.h>
 #include <string.h>
 
 #include "core/base/json.h"
@@ -71,8 +74,12 @@ static json_t *picture(const json_t *body)
     const char *file = json_get_string(json_array_get(files, 0), "file_id", NULL);
     json_t *result = json_object_get(body, "result");
 
+    const char *blob = json_get_string(notes_of(body), NOTE_PICTURE, NULL);
+
     if (file)
         return json_build("{s:s}", "file_id", file);
+    if (blob)
+        return json_build("{s:s}", "blob_id", blob);
     return json_string_length(result) ? json_build("{s:O}", "base64", result) : NULL;
 }
 
@@ -99,7 +106,8 @@ static char *retell(const json_t *body, unsigned search, json_t **ret_arguments,
 
     (void)search;
     (void)ret_sources;
-    if (!json_is_string(json_object_get(body, "result")))
+    if (!json_is_string(json_object_get(body, "result")) &&
+        !json_object_get(notes_of(body), NOTE_PICTURE))
         return NULL;
     *ret_arguments = json_build("{s:s}", "prompt", prompt);
     return read_text(prompt);
@@ -264,6 +272,7 @@ const struct tool_item image_generation_item = {
     .fill = fill,
     .fail = fail,
     .picture = picture,
+    .picture_field = "result",
     .edits = edits,
     .retell = retell,
     .function = "generate_image",
@@ -350,6 +359,7 @@ static void show_picture(struct tool_result *result, struct tool_drawn *drawn, j
 
     tool_result_add_text(result, text);
     tool_result_set_data(result, facts);
+    (void)snprintf(result->picture_id, sizeof(result->picture_id), "%s", drawn->blob_id);
     if (drawn->file_id)
         add_file(result, drawn);
     if (drawn->base64) {

@@ -50,8 +50,10 @@ static json_t *result_json(const struct tool_result *result)
         json_object_set(json, "sources", result->sources);
     if (result->files)
         json_object_set(json, "files", result->files);
-    if (result->data &&
-        (result->sources || result->files)) /* what fill() makes the item's fields of */
+    if (*result->picture_id)
+        json_set_string(json, "picture", result->picture_id);
+    if (result->data && (result->sources || result->files ||
+                         *result->picture_id)) /* what fill() makes the item's fields of */
         json_object_set(json, "data", result->data);
     return json;
 }
@@ -83,6 +85,8 @@ static void result_restore(struct tool_result *result, const json_t *json)
                          metadata ? json_deep_copy(metadata) : NULL);
     tool_result_set_sources(result, sources ? json_deep_copy(sources) : NULL);
     tool_result_set_files(result, files ? json_deep_copy(files) : NULL);
+    (void)snprintf(result->picture_id, sizeof(result->picture_id), "%s",
+                   json_get_string(json, "picture", ""));
     if (json_object_get(json, "data"))
         tool_result_set_data(result, json_deep_copy(json_object_get(json, "data")));
 }

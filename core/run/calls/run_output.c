@@ -448,6 +448,13 @@ static void note_files(struct run *run, struct item *item, const struct call *ca
         run_made_add(run, container_of(item), files);
 }
 
+/* The picture is shown with the item, and stored beside it. */
+static void note_picture(struct item *item, const struct tool_output *output)
+{
+    if (*output->result.picture_id && item->look && item->look->picture_field)
+        item_keep_picture(item, item->look->picture_field, output->result.picture_id);
+}
+
 static bool can_fail(enum item_type type)
 {
     return item_type_statuses(type) != ITEM_STATUSES_USUAL &&
@@ -596,6 +603,7 @@ static void close_call(struct run *run, struct call *call, const struct tool_out
         item->look->fail(item->fields, &output->result);
     note_sources(run, item, call, output);
     note_files(run, item, call, output);
+    note_picture(item, output);
     if (call->truncated)
         json_set_bool(item->metadata, "is_truncated", true);
     /* The way to a remote tool has failed, not the tool: OpenAI's item has an object for

@@ -6,6 +6,7 @@
 #include <stddef.h>
 
 #include "core/base/err.h"
+#include "core/base/ids.h"
 
 /*
  * tool_picture.h -- pictures that a call has drawn by the server's image model.
@@ -34,7 +35,8 @@ struct tool_drawn {
     char *type;   /* "image/png" and so on, by its bytes */
     char
         *file_id; /* in a thread's run: the file of the project that it has become; else NULL */
-    size_t bytes; /* of the picture */
+    char blob_id[ID_SIZE]; /* in a stored response: where it lies, beside `base64`; else "" */
+    size_t bytes;          /* of the picture */
     json_t *facts; /* what the image model said of it: revised_prompt, size, quality ... */
     json_t *error; /* of a failure: {"code", "message", "param", "type"}; or NULL */
 };
@@ -50,7 +52,7 @@ enum err_code tool_call_draw(struct tool_call *call, const struct tool_drawing *
 /* ---- For the server, which draws ---- */
 
 /* The newest picture that was drawn in the context, and all that its user has sent since; without one, those of the
- * newest message that has any. A list of {"file_id"}, {"image_url"} or {"base64"}, the oldest first. Empty for a call
+ * newest message that has any. A list of {"file_id"}, {"blob_id"}, {"image_url"} or {"base64"}, the oldest first. Empty for a call
  * that edits nothing (tool_item.h, edits). Borrowed; never NULL. */
 const json_t *tool_call_pictures(const struct tool_call *call);
 
