@@ -26,6 +26,7 @@
 #include "core/store/tables/approvals/approvals.h"
 #include "core/store/tables/containers/containers.h"
 #include "core/store/tables/files/files.h"
+#include "core/store/tables/files/pictures.h"
 #include "core/store/tables/files/uploads.h"
 #include "core/store/tables/runs/runs.h"
 #include "core/store/tables/threads/deleted.h"
@@ -36,6 +37,7 @@
 #include "server/database.h"
 #include "server/encode/faces.h"
 #include "server/files/awaited_files.h"
+#include "server/pictures/kept_pictures.h"
 #include "server/sandbox/container_asks.h"
 #include "server/server.h"
 
@@ -83,7 +85,7 @@ struct duty {
 };
 
 /* Wake-ups make the first three due at once; the others have no names. */
-enum { DUTY_RENEW, DUTY_CLAIM, DUTY_FILES, DUTY_COUNT = 12 };
+enum { DUTY_RENEW, DUTY_CLAIM, DUTY_FILES, DUTY_COUNT = 13 };
 
 struct keeper {
     struct server *server;
@@ -323,6 +325,22 @@ static enum run_arrival arrival_of(const struct run_load *load)
 
 /* A run that cannot be recovered now is left alone: its lease expires, is given back, and the run is claimed
  * again. */
+/* The last event of a response has its whole output, and it is made on a loop. */
+static enum err_code show_pictures(const struct server *server, struct run_load *load,
+                                   struct err *err)
+{
+    const struct tenant tenant = tenant_of_project(load->run.project);
+    enum err_code rc = ERR_OK;
+
+    for (size_t i = 0; !rc && load->run.face == FACE_RESPONSES && i < load->item_count; i++) {
+        struct item_row *item = &load->items[i];
+
+        if (!item->input && strcmp(item->run_id, load->run.id) == 0)
+            rc = kept_pictures_fill(server, &tenant, item, 1, err);
+    }
+    return rc;
+}
+
 static void take_over(struct keeper *keeper, struct run_load *load)
 {
     struct server *server = keeper->server;
@@ -333,6 +351,11 @@ static void take_over(struct keeper *keeper, struct run_load *load)
 
     log_info("taking over %s", load->run.id);
     if (recover_load(server->store, face, load, &err)) {
+        complain("a run was not taken over", &err);
+        run_load_clear(load);
+        return;
+    }
+    if (show_pictures(server, load, &err)) {
         complain("a run was not taken over", &err);
         run_load_clear(load);
         return;
@@ -460,6 +483,20 @@ static void purge_responses(struct keeper *keeper)
         if (store_responses_purge(keeper->server->store, PURGE_LIMIT,
                                   keeper_grace_us(keeper->server->config), &count, &err)) {
             complain("deleted responses were not purged", &err);
+            return;
+        }
+    }
+}
+
+static void check_pictures(struct keeper *keeper)
+{
+    size_t count = PURGE_LIMIT;
+    struct err err;
+
+    while (count == PURGE_LIMIT) {
+        renew_if_due(keeper);
+        if (store_pictures_check(keeper->server->store, PURGE_LIMIT, &count, &err)) {
+            complain("pictures of deleted responses were not removed", &err);
             return;
         }
     }
@@ -754,6 +791,7 @@ enum err_code keeper_start(struct server *server, struct database *database,
         {.perform = look_for_asked, .every_seconds = lease / 15},
         {.perform = look_for_granted, .every_seconds = LOOK_SECONDS},
         {.perform = look_for_documents, .every_seconds = LOOK_SECONDS},
+        {.perform = check_pictures, .every_seconds = server->config->response_timeout / 4},
         {.perform = purge_responses, .every_seconds = server->config->response_timeout / 4},
     };
 

@@ -23,6 +23,7 @@
 #include "server/files/file_writes.h"
 #include "server/files/stored_file.h"
 #include "server/outgoing.h"
+#include "server/pictures/kept_pictures.h"
 #include "server/server.h"
 
 /* A call may wait for room in its channel, and keep its picture: its handler has so much more time than the image
@@ -103,6 +104,7 @@ static const char *url_of(const json_t *named)
 {
     const char *url = json_get_string(named, "image_url", "");
     bool here = json_get_string(named, "file_id", NULL) ||
+                json_get_string(named, "blob_id", NULL) ||
                 json_get_string(named, "base64", NULL) || strncmp(url, "data:", 5) == 0;
 
     return here ? NULL : url;
@@ -114,11 +116,15 @@ static enum err_code load_named(const struct server *server, const struct tool_c
                                 struct buf *ret_bytes, struct err *err)
 {
     const char *id = json_get_string(named, "file_id", NULL);
+    const char *blob = json_get_string(named, "blob_id", NULL);
     const char *base64 = json_get_string(named, "base64", NULL);
     const char *url = json_get_string(named, "image_url", "");
 
     if (id)
         return load_file(server, tool_call_tenant(call), id, ret_bytes, err);
+    if (blob)
+        return kept_picture_read(server, tool_call_tenant(call), blob, limit_of(server),
+                                 ret_bytes, err);
     if (!base64 && strncmp(url, "data:", 5) == 0) {
         const char *comma = strchr(url, ',');
 
@@ -212,6 +218,13 @@ static const char *type_of(const struct picture *picture)
     return type;
 }
 
+/* In a stored response: the item names the blob (core/store/tables/files/pictures.h). */
+static enum err_code keep_blob(const struct server *server, const struct tool_call *call,
+                               struct tool_drawn *drawn, struct err *err)
+{
+    return kept_picture_put(server, tool_call_tenant(call), drawn->base64, drawn->blob_id, err);
+}
+
 /* In a thread's run: the next message shows the file. */
 static enum err_code keep(const struct server *server, const struct tool_call *call,
                           struct tool_drawn *drawn, struct err *err)
@@ -242,7 +255,9 @@ static enum err_code take_picture(const struct server *server, const struct tool
     drawn->bytes = picture->bytes;
     drawn->base64 = buf_take(&picture->base64);
     drawn->facts = json_incref(picture->facts);
-    return tool_call_keeps_files(call) ? keep(server, call, drawn, err) : ERR_OK;
+    if (tool_call_keeps_files(call))
+        return keep(server, call, drawn, err);
+    return tool_call_is_stored(call) ? keep_blob(server, call, drawn, err) : ERR_OK;
 }
 
 /* ---- The drawing ---- */

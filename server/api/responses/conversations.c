@@ -36,6 +36,7 @@
 #include "server/params/params.h"
 #include "server/params/responses/response_input.h"
 #include "server/params/responses/response_params.h"
+#include "server/pictures/kept_pictures.h"
 #include "server/server.h"
 
 /* Items that one request may add: OpenAI's limit. */
@@ -207,11 +208,12 @@ enum err_code api_conversation_delete(struct request *request, struct err *err)
 
 /* Takes the rows. */
 static enum err_code answer_list(struct request *request, struct item_row *items, size_t count,
-                                 unsigned include, bool more)
+                                 unsigned include, bool more, struct err *err)
 {
-    answer_items(request, items, count, include, more);
+    enum err_code rc = answer_items(request, items, count, include, more, err);
+
     item_rows_free(items, count);
-    return ERR_OK;
+    return rc;
 }
 
 /* Items that a request adds, and where. The key is a copy: the request may lose its headers while it
@@ -242,9 +244,10 @@ static enum err_code append(struct request *request, struct addition *addition, 
 
     if (rc)
         return rc;
-    answer_items(request, addition->items, addition->count, 0, false);
-    addition_free(addition);
-    return ERR_OK;
+    rc = answer_items(request, addition->items, addition->count, 0, false, err);
+    if (!rc)
+        addition_free(addition);
+    return rc;
 }
 
 static enum err_code addition_key(const struct request *request, struct addition *addition,
@@ -343,7 +346,7 @@ enum err_code api_conversation_item_list(struct request *request, struct err *er
     if (!rc)
         rc = store_conversation_items(place.store, place.tenant, place.thread, &page, &items,
                                       &count, &more, err);
-    return rc ? rc : answer_list(request, items, count, include, more);
+    return rc ? rc : answer_list(request, items, count, include, more, err);
 }
 
 enum err_code api_conversation_item_get(struct request *request, struct err *err)
@@ -360,9 +363,11 @@ enum err_code api_conversation_item_get(struct request *request, struct err *err
                                          &item, err);
     if (rc)
         return rc;
-    request_answer(request, 200, encode_item(&item, include));
+    rc = kept_pictures_fill(request_server(request), place.tenant, &item, 1, err);
+    if (!rc)
+        request_answer(request, 200, encode_item(&item, include));
     item_row_clear(&item);
-    return ERR_OK;
+    return rc;
 }
 
 enum err_code api_conversation_item_delete(struct request *request, struct err *err)

@@ -6,6 +6,7 @@
 #include "core/base/json.h"
 #include "core/store/tables/runs/runs.h"
 #include "server/encode/encode.h"
+#include "server/pictures/kept_pictures.h"
 #include "server/server.h"
 
 static enum err_code load_output(struct request *request, const struct run_row *run,
@@ -24,6 +25,12 @@ static enum err_code load_output(struct request *request, const struct run_row *
 
         if (rc)
             return rc;
+        rc = kept_pictures_fill(request_server(request), request_tenant(request), items, count,
+                                err);
+        if (rc) {
+            item_rows_free(items, count);
+            return rc;
+        }
         for (size_t i = 0; i < count; i++)
             json_array_append_new(output, encode_item(&items[i], include));
         if (count)
@@ -46,14 +53,20 @@ enum err_code response_read(struct request *request, const struct run_row *run,
     return ERR_OK;
 }
 
-void answer_items(struct request *request, const struct item_row *items, size_t count,
-                  unsigned include, bool more)
+enum err_code answer_items(struct request *request, struct item_row *items, size_t count,
+                           unsigned include, bool more, struct err *err)
 {
-    json_t *data = json_array();
+    enum err_code rc =
+        kept_pictures_fill(request_server(request), request_tenant(request), items, count, err);
+    json_t *data;
 
+    if (rc)
+        return rc;
+    data = json_array();
     for (size_t i = 0; i < count; i++)
         json_array_append_new(data, encode_item(&items[i], include));
     request_answer(request, 200, encode_list(data, more));
+    return ERR_OK;
 }
 
 /* The log is kept a little longer, in partitions of whole days, and

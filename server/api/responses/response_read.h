@@ -19,9 +19,10 @@
 enum err_code response_read(struct request *request, const struct run_row *run,
                             unsigned include, json_t **ret_object, struct err *err) MUST_CHECK;
 
-/* Answers 200 with a list of items. `more` becomes has_more. The caller frees the rows afterwards. */
-void answer_items(struct request *request, const struct item_row *items, size_t count,
-                  unsigned include, bool more);
+/* Answers 200 with a list of items, whose pictures it reads. `more` becomes has_more. The caller frees the rows
+ * afterwards. */
+enum err_code answer_items(struct request *request, struct item_row *items, size_t count,
+                           unsigned include, bool more, struct err *err) MUST_CHECK;
 
 /* Whether the log of its events may have been deleted. */
 bool response_log_is_over(const struct run_row *run, const struct config *config);

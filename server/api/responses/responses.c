@@ -248,9 +248,9 @@ enum err_code api_response_inputs(struct request *request, struct err *err)
                              true, &page, &items, &count, &more, err);
     if (rc)
         return rc;
-    answer_items(request, items, count, include, more);
+    rc = answer_items(request, items, count, include, more, err);
     item_rows_free(items, count);
-    return ERR_OK;
+    return rc;
 }
 
 /* ---- Cancelling ---- */

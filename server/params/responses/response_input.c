@@ -245,6 +245,7 @@ static void copy_row(struct item_row *row, const struct item_row *original, cons
     memcpy(row->call_id, original->call_id, sizeof(row->call_id));
     row->status = original->status;
     row->body = mem_strdup(original->body);
+    item_row_find_picture(row);
 }
 
 /* A reference into the context adds nothing, and *ret_row stays empty: the model sees the item there. */
