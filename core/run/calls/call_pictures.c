@@ -9,6 +9,7 @@
 
 #include "core/base/json.h"
 #include "core/base/mem.h"
+#include "core/domain/notes.h"
 #include "core/domain/withheld.h"
 #include "core/run/calls/run_calls.h"
 #include "core/run/turn/run_model.h"
@@ -102,4 +103,41 @@ json_t *run_pictures(const struct run *run, const struct tool_use *use, const js
             add_sent_pictures(items[i], pictures);
     }
     return pictures;
+}
+
+/* ---- How many were drawn ---- */
+
+/* Pictures of the upstream are not this server's to limit. */
+static bool was_drawn(const struct run *run, const struct item_row *row)
+{
+    const struct tool_item *item;
+
+    if (!run_has_made(run, row) || item_type_kind(row->type) != ITEM_KIND_HOSTED_CALL ||
+        !row->body || strstr(row->body, "\"" NOTE_PASSED "\""))
+        return false;
+    item = tool_registry_item(item_row_type_name(row));
+    return item && item->picture;
+}
+
+/* Of earlier turns the items tell. Of this turn the calls do, as an item may not be shown yet. */
+static unsigned drawn_before(const struct run *run)
+{
+    unsigned drawn = 0;
+
+    for (size_t i = 0; i < run->history_count; i++)
+        drawn += run->history[i].turn < run->calls.turn && was_drawn(run, &run->history[i]);
+    for (unsigned i = 0; i < run->calls.count; i++) {
+        const struct call *call = &run->calls.list[i];
+
+        drawn += call->begun && call->use && call->use->handler->flags & TOOL_DRAWS;
+    }
+    return drawn;
+}
+
+unsigned run_count_drawing(struct run *run)
+{
+    if (!run->calls.drawn_known)
+        run->calls.drawn = drawn_before(run);
+    run->calls.drawn_known = true;
+    return ++run->calls.drawn;
 }

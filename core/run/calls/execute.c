@@ -234,7 +234,7 @@ static void execute(struct run *run, struct call *call, json_t *args)
             .stored = run->row.flags & RUN_STORED,
             .painter = engine_options(run->engine)->painter,
             .pictures = pictures,
-            .drawn = draws ? ++run->calls.drawn : 0,
+            .drawn = draws ? run_count_drawing(run) : 0,
             /* The arguments that were approved had their references resolved. */
             .resolved = call->resolved || *call->approval.id,
         });

@@ -82,6 +82,9 @@ void run_past_container(const struct run *run, char ret_id[ID_SIZE]);
 /* What a drawing of this run may begin with: tool_call_pictures(). New reference; NULL: this call edits nothing. */
 json_t *run_pictures(const struct run *run, const struct tool_use *use, const json_t *args);
 
+/* Counts one more drawing of the run, and returns how many there are, those of earlier residencies included. */
+unsigned run_count_drawing(struct run *run);
+
 /* ---- stages.c ---- */
 
 /* All calls of the turn are known: notes their rows, and walks the stages or leaves that to another node. */

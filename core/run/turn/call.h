@@ -116,7 +116,8 @@ struct run_calls {
     struct regex_budget *searches;
     json_t *files;     /* the files that each type of tool may see; NULL until a tool runs */
     bool inputs_added; /* with those of the input, for code */
-    unsigned drawn;    /* pictures that this residency has asked for */
+    unsigned drawn;   /* pictures that the run has had drawn; known from the first drawing on */
+    bool drawn_known; /* those of earlier residencies were counted */
 };
 
 /* An event that is not possible in the call's status is a mistake of this server, and asserted. */
