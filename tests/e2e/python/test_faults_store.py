@@ -22,7 +22,7 @@ STORE = pathlib.Path(__file__).resolve().parents[3] / "core/store"
 # sends with others (its faults are writer.*), or that notify other servers (test_wakeups.c). Those of the
 # keeper's hourly round, and of histories beyond max_items, which a tour does not reach. Those of files fail in
 # tests/integration, test_blob.c, test_files.c and test_uploads.c, those of containers in test_containers.c and
-# test_container_files.c there, those of vector stores in test_vector_stores.c and test_documents.c
+# test_container_files.c there, those of pictures in test_kept_pictures.py, those of vector stores in test_vector_stores.c and test_documents.c
 # there, and in test_vector_stores.py; those of embeddings in test_document_vectors.c and test_embedding_models.c, and
 # those of a thread's own store in test_thread_store.c. Those of repeats under an Idempotency-Key
 # and of deletion marks fail in test_conversations.c, test_threads.c and test_assistants.c. Those of runs that are left to
@@ -34,7 +34,7 @@ ELSEWHERE = re.compile(r"group_|writer_|migrate|ensure_|put_key|store_key_(list|
                        r"wakeups_|find_project|deletion_marks_forget|load_(chain|thread)_rules|"
                        r"store_blob|store_storage_check|store_containers?_(?!end_owned)|store_file|store_upload|store_store_file|(store_)?vector_store|store_document|store_(search_(set|all|marks)|segments|chunks)|"
                        r"conversation_find_appended|idempotency_replace|store_(embedding|reindex|pgvector)_|thread_store_|"
-                       r"(run|submit)_leave_to|container_node_find")
+                       r"(run|submit)_leave_to|container_node_find|store_picture")
 
 # What only a crash makes necessary, or a run that lasts.
 RECOVERY = ["claim_leases", "claim_run", "store_events_read", "load_thread_items", "load_steps",
