@@ -36,7 +36,8 @@
 #define CUSTOM(input) "'type':'custom_tool_call','call_id':'c1','name':'f','input':'" input "'"
 #define NEW_MESSAGE   "'type':'message','id':'msg_1','status':'in_progress','content':[]"
 #define SEARCHING     "'type':'web_search_call','id':'ws_1','status':'in_progress'"
-#define SEARCH        "'type':'web_search_call','id':'ws_1','status':'completed','action':{'type':'search'}"
+#define SEARCH \
+    "'type':'web_search_call','id':'ws_1','status':'completed','action':{'type':'search'}"
 #define NEW_REASONING "'type':'reasoning','id':'rs_1','summary':[]"
 
 #define SMILE "\xF0\x9F\x98\x80"
