@@ -21,7 +21,7 @@
 #include "core/base/clock.h"
 
 /* One bit for each rank that this thread holds. */
-static _Thread_local unsigned held;
+static _Thread_local uint64_t held;
 
 /* Not assert(): the rule holds in release builds too. */
 static void insist(bool condition)
@@ -50,14 +50,14 @@ void lock_destroy(struct lock *lock)
 
 TRUSTED void lock_acquire(struct lock *lock)
 {
-    insist(held < 1u << lock->rank);
+    insist(held < UINT64_C(1) << lock->rank);
     pthread_mutex_lock(&lock->mutex);
-    held |= 1u << lock->rank;
+    held |= UINT64_C(1) << lock->rank;
 }
 
 TRUSTED void lock_release(struct lock *lock)
 {
-    held &= ~(1u << lock->rank);
+    held &= ~(UINT64_C(1) << lock->rank);
     pthread_mutex_unlock(&lock->mutex);
 }
 
@@ -74,10 +74,10 @@ void lock_cond_init(pthread_cond_t *cond)
 
 void lock_wait(struct lock *lock, pthread_cond_t *cond)
 {
-    insist(held == 1u << lock->rank);
+    insist(held == UINT64_C(1) << lock->rank);
     held = 0;
     pthread_cond_wait(cond, &lock->mutex);
-    held = 1u << lock->rank;
+    held = UINT64_C(1) << lock->rank;
 }
 
 bool lock_wait_until(struct lock *lock, pthread_cond_t *cond, uint64_t deadline_ns)
@@ -88,9 +88,9 @@ bool lock_wait_until(struct lock *lock, pthread_cond_t *cond, uint64_t deadline_
     };
     int rc;
 
-    insist(held == 1u << lock->rank);
+    insist(held == UINT64_C(1) << lock->rank);
     held = 0;
     rc = pthread_cond_timedwait(cond, &lock->mutex, &deadline);
-    held = 1u << lock->rank;
+    held = UINT64_C(1) << lock->rank;
     return rc != ETIMEDOUT;
 }

@@ -44,6 +44,7 @@ enum lock_rank {
     LOCK_SANDBOX,     /* core/sandbox/spawn.c: which spawner is the current one */
     LOCK_STORE_QUEUE, /* core/store/writer/writer.c: writes waiting for a writer */
     LOCK_STORE_POOL,  /* core/store: connections, state of the database */
+    LOCK_WEB_NUMBERS, /* core/web/web_search.c: the numbers of results; held over LOCK_WEB */
     LOCK_WEB,         /* core/web/run_cache.c: what runs have found */
     LOCK_ASKS,        /* core/net/http_ask.c: which answers have come */
     LOCK_NAMES,       /* core/net/proxy/names.c: names that wait for their addresses */

@@ -338,8 +338,8 @@ enum err_code tool_call_search_web(struct tool_call *call, const json_t *query,
 enum err_code tool_call_page(const struct tool_call *call, const json_t *query,
                              json_t **ret_page, struct err *err) MUST_CHECK;
 
-/* The URL of a result of the run's last search in the web, the first one is 1. The caller frees. NULL: it is not
- * known. */
+/* The URL of a result of the run's searches in the web, by the `number` that it has there. The caller frees. NULL:
+ * it is not known. */
 char *tool_call_web_result(const struct tool_call *call, size_t number);
 
 /* The files of the project, newest first, or those of one vector store. `query` may have `vector_store_id`, `after` (a

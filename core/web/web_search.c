@@ -10,6 +10,7 @@
 
 #include "core/base/clock.h"
 #include "core/base/json.h"
+#include "core/base/lock.h"
 #include "core/base/log.h"
 #include "core/base/mem.h"
 #include "core/net/http_ask.h"
@@ -22,6 +23,7 @@ struct web_searcher {
     struct web_searcher_options options;
     struct http_asks *asks;
     struct search_cache *cache;
+    struct lock numbers; /* of the thread that gives numbers */
 };
 
 struct web_searcher *web_searcher_new(const struct web_searcher_options *options)
@@ -33,6 +35,7 @@ struct web_searcher *web_searcher_new(const struct web_searcher_options *options
         .asks = http_asks_new(options->any_loop, options->loop_arg),
         .cache = search_cache_new(),
     };
+    lock_init(&searcher->numbers, LOCK_WEB_NUMBERS);
     return searcher;
 }
 
@@ -47,6 +50,7 @@ void web_searcher_free(struct web_searcher *searcher)
         return;
     http_asks_free(searcher->asks);
     search_cache_free(searcher->cache);
+    lock_destroy(&searcher->numbers);
     free(searcher);
 }
 
@@ -222,16 +226,52 @@ static void keep(struct web_searcher *searcher, const char *run, const struct er
     }
 }
 
-/* In the memory of a run, which has questions as JSON beside it. */
-#define LAST_SEARCH ""
+/* ---- Numbers ---- */
+
+/* The URLs of a run by their numbers, in its memory, which has questions as JSON beside them. */
+#define NUMBERED ""
 
 char *web_search_result(struct web_searcher *searcher, const char *run, size_t number)
 {
-    json_auto_t *found = search_cache_find(searcher->cache, run, LAST_SEARCH);
-    const char *url =
-        number ? json_get_string(json_array_get(found, number - 1), "url", NULL) : NULL;
+    json_auto_t *urls = search_cache_find(searcher->cache, run, NUMBERED);
+    const char *url = number ? json_string_value(json_array_get(urls, number - 1)) : NULL;
 
     return url ? mem_strdup(url) : NULL;
+}
+
+/* The number of a URL: the one that it has, else the next. */
+static json_int_t number_of(json_t *urls, json_t *places, const char *url)
+{
+    json_int_t number = json_get_int(places, url, 0);
+
+    if (number)
+        return number;
+    if (json_array_size(urls) < WEB_NUMBERS_LIMIT)
+        json_array_append_new(urls, json_string(url));
+    number = (json_int_t)json_object_size(places) + 1;
+    json_set_int(places, url, number);
+    return number;
+}
+
+/* Calls of one turn search at the same time, and each of them must find the numbers that those before it have given. */
+static void give_numbers(struct web_searcher *searcher, const char *run, json_t *results)
+{
+    json_auto_t *urls = NULL;
+    json_auto_t *places = json_object();
+    size_t i;
+    json_t *value;
+
+    lock_acquire(&searcher->numbers);
+    urls = search_cache_find(searcher->cache, run, NUMBERED);
+    if (!urls)
+        urls = json_array();
+    json_array_foreach (urls, i, value)
+        json_set_int(places, json_string_value(value), (json_int_t)i + 1);
+    json_array_foreach (results, i, value)
+        json_set_int(value, "number",
+                     number_of(urls, places, json_get_string(value, "url", "")));
+    search_cache_put(searcher->cache, run, NUMBERED, urls);
+    lock_release(&searcher->numbers);
 }
 
 /* Some queries without an answer are no failure. */
@@ -284,7 +324,7 @@ enum err_code web_search(struct web_searcher *searcher, const struct web_search 
     } else {
         keep(searcher, search->run, &errands);
         *ret_results = join(&errands, search->about.count);
-        search_cache_put(searcher->cache, search->run, LAST_SEARCH, *ret_results);
+        give_numbers(searcher, search->run, *ret_results);
     }
     clear(&errands);
     return rc;

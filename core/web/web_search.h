@@ -23,6 +23,7 @@
 #define WEB_PAUSE_NS \
     (300 * NS_PER_MS) /* before a second chance, if the provider does not say */
 #define WEB_PAUSE_LIMIT_NS (5 * NS_PER_SECOND)
+#define WEB_NUMBERS_LIMIT  ((size_t)2000)    /* URLs of a run that can be named by a number */
 #define WEB_ANSWER_LIMIT   ((size_t)2 << 20) /* bytes; a longer answer is a failure */
 
 struct web_searcher;
@@ -54,12 +55,13 @@ struct web_search {
 };
 
 /* *ret_results, a new reference, is a list as web_provider_read() has it. The best of each query come first, and no
- * page comes twice. ERR_UPSTREAM, ERR_TIMEOUT: no provider has answered any query; the text is what the last one said.
- * ERR_CANCELLED. */
+ * page comes twice. Each has a `number`, from 1 on, which its URL keeps in the run: whatever search has found it, and
+ * however many are made at once. ERR_UPSTREAM, ERR_TIMEOUT: no provider has answered any query; the text is what the
+ * last one said. ERR_CANCELLED. */
 enum err_code web_search(struct web_searcher *searcher, const struct web_search *search,
                          json_t **ret_results, struct err *err) MUST_CHECK;
 
-/* The URL of a result of the run's last search, the first one is 1. The caller frees. NULL: it is not known. */
+/* The URL of a result by its number. The caller frees. NULL: it is not known. */
 char *web_search_result(struct web_searcher *searcher, const char *run, size_t number);
 
 #endif

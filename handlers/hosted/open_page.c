@@ -1,8 +1,8 @@
 /*
  * open_page -- a page of the web as Markdown, from a character on. It comes along with web_search.
  *
- * The model names the URL, or a result of its last search by number. Numbers count in the memory of the run, which a
- * restart of the server loses: the model then reads that it should say the URL.
+ * The model names the URL, or a result of a search by the number that the search has shown. Numbers count in the memory
+ * of the run, which a restart of the server loses: the model then reads that it should say the URL.
  */
 
 #include <string.h>
@@ -69,8 +69,8 @@ static enum err_code run(struct tool_call *call, struct tool_result *ret_result,
 static const char parameters[] =
     "{\"type\": \"object\", \"additionalProperties\": false,"
     " \"properties\": {" OPENED_PAGE_URL ","
-    " \"result\": {\"type\": \"integer\", \"minimum\": 1, \"maximum\": 100,"
-    "  \"description\": \"Instead of the URL: the number of a result of the last search.\"},"
+    " \"result\": {\"type\": \"integer\", \"minimum\": 1, \"maximum\": 2000,"
+    "  \"description\": \"Instead of the URL: the number of a result.\"},"
     " \"begin\": {\"type\": \"integer\", \"minimum\": 0, \"default\": 0,"
     "  \"description\": \"The first character to show.\"}}}";
 

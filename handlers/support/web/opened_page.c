@@ -50,7 +50,7 @@ enum err_code opened_page(struct tool_call *call, json_t *action, json_t **ret_p
     if (!rc)
         rc = tool_call_emit_stage(call, "searching", NULL);
     if (!rc && !*url)
-        fail(ret_result, json_incref(own), "The last search has no such result: say its url.");
+        fail(ret_result, json_incref(own), "No search has shown this number: say the url.");
     if (rc || !*url)
         return rc;
     rc = tool_call_page(call, query, ret_page, &why);

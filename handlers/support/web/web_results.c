@@ -18,16 +18,20 @@ static char *beginning(const char *text, size_t limit)
     return *end ? mem_printf("%.*s…", (int)(end - text), text) : mem_strdup(text);
 }
 
-static json_t *result_of(const json_t *found, size_t snippet)
+/* `place`, from 1 on, is its number if it has no other. */
+static json_t *result_of(const json_t *found, size_t snippet, size_t place)
 {
     AUTO_FREE char *title = beginning(json_get_string(found, "title", ""), WEB_TITLE_LIMIT);
     AUTO_FREE char *text = beginning(json_get_string(found, "text", ""), snippet);
     const char *date = json_get_string(found, "date", NULL);
+    json_int_t number = json_get_int(found, "number", 0);
     json_t *result = json_build("{s:s, s:s, s:s}", "url", json_get_string(found, "url", ""),
                                 "title", title, "snippet", text);
 
     if (date)
         json_set_string(result, "date", date);
+    if (number > 0 && number != (json_int_t)place)
+        json_set_int(result, "number", number);
     return result;
 }
 
@@ -46,7 +50,7 @@ json_t *web_results(const json_t *found, size_t snippet)
     json_t *one;
 
     json_array_foreach (found, i, one) {
-        json_t *result = result_of(one, snippet);
+        json_t *result = result_of(one, snippet, i + 1);
 
         size += size_of(result);
         if (size > WEB_TEXT_LIMIT) {
@@ -70,7 +74,7 @@ static void add_part(struct buf *out, const char *before, const char *text)
 
 static void add_result(struct buf *out, const json_t *result, size_t number)
 {
-    buf_addf(out, "\n\n[%zu] ", number);
+    buf_addf(out, "\n\n[%lld] ", (long long)json_get_int(result, "number", (json_int_t)number));
     source_add_quoted(out, json_get_string(result, "title", ""));
     add_part(out, " — ", json_get_string(result, "url", ""));
     add_part(out, " — ", json_get_string(result, "date", ""));

@@ -121,7 +121,7 @@ def test_events_have_the_action_from_the_beginning(start, upstream, site, name, 
 @pytest.mark.parametrize("arguments, url, why", [
     ({"url": "/none"}, "/none", "The server of the page answered with status 404."),
     ({"url": "http://169.254.169.254/"}, "http://169.254.169.254/", "Its address is not one of the public internet."),
-    ({"result": 7}, "", "The last search has no such result: say its url."),
+    ({"result": 7}, "", "No search has shown this number: say the url."),
 ])
 def test_a_page_that_cannot_be_opened_is_a_failed_item(start, upstream, site, arguments, url, why):
     client = start().sdk()
