@@ -100,7 +100,7 @@ static struct permission declared(const struct run *run, const struct tool_use *
         lax.execution =
             permission_required(operator_rule(use), name, use->read_only, EXECUTION_ASK_ALWAYS);
     permission = permission_stricter(permission, lax);
-    if (permission.execution == EXECUTION_AUTO && run_is_tainted_for(run, use))
+    if (permission.execution == EXECUTION_AUTO && run_tainted_since(run, use))
         permission.execution = EXECUTION_ASK_ONCE;
     return permission;
 }

@@ -34,6 +34,7 @@
 #include "core/base/mem.h"
 #include "core/mcp/mcp_named.h"
 #include "core/run/approval/run_approvals.h"
+#include "core/run/approval/run_taint.h"
 #include "core/run/calls/offload.h"
 #include "core/run/calls/run_calls.h"
 #include "core/run/calls/run_plan.h"
@@ -89,6 +90,7 @@ static struct recall *new_recall(struct run *run, const struct call *call)
     permission_key(recall->tool, args, recall->key);
     tool_use_definition(call->use, recall->definition);
     recall->said = run_memory_policy(run, call->use) == MEMORY_ON_REQUEST;
+    recall->since = run_tainted_since(run, call->use);
     return recall;
 }
 
@@ -205,11 +207,12 @@ static struct grant_question *read_questions(const json_t *list)
     return questions;
 }
 
-static json_t *grant_answer(const struct grant_row *grant)
+/* Who approved before the model has read a stranger's text did not know of it. */
+static json_t *grant_answer(const struct grant_row *grant, int64_t since)
 {
     json_t *answer;
 
-    if (!*grant->id)
+    if (!*grant->id || (grant->approve && grant->created_at < since))
         return json_null();
     answer = json_build("{s:s, s:b}", "id", grant->id, "approve", grant->approve);
     json_set_string(answer, "reason", grant->reason);
@@ -240,7 +243,9 @@ static enum err_code find_grants(struct tool_call *call, struct tool_result *ret
         return rc;
     answers = json_array();
     for (size_t i = 0; i < count; i++)
-        json_array_append_new(answers, grant_answer(&grants[i]));
+        json_array_append_new(
+            answers,
+            grant_answer(&grants[i], json_get_int(json_array_get(list, i), "since", 0)));
     grant_rows_free(grants, count);
     return tool_call_emit_stage(call, "recalled", json_build("{s:o}", "grants", answers));
 }
@@ -256,8 +261,9 @@ static const struct tool_handler finder = {
 
 static json_t *question_of(const struct recall *recall)
 {
-    return json_build("{s:s, s:s, s:s, s:b}", "tool", recall->tool, "key", recall->key,
-                      "definition", recall->definition, "said", recall->said);
+    return json_build("{s:s, s:s, s:s, s:b, s:I}", "tool", recall->tool, "key", recall->key,
+                      "definition", recall->definition, "said", recall->said, "since",
+                      (json_int_t)recall->since);
 }
 
 static const json_t *patterns_of(const struct recall *recall)

@@ -28,6 +28,8 @@ struct recall {
     char definition[PERMISSION_KEY_SIZE]; /* hash of the tool's definition */
     bool itself; /* grants for the call itself count, not only those for its permission */
     bool said;   /* of these only grants that an answer requested */
+    int64_t
+        since; /* and of those that approve only such that were made since then: run_taint.h */
     json_t *permission; /* {"type", "patterns"} of the plan, until grants allow it; or NULL */
 
     /* Found. */

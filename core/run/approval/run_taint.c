@@ -1,7 +1,7 @@
 /*
  * run_taint.c -- looks for foreign results in the items of a run.
  *
- * Whether a run is tainted is not remembered anywhere. The item of a call with a foreign result has a note, and is
+ * Whether a run is tainted is not stored anywhere. The item of a call with a foreign result has a note, and is
  * stored with it. So a run that pauses, or that another node continues after a crash, gets the same answer as the one
  * that began it. A flag in memory would have been lost there, and names of tools would say nothing about a server that
  * the next response no longer has.
@@ -9,6 +9,10 @@
  * The search goes backwards and ends at a message of a user. Before that is what earlier runs have read; the person
  * has spoken since. A response that only brings an approval, or the output of a function, continues the response before
  * it, and has no such message: there the search goes on into the earlier response.
+ *
+ * Variables outlive the message: results are kept in them, and the model may read one much later. So a call that reads
+ * variables has a foreign result if the conversation has any, and so has a call whose arguments refer to one. Which
+ * variable came from where is not known: that would have to be noted in each copy of it.
  *
  * Calls of one turn were written before any of them had a result. So results of the present turn do not count, and it
  * makes no difference in which order the calls of a turn end.
@@ -65,20 +69,66 @@ static bool is_from_a_user(const struct item_row *item)
     return item->type == ITEM_MESSAGE && strcmp(item->role, "user") == 0;
 }
 
-static bool has_read_foreign_text(const struct run *run)
+/* Items that the run has made since the last look. Those of the present turn wait for the next one. */
+static void read_items(const struct run *run)
 {
-    for (size_t i = run->items.count; i-- > 0;) {
-        const struct item_row *item = &run->items.list[i]->row;
+    struct run_taint *taint = run->taint;
 
-        if (!is_of_this_turn(run, item) && is_foreign(run, item))
-            return true;
+    for (; taint->items < run->items.count; taint->items++) {
+        const struct item_row *item = &run->items.list[taint->items]->row;
+
+        if (run->items.list[taint->items]->open || is_of_this_turn(run, item))
+            return;
+        if (!taint->since && is_foreign(run, item))
+            taint->since = item->completed_at;
     }
+}
+
+/* Behind the last message of a user the oldest foreign result counts. Before it, that there is any. */
+static void read_history(const struct run *run)
+{
+    struct run_taint *taint = run->taint;
+    bool behind = true;
+
+    taint->waits = false;
     for (size_t i = run->history_count; i-- > 0;) {
         const struct item_row *item = &run->history[i];
 
-        if (is_from_a_user(item))
-            return false;
-        if (!is_of_this_turn(run, item) && is_foreign(run, item))
+        behind = behind && !is_from_a_user(item);
+        if (!behind && taint->earlier)
+            return;
+        if (is_of_this_turn(run, item)) {
+            taint->waits =
+                true; /* a residency that continues a turn: it counts from the next one on */
+            continue;
+        }
+        if (!is_foreign(run, item))
+            continue;
+        if (behind)
+            taint->since = item->completed_at;
+        else
+            taint->earlier = true;
+    }
+}
+
+/* Nothing is read twice: what has been found stays true until the run ends, as no user speaks in between. */
+static const struct run_taint *look(const struct run *run)
+{
+    struct run_taint *taint = run->taint;
+
+    if (!taint->known || (taint->waits && taint->turn != run->calls.turn))
+        read_history(run);
+    taint->known = true;
+    taint->turn = run->calls.turn;
+    read_items(run);
+    return taint;
+}
+
+/* References bring the text of variables into the calls of this turn. */
+static bool has_references(const struct run *run)
+{
+    for (unsigned i = 0; i < run->calls.count; i++) {
+        if (run->calls.list[i].resolved)
             return true;
     }
     return false;
@@ -92,8 +142,26 @@ static bool acts(const struct run *run, const struct tool_use *use)
                                                engine_options(run->engine)->containers_online);
 }
 
-bool run_is_tainted_for(const struct run *run, const struct tool_use *use)
+int64_t run_tainted_since(const struct run *run, const struct tool_use *use)
 {
-    return acts(run, use) && !engine_options(run->engine)->ignore_taint &&
-           has_read_foreign_text(run);
+    const struct run_taint *taint;
+
+    if (!acts(run, use) || engine_options(run->engine)->ignore_taint)
+        return 0;
+    taint = look(run);
+    if (taint->since)
+        return taint->since;
+    return taint->earlier && has_references(run) ? run->row.created_at : 0;
+}
+
+bool run_reads_foreign_text(const struct run *run, const struct tool_use *use)
+{
+    const struct run_taint *taint;
+
+    if (use->handler->flags & TOOL_FOREIGN)
+        return true;
+    if (!(use->handler->flags & (TOOL_READER | TOOL_VARIABLES)))
+        return false;
+    taint = look(run);
+    return taint->since || taint->earlier;
 }

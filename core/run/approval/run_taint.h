@@ -16,8 +16,12 @@
  * On the run's loop.
  */
 
-/* True if a call of this tool needs an approval for that reason: there is a foreign result in the context, behind the
- * last message of a user and before the turn that made the present calls. */
-bool run_is_tainted_for(const struct run *run, const struct tool_use *use);
+/* Not 0 if a call of this tool needs an approval for that reason: there is a foreign result in the context, behind the
+ * last message of a user and before the turn that made the present calls. Since when it is there, in microseconds:
+ * answers that were remembered before that do not count, and one of this run does. */
+int64_t run_tainted_since(const struct run *run, const struct tool_use *use);
+
+/* The result of a call of this tool is foreign, or may repeat what is. */
+bool run_reads_foreign_text(const struct run *run, const struct tool_use *use);
 
 #endif

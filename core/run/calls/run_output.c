@@ -38,6 +38,7 @@
 #include "core/run/approval/run_approvals.h"
 #include "core/run/approval/run_grants.h"
 #include "core/run/approval/run_results.h"
+#include "core/run/approval/run_taint.h"
 #include "core/run/calls/answered_call.h"
 #include "core/run/calls/call_end.h"
 #include "core/run/calls/run_calls.h"
@@ -513,9 +514,9 @@ static void note_group(struct item *item, const struct call *call)
 
 /* Of a call that reached its tool. A person may have refused the result: then the model has not read it, and this is
  * not called. */
-static void note_foreign(struct item *item, const struct call *call)
+static void note_foreign(const struct run *run, struct item *item, const struct call *call)
 {
-    if (!call->use || !(call->use->handler->flags & TOOL_FOREIGN) || call->refused ||
+    if (!call->use || !run_reads_foreign_text(run, call->use) || call->refused ||
         call->status == CALL_SKIPPED)
         return;
     if (!item->metadata)
@@ -578,7 +579,7 @@ static void close_call(struct run *run, struct call *call, const struct tool_out
         close_rejected(run, call, text);
         return;
     }
-    note_foreign(item, call);
+    note_foreign(run, item, call);
     if (is_undone(call)) {
         note_undone(run, item, call, text);
         note_description(call, item, &output->result);
@@ -633,7 +634,7 @@ static void store_hidden_call(struct run *run, struct call *call, const char *te
         buf_add(&item->arguments, call->arguments.data, call->arguments.length);
     note_group(item, call);
     if (!is_rejected(call))
-        note_foreign(item, call);
+        note_foreign(run, item, call);
     if (is_undone(call)) {
         note_undone(run, item, call, text);
         run_store_silently(run, item, ITEM_INCOMPLETE);

@@ -64,6 +64,17 @@ enum run_life {
     RUN_ABANDONED, /* it has another owner: it emits and stores nothing more */
 };
 
+/* What is known of foreign results in its context (approval/run_taint.c). */
+struct run_taint {
+    bool known;   /* the history was read */
+    bool waits;   /* it has items of the turn below, which count from the next one on */
+    int turn;     /* the one of the last look */
+    size_t items; /* that the run has made, and that were looked at */
+    int64_t
+        since; /* when the oldest one behind the last message of a user was complete; 0: none */
+    bool earlier; /* there is one before that message */
+};
+
 struct run {
     struct run_row row;
     struct tenant tenant; /* made from the row and the settings */
@@ -123,6 +134,7 @@ struct run {
     struct run_citations *citations; /* NULL: the model can cite nothing */
     struct run_made *made;           /* NULL: no code has made a file */
     struct run_links *links;         /* NULL: no text has had a link yet */
+    struct run_taint *taint;
 
     /* What leaves it. */
     struct run_writing writing;

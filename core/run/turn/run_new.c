@@ -156,6 +156,7 @@ struct run *run_new(struct engine_loop *home, const struct tenant_limits *limits
     struct run *run = mem_new(struct run);
     struct run_load *load = &start->load;
 
+    run->taint = mem_new(struct run_taint);
     run->home = home;
     run->arrival = start->arrival;
     run->row = load->run;
@@ -205,6 +206,7 @@ void run_free(struct run *run)
     run_citations_free(run->citations);
     run_made_free(run->made);
     run_links_free(run->links);
+    free(run->taint);
     buf_clear(&run->turn.summary);
     free(run->turn.usage);
     free(run->publishing.peers);
