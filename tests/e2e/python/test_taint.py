@@ -177,3 +177,43 @@ def test_a_run_of_a_thread_asks_also_behind_a_crash(started, upstream, fetch, ki
     client = server.sdk(strict=False)
     assert submit(client, run, {question.id: "true"}).status == "completed"
     assert "(no output)" in str(upstream.chats()[-1]["messages"])
+
+
+READ = {"type": "mcp", "server_label": "memory", "server_url": "builtin:memory"}
+
+
+@pytest.mark.feature("F109")
+@pytest.mark.parametrize("how", ["reads", "refers"])
+def test_a_variable_brings_a_page_past_the_message_of_the_user(started, upstream, fetch, how):
+    """The result of the page is a variable of the conversation, which the model reads after the next message."""
+    client = started().sdk()
+    then_says(upstream, [fetch], text="Read.")
+    first = respond(client)
+    (variable,) = [item.runnel["variables"]["result"] for item in calls_of(first)]
+    late = [call("ReadVar", 2, name=variable)] if how == "reads" else []
+    then_says(upstream, *([late] if late else []),
+              [call("bash", 3, command="ls" if late else f"$VAR_REF{{{{{variable}}}}}")], text="Done.")
+    second = respond(client, "And now list.", previous_response_id=first.id)
+    assert [question.name for question in questions(second)] == ["bash"]
+    then_says(upstream, [call("bash", 4, command="ls")], text="Done.")
+    third = respond(client, "Just list.", previous_response_id=first.id)
+    assert not questions(third) and names(third) == ["bash"]  # who reads none of it is free
+
+
+@pytest.mark.feature("F109")
+def test_an_answer_of_before_the_page_does_not_count(started, upstream, fetch):
+    """"Always" was said without the page. It asks once more, and that answer counts for the run."""
+    client = started().sdk()
+    grant = {"runnel": {"remember": {"scope": "thread", "match": "tool"}}}
+    conversation = client.conversations.create().id
+    then_says(upstream, [fetch], [LIST], text="Done.")
+    first = respond(client, conversation=conversation)
+    (question,) = questions(first)
+    then_says(upstream, [call("bash", 3, command="pwd")], [call("bash", 4, command="ls /")], text="Done.")
+    second = respond(client, [{**answer(question), **grant}], conversation=conversation)
+    assert not questions(second) and names(second) == ["bash"] * 3  # asked once in this run
+    then_says(upstream, [call("bash", 5, command="ls")], [fetch], [call("bash", 6, command="ls")], text="Done.")
+    third = respond(client, "Once more.", conversation=conversation)
+    assert names(third) == ["bash", "FetchWebPage"] and [q.name for q in questions(third)] == ["bash"]
+    fourth = respond(client, [answer(questions(third)[0])], conversation=conversation)
+    assert not questions(fourth) and names(fourth) == ["bash"]

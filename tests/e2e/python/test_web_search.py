@@ -2,6 +2,7 @@
 service is the scripted upstream, which speaks SearXNG's JSON."""
 
 import json
+import re
 
 import pytest
 from openai import AssistantEventHandler
@@ -476,3 +477,23 @@ def test_without_a_service_the_group_has_no_searches(start_server, upstream):
     respond(start_server().sdk(), tools=[GROUP])
     names = [tool["function"]["name"] for tool in upstream.chats()[-1]["tools"]]
     assert "FetchWebPage" in names and not set(SEARCHES) & set(names)
+
+
+def test_a_number_means_one_page_in_all_searches_of_a_response(client, upstream):
+    """Searches of one turn run side by side, and any of them may end first."""
+    def finds(word, *pages):
+        return {"match": {"path": "/search*", "user": word}, "answer": {"fault": {
+            "kind": "status", "status": 200, "body": {"results": [
+                {"url": f"https://{page}.invalid/", "title": page, "content": ""} for page in pages]}}}}
+    upstream.script(
+        finds("tea", "a", "b"), finds("rain", "b", "c"),
+        {"match": {"tool_results": 3}, "answer": {"text": "So."}},
+        {"match": {"tool_results": 2}, "answer": {"tool_calls": [call("open_page", 3, result=3)]}},
+        {"answer": {"tool_calls": [call("web_search", 1, queries=["tea"]), call("web_search", 2, queries=["rain"])]}})
+    response = respond(client)
+    texts = [m["content"] for m in upstream.chats()[1]["messages"] if m["role"] == "tool"]
+    shown = {(int(number), page) for text in texts for number, page in re.findall(r"\[(\d)\] (\w)", text)}
+    assert {number for number, _ in shown} == {1, 2, 3} and len(shown) == 3  # b has one number
+    (third,) = [page for number, page in shown if number == 3]
+    opened = response.output[2].to_dict()
+    assert opened["action"] == {"type": "open_page", "url": f"https://{third}.invalid/"}
