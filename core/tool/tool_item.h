@@ -63,7 +63,8 @@ struct item_passed {
     /* The fields of a stage's event. New reference; NULL: it has none. *ret_garbage is set if no client should see
      * it */
     json_t *(*stage)(const char *stage, const json_t *event, bool *ret_garbage);
-    /* The item's own fields, when it has ended. NULL: no client could read it, and the call has failed. New reference */
+    /* The item's own fields, when it has ended. NULL: no client could read it, and the call has failed. New
+     * reference */
     json_t *(*fields)(const json_t *item);
     /* The same of a call that has failed. New reference */
     json_t *(*failed)(const json_t *item);

@@ -119,7 +119,7 @@ static bool was_drawn(const struct run *run, const struct item_row *row)
     return item && item->picture;
 }
 
-/* Of earlier turns the items tell. Of this turn the calls do, as an item may not be shown yet. */
+/* Of earlier turns items are counted. Of this turn calls are, as an item may not be shown yet. */
 static unsigned drawn_before(const struct run *run)
 {
     unsigned drawn = 0;

@@ -12,9 +12,9 @@
 /*
  * passed_tools.h -- tools that the upstream of a model executes itself.
  *
- * Some upstreams search the web and draw pictures. Their operator says so in `passes` of the upstream. Then an entry of
- * such a type goes to the upstream with what the client wrote, and not as a function. Without that word nothing goes: an
- * upstream may bill it, and what it searches for leaves the operator's network.
+ * Some upstreams search the web and draw pictures. Their operator says so in `passes` of the upstream. Then an entry
+ * of such a type goes to the upstream with what the client wrote, and not as a function. Without that word nothing
+ * goes: an upstream may bill it, and what it searches for leaves the operator's network.
  *
  * Three things keep an entry here. The upstream calls such a tool without a question, so a policy that asks for
  * approvals keeps it. So does an entry that names a file of this server (struct item_passed). And a tool without a

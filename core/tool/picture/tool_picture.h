@@ -52,8 +52,8 @@ enum err_code tool_call_draw(struct tool_call *call, const struct tool_drawing *
 /* ---- For the server, which draws ---- */
 
 /* The newest picture that was drawn in the context, and all that its user has sent since; without one, those of the
- * newest message that has any. A list of {"file_id"}, {"blob_id"}, {"image_url"} or {"base64"}, the oldest first. Empty for a call
- * that edits nothing (tool_item.h, edits). Borrowed; never NULL. */
+ * newest message that has any. A list of {"file_id"}, {"blob_id"}, {"image_url"} or {"base64"}, the oldest first. Empty
+ * for a call that edits nothing (tool_item.h, edits). Borrowed; never NULL. */
 const json_t *tool_call_pictures(const struct tool_call *call);
 
 /* How many pictures the run has asked for, with this one. */

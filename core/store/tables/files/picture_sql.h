@@ -4,8 +4,8 @@
 /*
  * picture_sql.h -- steps of statements that insert or delete items: pictures.h says what a picture is.
  *
- * A statement that deletes items notes of their pictures that the keeper has to look. It takes no lock that uploads take,
- * and counts nothing: a purge removes many items at once.
+ * A statement that deletes items notes of their pictures that the keeper has to look. It takes no lock that uploads
+ * take, and counts nothing: a purge removes many items at once.
  */
 
 /* Only such items have pictures of this kind, so others cost nothing. */
