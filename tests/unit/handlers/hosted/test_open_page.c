@@ -112,8 +112,8 @@ TEST(what_cannot_be_opened_fails_with_its_action)
                                    "answered with status 404.");
     assert_int_equal(gone.end.result.status, TOOL_ERROR);
     expect_fields(gone.end.result.data, ACTION);
-    assert_string_equal(unknown.text, "The page could not be opened. The last search has no "
-                                      "such result: say its url.");
+    assert_string_equal(unknown.text, "The page could not be opened. No search has shown this "
+                                      "number: say the url.");
     assert_string_equal(unsaid.text, unknown.text);
 }
 
