@@ -8,6 +8,7 @@
 #include "core/sandbox/policy.h"
 
 #include <errno.h>
+#include <pthread.h>
 #include <sched.h>
 #include <seccomp.h>
 #include <stdarg.h>
@@ -55,7 +56,7 @@ static const struct {
     {MOUNT_DEVICE,    "/dev/null",            "/dev/null"},
     {MOUNT_DEVICE,    "/dev/zero",            "/dev/zero"},
     {MOUNT_DEVICE,    "/dev/full",            "/dev/full"},
-    {MOUNT_DEVICE,    "/dev/random",          "/dev/random"},
+    {MOUNT_LINK,      "urandom",              "/dev/random"},
     {MOUNT_DEVICE,    "/dev/urandom",         "/dev/urandom"},
     {MOUNT_LINK,      "/proc/self/fd",        "/dev/fd"},
     {MOUNT_LINK,      "/proc/self/fd/0",      "/dev/stdin"},
@@ -129,14 +130,15 @@ static enum err_code add_input(struct policy *policy, const char *option, const 
     return ERR_OK;
 }
 
-/* A file that only boxes have. */
+/* A file that only boxes have, on their root, which becomes read-only at the end. To mount each was 0.1 ms more: for
+ * every mount, bubblewrap reads the list of all of them. */
 static enum err_code add_file(struct policy *policy, const char *target, const char *text,
                               struct err *err)
 {
     enum err_code rc;
 
     add(policy, "--perms", "0444", NULL);
-    rc = add_input(policy, "--ro-bind-data", text, strlen(text), err);
+    rc = add_input(policy, "--file", text, strlen(text), err);
     add(policy, target, NULL);
     return rc;
 }
@@ -250,19 +252,43 @@ static int add_argument_rules(scmp_filter_ctx filter)
     return rc;
 }
 
-/* The filter as the kernel takes it, from descriptor `fd` on. */
-static enum err_code write_filter(int fd, struct err *err)
+/* As the kernel takes it. All boxes have the same, and libseccomp needs 0.7 ms to make it: so it is made once. */
+static struct {
+    char *bytes;
+    size_t size;
+    struct err err; /* if it could not be made */
+} made_filter;
+
+static enum err_code export_filter(scmp_filter_ctx filter, struct err *err)
+{
+    int fd = memfd_create("filter", MFD_CLOEXEC);
+    int rc = fd < 0 ? -errno : seccomp_export_bpf(filter, fd);
+    off_t size = rc ? 0 : lseek(fd, 0, SEEK_END);
+
+    made_filter.bytes = mem_zeroed((size_t)size + 1, 1);
+    if (!rc && pread(fd, made_filter.bytes, (size_t)size, 0) != size)
+        rc = -errno;
+    if (fd >= 0)
+        close(fd);
+    if (rc)
+        return err_set(err, ERR_INTERNAL, "cannot make a box's filter of system calls: %s",
+                       strerror(-rc));
+    made_filter.size = (size_t)size;
+    return ERR_OK;
+}
+
+static void make_filter(void)
 {
     scmp_filter_ctx filter = seccomp_init(SCMP_ACT_ALLOW);
     int rc = filter ? add_call_rules(filter) : -ENOMEM;
 
     rc = rc ? rc : add_argument_rules(filter);
-    rc = rc ? rc : seccomp_export_bpf(filter, fd);
-    seccomp_release(filter);
     if (rc)
-        return err_set(err, ERR_INTERNAL, "cannot make a box's filter of system calls: %s",
-                       strerror(-rc));
-    return ERR_OK;
+        err_set(&made_filter.err, ERR_INTERNAL,
+                "cannot make a box's filter of system calls: %s", strerror(-rc));
+    else
+        (void)export_filter(filter, &made_filter.err);
+    seccomp_release(filter);
 }
 
 /* ---- All of it ---- */
@@ -285,13 +311,12 @@ enum err_code policy_bwrap(const char **ret_path, struct err *err)
 
 static enum err_code add_filter(struct policy *policy, struct err *err)
 {
-    enum err_code rc = add_input(policy, "--seccomp", "", 0, err);
-    int fd = policy->inputs[policy->input_count - 1];
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
 
-    rc = rc ? rc : write_filter(fd, err);
-    if (!rc && lseek(fd, 0, SEEK_SET) != 0)
-        rc = err_set(err, ERR_INTERNAL, "cannot make a box's files: %s", strerror(errno));
-    return rc;
+    pthread_once(&once, make_filter);
+    if (!made_filter.size)
+        return err_set(err, ERR_INTERNAL, "%s", made_filter.err.text);
+    return add_input(policy, "--seccomp", made_filter.bytes, made_filter.size, err);
 }
 
 static enum err_code add_folders(struct policy *policy, const struct box_plan *plan,
