@@ -155,12 +155,13 @@ enum err_code cgroup_prepare(const char *folder, struct err *err)
         return err_set(err, ERR_NOT_FOUND, "the server's cgroup cannot be divided: %s",
                        strerror(errno));
     (void)write_text(folder, "cgroup.subtree_control", "+cpu");
+    (void)write_text(folder, "cgroup.subtree_control", "+io");
     return ERR_OK;
 }
 
 /* ---- Of a box ---- */
 
-/* What no kernel needs to have is optional: swap accounting, and the controller of processors. */
+/* What no kernel needs to have is optional: swap accounting, and the controllers of processors and disks. */
 static bool set_limits(const char *cgroup, const struct cgroup_limits *limits)
 {
     AUTO_FREE char *memory = mem_printf("%llu", (unsigned long long)limits->memory);
@@ -174,8 +175,12 @@ static bool set_limits(const char *cgroup, const struct cgroup_limits *limits)
         (void)write_text(cgroup, "memory.swap.max", "0");
     if (limits->processes && !write_text(cgroup, "pids.max", processes))
         return false;
-    if (limits->cpus)
+    if (limits->cpus) {
         (void)write_text(cgroup, "cpu.max", cpus);
+        /* Of 100, which the server has. */
+        (void)write_text(cgroup, "cpu.weight", "10");
+        (void)write_text(cgroup, "io.weight", "10");
+    }
     return true;
 }
 

@@ -39,9 +39,10 @@
 #include "core/sandbox/landlock.h"
 #include "core/sandbox/message.h"
 
-#define KILL_MS     1000
-#define DESCRIPTORS 1024 /* of one process */
-#define CONTROL     0
+#define KILL_MS      1000
+#define DESCRIPTORS  1024 /* of one process */
+#define CONTROL      0
+#define COMMAND_NICE 5
 
 #define NO_RETURN __attribute__((noreturn))
 
@@ -122,6 +123,8 @@ static NO_RETURN void run_command(const struct program *program, const int *fds,
     sigset_t none;
 
     setsid();
+    /* The server's streams come first, and so do supervisors: they must kill in time. */
+    (void)setpriority(PRIO_PROCESS, 0, COMMAND_NICE);
     sigemptyset(&none);
     sigprocmask(SIG_SETMASK, &none, NULL);
     if (!keep_fds(fds, count))

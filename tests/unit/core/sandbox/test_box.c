@@ -66,6 +66,11 @@ TEST(input_is_empty_unless_the_caller_gives_some)
     close(file);
 }
 
+TEST(a_command_comes_after_the_server)
+{
+    assert_prints("nice; nice -n -5 true 2>/dev/null; nice", "5\n5\n");
+}
+
 TEST(a_signal_is_told_apart_from_a_status)
 {
     struct box_result result = run_script("kill -SEGV $$");
@@ -349,6 +354,7 @@ int main(void)
         IN_A_BOX(output_status_and_use_of_a_command_come_back),
         IN_A_BOX(a_command_has_its_folder_its_environment_and_nothing_else),
         IN_A_BOX(input_is_empty_unless_the_caller_gives_some),
+        IN_A_BOX(a_command_comes_after_the_server),
         IN_A_BOX(a_signal_is_told_apart_from_a_status),
         IN_A_BOX(a_program_that_does_not_exist_is_127),
         IN_A_BOX(a_command_whose_time_is_over_is_killed_with_its_children),

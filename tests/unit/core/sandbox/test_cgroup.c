@@ -118,7 +118,7 @@ TEST(the_own_part_is_left_out)
 /* The kernel puts files into a new cgroup: so does this mkdir(). */
 static const char *const kernel_files[] = {
     "memory.max", "memory.swap.max", "memory.oom.group", "memory.events", "pids.max",
-    "cpu.max",    "cgroup.procs",    "cgroup.kill",      "cgroup.events"};
+    "cpu.max",    "cpu.weight",      "cgroup.procs",     "cgroup.kill",   "cgroup.events"};
 static size_t kernel_file_count;
 int __real_mkdir(const char *path, mode_t mode);
 int __wrap_mkdir(const char *path, mode_t mode);
@@ -169,6 +169,7 @@ TEST(a_box_has_its_limits_before_it_starts)
     assert_text(cgroup, "memory.oom.group", "1");
     assert_text(cgroup, "pids.max", "66");
     assert_text(cgroup, "cpu.max", "200000 100000");
+    assert_text(cgroup, "cpu.weight", "10");
     assert_true(cgroup_join(cgroup));
     assert_text(cgroup, "cgroup.procs", "0");
     assert_false(cgroup_is_over_memory(cgroup));
