@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "core/base/clock.h"
+#include "core/base/mem.h"
 #include "core/container/boxes.h"
 #include "core/container/python.h"
 #include "core/sandbox/compute.h"
@@ -24,7 +25,7 @@
 
 #define MOST_RUNS  1000
 #define USER       1900000000
-#define IDLE_BOXES 16
+#define IDLE_BOXES 64
 
 static char folder[] = "/tmp/runnel-bench-boxes-XXXXXX";
 static struct workspace *workspace;
@@ -290,12 +291,35 @@ static double mebibytes_of_all(void)
     return (double)tree.bytes / (double)(1 << 20);
 }
 
+/* Processor time of a process and its descendants so far. */
+static double cpu_seconds_of(pid_t pid)
+{
+    AUTO_FREE char *stat_path = mem_printf("/proc/%d/stat", pid);
+    AUTO_FREE char *children = mem_printf("/proc/%d/task/%d/children", pid, pid);
+    FILE *file = fopen(stat_path, "re");
+    unsigned long user_ticks = 0, system_ticks = 0;
+    double seconds = 0;
+    int child;
+
+    if (file && fscanf(file, "%*d (%*[^)]) %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %lu %lu",
+                       &user_ticks, &system_ticks) == 2)
+        seconds = (double)(user_ticks + system_ticks) / (double)sysconf(_SC_CLK_TCK);
+    if (file)
+        (void)fclose(file);
+    file = fopen(children, "re");
+    while (file && fscanf(file, "%d", &child) == 1)
+        seconds += cpu_seconds_of(child);
+    if (file)
+        (void)fclose(file);
+    return seconds;
+}
+
 /* Each box, and each Python in it, by what all processes have more with them. */
 static void measure_memory(void)
 {
     struct box *boxes[IDLE_BOXES];
     struct python *pythons[IDLE_BOXES];
-    double before, with_boxes, with_pythons;
+    double before, with_boxes, with_pythons, idle_seconds;
 
     before = mebibytes_of_all();
     for (size_t i = 0; i < IDLE_BOXES; i++) {
@@ -303,6 +327,10 @@ static void measure_memory(void)
         boxes[i] = box;
     }
     with_boxes = mebibytes_of_all();
+    idle_seconds = cpu_seconds_of(getpid());
+    (void)sleep(5);
+    print_value("processor time of 64 idle boxes, ms a second",
+                (cpu_seconds_of(getpid()) - idle_seconds) * 1000 / 5);
     for (size_t i = 0; i < IDLE_BOXES; i++) {
         pythons[i] = python_new(environment, (uint64_t)1 << 30);
         python_enter(pythons[i], boxes[i]);
@@ -317,6 +345,57 @@ static void measure_memory(void)
     print_value("memory of an idle box, MiB PSS", (with_boxes - before) / IDLE_BOXES);
     print_value("memory of an idle Python more, MiB PSS",
                 (with_pythons - with_boxes) / IDLE_BOXES);
+}
+
+/* ---- Files ---- */
+
+#define FOUND_FILES 20000
+
+static void make_files(void)
+{
+    AUTO_FREE char *mebibyte = mem_zeroed(1 << 20, 1);
+    struct workspace_target target = {.path = "large"};
+    const char *data = workspace_folder(workspace);
+    struct err err;
+
+    memset(mebibyte, 'x', 1 << 20);
+    check(workspace_write(workspace, &target, mebibyte, 1 << 20, NULL, &err), &err);
+    for (int i = 0; i < FOUND_FILES; i++) {
+        AUTO_FREE char *folder_path = mem_printf("%s/%d", data, i / 100);
+        AUTO_FREE char *path = mem_printf("%s/%d.txt", folder_path, i);
+        FILE *file;
+
+        if (i % 100 == 0 && (mkdir(folder_path, 0755) != 0))
+            fail(folder_path, strerror(errno));
+        file = fopen(path, "we");
+        if (!file || fprintf(file, "line one of file %d\nthe needle is here\n", i) < 0 ||
+            fclose(file) != 0)
+            fail(path, strerror(errno));
+    }
+}
+
+static uint64_t read_file(void)
+{
+    uint64_t began = clock_mono_ns();
+    AUTO_BUF bytes = {0};
+    struct err err;
+
+    check(workspace_read(workspace, "large", 2 << 20, &bytes, NULL, &err), &err);
+    return clock_mono_ns() - began;
+}
+
+static uint64_t grep_files(void)
+{
+    uint64_t began = clock_mono_ns();
+    struct box_result result =
+        run_script("rg --json --no-follow --no-config -e needle /mnt/data | tail -1", 60000);
+
+    if (result.why != BOX_EXITED || result.status != 0) {
+        (void)fprintf(stderr, "bench_boxes: rg ended by %d with %d\n", result.why,
+                      result.status);
+        exit(1);
+    }
+    return clock_mono_ns() - began;
 }
 
 /* ---- All ---- */
@@ -347,6 +426,9 @@ int main(void)
     measure("sh in a warm box", 500, run_warm);
     measure("stop of a tree of 200 processes", 10, stop_tree);
     measure_output();
+    make_files();
+    measure("read of 1 MiB", 100, read_file);
+    measure("grep over 20,000 files", 10, grep_files);
     close_box();
     measure("first cell, cold box", 50, run_first_cell);
     open_python();

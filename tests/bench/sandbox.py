@@ -1,21 +1,26 @@
 #!/usr/bin/env python3
-"""Boxes and the Python in them, beside bubblewrap alone, a plain fork and exec, and ipykernel, in one run.
+"""Boxes and the Python in them, beside bubblewrap alone, crun, a plain fork and exec, and ipykernel, in one run.
 
-  sandbox.py [--build DIR] [--rounds 3] [--without-ipykernel]
+  sandbox.py [--build DIR] [--rounds 3] [--without-ipykernel] [--pairs 5] [--calls 1000] [--streams 1000] [--seconds 8]
 
-Builds bench_boxes for release, unless --build has it. ipykernel runs without a box, in a virtual environment that is made
-beside the build from sandbox_requirements.txt. The rounds are interleaved, and the median of each figure is shown. Nothing
-passes or fails here: the load of the machine is printed, too.
+Builds what it needs for release, unless --build has it. ipykernel runs without a box, in a virtual environment that is made
+beside the build from sandbox_requirements.txt. crun runs the same `true` as bubblewrap, as root, if it is installed. The
+rounds are interleaved, and the median of each figure is shown. Then --pairs pairs of streams alone and streams beside
+calls of a shell; 0 leaves them out. Nothing passes or fails here: the load of the machine is printed, too.
 """
 
 import argparse
 import json
 import os
 import pathlib
+import shutil
 import statistics
 import subprocess
 import sys
+import tempfile
 import time
+
+import sandbox_calls
 
 HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
@@ -29,6 +34,9 @@ TARGETS = {
     "plot, pyplot imported before": "250 / 600 ms",
     "stop of a tree of 200 processes": "5 / 20 ms",
     "output of `yes` through the server, MB/s": "150",
+    "read of 1 MiB": "2 ms",
+    "grep over 20,000 files": "150 ms",
+    "processor time of 64 idle boxes, ms a second": "none",
     "memory of an idle box, MiB PSS": "0.6",
     "memory of an idle Python more, MiB PSS": "8",
 }
@@ -73,8 +81,44 @@ def run(command, **options):
 def build(folder):
     if not (folder / "build.ninja").exists():
         run(["cmake", "-S", str(ROOT), "-B", str(folder), "-G", "Ninja", "-DCMAKE_BUILD_TYPE=Release"])
-    run(["cmake", "--build", str(folder), "--target", "bench_boxes"])
+    run(["cmake", "--build", str(folder), "--target", "bench_boxes", "runnel", "load", "fake_upstream"])
     return folder / "tests" / "bench" / "bench_boxes"
+
+
+CRUN = "crun run, true"
+
+
+def crun_bundle(folder):
+    """A bundle for crun with what the bare bubblewrap has: /usr, /proc, all namespaces. None: crun cannot be measured."""
+    if not shutil.which("crun") or os.geteuid() != 0:
+        return None
+    root = folder / "rootfs"
+    for name in ("usr", "proc"):
+        (root / name).mkdir(parents=True)
+    for name in ("bin", "lib", "lib64"):
+        (root / name).symlink_to(f"usr/{name}")
+    (folder / "config.json").write_text(json.dumps({
+        "ociVersion": "1.0.2", "root": {"path": "rootfs", "readonly": True}, "hostname": "box",
+        "process": {"terminal": False, "cwd": "/", "args": ["/bin/true"], "user": {"uid": 0, "gid": 0},
+                    "noNewPrivileges": True, "env": ["PATH=/bin"]},
+        "mounts": [{"destination": "/proc", "type": "proc", "source": "proc"},
+                   {"destination": "/usr", "type": "bind", "source": "/usr", "options": ["rbind", "ro"]}],
+        "linux": {"namespaces": [{"type": name} for name in ("pid", "network", "ipc", "uts", "mount", "cgroup")]}}))
+    return folder
+
+
+def measure_crun(bundle, runs=50):
+    times = []
+    for number in range(runs):
+        began = time.perf_counter()
+        done = subprocess.run(["crun", "--cgroup-manager=disabled", "run", "--bundle", bundle, f"bench-{os.getpid()}-{number}"],
+                              capture_output=True, text=True)
+        if done.returncode:
+            return json.dumps({"what": f"crun run, true: {done.stderr.strip()[:120]}", "value": -1})
+        times.append((time.perf_counter() - began) * 1e3)
+    times.sort()
+    return json.dumps({"what": CRUN, "p50_ms": times[runs // 2], "p99_ms": times[runs * 99 // 100], "best_ms": times[0],
+                       "runs": runs})
 
 
 def kernel_python(folder):
@@ -109,23 +153,32 @@ def main():
     parser.add_argument("--build", type=pathlib.Path, default=ROOT / "build-bench")
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--without-ipykernel", action="store_true")
+    for name, value in (("pairs", 5), ("streams", 1000), ("calls", 1000), ("seconds", 8), ("rate", 20)):
+        parser.add_argument(f"--{name}", default=value, type=int)
     options = parser.parse_args()
+    options.build = options.build.resolve()
     program = build(options.build)
     kernel = None if options.without_ipykernel else kernel_python(options.build)
     found = {}
     began = time.time()
-    for _ in range(options.rounds):
-        texts = [run([program])] + ([run([kernel, "-c", KERNEL], stderr=subprocess.DEVNULL)] if kernel else [])
-        for text in texts:
-            for what, figure in figures(text):
-                found.setdefault(what, []).append(figure)
+    with tempfile.TemporaryDirectory() as scratch:
+        bundle = crun_bundle(pathlib.Path(scratch, "crun"))
+        for _ in range(options.rounds):
+            texts = [run([program])] + ([measure_crun(bundle)] if bundle else [])
+            texts += [run([kernel, "-c", KERNEL], stderr=subprocess.DEVNULL)] if kernel else []
+            for text in texts:
+                for what, figure in figures(text):
+                    found.setdefault(what, []).append(figure)
     print(f"{options.rounds} rounds, {time.time() - began:.0f} s, load {os.getloadavg()[0]:.1f}\n")
     print("| what | measured: p50 / p99 / best | target: p50 / p99 |\n|---|---|---|")
     for what, figures_of_it in found.items():
         show(what, figures_of_it)
     ratio = {name: median(found[name], "p50_ms") for name in found if "p50_ms" in found[name][0]}
     print(f"\ncold box {ratio['cold box, echo'] / ratio['bubblewrap, true']:.2f} x bubblewrap, "
-          f"warm command {ratio['sh in a warm box'] / ratio['fork and exec of sh, plain']:.2f} x fork and exec")
+          f"warm command {ratio['sh in a warm box'] / ratio['fork and exec of sh, plain']:.2f} x fork and exec"
+          + (f", {ratio['cold box, echo'] / ratio[CRUN]:.2f} x crun" if CRUN in ratio else ""))
+    if options.pairs:
+        sandbox_calls.measure(options)
 
 
 if __name__ == "__main__":
