@@ -233,6 +233,24 @@ def test_no_command_harms_more_than_its_box(walls, upstream, host):
     host.assert_unchanged()
 
 
+def test_other_runs_complete_beside_them(walls, upstream):
+    """A fork bomb, memory, a full disk, endless output and loops, all at once."""
+    bad = [c for c in COMMANDS if c.number in (44, 55, 58, 61, 64)]
+    boxes = [Way(walls, upstream, "shell", c.what) for c in bad]
+    good = Way(walls, upstream, "shell", "good")
+    rules = [rule for box, c in zip(boxes, bad) for rule in box.rules("bad", call_of("shell", c.script, 3))]
+    upstream.script(*rules, *good.rules("good", call("shell", commands=["echo fine"])), {"answer": {"text": "Hello."}})
+    with ThreadPoolExecutor(20) as pool:
+        ending = [pool.submit(box.run, "bad") for box in boxes]
+        texts = [pool.submit(good.client.responses.create, model="demo", input=f"hi {n}") for n in range(40)]
+        tools = [pool.submit(good.run, "good") for _ in range(8)]
+        assert {each.result().output_text for each in texts} == {"Hello."}
+        assert all("fine" in each.result()[0] for each in tools)
+        assert all(each.result() for each in ending)
+    for box in [*boxes, good]:
+        box.client.containers.delete(box.container)
+
+
 def processes_of(uid):
     found = []
     for path in pathlib.Path("/proc").glob("[0-9]*"):
