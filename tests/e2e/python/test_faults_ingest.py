@@ -207,16 +207,26 @@ def own_database(scratch, binary):
     database.stop()
 
 
-def test_files_wait_for_a_database_that_is_away(start_fault_server, own_database):
-    server = start_fault_server(url=own_database.new(), lease_ttl=2, store_timeout=1)
+AWAY = [point for point in KILLS if point != "store.commit"]
+EMBEDDING = ["store_document_cut", "store_document_chunks_read", "ingest.embedded", "store_document_vectors", "store_document_embedded",
+             "store_document_forget_vectors"]
+
+
+@pytest.mark.parametrize("point", AWAY + EMBEDDING)
+def test_files_wait_for_a_database_that_is_away(start_fault_server, own_database, upstream, tmp_path, point):
+    """It goes in the middle of this step."""
+    more = {"config": with_embeddings(tmp_path, upstream.url)} if point in EMBEDDING else {}
+    server = start_fault_server(url=own_database.new(), lease_ttl=2, store_timeout=1, **more)
+    url = server.settings["database_url"]
     shelf = Shelf(server)
-    server.arm("ingest.publish:1:hold")
+    server.arm(f"{point}:1:hold")
     batch = shelf.attach()
     eventually(server.has_fired)
     own_database.crash()
     server.arm()
     own_database.start()
-    shelf.assert_whole(batch, own_database, server.settings["database_url"])
+    shelf.assert_whole(batch or shelf.attached(own_database, url), own_database, url, "hybrid" if more else "lexical")
+    assert own_database.ask(VECTORS_LEFT, url=url) == [["0"]]
 
 
 def test_two_servers_share_the_work_and_take_over(start_fault_server, database):
