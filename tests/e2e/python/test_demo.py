@@ -46,6 +46,28 @@ def test_the_demo_model_is_worth_talking_to(demo):
         assert "demo model" in "".join(stream.text_deltas)
 
 
+def test_the_demo_model_answers_a_question_about_an_uploaded_file(demo):
+    client = demo.sdk()
+    store = client.vector_stores.create(name="Handbook").id
+    file = client.vector_stores.files.upload_and_poll(
+        vector_store_id=store, file=("manual.txt", b"The battery warranty lasts two years. Rice is done after twelve minutes.")).id
+    asked = "How long does the battery warranty last?"
+    response = client.responses.create(model="demo", input=asked, tools=[{"type": "file_search", "vector_store_ids": [store]}])
+    searched, message = response.output
+    assert (searched.type, searched.queries, searched.status) == ("file_search_call", [asked], "completed")
+    (cited,) = message.content[0].annotations
+    assert "two years" in response.output_text and (cited.type, cited.file_id) == ("file_citation", file)
+
+    assistant = client.beta.assistants.create(model="demo", tools=[{"type": "file_search"}],
+                                              tool_resources={"file_search": {"vector_store_ids": [store]}})
+    thread = client.beta.threads.create(messages=[{"role": "user", "content": asked}])
+    run = client.beta.threads.runs.create_and_poll(thread_id=thread.id, assistant_id=assistant.id)
+    assert run.status == "completed", run.last_error
+    text = client.beta.threads.messages.list(thread.id).data[0].content[0].text
+    (cited,) = text.annotations
+    assert "two years" in text.value and cited.file_citation.file_id == file and cited.text in text.value
+
+
 def test_the_command_that_serve_prints_can_be_pasted(demo):
     """Base URL and a curl line on standard output; the line works with the operator's key."""
     text = "\n".join(demo.process.output)
