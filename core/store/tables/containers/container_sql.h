@@ -26,7 +26,7 @@ enum err_code container_node_find(struct db *db, const struct tenant *tenant, co
 enum err_code container_lock(struct db *db, const struct tenant *tenant, const char *id,
                              int64_t epoch, struct err *err) MUST_CHECK;
 
-/* The rows of its files go, and let go of their copies; so does its archive. */
+/* The rows of its files go, and let go of their copies; so do its archive and its skills. */
 enum err_code container_files_forget(struct db *db, const struct tenant *tenant,
                                      const char *container_id, struct err *err) MUST_CHECK;
 

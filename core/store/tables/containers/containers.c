@@ -25,7 +25,7 @@
     "c.id, c.name, c.status, c.owner_id, c.node_id, c.memory_gib, c.idle_seconds,"      \
     " c.created_at, c.last_active_at, c.expires_at, c.had_python,"                      \
     " c.expires_at <= " NOW " AS late, c.allowed_domains, c.epoch, c.arriving, c.lost," \
-    " coalesce(c.giving_until > " NOW ", false)"
+    " coalesce(c.giving_until > " NOW ", false), c.skill_count"
 
 enum err_code container_not_found(const char *id, struct err *err)
 {
@@ -55,6 +55,7 @@ static void container_read(const struct db_rows *rows, size_t row,
         .arriving = db_bool(rows, row, 14),
         .lost = db_is_null(rows, row, 15) ? NULL : db_copy(rows, row, 15),
         .giving = db_bool(rows, row, 16),
+        .skill_count = (size_t)db_int(rows, row, 17),
     };
     db_id(rows, row, 0, ret_row->id, sizeof(ret_row->id));
     db_id(rows, row, 3, ret_row->owner_id, sizeof(ret_row->owner_id));
