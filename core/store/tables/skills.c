@@ -298,20 +298,19 @@ enum err_code store_skill_version_create(struct store *store, const struct tenan
     return rc ? rc : db_commit(db, err);
 }
 
-enum err_code store_skill_version_get(struct store *store, const struct tenant *tenant,
-                                      const char *skill_id, int64_t version,
-                                      struct skill_row *ret_row, struct err *err)
+#define VERSION_WHERE                                                                      \
+    " FROM skill_versions v"                                                               \
+    " WHERE v.project_id = $1 AND v.skill_id = $2 AND v.version = CASE $3::bigint"         \
+    "  WHEN 0 THEN (SELECT default_version FROM skills WHERE project_id = $1 AND id = $2)" \
+    "  WHEN -1 THEN (SELECT max(version) FROM skill_versions"                              \
+    "   WHERE project_id = $1 AND skill_id = $2) ELSE $3 END"
+
+static enum err_code find_version(struct store *store, const struct db_statement *select,
+                                  const struct tenant *tenant, const char *skill_id,
+                                  int64_t version, struct db_rows **ret_rows, struct err *err)
 {
-    static const struct db_statement select = {
-        "store_skill_version_get",
-        "SELECT " VERSION_COLUMNS ", v.content, v.prompt_at, v.files FROM skill_versions v"
-        " WHERE v.project_id = $1 AND v.skill_id = $2 AND v.version = CASE $3::bigint"
-        "  WHEN 0 THEN (SELECT default_version FROM skills WHERE project_id = $1 AND id = $2)"
-        "  WHEN -1 THEN (SELECT max(version) FROM skill_versions"
-        "   WHERE project_id = $1 AND skill_id = $2) ELSE $3 END"};
     CLEANUP(skill_row_clear) struct skill_row skill = {0};
     AUTO_DB_ARGS args = {0};
-    AUTO_DB_ROWS *rows = NULL;
     enum err_code rc = store_skill_get(store, tenant, skill_id, &skill, err);
 
     if (rc)
@@ -319,17 +318,42 @@ enum err_code store_skill_version_get(struct store *store, const struct tenant *
     db_arg_tenant(&args, tenant);
     db_arg_text(&args, skill_id);
     db_arg_int(&args, version);
-    rc = db_once(store, &select, &args, &rows, err);
+    rc = db_once(store, select, &args, ret_rows, err);
+    return !rc && !db_count(*ret_rows) ? no_version(skill_id, version, err) : rc;
+}
+
+enum err_code store_skill_version_get(struct store *store, const struct tenant *tenant,
+                                      const char *skill_id, int64_t version,
+                                      struct skill_row *ret_row, struct err *err)
+{
+    static const struct db_statement select = {
+        "store_skill_version_get",
+        "SELECT " VERSION_COLUMNS ", v.content, v.prompt_at, v.files" VERSION_WHERE};
+    AUTO_DB_ROWS *rows = NULL;
+    enum err_code rc = find_version(store, &select, tenant, skill_id, version, &rows, err);
+
     if (rc)
         return rc;
-    if (!db_count(rows))
-        return no_version(skill_id, version, err);
     version_read(rows, 0, ret_row);
     ret_row->content = db_copy(rows, 0, 6);
     ret_row->prompt_at = (size_t)db_int(rows, 0, 7);
     if (!db_is_null(rows, 0, 8))
         ret_row->files = json_parse_own(db_text(rows, 0, 8));
     return ERR_OK;
+}
+
+enum err_code store_skill_version_find(struct store *store, const struct tenant *tenant,
+                                       const char *skill_id, int64_t version,
+                                       struct skill_row *ret_row, struct err *err)
+{
+    static const struct db_statement select = {"store_skill_version_find",
+                                               "SELECT " VERSION_COLUMNS VERSION_WHERE};
+    AUTO_DB_ROWS *rows = NULL;
+    enum err_code rc = find_version(store, &select, tenant, skill_id, version, &rows, err);
+
+    if (!rc)
+        version_read(rows, 0, ret_row);
+    return rc;
 }
 
 /* Ids begin with their time, and versions are made one after another. */

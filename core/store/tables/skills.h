@@ -87,6 +87,10 @@ enum err_code store_skill_version_create(struct store *store, const struct tenan
 enum err_code store_skill_version_get(struct store *store, const struct tenant *tenant,
                                       const char *skill_id, int64_t version,
                                       struct skill_row *ret_row, struct err *err) MUST_CHECK;
+/* Without files and content. */
+enum err_code store_skill_version_find(struct store *store, const struct tenant *tenant,
+                                       const char *skill_id, int64_t version,
+                                       struct skill_row *ret_row, struct err *err) MUST_CHECK;
 /* By their numbers. */
 enum err_code store_skill_version_list(struct store *store, const struct tenant *tenant,
                                        const char *skill_id, const struct page *page,
