@@ -19,8 +19,9 @@ struct workspaces {
 
 struct workspace {
     struct workspaces *all;
-    int fd; /* of its folder; every path begins here */
-    char *folder;
+    int fd;       /* of its folder; every path begins here */
+    char *folder; /* absolute, as the next */
+    char *skills; /* beside it (workspace_skills.h) */
     uint32_t user;
 };
 
@@ -38,6 +39,10 @@ int beneath_open_parent(int folder, const char *path, const char **ret_name);
 
 /* ERR_INVALID. */
 enum err_code workspace_check_names(const char *owner, const char *container,
+                                    struct err *err) MUST_CHECK;
+
+/* The folder of its skills, if it is missing. */
+enum err_code workspace_make_skills(const struct workspace *workspace,
                                     struct err *err) MUST_CHECK;
 
 void workspace_stat_fill(const struct stat *found, struct workspace_stat *ret_stat);

@@ -176,6 +176,7 @@ static enum err_code opened(struct workspaces *all, const char *owner, const cha
 {
     struct workspace *workspace;
     struct stat found;
+    enum err_code rc;
 
     if (fstat(fd, &found) != 0) {
         close(fd);
@@ -187,8 +188,15 @@ static enum err_code opened(struct workspaces *all, const char *owner, const cha
         .fd = fd,
         .folder =
             mem_printf("%s/workspaces/%s/%s/data", all->options.data_dir, owner, container),
+        .skills =
+            mem_printf("%s/workspaces/%s/%s/skills", all->options.data_dir, owner, container),
         .user = found.st_uid == geteuid() ? 0 : found.st_uid,
     };
+    rc = workspace_make_skills(workspace, err);
+    if (rc) {
+        workspace_close(workspace);
+        return rc;
+    }
     *ret_workspace = workspace;
     return ERR_OK;
 }
@@ -245,6 +253,7 @@ struct workspace *workspace_copy(const struct workspace *workspace)
     *copy = *workspace;
     copy->fd = fd;
     copy->folder = mem_strdup(workspace->folder);
+    copy->skills = mem_strdup(workspace->skills);
     return copy;
 }
 
@@ -254,6 +263,7 @@ void workspace_close(struct workspace *workspace)
         return;
     close(workspace->fd);
     free(workspace->folder);
+    free(workspace->skills);
     free(workspace);
 }
 

@@ -13,6 +13,7 @@
  * workspace.h -- the files of a container, as the server reads and writes them.
  *
  *     data_dir/workspaces/<owner>/<container>/data     a box sees it as /mnt/data
+ *                                             skills   as /mnt/skills, read-only (workspace_skills.h)
  *                         .incoming                      files that are being written
  *                         .trash                         workspaces on their way out (workspace_trash.h)
  *
