@@ -27,6 +27,7 @@
 #include "core/container/python.h"
 #include "core/net/proxy/proxy.h"
 #include "core/sandbox/workspace/workspace.h"
+#include "core/sandbox/workspace/workspace_skills.h"
 
 /* A call that has not got its box yet. On its thread's stack. */
 struct waiter {
@@ -299,7 +300,7 @@ static enum err_code open_box(struct boxes *boxes, const struct boxes_request *r
                               struct box_entry *entry, struct err *err)
 {
     AUTO_FREE struct box_folder *folders =
-        mem_new_array(struct box_folder, request->folder_count + 1);
+        mem_new_array(struct box_folder, request->folder_count + 2);
     struct box_plan plan = {.folders = folders,
                             .limits = boxes->options.limits,
                             .user = boxes->options.user,
@@ -311,6 +312,9 @@ static enum err_code open_box(struct boxes *boxes, const struct boxes_request *r
         folders[plan.folder_count++] = request->folders[i];
     if (request->workspace) {
         plan.user = workspace_user(request->workspace);
+        folders[plan.folder_count++] =
+            (struct box_folder){.source = workspace_skills_folder(request->workspace),
+                                .target = WORKSPACE_SKILLS_MOUNT};
         folders[plan.folder_count++] =
             (struct box_folder){.source = workspace_folder(request->workspace),
                                 .target = WORKSPACE_MOUNT,

@@ -75,8 +75,9 @@ enum boxes_use {
 };
 
 struct boxes_request {
-    const char *container;             /* its id */
-    const struct workspace *workspace; /* becomes /mnt/data; says whose it is */
+    const char *container; /* its id */
+    const struct workspace
+        *workspace; /* becomes /mnt/data, with /mnt/skills; says whose it is */
     /* Of a box of its own: whether it cannot change the workspace, and what it sees beside it. It may also have no
      * workspace, and then no container: "" */
     bool read_only;

@@ -111,7 +111,7 @@ TEST(folders_are_seen_by_the_call_that_names_them)
         "'Read-only file system'",
         "Read-only file system\n");
     use(shared);
-    assert_prints("ls /mnt", "data\n");
+    assert_prints("ls /mnt", "data\nskills\n");
     use(NULL);
     boxes_give(hold);
     boxes_give(shared);
