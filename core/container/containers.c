@@ -284,23 +284,36 @@ static enum container_fetching fetching_of(const struct container_choice *choice
     return choice->moves ? FETCH_FROM_ALL : FETCH_FROM_DEAD;
 }
 
+/* The row of the one in the context; false: it cannot serve. */
+static enum err_code find_context(struct containers *containers, const struct tenant *tenant,
+                                  const struct container_choice *choice,
+                                  struct container_row *row, bool *ret_serves, struct err *err)
+{
+    enum err_code rc;
+
+    *ret_serves = false;
+    if (!choice->in_context || !*choice->in_context)
+        return ERR_OK;
+    rc = store_container_get(containers->options.store, tenant, choice->in_context, row, err);
+    if (rc)
+        return rc == ERR_NOT_FOUND ? ERR_OK : rc;
+    *ret_serves = row->status == CONTAINER_RUNNING &&
+                  (!choice->memory_gib || choice->memory_gib == row->memory_gib) &&
+                  (!choice->domains || strcmp(choice->domains, row->domains) == 0);
+    return ERR_OK;
+}
+
 /* The one in the context, if it can serve. *ret_container stays NULL otherwise. */
 static enum err_code take_context(struct containers *containers, const struct tenant *tenant,
                                   const struct container_choice *choice,
                                   struct container **ret_container, struct err *err)
 {
     CLEANUP(container_row_clear) struct container_row row = {0};
-    enum err_code rc;
+    bool serves;
+    enum err_code rc = find_context(containers, tenant, choice, &row, &serves, err);
 
-    if (!choice->in_context || !*choice->in_context)
-        return ERR_OK;
-    rc = store_container_get(containers->options.store, tenant, choice->in_context, &row, err);
-    if (rc)
-        return rc == ERR_NOT_FOUND ? ERR_OK : rc;
-    if (row.status != CONTAINER_RUNNING ||
-        (choice->memory_gib && choice->memory_gib != row.memory_gib) ||
-        (choice->domains && strcmp(choice->domains, row.domains) != 0))
-        return ERR_OK;
+    if (rc || !serves)
+        return rc;
     rc = take(containers, tenant, row.id, fetching_of(choice), ret_container, err);
     /* It may end between the two looks. */
     return rc == ERR_NOT_FOUND || rc == ERR_CONFLICT ? ERR_OK : rc;
@@ -314,27 +327,35 @@ void containers_undo(struct containers *containers, const struct tenant *tenant,
         log_info("%s, which was not made, stays until it expires: %s", id, err.text);
 }
 
-/* A row, and then its folder. A row whose folder cannot be made goes again. */
-static enum err_code try_owned(struct containers *containers, const struct tenant *tenant,
-                               const struct container_choice *choice,
-                               struct container **ret_container, struct err *err)
+/* The row of the owner's container, which is made if it is missing. */
+static enum err_code find_owned(struct containers *containers, const struct tenant *tenant,
+                                const struct container_choice *choice,
+                                struct container_row *row, bool *ret_made, struct err *err)
 {
     const struct containers_options *options = &containers->options;
-    CLEANUP(container_row_clear)
-    struct container_row row = {
+
+    *row = (struct container_row){
         .name = mem_strdup("auto"),
         .node_id = mem_strdup(options->node_id),
         .memory_gib = choice->memory_gib,
         .domains = mem_strdup(choice->domains),
         .idle_seconds = options->idle_seconds,
     };
-    bool made;
-    enum err_code rc;
+    id_make(row->id, "cntr_");
+    memcpy(row->owner_id, choice->owner_id, strlen(choice->owner_id) + 1);
+    return store_container_of_owner(options->store, tenant, options->per_project, CONTAINER_GIB,
+                                    row, ret_made, err);
+}
 
-    id_make(row.id, "cntr_");
-    memcpy(row.owner_id, choice->owner_id, strlen(choice->owner_id) + 1);
-    rc = store_container_of_owner(options->store, tenant, options->per_project, CONTAINER_GIB,
-                                  &row, &made, err);
+/* A row, and then its folder. A row whose folder cannot be made goes again. */
+static enum err_code try_owned(struct containers *containers, const struct tenant *tenant,
+                               const struct container_choice *choice,
+                               struct container **ret_container, struct err *err)
+{
+    CLEANUP(container_row_clear) struct container_row row = {0};
+    bool made = false;
+    enum err_code rc = find_owned(containers, tenant, choice, &row, &made, err);
+
     if (!rc)
         rc = take(containers, tenant, row.id, fetching_of(choice), ret_container, err);
     if (rc && made)
@@ -342,6 +363,20 @@ static enum err_code try_owned(struct containers *containers, const struct tenan
     if (!rc)
         (*ret_container)->is_new = made;
     return rc;
+}
+
+enum err_code containers_assign(struct containers *containers, const struct tenant *tenant,
+                                const struct container_choice *choice,
+                                struct container_row *ret_row, bool *ret_made, struct err *err)
+{
+    bool serves;
+    enum err_code rc = find_context(containers, tenant, choice, ret_row, &serves, err);
+
+    *ret_made = false;
+    if (rc || serves)
+        return rc;
+    container_row_clear(ret_row);
+    return find_owned(containers, tenant, choice, ret_row, ret_made, err);
 }
 
 /* One of which a dead node has left nothing expires when it is taken. The second time there is a new one. */

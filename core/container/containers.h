@@ -42,6 +42,7 @@
 
 struct blobs;
 struct container;
+struct container_skill;
 struct containers;
 struct store;
 struct workspace;
@@ -168,7 +169,27 @@ enum err_code containers_copy_file(struct containers *containers, const struct t
                                    const char *id, const char *file_id,
                                    struct err *err) MUST_CHECK;
 
+/* ---- Its skills ---- */
+
+/* Its skills, and `more` of them, are folders below /mnt/skills from now on. Errors as store_container_skills_add()
+ * (container_skills.h), and those of the disk. */
+enum err_code container_put_skills(struct container *container,
+                                   const struct container_skill *more, size_t count,
+                                   struct err *err) MUST_CHECK;
+
+/* The same for one that is not taken: the next call that takes it finds them. */
+enum err_code containers_add_skills(struct containers *containers, const struct tenant *tenant,
+                                    const char *id, const struct container_skill *skills,
+                                    size_t count, struct err *err) MUST_CHECK;
+
 /* ---- For endpoints and the keeper ---- */
+
+/* The container that containers_take() would take, or a new one, as its row: nothing is made but that. *ret_made says
+ * which. choice->named is NULL. */
+enum err_code containers_assign(struct containers *containers, const struct tenant *tenant,
+                                const struct container_choice *choice,
+                                struct container_row *ret_row, bool *ret_made,
+                                struct err *err) MUST_CHECK;
 
 /* What a request names exists and runs. Does not take it. */
 enum err_code containers_check(struct containers *containers, const struct tenant *tenant,
