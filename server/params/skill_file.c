@@ -52,7 +52,7 @@ static const char *find_end(const char *first)
     return line;
 }
 
-static bool name_fits(const char *name)
+bool skill_name_fits(const char *name)
 {
     size_t length = strlen(name);
 
@@ -71,7 +71,7 @@ static size_t trimmed_length(const char *text)
     return length;
 }
 
-static bool description_fits(const char *text)
+bool skill_description_fits(const char *text)
 {
     size_t length = trimmed_length(text);
 
@@ -93,12 +93,12 @@ static enum err_code read_matter(const char *text, size_t length, const char *pa
         return wrong(param, why.text, err);
     name = json_get_string(matter, "name", "");
     description = json_get_string(matter, "description", "");
-    if (!name_fits(name))
+    if (!skill_name_fits(name))
         return wrong(param,
                      "the front matter needs a 'name' of at most 64 small letters, digits and "
                      "hyphens",
                      err);
-    if (!description_fits(description))
+    if (!skill_description_fits(description))
         return wrong(param,
                      "the front matter needs a 'description', one line of at most 1024 "
                      "characters",

@@ -1,6 +1,8 @@
 #ifndef RUNNEL_SERVER_PARAMS_SKILL_FILE_H
 #define RUNNEL_SERVER_PARAMS_SKILL_FILE_H
 
+#include <stdbool.h>
+
 #include "core/base/err.h"
 #include "core/store/tables/skills.h"
 
@@ -28,5 +30,9 @@
  * an error. */
 enum err_code skill_file_parse(const char *content, const char *param,
                                struct skill_row *ret_row, struct err *err) MUST_CHECK;
+
+/* Of names and descriptions that stand elsewhere: they are like those of a SKILL.md. */
+bool skill_name_fits(const char *name);
+bool skill_description_fits(const char *text);
 
 #endif

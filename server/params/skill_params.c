@@ -91,6 +91,27 @@ enum err_code skill_permissions_check(const json_t *runnel, const char *path, st
     return ERR_OK;
 }
 
+/* ---- Numbers of versions ---- */
+
+/* 0: it is no number of a version. */
+static int64_t number_of(const char *text)
+{
+    size_t length = strlen(text);
+
+    return length && length <= 9 && strspn(text, "0123456789") == length
+               ? strtol(text, NULL, 10)
+               : 0;
+}
+
+int64_t skill_version_number(const json_t *value)
+{
+    int64_t number = json_is_string(value)    ? number_of(json_string_value(value))
+                     : json_is_integer(value) ? (int64_t)json_integer_value(value)
+                                              : 0;
+
+    return number > 0 && number < 1000000000 ? number : 0;
+}
+
 /* ---- The look-up ---- */
 
 static const struct skill_row *find_row(const struct skill_row *rows, size_t count,

@@ -2,6 +2,7 @@
 #define RUNNEL_SERVER_PARAMS_SKILL_PARAMS_H
 
 #include <jansson.h>
+#include <stdint.h>
 
 #include "core/base/err.h"
 #include "core/domain/tenant.h"
@@ -41,5 +42,8 @@ enum err_code skill_params_resolve(struct store *store, const struct tenant *ten
  * run may read depends on the request, too, so nothing else is checked. Blocks on the store. */
 enum err_code skill_params_check_exist(struct store *store, const struct tenant *tenant,
                                        const json_t *body, struct err *err) MUST_CHECK;
+
+/* The number of a version as a client writes it: a positive integer, also as text. 0: it is none. Pure. */
+int64_t skill_version_number(const json_t *value);
 
 #endif

@@ -29,17 +29,18 @@
 /* The files, wherever they come from. */
 struct upload {
     const struct bundle *files;
+    const char *param; /* which member of the request has them */
     bool zipped;
 };
 
 static enum err_code wrong(const struct upload *upload, size_t n, const char *what,
                            struct err *err)
 {
-    const struct param_path at = param_index("files", n);
+    const struct param_path at = param_index(upload->param, n);
 
     if (upload->zipped)
-        return err_invalid(err, "invalid_value", "files",
-                           "Invalid 'files': the entry '%.256s' of the zip: %s.",
+        return err_invalid(err, "invalid_value", upload->param,
+                           "Invalid '%s': the entry '%.256s' of the zip: %s.", upload->param,
                            upload->files->list[n].path, what);
     return err_invalid(err, "invalid_value", at.text, "Invalid '%s': %s.", at.text, what);
 }
@@ -102,14 +103,14 @@ static enum err_code too_many(size_t count, struct err *err)
         BUNDLE_FILES_LIMIT, count);
 }
 
-static enum err_code unpack(const struct form_part *part, struct bundle *ret_files,
-                            struct err *err)
+static enum err_code unpack(const void *zip, size_t length, const char *param,
+                            struct bundle *ret_files, struct err *err)
 {
     struct err why = {0};
-    enum err_code rc = bundle_unpack(part->data.data, part->data.length, ret_files, &why);
+    enum err_code rc = bundle_unpack(zip, length, ret_files, &why);
 
     if (rc == ERR_INVALID || rc == ERR_TOO_LARGE)
-        return err_invalid(err, "invalid_value", "files", "Invalid 'files': the zip: %s.",
+        return err_invalid(err, "invalid_value", param, "Invalid '%s': the zip: %s.", param,
                            why.text);
     if (rc)
         *err = why;
@@ -152,9 +153,10 @@ static bool is_manifest(const char *path)
     return strcasecmp(slash ? slash + 1 : path, "SKILL.md") == 0;
 }
 
-static enum err_code find_manifest(const struct bundle *files,
+static enum err_code find_manifest(const struct upload *upload,
                                    const struct bundle_file **ret_file, struct err *err)
 {
+    const struct bundle *files = upload->files;
     size_t found = 0;
 
     for (size_t i = 0; i < files->count; i++) {
@@ -166,8 +168,9 @@ static enum err_code find_manifest(const struct bundle *files,
     if (found == 1)
         return ERR_OK;
     return err_invalid(
-        err, "invalid_value", "files",
-        "Invalid 'files': expected one SKILL.md at the top of one folder, but got %zu.", found);
+        err, "invalid_value", upload->param,
+        "Invalid '%s': expected one SKILL.md at the top of one folder, but got %zu.",
+        upload->param, found);
 }
 
 /* Text as it is, if it is UTF-8 without NUL, by the parser that will have to store it. */
@@ -217,9 +220,9 @@ static enum err_code read_files(const struct upload *upload, const struct bundle
     }
     if (bytes > BUNDLE_BYTES_LIMIT)
         return err_invalid(
-            err, "invalid_value", "files",
-            "Invalid 'files': the files beside SKILL.md have %zu bytes, at most %zu are kept.",
-            bytes, BUNDLE_BYTES_LIMIT);
+            err, "invalid_value", upload->param,
+            "Invalid '%s': the files beside SKILL.md have %zu bytes, at most %zu are kept.",
+            upload->param, bytes, BUNDLE_BYTES_LIMIT);
     if (json_object_size(files))
         row->files = json_incref(files);
     return ERR_OK;
@@ -231,29 +234,46 @@ static enum err_code read_manifest(const struct upload *upload, const struct bun
     AUTO_FREE char *text =
         mem_strndup(file->bytes.data ? file->bytes.data : "", file->bytes.length);
     json_auto_t *value = value_of(&file->bytes);
-    enum err_code rc = param_length(text, "files", SKILL_FILE_LIMIT, err);
+    enum err_code rc = param_length(text, upload->param, SKILL_FILE_LIMIT, err);
 
     if (!rc && !json_is_string(value))
         return wrong(upload, (size_t)(file - upload->files->list),
                      "SKILL.md must be text in UTF-8", err);
-    return rc ? rc : skill_file_parse(text, "files", row, err);
+    return rc ? rc : skill_file_parse(text, upload->param, row, err);
+}
+
+static enum err_code read_folder(const struct upload *upload, struct skill_row *ret_row,
+                                 struct err *err)
+{
+    const struct bundle_file *manifest = NULL;
+    enum err_code rc = find_manifest(upload, &manifest, err);
+
+    rc = rc ? rc : read_manifest(upload, manifest, ret_row, err);
+    return rc ? rc : read_files(upload, manifest, ret_row, err);
 }
 
 enum err_code skill_upload_read(const struct form *form, struct skill_row *ret_row,
                                 bool *ret_default, struct err *err)
 {
     CLEANUP(bundle_clear) struct bundle files = {.count = 0};
-    struct upload upload = {.files = &files};
+    struct upload upload = {.files = &files, .param = "files"};
     const struct form_part *zip = NULL;
-    const struct bundle_file *manifest = NULL;
     enum err_code rc = gather(form, &files, ret_default, &zip, err);
 
     if (!rc && zip && files.count == 1) {
         upload.zipped = true;
         bundle_clear(&files);
-        rc = unpack(zip, &files, err);
+        rc = unpack(zip->data.data, zip->data.length, upload.param, &files, err);
     }
-    rc = rc ? rc : find_manifest(&files, &manifest, err);
-    rc = rc ? rc : read_manifest(&upload, manifest, ret_row, err);
-    return rc ? rc : read_files(&upload, manifest, ret_row, err);
+    return rc ? rc : read_folder(&upload, ret_row, err);
+}
+
+enum err_code skill_zip_read(const void *zip, size_t length, const char *param,
+                             struct skill_row *ret_row, struct err *err)
+{
+    CLEANUP(bundle_clear) struct bundle files = {.count = 0};
+    const struct upload upload = {.files = &files, .param = param, .zipped = true};
+    enum err_code rc = unpack(zip, length, param, &files, err);
+
+    return rc ? rc : read_folder(&upload, ret_row, err);
 }

@@ -23,4 +23,8 @@
 enum err_code skill_upload_read(const struct form *form, struct skill_row *ret_row,
                                 bool *ret_default, struct err *err) MUST_CHECK;
 
+/* The same of a zip that is no form. Errors name `param`. */
+enum err_code skill_zip_read(const void *zip, size_t length, const char *param,
+                             struct skill_row *ret_row, struct err *err) MUST_CHECK;
+
 #endif
