@@ -6,9 +6,10 @@
 #include "core/base/mem.h"
 #include "core/net/proxy/domain.h"
 #include "server/complaint.h"
+#include "server/params/container_skill_params.h"
 #include "server/params/params.h"
 
-/* Skills of a container; the same as of a request. */
+/* Skills of a local shell. */
 #define SKILLS_LIMIT ((size_t)200)
 
 static const char *const memory_words[] = {"1g", "4g", "16g", "64g", NULL};
@@ -240,19 +241,6 @@ enum err_code container_choice_check(const json_t *tool, const char *path, struc
     return rc ? rc : container_params_check(container, at.text, NULL, err);
 }
 
-static enum err_code check_skills(const json_t *environment, const char *path, struct err *err)
-{
-    struct param_path at = param_key(path, "skills");
-    json_t *skills = NULL;
-    enum err_code rc =
-        param_array(environment, path, "skills", PARAM_OPTIONAL, SKILLS_LIMIT, &skills, err);
-
-    if (rc || !json_array_size(skills))
-        return rc;
-    return err_invalid(err, "unsupported_value", at.text,
-                       "Unsupported value: containers of this server have no skills.");
-}
-
 /* A local shell has them on the client's machine: the model is sent three texts, and nothing is read here. */
 static enum err_code check_local_skills(const json_t *environment, const char *path,
                                         struct err *err)
@@ -288,6 +276,18 @@ static enum err_code check_local_skills(const json_t *environment, const char *p
     return rc;
 }
 
+/* The server notes there which container it has found. */
+static enum err_code check_unassigned(const json_t *environment, const char *path,
+                                      struct err *err)
+{
+    struct param_path at = param_key(path, "container_id");
+
+    return json_object_get(environment, "container_id")
+               ? err_invalid(err, "unknown_parameter", at.text, "Unknown parameter: '%s'.",
+                             at.text)
+               : ERR_OK;
+}
+
 enum err_code container_environment_check(const json_t *tool, const char *path, struct err *err)
 {
     static const char *const types[] = {"container_auto", "local", "container_reference", NULL};
@@ -306,7 +306,8 @@ enum err_code container_environment_check(const json_t *tool, const char *path, 
         return check_local_skills(environment, at.text, err);
     if (strcmp(type, "container_auto") == 0) {
         rc = container_params_check(environment, at.text, NULL, err);
-        return rc ? rc : check_skills(environment, at.text, err);
+        rc = rc ? rc : container_skills_check(environment, at.text, err);
+        return rc ? rc : check_unassigned(environment, at.text, err);
     }
     rc = param_string(environment, at.text, "container_id", PARAM_REQUIRED, 0, &id, err);
     return rc ? rc : param_id(id, "cntr_", param_key(at.text, "container_id").text, err);

@@ -28,8 +28,7 @@ enum err_code container_choice_check(const json_t *tool, const char *path,
                                      struct err *err) MUST_CHECK;
 
 /* The environment of a shell that is not the client's: {"type": "container_reference", "container_id"}, or
- * {"type": "container_auto", ...} with the members of container_params_check(). Its skills are refused: containers have
- * none yet. */
+ * {"type": "container_auto", ...} with the members of container_params_check(), and skills. */
 enum err_code container_environment_check(const json_t *tool, const char *path,
                                           struct err *err) MUST_CHECK;
 
