@@ -302,6 +302,7 @@ void run_settings_clear(struct run_settings *settings)
     permission_set_clear(&settings->project_permissions);
     free(settings->decisions);
     json_decref(settings->container_files);
+    json_decref(settings->container_skills);
     json_decref(settings->snapshot);
     *settings = (struct run_settings){0};
 }
@@ -352,6 +353,12 @@ void run_settings_set_tools(struct run_settings *settings, json_t *tool_settings
         return;
     json_set(settings->snapshot, TOOL_SETTINGS_KEY, tool_settings);
     read_tool_settings(settings, settings->snapshot);
+}
+
+void run_settings_set_tool_list(struct run_settings *settings, json_t *tools)
+{
+    json_object_set(settings->snapshot, "tools", tools);
+    settings->tools = tools;
 }
 
 void run_settings_set_unavailable(struct run_settings *settings, json_t *left_out)

@@ -120,6 +120,8 @@ struct run_settings {
         *scripts; /* by id, whose functions are tools (handlers/script/custom.c); or NULL */
     /* Owned, not of the snapshot: the files of its container, [{"name", "bytes"}] in their order; or NULL */
     json_t *container_files;
+    /* The same of its skills, [{"name", "description", "path"}]; or NULL */
+    json_t *container_skills;
     bool one_call;                             /* a turn has one call: later ones are dropped */
     const json_t *project_tool_groups;         /* overrides of project and user */
     struct permission_set project_permissions; /* their policies, by group and tool */
@@ -187,6 +189,9 @@ void run_settings_set_transformations(struct run_settings *settings, json_t *lis
 
 /* Sets the tool settings of project and user, {"tool_groups", "permissions"}. Takes them; NULL: no settings. */
 void run_settings_set_tools(struct run_settings *settings, json_t *tool_settings);
+
+/* Replaces the entries of `tools`. */
+void run_settings_set_tool_list(struct run_settings *settings, json_t *tools);
 
 /* Sets the tools without which the request goes on (core/run/catalog/unavailable.h). Takes them. */
 void run_settings_set_unavailable(struct run_settings *settings, json_t *left_out);
