@@ -85,11 +85,29 @@ const json_t *run_wanted_container(const json_t *tool, const char **ret_member)
     return strcmp(type, "container_auto") == 0 ? environment : NULL;
 }
 
+const char *run_container_of(const json_t *wanted)
+{
+    return json_is_string(wanted) ? json_string_value(wanted)
+                                  : json_get_string(wanted, "container_id", NULL);
+}
+
 static bool has_container(const json_t *entry)
 {
     const struct tool_handler *handler = tool_registry_serving(entry);
 
     return handler && handler->flags & TOOL_NEEDS_SANDBOX && !tool_registry_lacks(handler);
+}
+
+bool run_files_need_container(const struct run_settings *settings)
+{
+    size_t i;
+    json_t *entry;
+
+    json_array_foreach (settings->tools, i, entry) {
+        if (has_container(entry))
+            return true;
+    }
+    return false;
 }
 
 const json_t *run_shared_container(const struct run_settings *settings, const json_t *entry)
@@ -142,7 +160,7 @@ json_t *run_files_of_container(const struct run_settings *settings, enum row_fac
             run_files_add_inputs(view, type, items, count);
         wanted = run_wanted_container(entry, &member);
         if (!*ret_named)
-            *ret_named = json_string_value(wanted);
+            *ret_named = run_container_of(wanted);
         add_all(all, json_object_get(wanted, "file_ids"));
         add_all(all, files_view_of(view, type));
     }
