@@ -11,6 +11,7 @@
 
 #include "server/sandbox/container_desk.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -24,13 +25,16 @@
 #include "core/container/containers.h"
 #include "core/container/kept_output.h"
 #include "core/container/python.h"
+#include "core/memory/skill.h"
 #include "core/sandbox/box.h"
 #include "core/sandbox/workspace/workspace.h"
+#include "core/store/tables/containers/container_skills.h"
 #include "core/store/tables/files/files.h"
 #include "server/complaint.h"
 #include "server/config/config.h"
 #include "server/params/container_params.h"
 #include "server/params/params.h"
+#include "server/params/skill_params.h"
 #include "server/sandbox/unkept_files.h"
 #include "server/server.h"
 
@@ -90,15 +94,30 @@ static struct container_choice choice_of(const struct tool_call *call, char **re
 {
     const json_t *entry = tool_call_wanted_container(call);
     const char *thread = tool_call_thread(call);
+    const char *assigned = json_get_string(entry, "container_id", NULL);
 
     *ret_domains = container_domains(entry);
     return (struct container_choice){.named = json_string_value(entry),
-                                     .in_context = tool_call_past_container(call),
+                                     .in_context =
+                                         assigned ? assigned : tool_call_past_container(call),
                                      .owner_id = *thread ? thread : tool_call_run(call),
                                      .not_stored = !tool_call_is_stored(call),
                                      .moves = true,
                                      .memory_gib = container_memory_gib(entry),
                                      .domains = *ret_domains};
+}
+
+/* Code of this context has run in another container, and this one is new. */
+static bool is_another(const struct tool_call *call, const struct container_choice *choice,
+                       const struct container *container)
+{
+    const char *past = tool_call_past_container(call);
+    const struct container_row *row = container_row(container);
+
+    if (container_is_new(container))
+        return *choice->in_context != '\0';
+    return *past && strcmp(past, row->id) != 0 &&
+           strcmp(row->owner_id, tool_call_run(call)) == 0;
 }
 
 /* A file that was deleted since the request was accepted is left out. */
@@ -126,6 +145,38 @@ static enum err_code put_files(const struct tool_call *call, struct container *c
         put_all(container, json_object_get(tool_call_wanted_container(call), "file_ids"), err);
 
     return rc ? rc : put_all(container, tool_call_files(call), err);
+}
+
+/* With those that the run may read without a question. The others are for the tool that asks. */
+static enum err_code put_skills(const struct tool_call *call, struct container *container,
+                                struct err *err)
+{
+    struct container_skill more[SKILLS_LIMIT];
+    size_t count = 0, i;
+    json_t *skill;
+    struct err why = {0};
+    enum err_code rc;
+
+    json_array_foreach (tool_call_skills(call), i, skill) {
+        if (count == SKILLS_LIMIT || json_get_bool(skill, "ask", true))
+            continue;
+        more[count] = (struct container_skill){0};
+        (void)snprintf(more[count].name, sizeof(more[count].name), "%s",
+                       json_get_string(skill, "name", ""));
+        (void)snprintf(more[count].origin, sizeof(more[count].origin), "%s",
+                       skill_version_of(skill));
+        (void)snprintf(more[count].skill_id, ID_SIZE, "%s", json_get_string(skill, "id", ""));
+        count++;
+    }
+    rc = container_put_skills(container, more, count, &why);
+    if (rc == ERR_LIMIT || rc == ERR_NOT_FOUND) {
+        *err = why;
+        return rc;
+    }
+    if (!rc)
+        return ERR_OK;
+    log_error("container %s: its skills: %s", container_row(container)->id, why.text);
+    return err_set(err, rc, "The server could not put the skills into the container.");
 }
 
 /* Any tool may have changed files, and clients list them in the next second. */
@@ -196,6 +247,7 @@ static enum err_code open_container(void *arg, const struct tool_call *call,
     if (rc)
         return rc;
     rc = put_files(call, container, err);
+    rc = rc ? rc : put_skills(call, container, err);
     if (rc) {
         container_release(container);
         return rc;
@@ -216,7 +268,7 @@ static enum err_code open_container(void *arg, const struct tool_call *call,
     memcpy(lent->base.id, container_row(container)->id, ID_SIZE);
     lent->lost = lost_files(container_row(container));
     lent->base.lost = lent->lost;
-    if (container_is_new(container) && *choice.in_context)
+    if (is_another(call, &choice, container))
         lent->base.lost = lost;
     *ret_container = &lent->base;
     return ERR_OK;

@@ -32,7 +32,7 @@ static void find_container(const struct run_node *wanted, char ret_id[ID_SIZE])
 
     json_array_foreach (wanted->settings->tools, i, entry) {
         const char *member;
-        const char *named = json_string_value(run_wanted_container(entry, &member));
+        const char *named = run_container_of(run_wanted_container(entry, &member));
 
         if (named && strlen(named) < ID_SIZE) {
             memcpy(ret_id, named, strlen(named) + 1);

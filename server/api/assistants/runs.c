@@ -33,6 +33,7 @@
 #include "core/base/ids.h"
 #include "core/base/json.h"
 #include "core/base/mem.h"
+#include "core/container/containers.h"
 #include "core/domain/search_resources.h"
 #include "core/run/catalog/tool_choice.h"
 #include "core/run/catalog/tool_secrets.h"
@@ -66,6 +67,7 @@
 #include "server/params/skill_params.h"
 #include "server/params/tool_settings_params.h"
 #include "server/params/variable_params.h"
+#include "server/sandbox/container_assign.h"
 #include "server/sandbox/run_node.h"
 #include "server/scripts/script_params.h"
 #include "server/server.h"
@@ -325,6 +327,23 @@ static enum err_code find_node(struct request *request, const struct run_row *ru
                            ret_node, err);
 }
 
+/* As in a response: a shell that is shown with its container has it from now on. */
+static enum err_code find_containers(const struct request *request, struct run_row *run,
+                                     struct run_settings *settings, char ret_made[ID_SIZE],
+                                     struct err *err)
+{
+    const struct container_assign wanted = {.tenant = request_tenant(request), .run = run};
+    const json_t *before = settings->tools;
+    enum err_code rc =
+        container_assign(request_server(request), &wanted, settings, ret_made, err);
+
+    if (rc || settings->tools == before)
+        return rc;
+    free(run->config);
+    run->config = run_settings_store(settings);
+    return ERR_OK;
+}
+
 static enum err_code create(struct request *request, const struct thread_row *new_thread,
                             struct new_store *made, const char *thread_id,
                             struct item_row *messages, size_t count, struct err *err)
@@ -337,7 +356,7 @@ static enum err_code create(struct request *request, const struct thread_row *ne
     size_t variable_count = 0;
     struct run_start start = {.arrival = ARRIVAL_NEW, .new_thread = new_thread};
     struct idempotency idempotency;
-    char node[ID_SIZE] = "";
+    char node[ID_SIZE] = "", container[ID_SIZE] = "";
     enum err_code rc = request_key(request, &idempotency, err);
 
     if (!rc)
@@ -350,7 +369,8 @@ static enum err_code create(struct request *request, const struct thread_row *ne
         return rc;
 
     make_row(request, &assistant, thread_id, &settings, &run);
-    if (!new_thread)
+    rc = find_containers(request, &run, &settings, container, err);
+    if (!rc && !new_thread)
         rc = find_node(request, &run, &settings, node, err);
     if (rc)
         return rc;
@@ -373,6 +393,8 @@ static enum err_code create(struct request *request, const struct thread_row *ne
                           },
                           &start.load, err);
     variables_free(variables, variable_count);
+    if (rc && *container)
+        containers_undo(server->containers, request_tenant(request), container);
     if (rc)
         return rc;
     /* Without a fence this node does not own the run: the request repeats an earlier one, or another node has the

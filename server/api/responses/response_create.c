@@ -42,6 +42,7 @@
 #include "core/base/json.h"
 #include "core/base/mem.h"
 #include "core/base/utf8.h"
+#include "core/container/containers.h"
 #include "core/model/tokens/tokenizer.h"
 #include "core/run/catalog/programmatic.h"
 #include "core/run/catalog/tool_choice.h"
@@ -70,6 +71,7 @@
 #include "server/params/skill_params.h"
 #include "server/params/tool_settings_params.h"
 #include "server/params/variable_params.h"
+#include "server/sandbox/container_assign.h"
 #include "server/sandbox/container_check.h"
 #include "server/sandbox/run_node.h"
 #include "server/scripts/script_params.h"
@@ -615,11 +617,33 @@ static enum err_code find_node(const struct response_create *create, struct run_
     return rc;
 }
 
+/* Tools that are shown with their container have it from now on. */
+static enum err_code find_containers(const struct response_create *create,
+                                     struct run_start *start, char ret_made[ID_SIZE],
+                                     struct err *err)
+{
+    struct run_load *load = &start->load;
+    const struct container_assign wanted = {.tenant = create->tenant,
+                                            .run = &load->run,
+                                            .items = load->items,
+                                            .item_count = load->item_count};
+    const json_t *before = start->settings.tools;
+    enum err_code rc =
+        container_assign(create->server, &wanted, &start->settings, ret_made, err);
+
+    if (rc || start->settings.tools == before)
+        return rc;
+    free(load->run.config);
+    load->run.config = run_settings_store(&start->settings);
+    return ERR_OK;
+}
+
 static enum err_code fill_start(const struct response_create *create, struct run_start *start,
                                 struct err *err)
 {
     const struct run_settings *settings = &start->settings;
     struct place place = {0};
+    char made[ID_SIZE] = "";
     enum err_code rc = read_settings(create, &start->settings, err);
 
     if (!rc && !*settings->model)
@@ -631,6 +655,8 @@ static enum err_code fill_start(const struct response_create *create, struct run
     if (!rc)
         rc = check_means(create, settings, &start->load, err);
     if (!rc)
+        rc = find_containers(create, start, made, err);
+    if (!rc)
         rc = count_context(create, settings, &start->load, err);
     if (!rc)
         note_withheld(create, &start->settings, &start->load);
@@ -640,7 +666,11 @@ static enum err_code fill_start(const struct response_create *create, struct run
         rc = run_start_admit_variables(create->tenant, start, err);
     if (!rc)
         rc = find_node(create, start, place.node, err);
-    return rc ? rc : make(create, start, &place, err);
+    if (!rc)
+        rc = make(create, start, &place, err);
+    if (*made && (rc || (create->repeated && *create->repeated->id)))
+        containers_undo(create->server->containers, create->tenant, made);
+    return rc;
 }
 
 static enum err_code prepare(const struct response_create *create, struct run_start *ret_start,
