@@ -59,7 +59,7 @@ json_t *encode_assistant(const struct assistant_row *row)
     field_copy_all(object, body, fields, COUNT_OF(fields));
     if (json_is_object(json_object_get(body, "runnel")))
         json_object_set(object, "runnel", json_object_get(body, "runnel"));
-    field_hide_secrets(object);
+    field_show_tools(object);
     return object;
 }
 
@@ -330,7 +330,7 @@ static void set_run_config(json_t *object, const struct run_row *row)
     json_t *strategy;
 
     field_copy_all(object, config, fields, COUNT_OF(fields));
-    field_hide_secrets(object);
+    field_show_tools(object);
     /* The client may have sent the strategy without this key, which the object always has. */
     strategy = json_object_get(object, "truncation_strategy");
     if (!json_object_get(strategy, "last_messages"))

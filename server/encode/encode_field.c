@@ -66,7 +66,23 @@ static json_t *without_secrets(const json_t *tool)
     return copy;
 }
 
-void field_hide_secrets(json_t *object)
+/* A shell whose container the server has found is shown with that. New reference. */
+static json_t *with_container(json_t *tool)
+{
+    const json_t *environment = json_object_get(tool, "environment");
+    const char *id = json_get_string(environment, "container_id", NULL);
+    json_t *copy;
+
+    if (!id || strcmp(json_get_string(environment, "type", ""), "container_auto") != 0)
+        return tool;
+    copy = json_copy(tool);
+    json_set(copy, "environment",
+             json_build("{s:s, s:s}", "type", "container_reference", "container_id", id));
+    json_decref(tool);
+    return copy;
+}
+
+void field_show_tools(json_t *object)
 {
     const json_t *tools = json_object_get(object, "tools");
     json_t *shown = json_array();
@@ -74,8 +90,8 @@ void field_hide_secrets(json_t *object)
     json_t *tool;
 
     json_array_foreach (tools, i, tool)
-        json_array_append_new(shown,
-                              has_secrets(tool) ? without_secrets(tool) : json_incref(tool));
+        json_array_append_new(shown, with_container(has_secrets(tool) ? without_secrets(tool)
+                                                                      : json_incref(tool)));
     json_set(object, "tools", shown);
 }
 

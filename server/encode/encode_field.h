@@ -27,9 +27,10 @@ void field_copy_all(json_t *object, const json_t *source, const struct field *fi
 /* The same, but a field that is absent or null is left out. */
 void field_copy_present(json_t *object, const json_t *source, const char *key);
 
-/* Removes secrets from object["tools"]: authorization and headers go to the remote server only, and no client
- * reads them back. */
-void field_hide_secrets(json_t *object);
+/* object["tools"] as clients see it. Without secrets: authorization and headers go to the remote server only, and no
+ * client reads them back. A shell with container_auto has become one with container_reference, if its run has found
+ * the container. */
+void field_show_tools(json_t *object);
 
 /* Fields from columns: JSON text or its fallback; an id, null for ""; a time in seconds, null for 0. */
 void field_set_own(json_t *object, const char *key, const char *text, const char *fallback);

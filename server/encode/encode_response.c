@@ -186,7 +186,7 @@ static void set_response_config(json_t *object, const json_t *config)
     json_set(object, "reasoning", response_reasoning(config));
     json_set(object, "text", response_text(config));
     json_set(object, "tools", response_tools(json_object_get(config, "tools")));
-    field_hide_secrets(object);
+    field_show_tools(object);
     field_copy_present(object, config, "access_programs");
     field_copy_present(object, config, "input_transformations");
     field_copy_present(object, config, "prompt");

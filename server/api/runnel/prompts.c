@@ -6,7 +6,7 @@
  * with or without a version, and server/params/responses/prompt_template.h says what becomes of it.
  *
  * A template may hold definitions of MCP tools, with their authorization. Secrets are stored but never
- * returned (field_hide_secrets).
+ * returned (field_show_tools).
  */
 
 #include <stdlib.h>
@@ -34,7 +34,7 @@ static void set_template(json_t *object, const struct prompt_row *row)
     json_set_string(object, "version", version);
     json_set(object, "variables", prompt_template_variables(template));
     json_object_update(object, template);
-    field_hide_secrets(object);
+    field_show_tools(object);
 }
 
 static json_t *encode_prompt(const struct prompt_row *row)
