@@ -282,9 +282,7 @@ static const char parameters[] =
 
 static json_t *init(const struct tool_context *context)
 {
-    AUTO_FREE char *files = container_files_text(context->settings->container_files);
-
-    return json_build("{s:s*}", "note", files);
+    return container_note_of(context->settings);
 }
 
 const struct tool_handler code_interpreter_handler = {

@@ -23,6 +23,7 @@
 #include "core/sandbox/box.h"
 #include "handlers/handlers.h"
 #include "handlers/items/shell_item.h"
+#include "handlers/support/container_files.h"
 #include "handlers/support/workspace_call.h"
 
 /* Characters of a stream that the model reads, unless it asks for another number. */
@@ -418,6 +419,11 @@ static const char parameters[] =
     "  \"max_output_length\": {\"type\": \"integer\", \"minimum\": 0,"
     "   \"description\": \"Characters of output that are wanted at most, of each stream.\"}}}";
 
+static json_t *init(const struct tool_context *context)
+{
+    return container_note_of(context->settings);
+}
+
 const struct tool_handler container_shell_handler = {
     .name = "shell",
     .type = "shell",
@@ -426,5 +432,6 @@ const struct tool_handler container_shell_handler = {
     .parameters = parameters,
     .flags = TOOL_HOSTED | TOOL_NEEDS_SANDBOX | TOOL_OPENS | TOOL_IN_ORDER | TOOL_TAKES_SEAT,
     .item = &shell_item,
+    .init = init,
     .run = run,
 };

@@ -4,6 +4,8 @@
 
 #include "core/base/buf.h"
 #include "core/base/json.h"
+#include "core/base/mem.h"
+#include "core/tool/tool.h"
 
 /* Names are a client's, and may have a line break that looks like the end of the list. */
 static void add_name(struct buf *text, const char *name)
@@ -47,4 +49,30 @@ char *container_files_text(const json_t *files)
         buf_addf(&text, " and %zu more", count - CONTAINER_FILES_NAMED);
     buf_add_char(&text, '.');
     return buf_take(&text);
+}
+
+char *container_skills_text(const json_t *skills)
+{
+    AUTO_BUF text = {0};
+    size_t i;
+    json_t *skill;
+
+    json_array_foreach (skills, i, skill) {
+        if (!i)
+            buf_add_text(&text,
+                         "Skills, folders of instructions for one kind of task each. Before "
+                         "such a task, read SKILL.md in the folder:");
+        buf_addf(&text, "\n- %s: %s (%s)", json_get_string(skill, "name", ""),
+                 json_get_string(skill, "description", ""), json_get_string(skill, "path", ""));
+    }
+    return text.length ? buf_take(&text) : NULL;
+}
+
+json_t *container_note_of(const struct run_settings *settings)
+{
+    AUTO_FREE char *files = container_files_text(settings->container_files);
+    AUTO_FREE char *skills = container_skills_text(settings->container_skills);
+    AUTO_FREE char *both = files && skills ? mem_printf("%s\n%s", files, skills) : NULL;
+
+    return json_build("{s:s*}", "note", both ? both : files ? files : skills);
 }

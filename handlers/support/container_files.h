@@ -11,4 +11,11 @@
 #define CONTAINER_FILES_NAMED ((size_t)50)
 char *container_files_text(const json_t *files);
 
+/* Its skills in the same way, a line each. NULL if it has none. The caller frees. */
+char *container_skills_text(const json_t *skills);
+
+/* Both, for the member "note" of what init() returns (core/tool/tool.h). New reference. */
+struct run_settings;
+json_t *container_note_of(const struct run_settings *settings);
+
 #endif
