@@ -49,6 +49,7 @@ void container_job_free(struct container_job *job)
     container_file_row_clear(&job->found);
     container_row_clear(&job->row);
     json_decref(job->file_ids);
+    json_decref(job->skills);
     json_decref(job->answer);
     free(job);
 }

@@ -25,7 +25,8 @@ struct container_job {
     char file[ID_LIMIT + 1];
     struct page page;
     struct container_row row; /* of a new container */
-    json_t *file_ids;         /* a reference; or NULL */
+    json_t *file_ids;         /* references; or NULL */
+    json_t *skills;
     char key[IDEMPOTENCY_KEY_LIMIT + 1];
     struct idempotency idempotency;
     /* On a worker. Leaves an answer, whose only reference is the job's. */

@@ -10,6 +10,7 @@
 
 #include "core/base/json.h"
 #include "core/base/mem.h"
+#include "core/store/tables/containers/container_skills.h"
 #include "core/store/tables/containers/containers.h"
 #include "core/store/tables/files/files.h"
 #include "server/api/api.h"
@@ -18,6 +19,7 @@
 #include "server/complaint.h"
 #include "server/encode/encode.h"
 #include "server/params/container_params.h"
+#include "server/params/container_skill_params.h"
 #include "server/params/params.h"
 #include "server/sandbox/sandboxes.h"
 #include "server/server.h"
@@ -54,17 +56,6 @@ static enum err_code read_idle(const json_t *body, const struct config *config,
     return rc;
 }
 
-static enum err_code refuse_skills(const json_t *body, struct err *err)
-{
-    json_t *skills = NULL;
-    enum err_code rc = param_array(body, "", "skills", PARAM_OPTIONAL, 0, &skills, err);
-
-    if (rc || !json_array_size(skills))
-        return rc;
-    return err_invalid(err, "unsupported_value", "skills",
-                       "Unsupported value: containers of this server have no skills.");
-}
-
 static enum err_code read_body(const json_t *body, const struct config *config,
                                struct container_row *row, struct err *err)
 {
@@ -85,7 +76,7 @@ static enum err_code read_body(const json_t *body, const struct config *config,
     if (!rc)
         rc = container_network_check(body, "", config->sandbox_domains, err);
     if (!rc)
-        rc = refuse_skills(body, err);
+        rc = container_skills_check(body, "", err);
     if (rc)
         return rc;
     id_make(row->id, "cntr_");
@@ -116,7 +107,23 @@ static enum err_code put_files(struct container_job *job, struct err *err)
     return rc;
 }
 
-static enum err_code create(struct container_job *job, struct err *err)
+/* The rows; the first call makes the folders. */
+static enum err_code add_skills(struct container_job *job, const struct container_skill *skills,
+                                size_t count, struct err *err)
+{
+    struct err why = {0};
+    enum err_code rc = containers_add_skills(job->server->containers, &job->tenant, job->row.id,
+                                             skills, count, &why);
+
+    if (rc == ERR_LIMIT)
+        return err_invalid(err, "invalid_value", "skills", "Invalid 'skills': %s", why.text);
+    if (rc)
+        *err = why;
+    return rc;
+}
+
+static enum err_code make(struct container_job *job, const struct container_skill *skills,
+                          size_t count, struct err *err)
 {
     char id[ID_SIZE];
     enum err_code rc;
@@ -126,14 +133,30 @@ static enum err_code create(struct container_job *job, struct err *err)
                            err);
     if (rc)
         return rc;
-    if (strcmp(id, job->row.id) == 0)
-        rc = put_files(job, err);
+    if (strcmp(id, job->row.id) == 0) {
+        rc = add_skills(job, skills, count, err);
+        rc = rc ? rc : put_files(job, err);
+    }
     if (rc) {
         containers_undo(job->server->containers, &job->tenant, id);
         return rc;
     }
     job->answer = encode_container(&job->row);
     return ERR_OK;
+}
+
+static enum err_code create(struct container_job *job, struct err *err)
+{
+    struct container_skill skills[CONTAINER_SKILLS_LIMIT] = {0};
+    size_t count = 0;
+    enum err_code rc = container_skills_unpack(job->skills, "skills", err);
+
+    rc = rc ? rc
+            : container_skills_resolve(job->server->store, &job->tenant, job->skills, "skills",
+                                       skills, &count, err);
+    rc = rc ? rc : make(job, skills, count, err);
+    container_skills_clear(skills, CONTAINER_SKILLS_LIMIT);
+    return rc;
 }
 
 /* Before anything is made. */
@@ -180,6 +203,9 @@ enum err_code api_container_create(struct request *request, struct err *err)
         rc = find_key(request, job, err);
     if (!rc)
         job->file_ids = json_deep_copy(json_object_get(body, "file_ids"));
+    if (!rc)
+        job->skills = json_deep_copy(json_object_get(body, "skills"));
+    container_skills_drop_notes(job->skills);
     if (!rc && json_array_size(job->file_ids))
         rc = check_files(job, err);
     if (rc) {

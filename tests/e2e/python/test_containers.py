@@ -85,7 +85,7 @@ def test_what_a_request_says_is_kept(client):
     ({"name": "n", "network_policy": {"type": "allowlist", "allowed_domains": ["example.org"]}},
      (400, "unsupported_value", "network_policy.type")),
     ({"name": "n", "skills": [{"type": "skill_reference", "skill_id": "skill_1"}]},
-     (400, "unsupported_value", "skills")),
+     (404, None, "skills[0].skill_id")),
     ({"name": "n", "file_ids": ["file-1"] * 51}, (400, "array_above_max_length", "file_ids")),
     ({"name": "n", "file_ids": ["file-000000000000000000000000"]}, (404, None, "file_ids[0]")),
 ])

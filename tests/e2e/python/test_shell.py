@@ -184,9 +184,8 @@ def test_a_container_that_is_deleted_meanwhile_fails_the_call(client, runs):
     ({"type": "container_auto", "network_policy": {"type": "allowlist", "allowed_domains": ["example.org"]}},
      400, "unsupported_value", "tools[0].environment.network_policy.type",
      "Unsupported value: containers of this server have no network."),
-    ({"type": "container_auto", "skills": [{"type": "skill_reference", "skill_id": "skill_1"}]}, 400,
-     "unsupported_value", "tools[0].environment.skills",
-     "Unsupported value: containers of this server have no skills."),
+    ({"type": "container_auto", "skills": [{"type": "skill_reference", "skill_id": "skill_1"}]}, 404, None,
+     "tools[0].environment.skills[0].skill_id", "Skill with id 'skill_1' not found."),
 ])
 def test_what_cannot_be_is_refused(http, upstream, environment, status, code, param, message):
     answer = http.post("/v1/responses", json={
