@@ -195,6 +195,11 @@ bool request_came_back(const struct request *request)
     return request->came_back;
 }
 
+struct form *request_take_form(struct request *request)
+{
+    return TAKE(request->form);
+}
+
 const struct form *request_form(const struct request *request)
 {
     return request->form;

@@ -98,6 +98,8 @@ bool request_has_form(const struct request *request);
 /* The body of a route with ROUTE_FORM, if it is a form; NULL if it is JSON. */
 struct form;
 const struct form *request_form(const struct request *request);
+/* The same, which the caller then owns. */
+struct form *request_take_form(struct request *request);
 
 /* The body as it came, for passing it on; of routes with ROUTE_KEEP_BODY or ROUTE_RAW_BODY. */
 const char *request_body(const struct request *request, size_t *ret_length);

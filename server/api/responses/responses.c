@@ -34,6 +34,7 @@
 #include "server/api/api.h"
 #include "server/api/input_files.h"
 #include "server/api/request_key.h"
+#include "server/api/responses/inline_skills.h"
 #include "server/api/responses/response_create.h"
 #include "server/api/responses/response_read.h"
 #include "server/api/responses/response_repeat.h"
@@ -107,7 +108,10 @@ enum err_code api_response_create(struct request *request, struct err *err)
     char failed[ID_SIZE];
     enum err_code rc;
 
-    if (input_files_wait(request, "input", api_response_create))
+    if (!request_came_back(request))
+        inline_skills_drop_notes(request_json(request));
+    if (input_files_wait(request, "input", api_response_create) ||
+        inline_skills_wait(request, api_response_create))
         return ERR_OK;
     rc = read_key(request, &key, err);
     if (!rc)

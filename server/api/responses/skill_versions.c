@@ -4,7 +4,7 @@
  * A path names a version by its number, or as "latest". Contents are a zip with one folder, made anew of the files each
  * time: its bytes are the same each time, and a client's zip, which may have any oddity, is never handed to another.
  *
- * A zip is read and written in a child, on the HTTP worker. That is at most 16 MiB, and takes a fraction of a second.
+ * A zip is read and written in a child, on a file worker (skill_job.c).
  */
 
 #include <stdlib.h>
@@ -24,6 +24,7 @@
 #include "server/encode/encode_field.h"
 #include "server/params/params.h"
 #include "server/params/skill_file.h"
+#include "server/params/skill_params.h"
 #include "server/params/skill_upload.h"
 #include "server/server.h"
 
@@ -50,23 +51,11 @@ static enum err_code read_content(const json_t *body, struct skill_row *row, boo
     return rc ? rc : skill_file_parse(content, "content", row, err);
 }
 
-enum err_code skill_body_read(struct request *request, struct skill_row *ret_row,
+enum err_code skill_body_read(const struct skill_job *job, struct skill_row *ret_row,
                               bool *ret_default, struct err *err)
 {
-    const struct form *form = request_form(request);
-
-    return form ? skill_upload_read(form, ret_row, ret_default, err)
-                : read_content(request_json(request), ret_row, ret_default, err);
-}
-
-/* 0: it is no number of a version. */
-static int64_t number_of(const char *text)
-{
-    size_t length = strlen(text);
-
-    return length && length <= 9 && strspn(text, "0123456789") == length
-               ? strtol(text, NULL, 10)
-               : 0;
+    return job->form ? skill_upload_read(job->form, ret_row, ret_default, err)
+                     : read_content(job->body, ret_row, ret_default, err);
 }
 
 enum err_code skill_number_read(const json_t *value, const char *param, int64_t *ret_number,
@@ -74,10 +63,8 @@ enum err_code skill_number_read(const json_t *value, const char *param, int64_t 
 {
     if (json_absent(value))
         return param_missing(err, param);
-    *ret_number = json_is_string(value)    ? number_of(json_string_value(value))
-                  : json_is_integer(value) ? (int64_t)json_integer_value(value)
-                                           : 0;
-    if (*ret_number > 0 && *ret_number < 1000000000)
+    *ret_number = skill_version_number(value);
+    if (*ret_number)
         return ERR_OK;
     return err_invalid(err, "invalid_value", param,
                        "Invalid '%s': expected the number of a version.", param);
@@ -134,12 +121,11 @@ static void add_value(struct bundle *bundle, const char *path, const json_t *val
     bundle_add(bundle, path, bytes ? bytes : "", bytes ? length : 0);
 }
 
-static enum err_code answer_zip(struct request *request, const struct skill_row *row,
-                                struct err *err)
+static enum err_code make_zip(struct skill_job *job, const struct skill_row *row,
+                              struct err *err)
 {
     CLEANUP(bundle_clear) struct bundle bundle = {.count = 0};
     AUTO_BUF zip = {0};
-    size_t length;
     const char *path;
     json_t *value;
     enum err_code rc;
@@ -150,8 +136,34 @@ static enum err_code answer_zip(struct request *request, const struct skill_row 
     rc = bundle_pack(&bundle, row->name, &zip, err);
     if (rc)
         return rc;
-    length = zip.length;
-    request_answer_bytes(request, 200, "application/zip", buf_take(&zip), length);
+    job->type = "application/zip";
+    job->length = zip.length;
+    job->bytes = buf_take(&zip);
+    return ERR_OK;
+}
+
+static enum err_code find_zip(struct skill_job *job, struct err *err)
+{
+    CLEANUP(skill_row_clear) struct skill_row row = {0};
+    enum err_code rc = store_skill_version_get(job->server->store, &job->tenant, job->id,
+                                               job->version, &row, err);
+
+    return rc ? rc : make_zip(job, &row, err);
+}
+
+static enum err_code answer_text(struct request *request, const char *id, int64_t version,
+                                 struct err *err)
+{
+    CLEANUP(skill_row_clear) struct skill_row row = {0};
+    size_t length;
+    enum err_code rc = store_skill_version_get(request_server(request)->store,
+                                               request_tenant(request), id, version, &row, err);
+
+    if (rc)
+        return rc;
+    length = strlen(row.content);
+    request_answer_bytes(request, 200, "text/markdown; charset=utf-8", TAKE(row.content),
+                         length);
     return ERR_OK;
 }
 
@@ -159,19 +171,11 @@ static enum err_code answer_zip(struct request *request, const struct skill_row 
 static enum err_code answer_content(struct request *request, const char *id, int64_t version,
                                     struct err *err)
 {
-    CLEANUP(skill_row_clear) struct skill_row row = {0};
     const char *accept = request_header(request, "Accept");
-    size_t length;
-    enum err_code rc = store_skill_version_get(request_server(request)->store,
-                                               request_tenant(request), id, version, &row, err);
 
-    if (rc)
-        return rc;
-    if (!accept || strncasecmp(accept, "text/", 5) != 0)
-        return answer_zip(request, &row, err);
-    length = strlen(row.content);
-    request_answer_bytes(request, 200, "text/markdown; charset=utf-8", TAKE(row.content),
-                         length);
+    if (accept && strncasecmp(accept, "text/", 5) == 0)
+        return answer_text(request, id, version, err);
+    skill_job_begin(request, id, version, find_zip);
     return ERR_OK;
 }
 
@@ -194,17 +198,15 @@ enum err_code api_skill_version_content(struct request *request, struct err *err
     return rc ? rc : answer_content(request, id, version, err);
 }
 
-enum err_code api_skill_version_create(struct request *request, struct err *err)
+static enum err_code create_version(struct skill_job *job, struct err *err)
 {
     CLEANUP(skill_row_clear) struct skill_row row = {.created_at = clock_wall_us()};
     CLEANUP(skill_row_clear) struct skill_row skill = {0};
-    struct store *store = request_server(request)->store;
+    struct store *store = job->server->store;
     bool make_default = false;
-    const char *id;
-    enum err_code rc = skill_id_read(request, &id, err);
+    enum err_code rc = store_skill_get(store, &job->tenant, job->id, &skill, err);
 
-    rc = rc ? rc : store_skill_get(store, request_tenant(request), id, &skill, err);
-    rc = rc ? rc : skill_body_read(request, &row, &make_default, err);
+    rc = rc ? rc : skill_body_read(job, &row, &make_default, err);
     if (rc)
         return rc;
     if (strcmp(row.name, skill.name) != 0)
@@ -214,14 +216,24 @@ enum err_code api_skill_version_create(struct request *request, struct err *err)
                            row.name, skill.name);
     id_make(row.id, "skillver_");
     memcpy(row.skill_id, skill.id, ID_SIZE);
-    rc = store_skill_version_create(store, request_tenant(request), &row, make_default, err);
+    rc = store_skill_version_create(store, &job->tenant, &row, make_default, err);
     if (rc == ERR_LIMIT) {
         const struct err why = *err;
 
         return err_invalid(err, "invalid_value", NULL, "%s", why.text);
     }
     if (!rc)
-        request_answer(request, 200, encode_version(&row));
+        job->answer = encode_version(&row);
+    return rc;
+}
+
+enum err_code api_skill_version_create(struct request *request, struct err *err)
+{
+    const char *id;
+    enum err_code rc = skill_id_read(request, &id, err);
+
+    if (!rc)
+        skill_job_begin(request, id, 0, create_version);
     return rc;
 }
 

@@ -36,23 +36,29 @@ static json_t *encode_skill(const struct skill_row *row)
 
 /* ---- Endpoints ---- */
 
-enum err_code api_skill_create(struct request *request, struct err *err)
+static enum err_code create(struct skill_job *job, struct err *err)
 {
     CLEANUP(skill_row_clear)
     struct skill_row row = {
         .created_at = clock_wall_us(), .default_version = 1, .latest_version = 1};
     char version_id[ID_SIZE];
-    enum err_code rc = skill_body_read(request, &row, NULL, err);
+    enum err_code rc = skill_body_read(job, &row, NULL, err);
 
     if (rc)
         return rc;
     id_make(row.id, "skill_");
     id_make(version_id, "skillver_");
-    rc = store_skill_create(request_server(request)->store, request_tenant(request), &row,
-                            version_id, err);
+    rc = store_skill_create(job->server->store, &job->tenant, &row, version_id, err);
     if (!rc)
-        request_answer(request, 200, encode_skill(&row));
+        job->answer = encode_skill(&row);
     return rc;
+}
+
+enum err_code api_skill_create(struct request *request, struct err *err)
+{
+    (void)err;
+    skill_job_begin(request, "", 0, create);
+    return ERR_OK;
 }
 
 enum err_code api_skill_list(struct request *request, struct err *err)

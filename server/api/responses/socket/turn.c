@@ -33,6 +33,7 @@
 #include "core/store/tables/runs/runs.h"
 #include "server/api/auth.h"
 #include "server/api/input_files.h"
+#include "server/api/responses/inline_skills.h"
 #include "server/api/responses/response_create.h"
 #include "server/api/responses/socket/session.h"
 #include "server/complaint.h"
@@ -399,6 +400,7 @@ static enum err_code prepare(struct turn *turn, struct err *err)
         json_set(turn->body, "input",
                  steers_input(&turn->steers_in, json_object_get(turn->body, "input")));
     input_files_drop_notes(turn->body, "input");
+    inline_skills_drop_notes(turn->body);
     turn->files =
         input_files_find(session->server, &turn->tenant, turn->body, "input", session->loop);
     return ERR_OK;
