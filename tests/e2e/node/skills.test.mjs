@@ -54,3 +54,32 @@ describe("skills that are uploaded", () => {
       (problem) => problem instanceof OpenAI.BadRequestError && problem.param === "files");
   });
 });
+
+describe("skills in a container", { skip: process.env.NO_SANDBOX }, () => {
+  const shell = async (environment) => {
+    await script(
+      { match: { tool_results: true }, answer: { text: "ok" } },
+      { answer: { tool_calls: [{ name: "shell", id: "call_1", arguments: { commands: ["tail -n 1 /mnt/skills/*/SKILL.md"] } }] } },
+    );
+    return client.responses.stream({ model: "demo", input: "go", tools: [{ type: "shell", environment }] }).finalResponse();
+  };
+
+  it("are named, and read by commands", async () => {
+    const made = await client.skills.create({ files: await toFile(Buffer.from(instructions), "SKILL.md") });
+    const container = await client.containers.create({
+      name: "box", skills: [{ type: "skill_reference", skill_id: made.id, version: "latest" }] });
+    const response = await shell({ type: "container_reference", container_id: container.id });
+    assert.equal(response.output[1].output[0].stdout, "Be kind.\n");
+  });
+
+  it("come with a response, which shows its container", async () => {
+    const made = await client.skills.create({ files: await toFile(Buffer.from(instructions), "SKILL.md") });
+    const zip = Buffer.from(await (await client.skills.content.retrieve(made.id)).arrayBuffer());
+    const response = await shell({ type: "container_auto", skills: [{
+      type: "inline", name: "mail", description: "How mail is written.",
+      source: { type: "base64", media_type: "application/zip", data: zip.toString("base64") } }] });
+    assert.equal(response.output[1].output[0].stdout, "Be kind.\n");
+    assert.deepEqual(response.tools[0].environment, response.output[0].environment);
+    assert.equal(response.tools[0].environment.type, "container_reference");
+  });
+});
