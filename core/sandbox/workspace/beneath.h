@@ -1,6 +1,7 @@
 #ifndef RUNNEL_CORE_SANDBOX_WORKSPACE_BENEATH_H
 #define RUNNEL_CORE_SANDBOX_WORKSPACE_BENEATH_H
 
+#include <stdbool.h>
 #include <stdint.h>
 #include <sys/stat.h>
 
@@ -23,6 +24,9 @@ struct workspace {
     char *folder; /* absolute, as the next */
     char *skills; /* beside it (workspace_skills.h) */
     uint32_t user;
+    int incoming; /* where new files are written, on the same disk; borrowed */
+    char *root;   /* the name of an operator's root; NULL: a container's folder */
+    bool writable;
 };
 
 enum beneath_links {

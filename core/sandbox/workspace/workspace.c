@@ -191,6 +191,8 @@ static enum err_code opened(struct workspaces *all, const char *owner, const cha
         .skills =
             mem_printf("%s/workspaces/%s/%s/skills", all->options.data_dir, owner, container),
         .user = found.st_uid == geteuid() ? 0 : found.st_uid,
+        .incoming = all->incoming,
+        .writable = true,
     };
     rc = workspace_make_skills(workspace, err);
     if (rc) {
@@ -254,6 +256,7 @@ struct workspace *workspace_copy(const struct workspace *workspace)
     copy->fd = fd;
     copy->folder = mem_strdup(workspace->folder);
     copy->skills = mem_strdup(workspace->skills);
+    copy->root = mem_strdup(workspace->root);
     return copy;
 }
 
@@ -264,6 +267,7 @@ void workspace_close(struct workspace *workspace)
     close(workspace->fd);
     free(workspace->folder);
     free(workspace->skills);
+    free(workspace->root);
     free(workspace);
 }
 
@@ -275,4 +279,62 @@ const char *workspace_folder(const struct workspace *workspace)
 uint32_t workspace_user(const struct workspace *workspace)
 {
     return workspace->user;
+}
+
+/* ---- Roots ---- */
+
+enum err_code workspace_open_root(struct workspaces *workspaces, const char *name,
+                                  const char *folder, bool writable,
+                                  struct workspace **ret_workspace, struct err *err)
+{
+    AUTO_FREE char *absolute = realpath(folder, NULL);
+    int fd = absolute ? open(absolute, FOLDER) : -1;
+    struct workspace *workspace;
+
+    if (fd < 0)
+        return err_set(err, ERR_INVALID, "cannot open the folder %s: %s", folder,
+                       strerror(errno));
+    workspace = mem_new(struct workspace);
+    *workspace = (struct workspace){
+        .all = workspaces,
+        .fd = fd,
+        .folder = TAKE(absolute),
+        .incoming = fd,
+        .root = mem_strdup(name),
+        .writable = writable,
+    };
+    *ret_workspace = workspace;
+    return ERR_OK;
+}
+
+const char *workspace_root(const struct workspace *workspace)
+{
+    return workspace->root;
+}
+
+char *workspace_in_box(const struct workspace *workspace, const char *path)
+{
+    bool top = strcmp(path, ".") == 0;
+
+    if (!workspace->root)
+        return workspace_path_in_box(path);
+    return mem_printf(WORKSPACE_ROOTS_MOUNT "/%s%s%s", workspace->root, top ? "" : "/",
+                      top ? "" : path);
+}
+
+enum err_code workspace_parse(const struct workspace *workspace, const char *text,
+                              char **ret_path, struct err *err)
+{
+    char *path = NULL;
+    AUTO_FREE char *root = NULL;
+
+    if (!workspace->root)
+        return workspace_path_parse(text, ret_path, err);
+    root = workspace_path_root(text, &path);
+    if (!root || strcmp(root, workspace->root) != 0) {
+        free(path);
+        return workspace_path_outside(text, err);
+    }
+    *ret_path = path;
+    return ERR_OK;
 }

@@ -77,6 +77,24 @@ enum err_code workspace_open(struct workspaces *workspaces, const char *owner,
                              struct err *err) MUST_CHECK;
 void workspace_close(struct workspace *workspace); /* NULL is fine */
 
+/* A folder of the host that the operator opens to tools: a workspace whose paths are /mnt/roots/<name>/... . Others may
+ * change it meanwhile. Paths are resolved in the same way: they lead neither out of it nor to another disk. It has no
+ * limits but the disk's reserve. New files belong to the server's user, and are written under a hidden name at its
+ * top. ERR_INVALID: it is no folder that the server may read. */
+enum err_code workspace_open_root(struct workspaces *workspaces, const char *name,
+                                  const char *folder, bool writable,
+                                  struct workspace **ret_workspace, struct err *err) MUST_CHECK;
+
+/* The name of a root; NULL: it is none. Borrowed. */
+const char *workspace_root(const struct workspace *workspace);
+
+/* workspace_path_parse(), or the same within the root. */
+enum err_code workspace_parse(const struct workspace *workspace, const char *text,
+                              char **ret_path, struct err *err) MUST_CHECK;
+
+/* Of a parsed path: as boxes see it. The caller frees. */
+char *workspace_in_box(const struct workspace *workspace, const char *path);
+
 /* The same workspace, open a second time. NULL: no descriptor. The caller closes it. */
 struct workspace *workspace_copy(const struct workspace *workspace) MUST_CHECK;
 

@@ -129,3 +129,21 @@ char *workspace_path_in_box(const char *path)
     return strcmp(path, ".") == 0 ? mem_strdup(WORKSPACE_MOUNT)
                                   : mem_printf(WORKSPACE_MOUNT "/%s", path);
 }
+
+char *workspace_path_root(const char *text, char **ret_path)
+{
+    static const char mount[] = "mnt/roots/";
+    AUTO_BUF path = {0};
+    const char *name, *end;
+
+    if (*text != '/' || strlen(text) > WORKSPACE_PATH_LIMIT || !add_parts(&path, text) ||
+        !path.length || strncmp(path.data, mount, strlen(mount)) != 0)
+        return NULL;
+    name = path.data + strlen(mount);
+    end = name + strcspn(name, "/");
+    if (end == name || (size_t)(end - name) > WORKSPACE_ROOT_NAME_LIMIT)
+        return NULL;
+    if (ret_path)
+        *ret_path = mem_strdup(*end && end[1] ? end + 1 : ".");
+    return mem_strndup(name, (size_t)(end - name));
+}

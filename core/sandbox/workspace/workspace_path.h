@@ -32,6 +32,18 @@
 enum err_code workspace_path_parse(const char *text, char **ret_path,
                                    struct err *err) MUST_CHECK;
 
+/* ---- Roots ---- */
+
+/* Folders of the operator (workspace.h): /mnt/roots/<name>/..., and in no other way. */
+#define WORKSPACE_ROOTS_MOUNT "/mnt/roots"
+
+/* Bytes of a root's name: small letters, digits, `-`. */
+#define WORKSPACE_ROOT_NAME_LIMIT ((size_t)32)
+
+/* The name of the root in which a path is, and the path from there on, as workspace_path_parse() makes it. NULL: it is
+ * in no root; *ret_path is untouched then, and may be NULL. The caller frees both. */
+char *workspace_path_root(const char *text, char **ret_path);
+
 /* As boxes see it: "/mnt/data/report.csv". `path` is a parsed one. The caller frees. */
 char *workspace_path_in_box(const char *path);
 

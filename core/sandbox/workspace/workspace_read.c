@@ -16,7 +16,7 @@ static enum err_code open_path(const struct workspace *workspace, const char *te
                                int *ret_fd, struct err *err)
 {
     AUTO_FREE char *path = NULL;
-    enum err_code rc = workspace_path_parse(text, &path, err);
+    enum err_code rc = workspace_parse(workspace, text, &path, err);
 
     if (rc)
         return rc;

@@ -319,16 +319,21 @@ enum err_code workspace_room(const struct workspace *workspace, uint64_t files,
                              uint64_t *ret_bytes, struct err *err)
 {
     const struct workspaces_options *limits = &workspace->all->options;
-    struct workspace_usage usage;
+    struct workspace_usage usage = {.bytes = 0};
     uint64_t disk = workspace_disk_left(workspace);
-    enum err_code rc = workspace_usage(workspace, &usage, err);
+    enum err_code rc = ERR_OK;
 
-    rc = rc ? rc : check_usage(limits, &usage, files, err);
+    if (!workspace->root) /* a root has what its disk has */
+        rc = workspace_usage(workspace, &usage, err);
+    if (!rc && !workspace->root)
+        rc = check_usage(limits, &usage, files, err);
     if (!rc && !disk)
         rc = err_set(err, ERR_FULL, "The server has no disk space for files.");
     if (rc)
         return rc;
-    *ret_bytes = limits->bytes - usage.bytes < disk ? limits->bytes - usage.bytes : disk;
+    *ret_bytes = disk;
+    if (!workspace->root && limits->bytes - usage.bytes < disk)
+        *ret_bytes = limits->bytes - usage.bytes;
     return ERR_OK;
 }
 

@@ -34,6 +34,12 @@ struct workspace_writer {
 
 /* ---- Before the first byte ---- */
 
+static enum err_code cannot_write(const struct workspace *workspace, struct err *err)
+{
+    return err_set(err, ERR_FORBIDDEN, WORKSPACE_ROOTS_MOUNT "/%s can only be read.",
+                   workspace->root);
+}
+
 static size_t folders_of(const char *path)
 {
     size_t count = 0;
@@ -181,15 +187,17 @@ enum err_code workspace_writer_new(const struct workspace *workspace,
     writer->target = *target;
     writer->target.path = mem_strdup(target->path);
     writer->fd = -1;
-    rc = workspace_path_parse(target->path, &writer->path, err);
+    rc = workspace_parse(workspace, target->path, &writer->path, err);
+    if (!rc && !workspace->writable)
+        rc = cannot_write(workspace, err);
     if (!rc && strcmp(writer->path, ".") == 0)
         rc = workspace_failed(target->path, EISDIR, err);
     if (!rc && target->place != WORKSPACE_FREE) /* which refuses a link, as anything else */
         rc = follow_link(writer, err);
     rc = rc ? rc : find_room(writer, err);
     if (!rc) {
-        id_make(writer->incoming, "new_");
-        writer->fd = openat(workspace->all->incoming, writer->incoming,
+        id_make(writer->incoming, workspace->root ? ".new_" : "new_");
+        writer->fd = openat(workspace->incoming, writer->incoming,
                             O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
         if (writer->fd < 0)
             rc = workspace_failed(target->path, errno, err);
@@ -208,7 +216,7 @@ void workspace_writer_free(struct workspace_writer *writer)
     if (writer->fd >= 0) {
         close(writer->fd);
         if (*writer->incoming)
-            (void)unlinkat(writer->workspace->all->incoming, writer->incoming, 0);
+            (void)unlinkat(writer->workspace->incoming, writer->incoming, 0);
     }
     free((char *)(uintptr_t)writer->target.path);
     free(writer->path);
@@ -221,7 +229,11 @@ static enum err_code full(const struct workspace_writer *writer, struct err *err
 {
     struct workspace_usage usage;
     uint64_t limit = writer->workspace->all->options.bytes;
-    enum err_code rc = workspace_usage(writer->workspace, &usage, err);
+    enum err_code rc = ERR_OK;
+
+    if (writer->workspace->root)
+        return workspace_failed(writer->target.path, ENOSPC, err);
+    rc = workspace_usage(writer->workspace, &usage, err);
 
     if (rc)
         return rc;
@@ -310,8 +322,8 @@ static bool got_expected(const struct workspace_writer *writer)
     struct workspace_stat stat;
     struct stat found;
 
-    if (fstatat(writer->workspace->all->incoming, writer->incoming, &found,
-                AT_SYMLINK_NOFOLLOW) != 0)
+    if (fstatat(writer->workspace->incoming, writer->incoming, &found, AT_SYMLINK_NOFOLLOW) !=
+        0)
         return false;
     workspace_stat_fill(&found, &stat);
     return workspace_stat_equal(&stat, &writer->target.expected);
@@ -321,7 +333,7 @@ static bool got_expected(const struct workspace_writer *writer)
  * replace it any more; another version goes back. EINVAL: a disk that cannot do that. ESTALE: it was another one. */
 static int exchange(const struct workspace_writer *writer, int folder, const char *name)
 {
-    int incoming = writer->workspace->all->incoming;
+    int incoming = writer->workspace->incoming;
 
     if (renameat2(incoming, writer->incoming, folder, name, RENAME_EXCHANGE) != 0)
         return -1;
@@ -346,7 +358,7 @@ static int put(const struct workspace_writer *writer, int folder, const char *na
         if (rc == 0 || errno != EINVAL)
             return rc;
     }
-    return renameat2(writer->workspace->all->incoming, writer->incoming, folder, name, flags);
+    return renameat2(writer->workspace->incoming, writer->incoming, folder, name, flags);
 }
 
 static enum err_code move_in(struct workspace_writer *writer, struct err *err)
@@ -462,8 +474,10 @@ static void place_clear(struct place *place)
 static enum err_code open_place(const struct workspace *workspace, const char *path,
                                 struct place *place, struct err *err)
 {
-    enum err_code rc = workspace_path_parse(path, &place->path, err);
+    enum err_code rc = workspace_parse(workspace, path, &place->path, err);
 
+    if (!rc && !workspace->writable)
+        rc = cannot_write(workspace, err);
     if (rc)
         return rc;
     if (strcmp(place->path, ".") == 0)

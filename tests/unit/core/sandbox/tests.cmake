@@ -26,7 +26,7 @@ add_dependencies(test_core_sandbox_box_liar box_liar)
 target_compile_definitions(test_core_sandbox_box_liar PRIVATE BOX_LIAR="$<TARGET_FILE:box_liar>")
 
 unit_test(core/sandbox/workspace/workspace_path core_sandbox)
-foreach(file workspace workspace_archive workspace_races workspace_scan workspace_skills workspace_trash)
+foreach(file workspace workspace_archive workspace_races workspace_roots workspace_scan workspace_skills workspace_trash)
     unit_test(core/sandbox/workspace/${file} core_sandbox)
     target_link_libraries(test_core_sandbox_workspace_${file} PRIVATE workspace_ground)
 endforeach()
