@@ -40,6 +40,8 @@
 #include "core/memory/variable_memory.h"
 #include "core/model/mask.h"
 #include "core/net/proxy/domain.h"
+#include "core/sandbox/workspace/operator_roots.h"
+#include "core/sandbox/workspace/workspace_path.h"
 #include "server/config/checks.h"
 #include "server/config/upstreams.h"
 #include "server/config/whole.h"
@@ -512,6 +514,45 @@ static enum err_code read_domains(struct config *config, struct err *err)
     return ERR_OK;
 }
 
+static bool is_root_name(const char *name)
+{
+    size_t length = strspn(name, "abcdefghijklmnopqrstuvwxyz0123456789-");
+
+    return length && length <= WORKSPACE_ROOT_NAME_LIMIT && !name[length];
+}
+
+/* Whether they are there, is seen when they are opened. */
+static enum err_code read_roots(struct config *config, struct err *err)
+{
+    const json_t *section = json_object_get(config_whole_of(config)->file, "sandbox");
+    size_t i;
+    json_t *root;
+
+    config->sandbox_roots = json_object_get(section, "roots");
+    if (json_array_size(config->sandbox_roots) > OPERATOR_ROOTS_LIMIT)
+        return err_set(err, ERR_INVALID, "sandbox.roots: there are more than %zu",
+                       OPERATOR_ROOTS_LIMIT);
+    json_array_foreach (config->sandbox_roots, i, root) {
+        const char *name = json_get_string(root, "name", "");
+
+        if (!is_root_name(name))
+            return err_set(
+                err, ERR_INVALID,
+                "sandbox.roots[%zu].name: expected at most %zu small letters, digits "
+                "and hyphens, not '%.64s'",
+                i, WORKSPACE_ROOT_NAME_LIMIT, name);
+        if (*json_get_string(root, "path", "") != '/')
+            return err_set(err, ERR_INVALID, "sandbox.roots[%zu].path: expected a path from /",
+                           i);
+        for (size_t n = 0; n < i; n++) {
+            if (strcmp(json_get_string(json_array_get(config->sandbox_roots, n), "name", ""),
+                       name) == 0)
+                return err_set(err, ERR_INVALID, "sandbox.roots: '%s' is there twice", name);
+        }
+    }
+    return ERR_OK;
+}
+
 static enum err_code find_rewrite_model(struct config *config, struct err *err)
 {
     const json_t *section = json_object_get(config_whole_of(config)->file, "rewrite");
@@ -542,6 +583,8 @@ enum err_code config_read_some(int argc, char **argv, int *ret_argc, struct conf
     }
     if (!rc)
         rc = read_domains(config, err);
+    if (!rc)
+        rc = read_roots(config, err);
     if (!rc)
         rc = config_mcp_read(json_object_get(config_whole_of(config)->file, "mcp_servers"),
                              &config->egress, &config->mcp, err);

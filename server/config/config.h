@@ -146,6 +146,8 @@ struct config {
     struct egress_rules egress;
     /* sandbox.network.allowed_domains: the most that containers may reach (core/net/proxy/domain.h). NULL: nothing. */
     const json_t *sandbox_domains;
+    /* sandbox.roots: [{"name", "path", "writable"}], checked. NULL: none. */
+    const json_t *sandbox_roots;
     /* The section hooks.before_send: see core/model/mask.h. Or NULL. */
     struct masks *masks;
     /* The section `tools`: config/tools.h. Or NULL. */
