@@ -99,6 +99,7 @@
 #include "server/sandbox/container_asks.h"
 #include "server/sandbox/container_desk.h"
 #include "server/sandbox/mcp_hosts.h"
+#include "server/sandbox/sandbox_roots.h"
 #include "server/sandbox/sandboxes.h"
 #include "server/scan_model.h"
 #include "server/server.h"
@@ -130,6 +131,7 @@ struct serving {
     char url[LISTEN_URL_SIZE];
     struct database database;
     struct workspaces *workspaces;
+    struct sandbox_roots *roots;
     struct cited_copies *cited_copies; /* NULL without containers */
     struct upstream_server *demo;
     struct keeper *keeper;
@@ -376,6 +378,8 @@ static enum err_code open_containers(struct serving *serving, struct err *err)
     }
     options.workspaces = serving->workspaces;
     rc = containers_open(&options, &serving->server.containers, err);
+    if (!rc)
+        rc = sandbox_roots_open(config, serving->workspaces, &serving->roots, err);
     if (!rc)
         serving->server.container_asks = container_asks_start(&serving->server);
     if (!rc)
@@ -758,6 +762,7 @@ static void go_down(struct serving *serving)
     web_searcher_free(server->web_searcher);
     pages_free(server->pages);
     containers_free(server->containers);
+    sandbox_roots_close(serving->roots);
     workspaces_close(serving->workspaces);
     blobs_free(server->blobs);
     if (server->store)

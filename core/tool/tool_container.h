@@ -54,6 +54,9 @@ enum err_code tool_call_box(struct tool_call *call, struct box **ret_box,
 struct tool_own_box {
     bool
         read_only; /* it sees the files of the container, cannot change them, and has no network */
+    /* The operator's roots that it sees (operator_roots.h), by their names; those that are not writable, or all with
+     * `read_only`, cannot be changed. NULL ends them; NULL: none */
+    const char *const *roots;
 };
 
 /* A box of its own instead, which is made for the call and ends with it: it sees the files of the container, but no

@@ -27,6 +27,7 @@
 #include "core/container/python.h"
 #include "core/memory/skill.h"
 #include "core/sandbox/box.h"
+#include "core/sandbox/workspace/operator_roots.h"
 #include "core/sandbox/workspace/workspace.h"
 #include "core/store/tables/containers/container_skills.h"
 #include "core/store/tables/files/files.h"
@@ -309,12 +310,36 @@ static size_t list_domains(const json_t *list, const char *ret_domains[CONTAINER
     return count;
 }
 
+/* The roots that a person has allowed for the call. */
+static size_t list_roots(const struct tool_own_box *how,
+                         struct box_folder ret_folders[OPERATOR_ROOTS_LIMIT],
+                         char *ret_targets[OPERATOR_ROOTS_LIMIT])
+{
+    size_t count = 0;
+
+    for (size_t i = 0; how && how->roots && how->roots[i] && count < OPERATOR_ROOTS_LIMIT;
+         i++) {
+        const struct operator_root *root = operator_root_find(how->roots[i]);
+
+        if (!root)
+            continue;
+        ret_targets[count] = mem_printf(WORKSPACE_ROOTS_MOUNT "/%s", root->name);
+        ret_folders[count] = (struct box_folder){.source = root->folder,
+                                                 .target = ret_targets[count],
+                                                 .writable = root->writable && !how->read_only};
+        count++;
+    }
+    return count;
+}
+
 static enum err_code take_box(const struct lent *lent, const struct tool_call *call,
                               enum boxes_use use, const struct tool_own_box *how,
                               struct boxes_hold **ret_hold, struct err *err)
 {
     const struct container_row *row = container_row(lent->container);
     const char *domains[CONTAINER_DOMAINS_LIMIT];
+    struct box_folder folders[OPERATOR_ROOTS_LIMIT];
+    char *targets[OPERATOR_ROOTS_LIMIT] = {NULL};
     /* What runs there unasked must not send files away either. */
     bool cut_off = how && how->read_only;
     const struct boxes_request request = {
@@ -323,6 +348,8 @@ static enum err_code take_box(const struct lent *lent, const struct tool_call *c
         .memory = (uint64_t)row->memory_gib << 30,
         .use = use,
         .read_only = cut_off,
+        .folders = folders,
+        .folder_count = list_roots(how, folders, targets),
         .had_python = row->had_python,
         .domains = domains,
         .domain_count = cut_off ? 0 : list_domains(lent->domains, domains),
@@ -330,6 +357,8 @@ static enum err_code take_box(const struct lent *lent, const struct tool_call *c
     };
     enum err_code rc = boxes_take(lent->server->boxes, &request, ret_hold, err);
 
+    for (size_t i = 0; i < OPERATOR_ROOTS_LIMIT; i++)
+        free(targets[i]);
     return rc ? explain(lent, call, rc, err) : ERR_OK;
 }
 
