@@ -8,6 +8,7 @@
 #include "core/base/mem.h"
 #include "handlers/handlers.h"
 #include "handlers/support/ripgrep.h"
+#include "handlers/support/root_call.h"
 #include "handlers/support/search_place.h"
 #include "handlers/support/workspace_call.h"
 
@@ -76,6 +77,7 @@ static enum err_code run(struct tool_call *call, struct tool_result *ret_result,
     rc = ripgrep_run(
         call,
         &(struct ripgrep){.folder = place.folder,
+                          .root = place.root,
                           .arguments = (const char *const[]){"--files", "--null", glob, "--",
                                                              place.target, NULL},
                           .separator = '\0',
@@ -117,5 +119,7 @@ const struct tool_handler glob_handler = {
     .permission = {EXECUTION_AUTO, RESULT_NEVER},
     .returns = {"string", "paths, one a line"},
     .tags = tags,
+    .init = root_call_note,
+    .plan = search_place_plan,
     .run = run,
 };

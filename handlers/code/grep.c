@@ -12,6 +12,7 @@
 #include "core/base/utf8.h"
 #include "handlers/handlers.h"
 #include "handlers/support/ripgrep.h"
+#include "handlers/support/root_call.h"
 #include "handlers/support/search_place.h"
 #include "handlers/support/workspace_call.h"
 
@@ -221,6 +222,7 @@ static enum err_code search(struct tool_call *call, const struct search_place *p
     arguments[count++] = place->target;
     return ripgrep_run(call,
                        &(struct ripgrep){.folder = place->folder,
+                                         .root = place->root,
                                          .arguments = arguments,
                                          .separator = '\n',
                                          .take = take,
@@ -290,5 +292,7 @@ const struct tool_handler grep_handler = {
     .permission = {EXECUTION_AUTO, RESULT_NEVER},
     .returns = {"string", "files and lines"},
     .tags = tags,
+    .init = root_call_note,
+    .plan = search_place_plan,
     .run = run,
 };

@@ -15,6 +15,7 @@
 #include "core/edit/numbered.h"
 #include "core/edit/text_file.h"
 #include "handlers/handlers.h"
+#include "handlers/support/root_call.h"
 #include "handlers/support/workspace_call.h"
 
 #define PIECE ((size_t)64 << 10)
@@ -163,6 +164,12 @@ static enum err_code read_text(struct tool_call *call, const struct workspace *w
     return rc;
 }
 
+static enum err_code plan(struct tool_call *call, struct err *err)
+{
+    return root_call_ask(call, "Read", json_get_string(tool_call_args(call), "file_path", ""),
+                         ROOT_READS, err);
+}
+
 static enum err_code run(struct tool_call *call, struct tool_result *ret_result,
                          struct err *err)
 {
@@ -170,7 +177,7 @@ static enum err_code run(struct tool_call *call, struct tool_result *ret_result,
     const char *type = attachment_type(path);
     const struct workspace *workspace = NULL;
     AUTO_FREE char *title = mem_printf("Read %s", path);
-    enum err_code rc = call_workspace(call, &workspace, err);
+    enum err_code rc = call_workspace_at(call, path, &workspace, err);
 
     if (!rc && type)
         rc = attach(workspace, path, type, ret_result, err);
@@ -206,5 +213,7 @@ const struct tool_handler read_handler = {
     .permission = {EXECUTION_AUTO, RESULT_NEVER},
     .returns = {"string", "numbered lines"},
     .tags = tags,
+    .init = root_call_note,
+    .plan = plan,
     .run = run,
 };

@@ -9,6 +9,7 @@
 #include "handlers/support/changes.h"
 #include "handlers/support/document_change.h"
 #include "handlers/support/file_change.h"
+#include "handlers/support/root_call.h"
 
 static void report_whole(const json_t *args, const char *path, bool created,
                          const struct text_change *change, const struct buf *note,
@@ -94,6 +95,7 @@ const struct tool_handler write_handler = {
     .permission = {EXECUTION_ASK_ONCE, RESULT_NEVER},
     .returns = {"string", "that it was written"},
     .tags = tags,
+    .init = root_call_note,
     .plan = plan,
     .run = run,
 };
@@ -120,6 +122,7 @@ const struct tool_handler edit_handler = {
     .permission = {EXECUTION_ASK_ONCE, RESULT_NEVER},
     .returns = {"string", "that it was edited"},
     .tags = tags,
+    .init = root_call_note,
     .plan = plan,
     .run = run,
 };

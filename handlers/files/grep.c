@@ -7,6 +7,7 @@
 #include "core/base/utf8.h"
 #include "handlers/handlers.h"
 #include "handlers/support/ripgrep.h"
+#include "handlers/support/root_call.h"
 #include "handlers/support/search_place.h"
 #include "handlers/support/workspace_call.h"
 
@@ -90,6 +91,7 @@ static enum err_code search(struct tool_call *call, const struct search_place *p
     arguments[count] = place->target;
     return ripgrep_run(call,
                        &(struct ripgrep){.folder = place->folder,
+                                         .root = place->root,
                                          .arguments = arguments,
                                          .separator = '\n',
                                          .take = take,
@@ -152,5 +154,7 @@ const struct tool_handler fs_grep_handler = {
     .permission = {EXECUTION_ASK_ONCE, RESULT_ALWAYS},
     .returns = {"string", "path:line:text, one a line"},
     .tags = tags,
+    .init = root_call_note,
+    .plan = search_place_plan,
     .run = run,
 };

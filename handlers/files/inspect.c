@@ -12,6 +12,7 @@
 #include "core/edit/text_file.h"
 #include "handlers/handlers.h"
 #include "handlers/support/file_tree.h"
+#include "handlers/support/root_call.h"
 #include "handlers/support/workspace_call.h"
 
 /* clang-format off */
@@ -90,6 +91,12 @@ static enum err_code add_folder(const struct workspace *workspace, const char *p
     return rc;
 }
 
+static enum err_code plan(struct tool_call *call, struct err *err)
+{
+    return root_call_ask(call, "Inspect", json_get_string(tool_call_args(call), "path", ""),
+                         ROOT_READS, err);
+}
+
 static enum err_code run(struct tool_call *call, struct tool_result *ret_result,
                          struct err *err)
 {
@@ -98,7 +105,7 @@ static enum err_code run(struct tool_call *call, struct tool_result *ret_result,
     struct workspace_stat stat;
     AUTO_BUF text = {0};
     AUTO_FREE char *title = mem_printf("Inspected %s", path);
-    enum err_code rc = call_workspace(call, &workspace, err);
+    enum err_code rc = call_workspace_at(call, path, &workspace, err);
 
     rc = rc ? rc : workspace_stat(workspace, path, &stat, err);
     if (rc)
@@ -137,5 +144,7 @@ const struct tool_handler fs_inspect_handler = {
     .permission = {EXECUTION_AUTO, RESULT_NEVER},
     .returns = {"string", "lines of names and values"},
     .tags = tags,
+    .init = root_call_note,
+    .plan = plan,
     .run = run,
 };

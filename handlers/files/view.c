@@ -7,6 +7,7 @@
 #include "core/edit/edit.h"
 #include "core/edit/text_file.h"
 #include "handlers/handlers.h"
+#include "handlers/support/root_call.h"
 #include "handlers/support/workspace_call.h"
 
 #define WHOLE_LIMIT ((size_t)512 << 10) /* bytes of a file that is shown whole */
@@ -93,6 +94,12 @@ static enum err_code show(const json_t *args, const char *path, struct edit_span
     return rc;
 }
 
+static enum err_code plan(struct tool_call *call, struct err *err)
+{
+    return root_call_ask(call, "View", json_get_string(tool_call_args(call), "path", ""),
+                         ROOT_READS, err);
+}
+
 static enum err_code run(struct tool_call *call, struct tool_result *ret_result,
                          struct err *err)
 {
@@ -102,7 +109,7 @@ static enum err_code run(struct tool_call *call, struct tool_result *ret_result,
     AUTO_BUF bytes = {0};
     AUTO_FREE char *title = mem_printf("Viewed %s", path);
     struct edit_span span;
-    enum err_code rc = call_workspace(call, &workspace, err);
+    enum err_code rc = call_workspace_at(call, path, &workspace, err);
 
     rc = rc ? rc : workspace_read(workspace, path, EDIT_FILE_LIMIT, &bytes, NULL, err);
     if (rc)
@@ -146,5 +153,7 @@ const struct tool_handler fs_view_handler = {
     .permission = {EXECUTION_ASK_ONCE, RESULT_ALWAYS},
     .returns = {"string", "lines"},
     .tags = tags,
+    .init = root_call_note,
+    .plan = plan,
     .run = run,
 };

@@ -592,7 +592,7 @@ static void classify_line(struct judge *judge, const char *text)
 
 /* Begins as no other pattern does: else `rm *` would cover all lines that begin with rm. A star at its end would cover
  * other lines. */
-static char *whole_line(const char *line)
+char *bash_line_pattern(const char *line)
 {
     size_t length = strlen(line);
     uint8_t digest[SHA256_DIGEST_SIZE];
@@ -618,7 +618,7 @@ void bash_classify(const char *line, struct bash_verdict *ret_verdict)
             free(verdict.patterns[i]);
             verdict.patterns[i] = NULL;
         }
-        verdict.patterns[0] = whole_line(line);
+        verdict.patterns[0] = bash_line_pattern(line);
     }
     *ret_verdict = verdict;
 }

@@ -38,4 +38,7 @@ struct bash_verdict {
 void bash_classify(const char *line, struct bash_verdict *ret_verdict);
 void bash_verdict_clear(struct bash_verdict *verdict);
 
+/* The pattern that covers this line alone. The caller frees. */
+char *bash_line_pattern(const char *line);
+
 #endif

@@ -6,6 +6,7 @@
 #include "core/base/mem.h"
 #include "core/edit/edit.h"
 #include "handlers/support/changes.h"
+#include "handlers/support/root_call.h"
 #include "handlers/support/workspace_call.h"
 
 enum err_code file_change_whole(const json_t *args, struct edit_span bytes,
@@ -82,7 +83,7 @@ static enum err_code make_change(struct tool_call *call, const struct file_chang
     enum err_code rc;
 
     changed->path = json_get_string(args, kind->argument, "");
-    rc = call_workspace(call, &changed->workspace, err);
+    rc = call_workspace_at(call, changed->path, &changed->workspace, err);
     if (rc)
         return rc;
     rc = load(changed, kind, err);
@@ -109,8 +110,10 @@ enum err_code file_change_plan(struct tool_call *call, const struct file_change 
                                struct err *err)
 {
     CLEANUP(changed_clear) struct changed changed = {.path = ""};
-    enum err_code rc = make_change(call, kind, &changed, err);
+    const char *path = json_get_string(tool_call_args(call), kind->argument, "");
+    enum err_code rc = root_call_ask(call, kind->title, path, ROOT_WRITES, err);
 
+    rc = rc ? rc : make_change(call, kind, &changed, err);
     if (!rc)
         tool_call_preview(call, describe(&changed));
     return rc;

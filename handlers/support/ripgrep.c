@@ -116,7 +116,10 @@ enum err_code ripgrep_run(struct tool_call *call, const struct ripgrep *search, 
     struct box_result result;
     struct box *box = NULL;
     size_t count = COUNT_OF(always);
-    enum err_code rc = tool_call_box(call, &box, err);
+    const char *const roots[] = {search->root, NULL};
+    const struct tool_own_box own = {.read_only = true, .roots = roots};
+    enum err_code rc = search->root ? tool_call_own_box(call, &own, &box, err)
+                                    : tool_call_box(call, &box, err);
 
     if (rc)
         return rc;

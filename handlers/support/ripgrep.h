@@ -19,7 +19,8 @@
 struct ripgrep {
     const char *folder;           /* in the box, where it starts */
     const char *const *arguments; /* without the program; NULL ends them */
-    char separator;               /* of its records */
+    const char *root; /* the operator's root that it searches, by its name; or NULL */
+    char separator;   /* of its records */
     /* Takes a record, which has a NUL behind it that does not count. False: no more is wanted. */
     bool (*take)(void *argument, const char *record, size_t length);
     void *argument;

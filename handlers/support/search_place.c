@@ -5,12 +5,14 @@
 
 #include "core/base/json.h"
 #include "core/base/mem.h"
+#include "handlers/support/root_call.h"
 #include "handlers/support/workspace_call.h"
 
 /* A file is searched from its folder on. */
-static void set_target(struct search_place *place, enum workspace_kind kind)
+static void set_target(struct search_place *place, const struct workspace *workspace,
+                       enum workspace_kind kind)
 {
-    char *in_box = workspace_path_in_box(place->path);
+    char *in_box = workspace_in_box(workspace, place->path);
     char *slash = strrchr(in_box, '/');
 
     if (kind == WORKSPACE_FOLDER) {
@@ -23,6 +25,12 @@ static void set_target(struct search_place *place, enum workspace_kind kind)
     free(in_box);
 }
 
+enum err_code search_place_plan(struct tool_call *call, struct err *err)
+{
+    return root_call_ask(call, "Search", json_get_string(tool_call_args(call), "path", "/"),
+                         ROOT_READS_FOLDER, err);
+}
+
 enum err_code search_place_open(struct tool_call *call, struct search_place *ret_place,
                                 struct err *err)
 {
@@ -30,14 +38,16 @@ enum err_code search_place_open(struct tool_call *call, struct search_place *ret
     CLEANUP(search_place_clear) struct search_place place = {.path = NULL};
     const struct workspace *workspace = NULL;
     struct workspace_stat stat;
-    enum err_code rc = call_workspace(call, &workspace, err);
+    enum err_code rc = call_workspace_at(call, text, &workspace, err);
 
-    rc = rc ? rc : workspace_path_parse(text, &place.path, err);
+    rc = rc ? rc : workspace_parse(workspace, text, &place.path, err);
     rc = rc ? rc : workspace_stat(workspace, text, &stat, err);
     rc = rc ? rc : workspace_scan(workspace, &place.scan, err);
     if (rc)
         return rc;
-    set_target(&place, stat.kind);
+    place.root = workspace_root(workspace);
+    place.top = workspace_in_box(workspace, ".");
+    set_target(&place, workspace, stat.kind);
     *ret_place = place;
     place = (struct search_place){.path = NULL};
     return ERR_OK;
@@ -48,6 +58,7 @@ void search_place_clear(struct search_place *place)
     free(place->path);
     free(place->folder);
     free(place->target);
+    free(place->top);
     workspace_scan_clear(&place->scan);
 }
 
@@ -60,11 +71,11 @@ char *search_place_path(const struct search_place *place, const char *name)
 
 int64_t search_place_time(const struct search_place *place, const char *path)
 {
-    size_t low = 0, high = place->scan.count;
+    size_t low = 0, high = place->scan.count, top = strlen(place->top);
 
-    if (strncmp(path, WORKSPACE_MOUNT "/", sizeof(WORKSPACE_MOUNT)) != 0)
+    if (strncmp(path, place->top, top) != 0 || path[top] != '/')
         return INT64_MIN;
-    path += sizeof(WORKSPACE_MOUNT);
+    path += top + 1;
     while (low < high) {
         size_t middle = low + (high - low) / 2;
         int order = strcmp(path, place->scan.files[middle].path);

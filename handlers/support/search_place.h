@@ -9,11 +9,16 @@
  */
 
 struct search_place {
-    char *path;   /* as workspace_path_parse() makes it */
-    char *folder; /* the same as boxes see it; of a file the folder that it is in */
-    char *target; /* what is searched from there on: "." or a file */
+    char *path;       /* as workspace_path_parse() makes it */
+    char *folder;     /* the same as boxes see it; of a file the folder that it is in */
+    char *target;     /* what is searched from there on: "." or a file */
+    char *top;        /* the workspace or the root as boxes see it */
+    const char *root; /* its name; NULL: it is the workspace. Borrowed */
     struct workspace_scan scan;
 };
+
+/* In plan(): a place in a root needs the answer of a person. */
+enum err_code search_place_plan(struct tool_call *call, struct err *err) MUST_CHECK;
 
 /* The place that the argument `path` names; without one the workspace. */
 enum err_code search_place_open(struct tool_call *call, struct search_place *ret_place,
