@@ -5,6 +5,8 @@
  * streams are one, as on a terminal.
  */
 
+#include <stdlib.h>
+
 #include "core/base/json.h"
 #include "core/base/mem.h"
 #include "core/base/utf8.h"
@@ -12,6 +14,7 @@
 #include "handlers/handlers.h"
 #include "handlers/support/bash_class.h"
 #include "handlers/support/box_call.h"
+#include "handlers/support/root_call.h"
 #include "handlers/support/workspace_call.h"
 
 /* Characters of output that the model sees; the rest is read and dropped. */
@@ -39,27 +42,85 @@ static char *shortened(const char *text, size_t limit)
 
 /* ---- Before it runs ---- */
 
-static enum err_code ask(struct tool_call *call, const struct bash_verdict *verdict,
+static const char *folder_of(const struct tool_call *call)
+{
+    return json_get_string(tool_call_args(call), "working_directory", "/");
+}
+
+/* The roots of the line and of its folder. The kernel shows it no others. */
+static void find_roots(const struct tool_call *call, struct root_names *ret_roots)
+{
+    *ret_roots = (struct root_names){.count = 0};
+    root_names_find(command_of(call), ret_roots);
+    root_names_find(folder_of(call), ret_roots);
+}
+
+static enum err_code ask(struct tool_call *call, const char *type, const char *const *patterns,
                          struct err *err)
 {
     const char *command = command_of(call);
 
     return tool_call_ask(call,
                          &(struct tool_permission){
-                             .type = "bash",
-                             .patterns = (const char *const *)verdict->patterns,
+                             .type = type,
+                             .patterns = patterns,
                              .title = command,
                              .metadata = json_build("{s:s}", "command", command),
                          },
                          err);
 }
 
+/* A call asks once. So a line that would be asked for itself is a pattern of its own, beside the roots. */
+static enum err_code ask_for_roots(struct tool_call *call, const struct root_names *roots,
+                                   enum bash_class class, struct err *err)
+{
+    const char *patterns[OPERATOR_ROOTS_LIMIT + 2] = {NULL};
+    char *owned[OPERATOR_ROOTS_LIMIT + 1] = {NULL};
+    size_t count = 0;
+    enum err_code rc;
+
+    for (; count < roots->count; count++)
+        patterns[count] = owned[count] = mem_printf("%s:/*", roots->names[count]);
+    if (class == BASH_ASK) {
+        patterns[count] = owned[count] = bash_line_pattern(command_of(call));
+        count++;
+    }
+    rc = ask(call, ROOT_PERMISSION, patterns, err);
+    while (count)
+        free(owned[--count]);
+    return rc;
+}
+
+/* Where it starts: in the workspace, or in a root. */
+static enum err_code find_folder(struct tool_call *call, char **ret_folder, struct err *err)
+{
+    const char *wanted = folder_of(call);
+    const struct workspace *workspace = NULL;
+    AUTO_FREE char *path = NULL;
+    struct workspace_stat stat;
+    enum err_code rc = call_workspace_at(call, wanted, &workspace, err);
+
+    rc = rc ? rc : workspace_parse(workspace, wanted, &path, err);
+    rc = rc ? rc : workspace_stat(workspace, wanted, &stat, err);
+    if (!rc && stat.kind != WORKSPACE_FOLDER)
+        rc = err_set(err, ERR_INVALID, "%.200s is no folder.", wanted);
+    if (!rc)
+        *ret_folder = workspace_in_box(workspace, path);
+    return rc;
+}
+
+static enum err_code check_folder(const struct tool_call *call, struct err *err)
+{
+    AUTO_FREE char *path = NULL, *root = workspace_path_root(folder_of(call), NULL);
+
+    return root ? ERR_OK : workspace_path_parse(folder_of(call), &path, err);
+}
+
 static enum err_code plan(struct tool_call *call, struct err *err)
 {
-    const char *folder = json_get_string(tool_call_args(call), "working_directory", "/");
-    AUTO_FREE char *path = NULL;
     CLEANUP(bash_verdict_clear) struct bash_verdict verdict = {.class = BASH_ASK};
-    enum err_code rc = workspace_path_parse(folder, &path, err);
+    struct root_names roots;
+    enum err_code rc = check_folder(call, err);
 
     if (rc)
         return rc;
@@ -67,7 +128,12 @@ static enum err_code plan(struct tool_call *call, struct err *err)
     if (verdict.class == BASH_DENY)
         return err_set(err, ERR_FORBIDDEN,
                        "Command \"%.200s\" is forbidden for security reasons", verdict.head);
-    return verdict.class == BASH_ASK ? ask(call, &verdict, err) : ERR_OK;
+    find_roots(call, &roots);
+    if (roots.count)
+        return ask_for_roots(call, &roots, verdict.class, err);
+    return verdict.class == BASH_ASK
+               ? ask(call, "bash", (const char *const *)verdict.patterns, err)
+               : ERR_OK;
 }
 
 /* ---- Running ---- */
@@ -133,14 +199,15 @@ static bool only_reads(const struct running *running)
 static enum err_code execute(struct running *running, const char *folder,
                              struct box_result *ret_result, struct err *err)
 {
-    static const struct tool_own_box cannot_write = {.read_only = true};
     bool reads = only_reads(running);
+    struct root_names roots;
+    struct tool_own_box own = {.read_only = reads};
     const char *const arguments[] = {"/bin/bash", "-c", "exec \"$@\" 2>&1",        "bash",
                                      "/bin/bash", "-c", command_of(running->call), NULL};
-    const struct box_call plan = {
+    struct box_call plan = {
         .folder = folder,
         .arguments = arguments,
-        .own_box = reads ? &cannot_write : NULL,
+        .own_box = reads ? &own : NULL,
         .environment = reads ? without_programs : NULL,
         .timeout_ms = (uint32_t)json_get_int(tool_call_args(running->call), "timeout",
                                              DEFAULT_TIMEOUT_MS),
@@ -148,6 +215,11 @@ static enum err_code execute(struct running *running, const char *folder,
         .argument = running,
     };
 
+    find_roots(running->call, &roots);
+    if (roots.count) {
+        own.roots = roots.names;
+        plan.own_box = &own;
+    }
     return box_call_run(running->call, &plan, ret_result, err);
 }
 
@@ -223,21 +295,13 @@ static void describe(struct tool_call *call, const struct box_result *result,
 static enum err_code run(struct tool_call *call, struct tool_result *ret_result,
                          struct err *err)
 {
-    const char *wanted = json_get_string(tool_call_args(call), "working_directory", "/");
     struct running running = {.call = call};
-    const struct workspace *workspace = NULL;
-    struct workspace_stat stat;
     struct box_result result = {.why = BOX_GONE};
-    AUTO_FREE char *path = NULL, *folder = NULL;
-    enum err_code rc = call_workspace(call, &workspace, err);
+    AUTO_FREE char *folder = NULL;
+    enum err_code rc = find_folder(call, &folder, err);
 
-    rc = rc ? rc : workspace_path_parse(wanted, &path, err);
-    rc = rc ? rc : workspace_stat(workspace, wanted, &stat, err);
-    if (!rc && stat.kind != WORKSPACE_FOLDER)
-        rc = err_set(err, ERR_INVALID, "%.200s is no folder.", wanted);
     if (rc)
         return rc;
-    folder = workspace_path_in_box(path);
     rc = execute(&running, folder, &result, err);
     if (!rc) {
         report(&running, &result, ret_result);
@@ -271,6 +335,7 @@ const struct tool_handler bash_handler = {
     .permission = {EXECUTION_AUTO, RESULT_NEVER},
     .returns = {"string", "the output"},
     .tags = tags,
+    .init = root_call_note,
     .plan = plan,
     .run = run,
 };
