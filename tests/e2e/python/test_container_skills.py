@@ -198,6 +198,19 @@ def test_they_survive_a_restart_and_the_skill(start_server, upstream, database):
     assert database.ask("SELECT count(*) FROM container_skills", url=url) == [["0"]]
 
 
+def test_another_node_has_them_when_the_container_comes_to_it(start_fault_server, upstream, database):
+    first = start_fault_server(lease_ttl=1)
+    second = start_fault_server(url=first.settings["database_url"], lease_ttl=1)
+    box = first.sdk().containers.create(name="box", skills=[inline()])
+    upstream.script({"match": {"tool_results": True}, "answer": {"text": "Done."}},
+                    {"answer": {"tool_calls": [call("shell", commands=["cat /mnt/skills/notes/SKILL.md"])]}})
+    for server in (first, second):
+        answer = server.sdk().responses.create(model="demo", input="go", tools=[inside(box.id)], store=False)
+        assert answer.output[1].output[0].stdout == skill_file()
+    nodes = database.ask("SELECT epoch FROM containers", url=first.settings["database_url"])
+    assert nodes == [["2"]]
+
+
 def test_a_skill_of_an_old_program_has_a_version(start_server, upstream, database):
     """In a rolling upgrade a node of the release before makes skills, and deletes them."""
     url = database.new()

@@ -214,6 +214,9 @@ class Tour:
         last, *others = [version["version"] for version in self.ask("GET", f"{path}/versions?order=desc")["data"]]
         self.ask("GET", f"{path}/versions/{last}")
         self.ask("POST", path, {"default_version": last})
+        box = self.ask("POST", "/containers", {"name": "tour", "skills": [
+            {"type": "skill_reference", "skill_id": path.split("/")[-1]}]})["id"]
+        self.ask("DELETE", f"/containers/{box}", known=(200, 404))
         for version in (*others, last):
             self.ask("DELETE", f"{path}/versions/{version}", known=(200, 404))
 
