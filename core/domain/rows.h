@@ -334,7 +334,7 @@ struct container_row {
     /* What its last move has lost, as JSON: an array of paths, if its node had died, or else {"paths", "count"}. NULL:
      * nothing */
     char *lost;
-    size_t skill_count; /* of its skills (container_skills.h) */
+    size_t skill_count;   /* of its skills (container_skills.h) */
     int64_t idle_seconds; /* without a use, until it expires */
     int64_t created_at;
     int64_t last_active_at;

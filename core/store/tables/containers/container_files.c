@@ -381,8 +381,8 @@ enum err_code store_container_files_seen(struct store *store, const struct tenan
 /* ---- One file ---- */
 
 /* The rows that a statement about $1, $2 and $3 deletes let go of their copies. */
-#define FILE_GONE(which)                                                            \
-    "WITH gone AS (DELETE FROM container_files f WHERE f.project_id = $1"         \
+#define FILE_GONE(which)                                                                    \
+    "WITH gone AS (DELETE FROM container_files f WHERE f.project_id = $1"                   \
     "  AND f.container_id = $2" which " RETURNING f.blob_id),"                              \
     " released AS (UPDATE blobs b SET holders = b.holders - 1, changed_at = " CONTAINER_NOW \
     "  FROM gone g WHERE b.project_id = $1 AND b.id = g.blob_id)"                           \
