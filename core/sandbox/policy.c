@@ -90,6 +90,19 @@ static void add_number(struct policy *policy, const char *option, uint64_t numbe
     add(policy, text, NULL);
 }
 
+/* A link into /usr, as /etc/localtime mostly is, leads to the same in a box: a mount less. */
+static void add_if_there(struct policy *policy, const char *source, const char *target)
+{
+    char link[256];
+    ssize_t length = readlink(source, link, sizeof(link) - 1);
+
+    link[length > 0 ? length : 0] = '\0';
+    if (strncmp(link, "/usr/", 5) == 0)
+        add(policy, "--symlink", link, target, NULL);
+    else
+        add(policy, "--ro-bind-try", source, target, NULL);
+}
+
 static void add_mounts(struct policy *policy, const struct box_plan *plan)
 {
     for (size_t i = 0; i < COUNT_OF(mounts); i++) {
@@ -97,7 +110,7 @@ static void add_mounts(struct policy *policy, const struct box_plan *plan)
 
         switch (mounts[i].kind) {
         case MOUNT_READ: add(policy, "--ro-bind", source, target, NULL); break;
-        case MOUNT_READ_TRY: add(policy, "--ro-bind-try", source, target, NULL); break;
+        case MOUNT_READ_TRY: add_if_there(policy, source, target); break;
         case MOUNT_DEVICE: add(policy, "--dev-bind", source, target, NULL); break;
         case MOUNT_LINK: add(policy, "--symlink", source, target, NULL); break;
         case MOUNT_PROC: add(policy, "--proc", target, NULL); break;

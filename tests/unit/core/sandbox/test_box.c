@@ -7,12 +7,14 @@
 #include <poll.h>
 #include <pthread.h>
 #include <signal.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "core/base/mem.h"
 #include "tests/support/boxes.h"
 #include "tests/support/patience.h"
 #include "tests/support/test.h"
@@ -64,6 +66,16 @@ TEST(input_is_empty_unless_the_caller_gives_some)
     plan.input = file;
     assert_int_equal(run(plan).status, 0);
     close(file);
+}
+
+TEST(the_time_zone_is_the_hosts)
+{
+    AUTO_FREE char *zone = realpath("/etc/localtime", NULL);
+    AUTO_FREE char *expected = mem_printf("%s\n", zone ? zone : "");
+
+    if (!zone || strncmp(zone, "/usr/", 5) != 0)
+        skip();
+    assert_prints("realpath /etc/localtime", expected);
 }
 
 TEST(a_command_comes_after_the_server)
@@ -354,6 +366,7 @@ int main(void)
         IN_A_BOX(output_status_and_use_of_a_command_come_back),
         IN_A_BOX(a_command_has_its_folder_its_environment_and_nothing_else),
         IN_A_BOX(input_is_empty_unless_the_caller_gives_some),
+        IN_A_BOX(the_time_zone_is_the_hosts),
         IN_A_BOX(a_command_comes_after_the_server),
         IN_A_BOX(a_signal_is_told_apart_from_a_status),
         IN_A_BOX(a_program_that_does_not_exist_is_127),
