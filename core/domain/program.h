@@ -13,7 +13,8 @@
  *   code          the program
  *   seed, now     32 hexadecimal digits and milliseconds: its random numbers and its time
  *   tools         [[name, takes text]]: what it may call
- *   calls         [{"name", "arguments", "output", "failed"}]: what it has called so far, in its order
+ *   calls         [{"name", "arguments", "output", "failed"}]: what it has called so far, in its order; the arguments
+ *                 may be missing, and are not compared then
  *
  * It reports with one stage, PROGRAM_STAGE, whose fields are one of
  *

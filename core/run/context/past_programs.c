@@ -6,6 +6,8 @@
 #include "core/base/mem.h"
 #include "core/domain/notes.h"
 #include "core/run/context/past_calls.h"
+#include "core/tool/registry.h"
+#include "core/tool/tool_item.h"
 
 /* Bodies without it need not be parsed. */
 #define NOTED "\"" NOTE_CALL_ID "\""
@@ -106,6 +108,22 @@ static bool has_failed(const struct item_row *call)
     return call->status == ITEM_FAILED || call->status == ITEM_INCOMPLETE;
 }
 
+/* What the program has written. Some items have another form of it, in which nothing is lost but the words: NULL. The
+ * caller frees. */
+static char *written_of(const struct item_row *call, const json_t *body)
+{
+    const struct tool_item *look = tool_registry_item(item_row_type_name(call));
+    char *text;
+
+    if (look && look->arguments && !json_object_get(body, "input"))
+        return NULL;
+    text = past_call_arguments(call->type, body);
+    if (*text)
+        return text;
+    free(text);
+    return mem_strdup("{}");
+}
+
 json_t *past_program_call(const struct item_row *items, const json_t *places,
                           const char *call_id)
 {
@@ -126,9 +144,8 @@ json_t *past_program_call(const struct item_row *items, const json_t *places,
     if (!output)
         return NULL;
     name = past_call_name(item->type, body);
-    arguments = past_call_arguments(item->type, body);
-    return json_build("{s:s, s:s, s:s, s:b, s:s*}", "name", name, "arguments",
-                      *arguments ? arguments : "{}", "output", output, "failed",
-                      own && has_failed(item), "label",
+    arguments = written_of(item, body);
+    return json_build("{s:s, s:s*, s:s, s:b, s:s*}", "name", name, "arguments", arguments,
+                      "output", output, "failed", own && has_failed(item), "label",
                       json_get_string(body, "server_label", NULL));
 }

@@ -29,7 +29,8 @@ size_t past_programs_next(const struct item_row *items, size_t count, size_t fro
 json_t *past_program_places(const struct item_row *items, size_t count);
 
 /* The call with this id as its program knows it: {"name", "arguments", "output", "failed"}, and "label" of a call of a
- * server. NULL: no such call, or it has no output. New reference. */
+ * server. "arguments" is missing if its item has another form of them. NULL: no such call, or it has no output. New
+ * reference. */
 json_t *past_program_call(const struct item_row *items, const json_t *places,
                           const char *call_id);
 
