@@ -7,6 +7,7 @@ import json
 import pytest
 
 from harness.golden import all_cases, normalised
+from harness.sandbox import require_sandbox
 
 CASES = [pytest.param(case, model, id=f"{case.name}-{model}")
          for case in all_cases() for model in case.models]
@@ -27,7 +28,9 @@ def play(http, case, model):
 
 
 @pytest.mark.parametrize("case, model", CASES)
-def test_events_match_the_golden_files(http, upstream, case, model, pytestconfig):
+def test_events_match_the_golden_files(http, upstream, case, model, pytestconfig, binary):
+    if case.needs_sandbox:
+        require_sandbox(binary)
     upstream.script(*case.rules)
     events = normalised(play(http, case, model), model)
     if pytestconfig.getoption("--write-golden"):
