@@ -10,6 +10,7 @@ import pytest
 
 from harness.mcp import McpServers, TEXT_ARGUMENT, text, tool
 from harness.process import Process
+from harness.sandbox import require_sandbox
 from harness.server import Server, eventually
 from harness.tools import READERS, WEATHER, call, offered_names
 from harness.websocket import WebSocket
@@ -160,6 +161,28 @@ def test_several_servers_may_have_tools_of_one_name(client, mcp, upstream):
     assert [i.server_label for i in outputs(response, "mcp_list_tools")] == ["one", "two"]
     assert sorted((c.server_label, c.name, c.output) for c in outputs(response, "mcp_call")) == [
         ("one", "echo", "from one"), ("two", "echo", "from two")]
+
+
+def test_a_program_calls_tools_of_a_server(client, mcp, upstream, binary):
+    """It names them as the model does, and their items by themselves: also in a history that the client keeps."""
+    require_sandbox(binary)
+    world = mcp.world("called", ECHO)
+    tools = [{"type": "programmatic_tool_calling"}, {**mcp.entry("called"), "allowed_callers": ["programmatic"]},
+             {"type": "function", "name": "ask", "parameters": {"type": "object"}, "strict": False,
+              "allowed_callers": ["programmatic"]}]
+    calls_then_says(upstream, ("program", {"code": "const said = await tools.called__echo({text: 'x'});\n"
+                                                   "text(said + await tools.ask({}));"}))
+    history = [{"role": "user", "content": "go"}]
+    first = client.responses.create(model="demo", tools=tools, store=False, input=history)
+    (echo,), (asked,) = outputs(first, "mcp_call"), outputs(first, "function_call")
+    assert (echo.server_label, echo.name, echo.output, echo.caller["type"]) == ("called", "echo", "echo: x", "program")
+    history += [item.to_dict() for item in first.output]
+    history.append({"type": "function_call_output", "call_id": asked.call_id, "output": "!",
+                    "caller": asked.caller.to_dict()})
+    second = client.responses.create(model="demo", tools=tools, store=False, input=history)
+    assert [item.result for item in outputs(second, "program_output")] == ["echo: x!"]
+    assert len(world.messages("tools/call")) == 1
+    assert [t["function"]["name"] for t in upstream.chats()[0]["tools"]] == ["program"]
 
 
 def test_all_pages_of_a_list_are_read(client, mcp):

@@ -320,6 +320,16 @@ def test_what_a_waiting_program_needs(client, programs):
         "input", "No tool call found for program output with call_id call_X.")
 
 
+def test_a_program_must_repeat_itself(client, programs):
+    programs(TWO)
+    program, a, b = respond(client).output
+    other = {**a.model_dump(), "arguments": '{"sku":"other"}'}
+    ended = respond(client, input=[
+        {"role": "user", "content": "go"}, program.model_dump(), other, b.model_dump(),
+        output(a, {"count": 1}), output(b, {"count": 2})]).output[0]
+    assert (ended.status, ended.result) == ("incomplete", "The program did not repeat itself.")
+
+
 def test_a_program_of_another_server_that_has_ended_is_history(client, upstream):
     upstream.script({"answer": {"text": "Yes."}})
     respond(client, tools=[], input=[
@@ -360,3 +370,105 @@ def test_a_stored_response_shows_it_again(client, programs):
     first = respond(client)
     assert [i.model_dump() for i in client.responses.retrieve(first.id).output] == [
         i.model_dump() for i in first.output]
+
+
+def test_other_tools_of_the_client(client, programs):
+    programs("""const [done, patched] = await Promise.all([
+  tools.shell({commands: ['ls']}),
+  tools.apply_patch({operation: {type: 'create_file', path: 'a.txt', diff: '+one'}})]);
+text([done[0].stdout, patched]);""")
+    tools = [PROGRAMS, {"type": "shell", "allowed_callers": ["programmatic"]},
+             {"type": "apply_patch", "allowed_callers": ["programmatic", "direct"]}]
+    first = respond(client, tools=tools)
+    assert types(first) == ["program", "shell_call", "apply_patch_call"]
+    shell, patch = first.output[1:]
+    assert shell.action.commands == ["ls"] and patch.operation.path == "a.txt"
+    caller = {"type": "program", "caller_id": "call_P"}
+    assert shell.caller.model_dump() == patch.caller.model_dump() == caller
+    second = respond(client, tools=tools, previous_response_id=first.id, input=[
+        {"type": "shell_call_output", "call_id": shell.call_id, "caller": caller,
+         "output": [{"stdout": "a.txt\n", "stderr": "", "outcome": {"type": "exit", "exit_code": 0}}]},
+        {"type": "apply_patch_call_output", "call_id": patch.call_id, "status": "completed", "output": "Created.",
+         "caller": caller}])
+    listed, patched = json.loads(second.output[0].result)
+    assert listed == "a.txt\n" and "Created." in json.dumps(patched)
+
+
+def test_other_tools_of_the_server(client, programs):
+    programs("""const printed = await tools.python({code: "print(6 * 7); open('x.txt', 'w').write('four')"});
+const [listed] = await tools.shell({commands: ['cat x.txt']});
+text([printed, listed.stdout]);""")
+    tools = [PROGRAMS, {"type": "code_interpreter", "container": {"type": "auto"}, "allowed_callers": ["programmatic"]},
+             {"type": "shell", "environment": {"type": "container_auto"}, "allowed_callers": ["programmatic"]}]
+    response = respond(client, tools=tools)
+    assert types(response) == ["program", "code_interpreter_call", "shell_call", "shell_call_output", "program_output",
+                               "message"]
+    python, shell, shown = response.output[1:4]
+    assert python.container_id == shell.environment.container_id
+    assert python.caller["caller_id"] == shell.caller.caller_id == shown.caller.caller_id == "call_P"
+    printed, listed = json.loads(response.output[4].result)
+    assert "42" in str(printed) and listed == "four"
+
+
+def test_a_program_has_no_files_and_no_container(client, programs):
+    before = len(client.containers.list().data)
+    programs("text(typeof process + typeof require + typeof fetch + typeof setTimeout + typeof console);")
+    assert respond(client).output[1].result == "undefined" * 5
+    assert len(client.containers.list().data) == before
+
+
+def test_a_program_of_a_background_response_is_cancelled(client, programs):
+    programs("await tools.test_slow({ms: 600000});")
+    slow = {"type": "mcp", "server_label": "test", "server_url": "builtin:test", "require_approval": "never",
+            "allowed_callers": ["programmatic"]}
+    ended = []
+    for event in respond(client, tools=[PROGRAMS, slow], background=True, stream=True):
+        if event.type == "response.created":
+            id = event.response.id
+        elif event.type == "response.output_item.added" and event.item.type == "mcp_call":
+            client.responses.cancel(id)
+        elif event.type == "response.output_item.done":
+            ended.append(event.item)
+    assert [(i.type, i.status) for i in ended[2:]] == [("mcp_call", "incomplete"), ("program_output", "incomplete")]
+    assert ended[3].result == "The response has ended before the program."
+    programs("text(1)")
+    next = respond(client, tools=[PROGRAMS, slow], previous_response_id=id, input="and now?")
+    assert types(next)[-3:] == ["program", "program_output", "message"]
+
+
+def test_a_stranger_cannot_continue_a_program(client, stranger, programs):
+    programs(TWO)
+    program, a, b = respond(client).output
+    history = [{"role": "user", "content": "go"}, program.model_dump(), a.model_dump(), b.model_dump(),
+               output(a, {"count": 1}), output(b, {"count": 2})]
+    assert refused(stranger, input=history)[:2] == ("invalid_value", "input")
+    assert respond(client, input=history).output[0].result == "3"
+
+
+def test_a_program_waits_in_a_conversation(client, programs):
+    programs(TWO)
+    conversation = client.conversations.create().id
+    first = respond(client, conversation=conversation)
+    second = respond(client, conversation=conversation, input=[output(i, {"count": 2}) for i in first.output[1:]])
+    assert types(second) == ["program_output", "message"] and second.output[0].result == "4"
+    kept = [i.type for i in client.conversations.items.list(conversation, order="asc")]
+    assert kept == ["message", "program", "function_call", "function_call", "function_call_output",
+                    "function_call_output", "program_output", "message"]
+
+
+def test_a_held_response_waits_for_the_approval_of_a_programs_call(server, http, programs):
+    programs("text(await tools.text({input: 'four', operation: 'length'}));")
+    kinds = []
+    client = server.sdk(strict=False)  # strict it knows no event but its own
+    with client.responses.stream(model="demo", input="go", tools=[PROGRAMS, {**BASIC, "require_approval": "always"}],
+                                 extra_body={"runnel": {"approval": {"channel": "hold"}}}) as events:
+        for event in events:
+            if event.type == "keepalive":
+                (question,) = event.runnel["approval_requests"]
+                answer = http.post(f"/v1/runnel/approvals/{question['id']}", json={"approve": True})
+                assert answer.status_code == 200
+            elif event.type == "response.output_item.done":
+                kinds.append(event.item.type)
+        done = events.get_final_response()
+    assert kinds == ["mcp_list_tools", "program", "mcp_call", "program_output", "message"]
+    assert done.output[3].result == "4"
