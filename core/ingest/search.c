@@ -130,7 +130,7 @@ struct search {
     size_t count;
     struct held_segment **held; /* of each; NULL: not here yet, or gone */
     size_t chunks;              /* of those that are held */
-    size_t missing_at;          /* the file whose segment is read now */
+    size_t missing_left;        /* files whose segments may be missing: the first so many */
 };
 
 static void search_clear(struct search *search)
@@ -213,17 +213,19 @@ static void take_segment(void *arg, const char *document_id, char *bytes, size_t
     hold(search, (size_t)(file - search->files), held);
 }
 
-/* The next documents whose segments are missing, up to some megabytes. Returns how many. */
+/* The next documents whose segments are missing, up to some megabytes; the newest first, by their ids. A search that runs
+ * out of time leaves them here for the next one. Returns how many. */
 static size_t next_group(struct search *search, const char **ret_ids)
 {
     uint64_t bytes = 0;
     size_t count = 0;
 
-    for (; search->missing_at < search->count && count < GROUP_COUNT && bytes < GROUP_BYTES;
-         search->missing_at++) {
-        const struct searched_file *file = &search->files[search->missing_at];
+    for (; search->missing_left && count < GROUP_COUNT && bytes < GROUP_BYTES;
+         search->missing_left--) {
+        size_t i = search->missing_left - 1;
+        const struct searched_file *file = &search->files[i];
 
-        if (search->held[search->missing_at])
+        if (search->held[i])
             continue;
         ret_ids[count++] = file->document_id;
         bytes += file->usage_bytes ? file->usage_bytes : GROUP_BYTES / 16;
@@ -255,6 +257,7 @@ static enum err_code hold_segments(struct search *search, struct err *err)
              segment_cache_find(search->retrieval->cache, search->files[i].document_id));
     if (!rc)
         rc = look_at_size(search, err);
+    search->missing_left = search->count;
     while (!rc && (count = next_group(search, ids))) {
         atomic_fetch_add(&search->retrieval->missed, count);
         rc = store_segments_read(search->retrieval->store, search->tenant, ids, count,

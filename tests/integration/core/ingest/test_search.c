@@ -193,6 +193,35 @@ TEST(a_search_of_too_many_chunks_is_refused_whether_they_are_cached_or_not)
 }
 
 #ifdef RUNNEL_FAULTS
+/* Each of them is too large to be read together with another. */
+TEST(the_newest_documents_are_read_first)
+{
+    struct sample_id all = sample_store(MINE), older = sample_store(MINE),
+                     newer = sample_store(MINE);
+    struct sample_id old = file_with(all, "amber");
+    struct sample_id recent = file_with(all, "amber birch");
+    struct retrieval_stats before, after;
+    struct search_result result;
+
+    attach(MINE, older, old);
+    attach(MINE, newer, recent);
+    (void)pg_fixture_ask("UPDATE vector_store_files SET usage_bytes = 20000000"
+                         " WHERE vector_store_id = '%s' RETURNING 1",
+                         all.text);
+    fault_arm("store_segments_read", 2);
+    assert_int_equal(search(MINE, &all, 1, "amber", &result, NULL), ERR_STORE);
+    fault_disarm();
+    retrieval_stats(retrieval, &before);
+    assert_int_equal(search(MINE, &newer, 1, "amber", &result, NULL), ERR_OK);
+    search_result_clear(&result);
+    retrieval_stats(retrieval, &after);
+    assert_int_equal(after.missed, before.missed);
+    assert_int_equal(search(MINE, &older, 1, "amber", &result, NULL), ERR_OK);
+    search_result_clear(&result);
+    retrieval_stats(retrieval, &after);
+    assert_int_equal(after.missed, before.missed + 1);
+}
+
 TEST(searches_are_counted_by_their_end)
 {
     struct sample_id id = sample_store(MINE), none = {"vs_none"};
@@ -362,6 +391,7 @@ int main(void)
         cmocka_unit_test(a_store_that_is_missing_or_expired_ends_the_search),
         cmocka_unit_test(a_search_of_too_many_chunks_is_refused_whether_they_are_cached_or_not),
 #ifdef RUNNEL_FAULTS
+        cmocka_unit_test(the_newest_documents_are_read_first),
         cmocka_unit_test(searches_are_counted_by_their_end),
 #endif
         cmocka_unit_test(a_search_is_a_use_of_its_stores),
