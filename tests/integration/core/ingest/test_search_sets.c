@@ -5,6 +5,8 @@
 
 #include "core/ingest/search_sets.h"
 
+#include <pthread.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -332,6 +334,68 @@ TEST(a_store_that_is_gone_or_has_expired_is_not_searched_from_memory)
     assert_int_equal(search_sets_find(nodes[0], MINE, ids, 2, NULL, &set, &err), ERR_NOT_FOUND);
 }
 
+/* ---- Threads ---- */
+
+#define SEARCHERS 4
+#define SEARCHES  100
+
+struct searchers {
+    struct search_sets *sets;
+    struct sample_id stores[STORES];
+    atomic_size_t wrong;
+};
+
+/* Each set is whole: sorted, and of its store. */
+static void *search_often(void *arg)
+{
+    struct searchers *searchers = arg;
+
+    for (size_t i = 0; i < SEARCHES; i++) {
+        const char *ids[] = {searchers->stores[i % STORES].text};
+        struct search_set set;
+
+        if (search_sets_find(searchers->sets, MINE, ids, 1, NULL, &set, NULL)) {
+            atomic_fetch_add(&searchers->wrong, 1);
+            continue;
+        }
+        for (size_t j = 0; j < set.count; j++) {
+            const struct searched_file *file = &set.files[j];
+
+            if (strcmp(file->store_id, ids[0]) != 0 ||
+                (j && strcmp(file[-1].document_id, file->document_id) >= 0))
+                atomic_fetch_add(&searchers->wrong, 1);
+        }
+        search_set_clear(&set);
+    }
+    store_thread_end(store);
+    return NULL;
+}
+
+TEST(threads_share_sets_that_change_and_go)
+{
+    struct searchers searchers = {.sets =
+                                      search_sets_new(store, 6 * sizeof(struct searched_file))};
+    pthread_t threads[SEARCHERS];
+
+    for (size_t i = 0; i < STORES; i++) {
+        searchers.stores[i] = sample_store(MINE);
+        attach(MINE, searchers.stores[i], sample_file(MINE));
+    }
+    publish_all();
+    for (size_t i = 0; i < SEARCHERS; i++)
+        assert_int_equal(pthread_create(&threads[i], NULL, search_often, &searchers), 0);
+    for (size_t i = 0; i < 20; i++) {
+        attach(MINE, searchers.stores[i % STORES], sample_file(MINE));
+        publish_all();
+    }
+    for (size_t i = 0; i < SEARCHERS; i++)
+        assert_int_equal(pthread_join(threads[i], NULL), 0);
+    assert_int_equal(atomic_load(&searchers.wrong), 0);
+    for (size_t i = 0; i < STORES; i++)
+        expect_as_in_database(searchers.sets, &searchers.stores[i], 1);
+    search_sets_free(searchers.sets);
+}
+
 /* ---- The limit ---- */
 
 TEST(sets_have_a_limit_and_those_that_are_held_stay_whole)
@@ -408,6 +472,7 @@ int main(void)
         cmocka_unit_test(a_change_by_a_node_that_knows_no_versions_is_seen),
         cmocka_unit_test(another_project_does_not_see_what_is_kept),
         cmocka_unit_test(a_store_that_is_gone_or_has_expired_is_not_searched_from_memory),
+        cmocka_unit_test(threads_share_sets_that_change_and_go),
         cmocka_unit_test(sets_have_a_limit_and_those_that_are_held_stay_whole),
         cmocka_unit_test(a_set_that_was_used_stays_longer),
         cmocka_unit_test(a_set_larger_than_the_limit_is_found_and_not_kept),
