@@ -213,8 +213,8 @@ static void take_segment(void *arg, const char *document_id, char *bytes, size_t
     hold(search, (size_t)(file - search->files), held);
 }
 
-/* The next documents whose segments are missing, up to some megabytes; the newest first, by their ids. A search that runs
- * out of time leaves them here for the next one. Returns how many. */
+/* The next documents whose segments are missing, up to some megabytes; the newest first, by their ids. A search that
+ * runs out of time leaves them here for the next one. Returns how many. */
 static size_t next_group(struct search *search, const char **ret_ids)
 {
     uint64_t bytes = 0;
