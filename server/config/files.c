@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "core/base/json.h"
+#include "server/config/section.h"
 
 #define REGION "us-east-1" /* what servers of S3 other than AWS's expect */
 
@@ -20,6 +21,37 @@ static enum err_code find_key(const json_t *s3, const char *key, const char **re
     return ERR_OK;
 }
 
+#define CHECK_SECONDS     60
+#define CHECK_SECONDS_MAX 600
+#define CHECK_MIB         2048
+#define CHECK_MIB_MIN     16
+#define CHECK_MIB_MAX     65536
+
+static enum err_code read_check(const json_t *section, struct config_file_check *check,
+                                struct err *err)
+{
+    const json_t *command = json_object_get(section, "check_command");
+    long seconds = 0, mib = 0;
+    size_t i;
+    json_t *word;
+    enum err_code rc;
+
+    if (json_array_size(command) > FILE_CHECK_ARGUMENTS)
+        return err_set(err, ERR_INVALID, "files.check_command: more than %d words",
+                       FILE_CHECK_ARGUMENTS);
+    json_array_foreach (command, i, word)
+        check->command[i] = json_string_value(word);
+    check->folder = json_get_string(section, "check_folder", NULL);
+    rc = section_number(section, "files", "check_timeout", 1, CHECK_SECONDS_MAX, CHECK_SECONDS,
+                        &seconds, err);
+    if (!rc)
+        rc = section_number(section, "files", "check_memory", CHECK_MIB_MIN, CHECK_MIB_MAX,
+                            CHECK_MIB, &mib, err);
+    check->seconds = (double)seconds;
+    check->memory = (uint64_t)mib << 20;
+    return rc;
+}
+
 enum err_code config_files_read(const json_t *section, struct config_files *ret_files,
                                 struct err *err)
 {
@@ -27,8 +59,9 @@ enum err_code config_files_read(const json_t *section, struct config_files *ret_
     enum err_code rc;
 
     *ret_files = (struct config_files){.has_s3 = s3 != NULL};
-    if (!s3)
-        return ERR_OK;
+    rc = read_check(section, &ret_files->check, err);
+    if (rc || !s3)
+        return rc;
     ret_files->s3.endpoint = json_get_string(s3, "endpoint", "");
     ret_files->s3.bucket = json_get_string(s3, "bucket", "");
     ret_files->s3.region = json_get_string(s3, "region", REGION);
