@@ -70,6 +70,7 @@ struct server {
     struct workers *readers;        /* for files of requests */
     struct workers *script_workers; /* for scripts to be parsed in a box */
     struct workers *file_workers;   /* for bytes on their way to the disk, or to another blob */
+    struct workers *checkers;       /* for uploads that are checked; NULL: none is */
     struct turns *joins;            /* uploads whose parts are being joined */
     struct ingest *ingest;          /* makes files of vector stores searchable */
     struct retrieval *retrieval;    /* searches them */
