@@ -5,9 +5,10 @@
 #include "core/base/buf.h"
 #include "core/base/mem.h"
 #include "server/api/request_key.h"
+#include "server/files/file_check.h"
 #include "server/server.h"
 
-/* The bytes are safe before the row is made, and the row before the answer. */
+/* The bytes are safe and checked before the row is made, and the row before the answer. */
 static enum err_code store_bytes(struct keep *keep, struct err *err)
 {
     struct blob_row blob;
@@ -16,7 +17,10 @@ static enum err_code store_bytes(struct keep *keep, struct err *err)
 
     if (rc)
         return rc;
-    rc = keep->ops->store(keep, &blob, held, err);
+    if (!keep->ops->is_piece)
+        rc = file_check(keep->server, &keep->tenant, blob.id, err);
+    if (!rc)
+        rc = keep->ops->store(keep, &blob, held, err);
     if (rc || strcmp(held, blob.id) != 0)
         blob_remove_unheld(keep->server->blobs, &keep->tenant, blob.id);
     return rc;
@@ -85,6 +89,9 @@ enum err_code keep_begin(struct request *request, struct file_form *form, const 
     keep->write = TAKE(form->write);
     keep->aside.work.run = run;
     aside_begin(request, &keep->aside, &aside_ops);
-    workers_put(keep->server->file_workers, &keep->aside.work);
+    /* A check may take a minute, and then other bytes must not wait for it. */
+    workers_put(keep->server->checkers && !ops->is_piece ? keep->server->checkers
+                                                         : keep->server->file_workers,
+                &keep->aside.work);
     return ERR_OK;
 }

@@ -2,6 +2,7 @@
 #define RUNNEL_SERVER_API_FILES_KEEP_H
 
 #include <jansson.h>
+#include <stdbool.h>
 
 #include "core/blob/blob.h"
 #include "core/domain/tenant.h"
@@ -26,6 +27,7 @@ struct keep_ops {
     /* The row as an object. On an HTTP worker. */
     json_t *(*answer)(struct keep *keep);
     void (*free)(struct keep *keep);
+    bool is_piece; /* of a file that is checked as a whole, later (file_check.h) */
 };
 
 struct keep {

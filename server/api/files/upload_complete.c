@@ -8,6 +8,7 @@
  *   HTTP worker    reads the body; the connection is suspended
  *   turns.h        one completion of an upload at a time: a repeated request waits, and finds the file
  *   file worker    reads the upload, then copies a slice and puts itself at the end of the queue, until all is copied
+ *   checker        makes the file, where the operator has a command that looks at uploads
  *
  * So a large file does not keep small ones waiting, and a few threads are enough. Nothing is locked meanwhile. The
  * transaction that makes the file reads the status again: the upload may have been cancelled, or completed by another
@@ -35,6 +36,7 @@
 #include "server/api/files/turns.h"
 #include "server/complaint.h"
 #include "server/encode/encode.h"
+#include "server/files/file_check.h"
 #include "server/params/params.h"
 #include "server/server.h"
 
@@ -222,7 +224,9 @@ static enum err_code finish(struct join *join, struct err *err)
     file_init(&join->file, &join->row);
     memcpy(join->file.blob_id, blob.id, sizeof(blob.id));
     rc = FAULT("upload.joined") ? err_set(err, ERR_STORE, "a fault behind the copy")
-                                : make_file(join, err);
+                                : file_check(join->server, &join->tenant, blob.id, err);
+    if (!rc)
+        rc = make_file(join, err);
     if (rc || strcmp(join->file.blob_id, blob.id) != 0)
         blob_remove_unheld(join->server->blobs, &join->tenant, blob.id);
     return rc;
@@ -237,15 +241,28 @@ static void end(struct join *join, enum err_code rc)
     aside_done(&join->aside, rc);
 }
 
+static void make_whole(struct work *work)
+{
+    struct join *join = CONTAINER_OF(work, struct join, aside.work);
+
+    end(join, finish(join, &join->aside.err));
+}
+
 static void go_on(struct work *work)
 {
     struct join *join = CONTAINER_OF(work, struct join, aside.work);
     enum err_code rc = copy_slice(join, &join->aside.err);
 
-    if (!rc && join->part < join->count)
-        workers_put(join->server->file_workers, &join->aside.work);
-    else
-        end(join, rc ? rc : finish(join, &join->aside.err));
+    if (rc) {
+        end(join, rc);
+    } else if (join->part < join->count) {
+        workers_put(join->server->file_workers, work);
+    } else if (join->server->checkers) {
+        work->run = make_whole;
+        workers_put(join->server->checkers, work);
+    } else {
+        make_whole(work);
+    }
 }
 
 /* Its turn has come, and those before it may have ended the upload. The parts are read before the status, because they

@@ -56,7 +56,7 @@ static void new_part_free(struct keep *keep)
 }
 
 static const struct keep_ops keep_ops = {
-    .store = store, .answer = answer, .free = new_part_free};
+    .store = store, .answer = answer, .free = new_part_free, .is_piece = true};
 
 static enum err_code end(struct request *request, struct file_form *form, struct err *err)
 {
