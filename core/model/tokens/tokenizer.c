@@ -34,6 +34,7 @@
 struct tokenizer {
     struct ranks *ranks;
     pcre2_code *split;
+    uint32_t number;
 };
 
 /* ---- How text is split ---- */
@@ -109,6 +110,15 @@ static enum err_code compile(const char *path, const char *split, pcre2_code **r
 
 /* ---- Loading ---- */
 
+/* FNV-1a */
+#define NUMBER_FIRST 2166136261u
+static uint32_t number_of(uint32_t number, const char *bytes, size_t length)
+{
+    for (size_t i = 0; i < length; i++)
+        number = (number ^ (unsigned char)bytes[i]) * 16777619u;
+    return number;
+}
+
 enum err_code tokenizer_parse(const char *name, const char *split, const char *text,
                               size_t length, struct tokenizer **ret_tokenizer, struct err *err)
 {
@@ -121,8 +131,15 @@ enum err_code tokenizer_parse(const char *name, const char *split, const char *t
         tokenizer_free(tokenizer);
         return rc;
     }
+    tokenizer->number = number_of(number_of(NUMBER_FIRST, text, length), split ? split : "",
+                                  split ? strlen(split) : 0);
     *ret_tokenizer = tokenizer;
     return ERR_OK;
+}
+
+uint32_t tokenizer_number(const struct tokenizer *tokenizer)
+{
+    return tokenizer->number ? tokenizer->number : 1;
 }
 
 static enum err_code read_file(int fd, const char *path, struct buf *ret_text, struct err *err)

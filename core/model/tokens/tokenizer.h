@@ -33,6 +33,9 @@ void tokenizer_free(struct tokenizer *tokenizer);
 /* The number of tokens of a text, which is UTF-8. */
 int64_t tokenizer_count(const struct tokenizer *tokenizer, const char *text, size_t length);
 
+/* Another number for another file or expression, likely; never 0. */
+uint32_t tokenizer_number(const struct tokenizer *tokenizer);
+
 /* Bytes of all texts that were counted since this process began. */
 uint64_t tokenizer_bytes(void);
 
