@@ -46,7 +46,9 @@ struct store {
     atomic_uint outages; /* counts them: a connection that was opened before the last one is not
                           * used again */
 
-    atomic_int embedding_model;  /* embedding_models.h; 0: words alone */
+    atomic_int embedding_model; /* embedding_models.h; 0: words alone */
+    _Atomic uint32_t
+        tokenizer; /* documents.h: what counts the tokens of chunks; 0: an estimate */
     atomic_bool pgvector_used;   /* pgvector.h: vectors go into its table */
     atomic_bool pgvector_there;  /* there is such a table */
     atomic_int pgvector_indexed; /* the model whose index is known to be there; 0: none */

@@ -26,15 +26,25 @@
 #include "core/store/tables/vector_stores/document_sql.h"
 #include "core/store/tables/vector_stores/vector_store_sql.h"
 
-void document_recipe(int chunk_tokens, int overlap_tokens, int model_id,
-                     char ret_recipe[DOCUMENT_RECIPE_SIZE])
+void store_documents_counted_by(struct store *store, uint32_t tokenizer)
 {
+    atomic_store(&store->tokenizer, tokenizer);
+}
+
+/* Six digits of the tokenizer's number: with all numbers at their longest the text still fits. */
+void document_recipe(const struct store *store, int chunk_tokens, int overlap_tokens,
+                     int model_id, char ret_recipe[DOCUMENT_RECIPE_SIZE])
+{
+    uint32_t tokenizer = atomic_load(&store->tokenizer);
     int length = snprintf(ret_recipe, DOCUMENT_RECIPE_SIZE, "%d/%d/%d", DOCUMENT_RECIPE_VERSION,
                           chunk_tokens, overlap_tokens);
 
     if (model_id)
-        (void)snprintf(ret_recipe + length, DOCUMENT_RECIPE_SIZE - (size_t)length, "/%d",
-                       model_id);
+        length += snprintf(ret_recipe + length, DOCUMENT_RECIPE_SIZE - (size_t)length, "/%d",
+                           model_id);
+    if (tokenizer)
+        (void)snprintf(ret_recipe + length, DOCUMENT_RECIPE_SIZE - (size_t)length, "/t%06x",
+                       tokenizer & 0xffffff);
 }
 
 void document_work_clear(struct document_work *work)

@@ -34,9 +34,11 @@
  * segments. */
 #define DOCUMENT_RECIPE_VERSION 1
 #define DOCUMENT_RECIPE_SIZE    32
+/* What counts the tokens of chunks from now on, as a number of its own; 0: an estimate. Once, at the start. */
+void store_documents_counted_by(struct store *store, uint32_t tokenizer);
 /* `model_id`: of the embedding model (embedding_models.h); 0 without one. */
-void document_recipe(int chunk_tokens, int overlap_tokens, int model_id,
-                     char ret_recipe[DOCUMENT_RECIPE_SIZE]);
+void document_recipe(const struct store *store, int chunk_tokens, int overlap_tokens,
+                     int model_id, char ret_recipe[DOCUMENT_RECIPE_SIZE]);
 
 #define DOCUMENT_ATTEMPTS 3
 

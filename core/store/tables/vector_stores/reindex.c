@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "core/store/pg/db.h"
+#include "core/store/pg/state.h"
 #include "core/store/tables/vector_stores/document_sql.h"
 #include "core/store/tables/vector_stores/documents.h"
 #include "core/store/tables/vector_stores/embedding_models.h"
@@ -92,7 +93,8 @@ static enum err_code take_successor(struct db *db, const struct tenant *tenant, 
     enum err_code rc;
 
     id_make(fresh, "doc_");
-    document_recipe((int)db_int(use, 0, 1), (int)db_int(use, 0, 2), model_id, recipe);
+    document_recipe(db->store, (int)db_int(use, 0, 1), (int)db_int(use, 0, 2), model_id,
+                    recipe);
     db_arg_tenant(&args, tenant);
     db_arg_text(&args, fresh);
     db_arg_text(&args, db_text(use, 0, 0));

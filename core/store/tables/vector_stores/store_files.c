@@ -108,8 +108,8 @@ static void columns_clear(struct columns *columns)
     free(columns->bytes);
 }
 
-static void columns_init(struct columns *columns, const struct store_file_new *files,
-                         size_t count, int model_id)
+static void columns_init(struct columns *columns, const struct store *store,
+                         const struct store_file_new *files, size_t count, int model_id)
 {
     *columns = (struct columns){
         .count = count,
@@ -126,7 +126,7 @@ static void columns_init(struct columns *columns, const struct store_file_new *f
         .bytes = mem_new_array(int64_t, count + 1),
     };
     for (size_t i = 0; i < count; i++) {
-        document_recipe(files[i].chunk_tokens, files[i].overlap_tokens, model_id,
+        document_recipe(store, files[i].chunk_tokens, files[i].overlap_tokens, model_id,
                         columns->recipe_texts[i]);
         id_make(columns->document_ids[i], "doc_");
         columns->files[i] = files[i].file_id;
@@ -331,7 +331,7 @@ enum err_code store_files_attach_in(struct db *db, const struct tenant *tenant,
     CLEANUP(columns_clear) struct columns columns;
     enum err_code rc;
 
-    columns_init(&columns, files, count, store_embedding_model_id(db->store));
+    columns_init(&columns, db->store, files, count, store_embedding_model_id(db->store));
     rc = storage_check(db, tenant, err);
     if (!rc)
         rc = lock_files(db, tenant, &columns, err);
