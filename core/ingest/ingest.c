@@ -285,7 +285,8 @@ static enum err_code read_document(struct ingest *ingest, struct document_work *
     scans.stop = is_to_stop;
     scans.arg = &scanning;
     rc = document_cut(ingest->options.blobs, ingest->spool_dir,
-                      ingest->options.scans ? &scans : NULL, work, &made, why, err);
+                      ingest->options.scans ? &scans : NULL, ingest->options.counter, work,
+                      &made, why, err);
 
     /* The claim that finds it next drops it. */
     if (rc == ERR_CANCELLED && scanning.unwanted)

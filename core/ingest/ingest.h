@@ -32,6 +32,7 @@ struct embeddings;
 struct histogram; /* core/ingest/histogram.h */
 struct ingest;
 struct store;
+struct token_counter; /* core/retrieval/words.h */
 struct vector_model;
 
 struct ingest_options {
@@ -44,6 +45,7 @@ struct ingest_options {
     const char *spool_dir; /* for files while they are read */
     /* What reads scanned pages; how many, how long and until when is decided here. Borrowed. NULL: they are not read */
     const struct document_scans *scans;
+    const struct token_counter *counter; /* of chunks; borrowed. NULL: an estimate */
     unsigned workers;
     /* From attaching until a file fails that could not be tried to its end */
     double deadline_seconds;

@@ -92,9 +92,10 @@ static enum err_code say_why(struct unmade_document *why, const struct err *err)
 /* ---- Cutting ---- */
 
 enum err_code document_cut(struct blobs *blobs, const char *spool_dir,
-                           const struct document_scans *scans, const struct document_work *work,
-                           struct made_document *made, struct unmade_document *ret_why,
-                           struct err *err)
+                           const struct document_scans *scans,
+                           const struct token_counter *counter,
+                           const struct document_work *work, struct made_document *made,
+                           struct unmade_document *ret_why, struct err *err)
 {
     const struct chunking chunking = {.max_tokens = (uint32_t)work->chunk_tokens,
                                       .overlap_tokens = (uint32_t)work->overlap_tokens};
@@ -111,8 +112,8 @@ enum err_code document_cut(struct blobs *blobs, const char *spool_dir,
     if (!rc && FAULT("ingest.read"))
         rc = err_set(err, ERR_INTERNAL, "a fault in reading a file");
     if (!rc && made->document.text.length)
-        rc = chunks_make(&chunking, NULL, made->document.text.data, made->document.text.length,
-                         &made->chunks, err);
+        rc = chunks_make(&chunking, counter, made->document.text.data,
+                         made->document.text.length, &made->chunks, err);
     if (rc == ERR_TOO_LARGE && made->document.text.length)
         err_set(err, rc,
                 "The file could not be parsed because it is too large: it has more than %zu "

@@ -35,12 +35,14 @@ struct unmade_document {
 
 struct document_scans;
 
-/* Reads the file, its scanned pages as `scans` says (document/document.h; or NULL), and cuts it. After an error
+/* Reads the file, its scanned pages as `scans` says (document/document.h; or NULL), and cuts it, with `counter` or
+ * NULL as chunks_make() wants it. After an error
  * *ret_why says what the client reads about the file. */
 enum err_code document_cut(struct blobs *blobs, const char *spool_dir,
-                           const struct document_scans *scans, const struct document_work *work,
-                           struct made_document *made, struct unmade_document *ret_why,
-                           struct err *err) MUST_CHECK;
+                           const struct document_scans *scans,
+                           const struct token_counter *counter,
+                           const struct document_work *work, struct made_document *made,
+                           struct unmade_document *ret_why, struct err *err) MUST_CHECK;
 
 /* Indexes what was cut. `filename` is indexed with each chunk. */
 void document_index(const char *filename, struct made_document *made);
