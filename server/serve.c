@@ -52,6 +52,7 @@
 #include "core/ingest/search.h"
 #include "core/ingest/search_sets.h"
 #include "core/ingest/vector_model.h"
+#include "core/model/tokens/tokenizer.h"
 #include "core/net/http_client.h"
 #include "core/net/listen.h"
 #include "core/picture/picture_model.h"
@@ -67,6 +68,7 @@
 #include "core/store/tables/files/files.h"
 #include "core/store/tables/keys.h"
 #include "core/store/tables/secrets.h"
+#include "core/store/tables/vector_stores/documents.h"
 #include "core/store/tables/vector_stores/pgvector.h"
 #include "core/store/writer/writer.h"
 #include "core/tool/executor.h"
@@ -84,6 +86,7 @@
 #include "server/encode/faces.h"
 #include "server/fakemodel/server.h"
 #include "server/files/cited_copies.h"
+#include "server/files/file_check.h"
 #include "server/files/file_desk.h"
 #include "server/files/file_finder.h"
 #include "server/files/file_loading.h"
@@ -558,7 +561,7 @@ static enum err_code start_crew(struct serving *serving, struct err *err)
     server->script_workers = workers_new(server->crew, 1);
     server->searchers = workers_new(server->crew, config->search_workers);
     server->joins = turns_new();
-    return ERR_OK;
+    return file_check_open(server, err);
 }
 
 static enum err_code start_http(struct serving *serving, struct err *err)
@@ -592,10 +595,13 @@ static enum err_code try_readers(struct serving *serving, struct err *err)
 
 static enum err_code open_embeddings(struct serving *serving, struct err *err)
 {
+    const struct tokenizer *tokenizer = serving->config->retrieval.tokenizer;
     bool used = serving->config->retrieval_engine == RETRIEVAL_PGVECTOR;
     enum err_code rc =
         store_pgvector_open(serving->server.store, used ? PGVECTOR_USED : PGVECTOR_LEFT, err);
 
+    store_documents_counted_by(serving->server.store,
+                               tokenizer ? tokenizer_number(tokenizer) : 0);
     return rc ? rc : outgoing_open_embeddings(&serving->server, err);
 }
 
@@ -644,6 +650,8 @@ static enum err_code start_ingest(struct serving *serving, struct err *err)
         .ended = held_polls_ended,
     };
 
+    if (config->retrieval.tokenizer)
+        options.counter = &config->retrieval.counter;
     if (scan_model_scans(&serving->server, &serving->scans))
         options.scans = &serving->scans;
     serving->server.held_polls = held_polls_new();
@@ -715,6 +723,7 @@ static void go_down(struct serving *serving)
     scan_model_close(server->scan_model); /* behind it, as ingestion closes its own model */
     /* Before http_stop(), which waits for turns that read files. */
     blobs_stop(server->blobs);
+    sandboxes_cut(server); /* checks of uploads whose clients have left */
     file_loading_hurry(server->file_loading);
     if (server->http)
         http_stop(server->http);
@@ -722,6 +731,7 @@ static void go_down(struct serving *serving)
     workers_stop(server->readers);
     workers_stop(server->searchers);
     workers_stop(server->file_workers);
+    workers_stop(server->checkers);
     workers_stop(server->script_workers);
     turns_free(server->joins);
     ingest_stop(server->ingest);
@@ -871,6 +881,11 @@ static enum err_code read_config(int argc, char **argv, struct config **ret_conf
     if (rc)
         return rc;
     rc = model_upstreams_load(config->upstreams, config->upstream_count, err);
+    if (!rc) {
+        rc = config_retrieval_load(&config->retrieval, err);
+        if (rc)
+            model_upstreams_unload(config->upstreams, config->upstream_count);
+    }
     if (rc) {
         config_free(config);
         return rc;

@@ -611,6 +611,9 @@ enum err_code config_read_some(int argc, char **argv, int *ret_argc, struct conf
             config_images_read(json_object_get(config_whole_of(config)->file, "images"),
                                config->upstreams, config->upstream_count, &config->images, err);
     if (!rc)
+        config_retrieval_read(json_object_get(config_whole_of(config)->file, "retrieval"),
+                              &config->retrieval);
+    if (!rc)
         rc =
             config_ocr_read(json_object_get(config_whole_of(config)->file, "ocr"),
                             config->upstreams, config->upstream_count, &config->ocr_model, err);
@@ -656,6 +659,7 @@ void config_free(struct config *config)
     config_mcp_clear(&config->mcp);
     config_webhooks_clear(&config->webhooks);
     config_rerank_clear(&config->rerank);
+    config_retrieval_clear(&config->retrieval);
     config_web_search_clear(&config->web_search);
     permission_set_clear(&config->permissions);
     json_decref(config_whole_of(config)->file);

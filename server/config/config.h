@@ -18,6 +18,7 @@
 #include "server/config/mcp.h"
 #include "server/config/ocr.h"
 #include "server/config/rerank.h"
+#include "server/config/retrieval.h"
 #include "server/config/web_search.h"
 #include "server/config/webhooks.h"
 
@@ -168,6 +169,8 @@ struct config {
 
     /* The section embeddings. */
     struct config_embeddings embeddings;
+    /* The section retrieval. */
+    struct config_retrieval retrieval;
     /* The section ocr. */
     struct config_ocr ocr_model;
     /* The section images. */

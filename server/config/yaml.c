@@ -247,6 +247,11 @@ static const struct key ocr_keys[] = {
     {"timeout",  SHAPE_TEXT, false, NULL},
     {0},
 };
+static const struct key retrieval_keys[] = {
+    {"tokenizer",       SHAPE_TEXT, true,  NULL},
+    {"tokenizer_split", SHAPE_TEXT, false, NULL},
+    {0},
+};
 static const struct key rewrite_keys[] = {
     {"model", SHAPE_TEXT, true, NULL},
     {0},
@@ -322,6 +327,10 @@ static const struct key s3_keys[] = {
 };
 static const struct key files_keys[] = {
     {"s3", SHAPE_MAP, false, s3_keys},
+    {"check_command", SHAPE_TEXTS, false, NULL},
+    {"check_folder",  SHAPE_TEXT,  false, NULL},
+    {"check_timeout", SHAPE_TEXT,  false, NULL},
+    {"check_memory",  SHAPE_TEXT,  false, NULL},
     {0},
 };
 static const struct key web_search_keys[] = {
@@ -343,6 +352,7 @@ static const struct key sections[] = {
     {"embeddings",  SHAPE_MAP,  false, embeddings_keys},
     {"rerank",      SHAPE_MAP,  false, rerank_keys},
     {"rewrite",     SHAPE_MAP,  false, rewrite_keys},
+    {"retrieval",   SHAPE_MAP,  false, retrieval_keys},
     {"images",      SHAPE_MAP,  false, images_keys},
     {"ocr",         SHAPE_MAP,  false, ocr_keys},
     {"mcp_servers", SHAPE_MAPS, false, mcp_server_keys},
