@@ -6,6 +6,7 @@ import subprocess
 
 import pytest
 
+from harness.sandbox import require_sandbox
 from harness.tools import WEATHER, WEATHER_FLAT
 
 pytestmark = pytest.mark.slow
@@ -66,6 +67,22 @@ def test_the_demo_model_answers_a_question_about_an_uploaded_file(demo):
     text = client.beta.threads.messages.list(thread.id).data[0].content[0].text
     (cited,) = text.annotations
     assert "two years" in text.value and cited.file_citation.file_id == file and cited.text in text.value
+
+
+def test_the_demo_model_runs_code(demo, binary):
+    require_sandbox(binary)
+    client = demo.sdk()
+    made = client.responses.create(model="demo", input="Use python: print(6 * 7)", include=["code_interpreter_call.outputs"],
+                                   tools=[{"type": "code_interpreter", "container": {"type": "auto"}}])
+    [call] = [item for item in made.output if item.type == "code_interpreter_call"]
+    assert (call.status, call.code, [one.logs for one in call.outputs]) == ("completed", "print(6 * 7)", ["42\n"])
+    assert made.output_text == "The tool answered: 42\n"
+
+    assistant = client.beta.assistants.create(model="demo", tools=[{"type": "code_interpreter"}])
+    thread = client.beta.threads.create(messages=[{"role": "user", "content": "use python: print('mean', sum([1, 2, 6]) / 3)"}])
+    run = client.beta.threads.runs.create_and_poll(thread_id=thread.id, assistant_id=assistant.id)
+    assert run.status == "completed"
+    assert "mean 3.0" in client.beta.threads.messages.list(thread.id).data[0].content[0].text.value
 
 
 def test_the_command_that_serve_prints_can_be_pasted(demo):
