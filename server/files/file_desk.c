@@ -51,22 +51,14 @@ static enum err_code list_all(const struct server *server, const struct tenant *
     return ERR_OK;
 }
 
-/* A file of the store, which may be deleted meanwhile: then it is left out. */
-static enum err_code add_store_file(const struct server *server, const struct tenant *tenant,
-                                    const struct store_file_row *row, json_t *files,
-                                    struct err *err)
+/* A file that is gone, and not yet taken out of the store, is left out. */
+static void add_store_file(const struct store_file_row *row, json_t *files)
 {
-    struct file_row file;
-    json_t *object;
-    enum err_code rc = store_file_get(server->store, tenant, row->file_id, &file, err);
-
-    if (rc)
-        return rc == ERR_NOT_FOUND ? ERR_OK : rc;
-    object = file_object(&file);
-    json_set_string(object, "status", store_file_status_name(row->status));
-    json_array_append_new(files, object);
-    file_row_clear(&file);
-    return ERR_OK;
+    if (row->filename)
+        json_array_append_new(files,
+                              json_build("{s:s, s:s, s:I, s:s}", "id", row->file_id, "filename",
+                                         row->filename, "bytes", (json_int_t)row->file_bytes,
+                                         "status", store_file_status_name(row->status)));
 }
 
 static enum err_code list_store(const struct server *server, const struct tenant *tenant,
@@ -82,7 +74,7 @@ static enum err_code list_store(const struct server *server, const struct tenant
         store_store_file_list(server->store, tenant, &filter, page, &rows, &count, &more, err);
 
     for (size_t i = 0; !rc && i < count; i++)
-        rc = add_store_file(server, tenant, &rows[i], files, err);
+        add_store_file(&rows[i], files);
     store_file_rows_free(rows, count);
     if (!rc)
         *ret_page = page_of(json_incref(files), more);

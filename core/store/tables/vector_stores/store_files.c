@@ -22,19 +22,20 @@
 #include "core/store/pg/db.h"
 #include "core/store/pg/page.h"
 #include "core/store/pg/state.h"
+#include "core/store/tables/files/file_sql.h"
 #include "core/store/tables/files/storage_sql.h"
 #include "core/store/tables/vector_stores/documents.h"
 #include "core/store/tables/vector_stores/embedding_models.h"
 #include "core/store/tables/vector_stores/vector_store_sql.h"
 #include "core/store/tables/vector_stores/vector_stores.h"
 
-#define FILE_ALIVE "(f.expires_at IS NULL OR f.expires_at > " VECTOR_STORES_NOW ")"
-
-#define STORE_FILE_COLUMNS                                                                 \
-    "f.file_id, f.vector_store_id, f.document_id, f.status, f.attributes, f.chunk_tokens," \
-    " f.overlap_tokens, f.error_code, f.error_message, f.usage_bytes, f.created_at,"       \
-    " d.page_count, d.chunk_count FROM vector_store_files f"                               \
-    " LEFT JOIN documents d ON d.project_id = f.project_id AND d.id = f.document_id"
+#define STORE_FILE_COLUMNS                                                                    \
+    "f.file_id, f.vector_store_id, f.document_id, f.status, f.attributes, f.chunk_tokens,"    \
+    " f.overlap_tokens, f.error_code, f.error_message, f.usage_bytes, f.created_at,"          \
+    " d.page_count, d.chunk_count, x.filename, x.bytes FROM vector_store_files f"             \
+    " LEFT JOIN documents d ON d.project_id = f.project_id AND d.id = f.document_id"          \
+    " LEFT JOIN files x ON x.project_id = f.project_id AND x.id = f.file_id AND " FILE_ALIVE( \
+        "x")
 
 static enum err_code file_unknown(const char *id, struct err *err)
 {
@@ -55,6 +56,8 @@ static void store_file_read(const struct db_rows *rows, size_t row,
         .created_at = db_int(rows, row, 10),
         .pages = (size_t)db_int(rows, row, 11),
         .chunks = (size_t)db_int(rows, row, 12),
+        .filename = db_copy(rows, row, 13),
+        .file_bytes = (uint64_t)db_int(rows, row, 14),
     };
     db_id(rows, row, 0, ret_row->file_id, sizeof(ret_row->file_id));
     db_id(rows, row, 1, ret_row->store_id, sizeof(ret_row->store_id));
@@ -66,6 +69,7 @@ void store_file_row_clear(struct store_file_row *row)
     free(row->attributes);
     free(row->error_code);
     free(row->error_message);
+    free(row->filename);
     *row = (struct store_file_row){0};
 }
 
@@ -144,8 +148,9 @@ static enum err_code first_missing(struct db *db, const struct tenant *tenant,
     static const struct db_statement find = {
         "store_files_missing",
         "SELECT u.id FROM unnest($2::text[]) WITH ORDINALITY u (id, n) WHERE NOT EXISTS"
-        " (SELECT FROM files f WHERE f.project_id = $1 AND f.id = u.id AND " FILE_ALIVE ")"
-        " ORDER BY u.n LIMIT 1"};
+        " (SELECT FROM files f WHERE f.project_id = $1 AND f.id = u.id AND " FILE_ALIVE(
+            "f") ")"
+                 " ORDER BY u.n LIMIT 1"};
     AUTO_DB_ROWS *rows = NULL;
     AUTO_DB_ARGS args = {0};
     enum err_code rc;
@@ -161,10 +166,10 @@ static enum err_code first_missing(struct db *db, const struct tenant *tenant,
 static enum err_code lock_files(struct db *db, const struct tenant *tenant,
                                 const struct columns *columns, struct err *err)
 {
-    static const struct db_statement lock = {"store_files_lock",
-                                             "SELECT f.id FROM files f WHERE f.project_id = $1"
-                                             " AND f.id = ANY ($2::text[]) AND " FILE_ALIVE
-                                             " ORDER BY f.id FOR SHARE"};
+    static const struct db_statement lock = {
+        "store_files_lock",
+        "SELECT f.id FROM files f WHERE f.project_id = $1"
+        " AND f.id = ANY ($2::text[]) AND " FILE_ALIVE("f") " ORDER BY f.id FOR SHARE"};
     AUTO_DB_ROWS *rows = NULL;
     AUTO_DB_ARGS args = {0};
     enum err_code rc;

@@ -34,6 +34,8 @@ struct store_file_row {
     uint64_t usage_bytes;             /* 0 unless it is completed */
     int64_t created_at;
     size_t pages, chunks; /* as far as they are known */
+    char *filename;       /* NULL: the file is gone */
+    uint64_t file_bytes;
 };
 void store_file_row_clear(struct store_file_row *row);
 void store_file_rows_free(struct store_file_row *rows, size_t count);
