@@ -307,6 +307,15 @@ static enum err_code check_home(const struct blobs *blobs, const struct blob_row
         "several servers, set file_storage to database or s3, or share files_dir.");
 }
 
+void blob_remove_let_go(struct blobs *blobs, const struct tenant *tenant, const char *id)
+{
+    struct blob_row row;
+
+    if (!store_blob_get(blobs->ground.store, tenant, id, &row, NULL) && row.place == BLOB_DIR &&
+        !check_home(blobs, &row, NULL))
+        blob_remove_unheld(blobs, tenant, id);
+}
+
 enum err_code blob_read_open(struct blobs *blobs, const struct tenant *tenant, const char *id,
                              struct blob_read **ret_read, struct err *err)
 {
@@ -325,7 +334,11 @@ enum err_code blob_read_open(struct blobs *blobs, const struct tenant *tenant, c
     rc = places[row.place]->open(&read->name, &read->state, err);
     if (rc) {
         free(read);
-        return rc;
+        /* Its row may have gone first. */
+        return rc == ERR_INTERNAL && store_blob_get(blobs->ground.store, tenant, id, &row,
+                                                    NULL) == ERR_NOT_FOUND
+                   ? err_set(err, ERR_NOT_FOUND, "%.64s is gone", id)
+                   : rc;
     }
     *ret_read = read;
     return ERR_OK;

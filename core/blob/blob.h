@@ -106,6 +106,10 @@ enum err_code blob_remove(struct blobs *blobs, const struct tenant *tenant, cons
  * answer a row may hold it, and then it stays. */
 void blob_remove_unheld(struct blobs *blobs, const struct tenant *tenant, const char *id);
 
+/* The same for one that a row has let go. Where readers could miss its bytes it stays until the sweep: only an open
+ * file of a directory outlives its name. */
+void blob_remove_let_go(struct blobs *blobs, const struct tenant *tenant, const char *id);
+
 /* For the keeper: removes up to `limit` blobs that nobody has held for `grace_us`, of all projects. A blob whose
  * bytes cannot be removed now is tried again by the next sweep. */
 enum err_code blobs_sweep(struct blobs *blobs, int64_t grace_us, size_t limit,

@@ -97,6 +97,8 @@ enum err_code file_writes_change(void *arg, const struct tenant *tenant,
                             &blob, err);
     if (rc)
         blob_remove_unheld(server->blobs, tenant, blob.id);
+    else
+        blob_remove_let_go(server->blobs, tenant, row.blob_id);
     return rc;
 }
 
