@@ -709,6 +709,7 @@ static void go_down(struct serving *serving)
 {
     struct server *server = &serving->server;
 
+    atomic_store(&server->ending, true);
     if (server->reranker)
         reranker_close(server->reranker);
     if (server->rewriter)

@@ -12,7 +12,7 @@
  * server.h -- the parts of a running server: made by serve.c, lent to endpoints.
  *
  * All members are set before the first request and constant until the last one has ended, so any thread may read
- * them. `draining` is the exception.
+ * them. `draining` and `ending` are the exceptions.
  */
 
 struct blobs;
@@ -91,6 +91,7 @@ struct server {
         [ID_SIZE]; /* of the key in the setting api_key, and of requests under no_auth */
     struct ws_budget *past_responses; /* for the responses that WebSockets remember */
     atomic_bool draining;             /* set once, when the server goes down */
+    atomic_bool ending;               /* set once, when its drain is over */
 };
 
 #endif

@@ -1,7 +1,9 @@
 #include "server/files/stored_file.h"
 
 #include <errno.h>
+#include <stdatomic.h>
 #include <stdbool.h>
+#include <stdint.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -21,7 +23,7 @@
 
 #define PIECE ((size_t)3 << 16) /* read at once; base64 writes three bytes as four */
 
-enum err_code stored_file_open(const struct server *server, const struct tenant *tenant,
+static enum err_code open_once(const struct server *server, const struct tenant *tenant,
                                const char *id, struct stored_file *ret_file, struct err *err)
 {
     struct stored_file file = {
@@ -41,6 +43,16 @@ enum err_code stored_file_open(const struct server *server, const struct tenant 
     }
     *ret_file = file;
     return ERR_OK;
+}
+
+/* Again, because the file may get other bytes between its row and them, and the old ones be removed. Two changes within
+ * that moment are no accident. */
+enum err_code stored_file_open(const struct server *server, const struct tenant *tenant,
+                               const char *id, struct stored_file *ret_file, struct err *err)
+{
+    enum err_code rc = open_once(server, tenant, id, ret_file, err);
+
+    return rc == ERR_NOT_FOUND ? open_once(server, tenant, id, ret_file, err) : rc;
 }
 
 void stored_file_close(struct stored_file *file)
@@ -232,6 +244,13 @@ static bool is_pdf(int fd)
     return got > 0 && document_type_of(head, (size_t)got, NULL) == DOCUMENT_PDF;
 }
 
+/* Twenty pages may take minutes. */
+static bool is_ending(void *server, size_t pages)
+{
+    (void)pages;
+    return atomic_load(&((struct server *)server)->ending);
+}
+
 /* A person waits for it. */
 static enum err_code read_with_scans(int fd, const char *name, const struct server *server,
                                      struct document *ret_document, struct err *err)
@@ -241,6 +260,8 @@ static enum err_code read_with_scans(int fd, const char *name, const struct serv
 
     scans.pages = SCANNED_PAGES_READ;
     scans.seconds = SCANNED_SECONDS;
+    scans.stop = is_ending;
+    scans.arg = (void *)(uintptr_t)server;
     return document_read(fd, name, reads ? &scans : NULL, ret_document, err);
 }
 
