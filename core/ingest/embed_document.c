@@ -8,6 +8,7 @@
 #include "core/base/fault.h"
 #include "core/base/mem.h"
 #include "core/ingest/embeddings.h"
+#include "core/ingest/vector_index.h"
 #include "core/ingest/vector_model.h"
 #include "core/retrieval/chunker.h"
 #include "core/retrieval/index.h"
@@ -177,10 +178,8 @@ enum err_code document_embed(const struct document_embedder *embedder,
     *ret_ready = true;
     if (!space || space->id != work->model_id)
         return leave(embedder, work, space, err);
-    if (store_pgvector_is_used(embedder->store))
-        rc = store_pgvector_index(embedder->store, space->id, space->dimensions,
-                                  embedder->stop_fd, err);
-    if (!rc && before < work->chunks)
+    vector_index_want(embedder->index, space->id, space->dimensions);
+    if (before < work->chunks)
         rc = embed_window(&embedding, space, ret_pause_ns, err);
     if (rc && !(rc == ERR_TIMEOUT && work->embedded > before))
         return rc; /* a slow model that has made some of the vectors has not failed */

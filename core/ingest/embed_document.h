@@ -18,15 +18,16 @@
 
 struct embeddings;
 struct store;
+struct vector_index;
 struct vector_model;
 
 struct document_embedder {
     struct store *store;
     struct embeddings *embeddings;
     struct vector_model *model;
-    int stop_fd;        /* readable: the server goes down; -1: none */
-    double seconds;     /* for a batch of texts */
-    double all_seconds; /* as in embeddings.h, for the batches of a window */
+    struct vector_index *index; /* of pgvector; NULL without it */
+    double seconds;             /* for a batch of texts */
+    double all_seconds;         /* as in embeddings.h, for the batches of a window */
 };
 
 /* Makes the vectors of a window of a cut document. *ret_ready: it has all of them now, and is ready. If it is not, its

@@ -35,10 +35,12 @@
 #include "core/ingest/embeddings.h"
 #include "core/ingest/histogram.h"
 #include "core/ingest/make_document.h"
+#include "core/ingest/vector_index.h"
 #include "core/ingest/vector_model.h"
 #include "core/store/store.h"
 #include "core/store/tables/vector_stores/document_vectors.h"
 #include "core/store/tables/vector_stores/documents.h"
+#include "core/store/tables/vector_stores/pgvector.h"
 #include "core/store/tables/vector_stores/reindex.h"
 
 #define NICENESS 10
@@ -83,10 +85,11 @@ struct ingest {
     uint64_t due_ns[DUE_TIMES]; /* of documents that were given back here, in order */
     size_t due_count;
     bool draining, stopping;
-    int stop_fd;              /* readable from then on */
-    bool looking;             /* a worker looks for documents of older models */
-    uint64_t look_ns;         /* when to look again */
-    struct reindex_pass pass; /* how far it is; of the worker that looks */
+    int stop_fd;                /* readable from then on */
+    struct vector_index *index; /* NULL without pgvector */
+    bool looking;               /* a worker looks for documents of older models */
+    uint64_t look_ns;           /* when to look again */
+    struct reindex_pass pass;   /* how far it is; of the worker that looks */
     int pass_model;
     struct histogram seconds;
     atomic_ullong ready, failed, put_back;
@@ -308,7 +311,7 @@ static enum err_code embed_document(struct ingest *ingest, struct document_work 
     const struct document_embedder embedder = {.store = ingest->options.store,
                                                .embeddings = ingest->options.embeddings,
                                                .model = ingest->options.model,
-                                               .stop_fd = ingest->stop_fd,
+                                               .index = ingest->index,
                                                .seconds = EMBED_SECONDS,
                                                .all_seconds = EMBED_ALL_SECONDS};
     enum err_code rc;
@@ -574,6 +577,15 @@ enum err_code ingest_start(const struct ingest_options *options, struct ingest *
         ingest_free(ingest);
         return err_set(err, ERR_INTERNAL, "cannot make an eventfd: %s", strerror(errno));
     }
+    if (options->model && store_pgvector_is_used(options->store)) {
+        enum err_code rc =
+            vector_index_start(options->store, ingest->stop_fd, &ingest->index, err);
+
+        if (rc) {
+            ingest_free(ingest);
+            return rc;
+        }
+    }
     for (; ingest->count < options->workers; ingest->count++) {
         struct worker *worker = &ingest->workers[ingest->count];
 
@@ -632,6 +644,7 @@ void ingest_stop(struct ingest *ingest)
     ingest_cut(ingest);
     for (unsigned i = 0; i < ingest->count; i++)
         pthread_join(ingest->workers[i].thread, NULL);
+    vector_index_stop(TAKE(ingest->index));
 }
 
 void ingest_free(struct ingest *ingest)

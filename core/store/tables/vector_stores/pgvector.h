@@ -49,6 +49,9 @@ bool store_pgvector_is_used(struct store *store);
 enum err_code store_pgvector_index(struct store *store, int model, uint32_t dimensions,
                                    int stop_fd, struct err *err) MUST_CHECK;
 
+/* This node knows that it is there. */
+bool store_pgvector_is_indexed(struct store *store, int model);
+
 /* ---- Searching ---- */
 
 struct pgvector_query {

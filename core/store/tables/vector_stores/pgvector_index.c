@@ -125,6 +125,11 @@ static enum err_code make(struct store *store, int model, uint32_t dimensions, i
     return rc;
 }
 
+bool store_pgvector_is_indexed(struct store *store, int model)
+{
+    return atomic_load(&store->pgvector_indexed) == model;
+}
+
 enum err_code store_pgvector_index(struct store *store, int model, uint32_t dimensions,
                                    int stop_fd, struct err *err)
 {
