@@ -224,3 +224,32 @@ def test_the_list_of_tools_has_the_group(http):
     writing = ["createDocument", "appendDocument", "editDocument"]
     assert [tool["name"] for tool in tools] == reading + writing
     assert [tool["execution_policy"] for tool in tools] == ["auto"] * 5 + ["ask-always"] * 3
+
+
+def test_bytes_of_before_an_edit_go_with_it(start_server, upstream, database):
+    """In a directory, at once. In the database the sweep takes them, when no reader can be at work any more."""
+    for place, left in (("dir", 1), ("database", 3)):
+        server = start_server(file_storage=place)
+        client, url = server.sdk(), server.settings["database_url"]
+        file = client.files.create(file=("safety.md", TEXT.encode()), purpose="assistants").id
+        for old, new in (("two years", "three years"), ("three years", "four years")):
+            approve(client, upstream, "editDocument", file_id=file, old_string=old, new_string=new)
+        assert client.files.content(file).read() == TEXT.replace("two", "four").encode()
+        assert database.ask("SELECT count(*) FROM blobs", url=url) == [[str(left)]]
+        if place == "dir":
+            kept = [path for path in (server.settings["data_dir"] / "files").rglob("*") if path.name.startswith("blob_")]
+            assert len(kept) == 1
+
+
+def test_a_list_of_a_store_is_one_statement_however_long(start_server, upstream, statements):
+    server = start_server()
+    client = server.sdk()
+    made = [client.files.create(file=(f"{n}.md", TEXT.encode()), purpose="assistants").id for n in range(8)]
+    store = client.vector_stores.create(file_ids=made[:2]).id
+    client.vector_stores.file_batches.create_and_poll(store, file_ids=made)
+    said = statements(server.settings["database_url"])
+    listed = run(client, upstream, "listDocuments", vector_store_id=store)
+    assert len(listed.splitlines()) == 8 and all(f"{file}  {n}.md  {len(TEXT)} bytes  completed" in listed
+                                                 for n, file in enumerate(made))
+    asked = [line for line in said().splitlines() if "FROM files" in line or "FROM vector_store_files" in line]
+    assert len(asked) == 1, asked

@@ -2,6 +2,7 @@
 
 import os
 import subprocess
+import time
 
 import pytest
 
@@ -83,3 +84,27 @@ def test_the_table_itself(binary):
 
 def test_searches_see_what_a_dictionary_says(start_server, upstream, tmp_path):
     test_vector_model.test_searches_see_what_a_dictionary_says(start_server, upstream, tmp_path, "hybrid", 200)
+
+
+def test_a_document_does_not_wait_for_the_index(meaning, database):
+    """Making it takes hours where there are many rows. Here a transaction that writes holds it up."""
+    client, url = meaning.sdk(), meaning.settings["database_url"]
+    index = "SELECT indisvalid FROM pg_index WHERE indexrelid = to_regclass('pgvector_chunks_1')"
+    with database.session("BEGIN; LOCK TABLE pgvector_chunks IN ROW EXCLUSIVE MODE", url):
+        store, (car, _) = filled(client, CAR, DOCTOR)
+        assert search(client, store, "automobile")[0][0] == car
+        assert database.ask(index, url=url) in ([], [["f"]])
+    eventually(lambda: database.ask(index, url=url), lambda rows: rows == [["t"]])
+
+
+def test_a_server_that_ends_does_not_wait_for_the_index(meaning, database):
+    url = meaning.settings["database_url"]
+    with database.session("BEGIN; LOCK TABLE pgvector_chunks IN ROW EXCLUSIVE MODE", url):
+        filled(meaning.sdk(), CAR)
+        begun = time.monotonic()
+        assert meaning.stop() == 0
+        assert time.monotonic() - begun < patience(10)
+    meaning.start()
+    filled(meaning.sdk(), DOCTOR)
+    eventually(lambda: database.ask("SELECT indisvalid FROM pg_index WHERE indexrelid ="
+                                    " to_regclass('pgvector_chunks_1')", url=url), lambda rows: rows == [["t"]])
