@@ -8,9 +8,9 @@
 /*
  * vector_index.h -- a thread that makes the index of pgvector.
  *
- * That may take hours (core/store/tables/vector_stores/pgvector.h). A worker of ingestion must not wait for it: it holds
- * a document, and others wait for its turn. So a worker only says which model has vectors, and goes on. Rows are written
- * and found without an index, too. What fails is tried again a minute later.
+ * That may take hours (core/store/tables/vector_stores/pgvector.h). A worker of ingestion must not wait for it: it
+ * holds a document, and others wait for its turn. So a worker only says which model has vectors, and goes on. Rows are
+ * written and found without an index, too. What fails is tried again a minute later.
  */
 
 struct store;
