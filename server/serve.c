@@ -702,6 +702,7 @@ static void drain(struct serving *serving)
     log_warn("drain_timeout is over: ending what is left");
     engine_abandon(server->engine);
     sandboxes_cut(server);
+    file_checks_cut(server);
     (void)engine_wait_idle(server->engine, clock_mono_ns() + LAST_EVENTS_NS);
 }
 
@@ -724,7 +725,7 @@ static void go_down(struct serving *serving)
     scan_model_close(server->scan_model); /* behind it, as ingestion closes its own model */
     /* Before http_stop(), which waits for turns that read files. */
     blobs_stop(server->blobs);
-    sandboxes_cut(server); /* checks of uploads whose clients have left */
+    file_checks_cut(server);
     file_loading_hurry(server->file_loading);
     if (server->http)
         http_stop(server->http);
@@ -733,6 +734,7 @@ static void go_down(struct serving *serving)
     workers_stop(server->searchers);
     workers_stop(server->file_workers);
     workers_stop(server->checkers);
+    file_checks_close(server);
     workers_stop(server->script_workers);
     turns_free(server->joins);
     ingest_stop(server->ingest);

@@ -71,6 +71,7 @@ struct server {
     struct workers *script_workers; /* for scripts to be parsed in a box */
     struct workers *file_workers;   /* for bytes on their way to the disk, or to another blob */
     struct workers *checkers;       /* for uploads that are checked; NULL: none is */
+    int checks_stop_fd;             /* an eventfd that ends them; only with checkers */
     struct turns *joins;            /* uploads whose parts are being joined */
     struct ingest *ingest;          /* makes files of vector stores searchable */
     struct retrieval *retrieval;    /* searches them */

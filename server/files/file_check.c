@@ -1,7 +1,9 @@
 #include "server/files/file_check.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/eventfd.h>
 #include <unistd.h>
 
 #include "core/base/log.h"
@@ -31,8 +33,23 @@ enum err_code file_check_open(struct server *server, struct err *err)
         return err_set(err, ERR_INVALID,
                        "files.check_command: this server has no sandbox to run it in (runnel "
                        "sandbox says why)");
+    server->checks_stop_fd = eventfd(0, EFD_CLOEXEC);
+    if (server->checks_stop_fd < 0)
+        return err_set(err, ERR_INTERNAL, "cannot make an eventfd: %s", strerror(errno));
     server->checkers = workers_new(server->crew, server->config->file_workers);
     return ERR_OK;
+}
+
+void file_checks_cut(const struct server *server)
+{
+    if (server->checkers)
+        (void)eventfd_write(server->checks_stop_fd, 1);
+}
+
+void file_checks_close(const struct server *server)
+{
+    if (server->checkers)
+        close(server->checks_stop_fd);
 }
 
 /* ---- The bytes ---- */
@@ -103,7 +120,7 @@ static enum err_code run_in(const struct server *server, struct box *box, int in
                     .environment = boxes_environment(server->boxes)},
         .input = input,
         .timeout_ms = (uint32_t)(check->seconds * 1000),
-        .cancel = -1,
+        .cancel = server->checks_stop_fd,
         .leftovers = BOX_KILL_LEFTOVERS,
         .take_output = take_output,
         .argument = said,
@@ -123,7 +140,7 @@ static enum err_code run(const struct server *server, int input, struct said *sa
         .folder_count = check->folder != NULL,
         .memory = check->memory,
         .use = BOXES_ALONE,
-        .cancel = -1,
+        .cancel = server->checks_stop_fd,
     };
     struct boxes_hold *hold = NULL;
     enum err_code rc = boxes_take(server->boxes, &request, &hold, err);
@@ -142,6 +159,11 @@ static enum err_code unchecked(struct err *err)
                    "The file could not be checked. Please retry your request.");
 }
 
+static enum err_code shutting_down(struct err *err)
+{
+    return err_set(err, ERR_STORE, "The server is shutting down. Please retry your request.");
+}
+
 /* No box: the machine is busy or stops, or something is wrong that only the operator can mend. */
 static enum err_code no_box(enum err_code rc, struct err *err)
 {
@@ -149,8 +171,7 @@ static enum err_code no_box(enum err_code rc, struct err *err)
         return err_refuse(err, ERR_LIMIT, REASON_BUSY, NULL,
                           "Too many files are being checked. Please retry your request.");
     if (rc == ERR_CANCELLED)
-        return err_set(err, ERR_STORE,
-                       "The server is shutting down. Please retry your request.");
+        return shutting_down(err);
     log_error("files.check_command cannot be run: %s", err->text);
     return unchecked(err);
 }
@@ -170,6 +191,8 @@ static enum err_code judge(const struct box_result *result, const struct said *s
 
     if (result->why == BOX_EXITED && result->status == 0)
         return ERR_OK;
+    if (result->why == BOX_CANCELLED)
+        return shutting_down(err);
     if (result->why == BOX_EXITED && result->status == 1) {
         log_warn("files.check_command has refused an uploaded file: %s", said->text);
         return err_invalid(err, "file_rejected", "file",

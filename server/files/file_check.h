@@ -28,6 +28,12 @@ bool file_check_is_on(const struct server *server);
 /* At the start, when there are boxes. ERR_INVALID: this machine cannot run the command, so nothing could be taken. */
 enum err_code file_check_open(struct server *server, struct err *err) MUST_CHECK;
 
+/* Ends the checks that are at work, and those that come: their clients may have left. Twice is fine, and without
+ * checks. */
+void file_checks_cut(const struct server *server);
+/* When no check is at work any more. */
+void file_checks_close(const struct server *server);
+
 /* Checks a blob that was written, if a command is configured. On a worker that may wait for minutes. ERR_INVALID: the
  * file is refused. ERR_LIMIT: no room for a box. ERR_UPSTREAM: the command has failed. ERR_STORE: the server stops.
  * Errors of blob.h and spool.h. */
