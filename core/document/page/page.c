@@ -114,13 +114,41 @@ static json_t *read_text(const struct page_source *source)
     return page_of(&text);
 }
 
+/* This is not in a child, and several pages may be read at once. A tree takes up to a hundred bytes for each line, and
+ * indenting adds blanks to it: counted before, as brackets and commas outside of strings. */
+static bool may_be_indented(const char *text, size_t length)
+{
+    size_t depth = 0, lines = 0, blanks = 0;
+    bool quoted = false;
+
+    if (length > PAGE_JSON_MAX)
+        return false;
+    for (size_t i = 0; i < length && lines <= PAGE_JSON_LINES_MAX; i++) {
+        if (quoted && text[i] == '\\') {
+            i++;
+            continue;
+        }
+        if (text[i] == '"')
+            quoted = !quoted;
+        if (quoted || !text[i] || !strchr("[{]},", text[i]))
+            continue;
+        if (text[i] == '[' || text[i] == '{')
+            depth++;
+        else if (text[i] != ',' && depth)
+            depth--;
+        lines++;
+        blanks += 2 * depth;
+    }
+    return lines <= PAGE_JSON_LINES_MAX && blanks <= PAGE_JSON_BLANKS_MAX;
+}
+
 /* Indented, with its numbers as they were written; as it is, if it is no JSON or too much. */
 static json_t *read_json(const struct page_source *source)
 {
     json_auto_t *value = NULL;
     AUTO_FREE char *text = NULL;
 
-    if (source->length <= PAGE_JSON_MAX &&
+    if (may_be_indented(source->bytes, source->length) &&
         !json_parse_exact(source->bytes, source->length, &value, NULL))
         text = json_text_indented(value, 2);
     if (!text || strlen(text) > PAGE_TEXT_MAX)

@@ -23,7 +23,9 @@
 #define PAGE_TEXT_MAX  ((size_t)8 << 20) /* bytes of what becomes of it, as JSON */
 #define PAGE_JSON_MAX \
     ((size_t)1 << 19) /* bytes of a page that is JSON; a longer one is not indented */
-#define PAGE_WALL_MS 20000
+#define PAGE_JSON_LINES_MAX  ((size_t)40000)   /* of it, indented */
+#define PAGE_JSON_BLANKS_MAX ((size_t)2 << 20) /* bytes that indenting adds */
+#define PAGE_WALL_MS         20000
 
 enum page_view { PAGE_MARKDOWN, PAGE_ELEMENTS, PAGE_OUTLINE };
 

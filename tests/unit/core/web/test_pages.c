@@ -2,7 +2,9 @@
 
 #include "core/web/pages.h"
 
+#include <malloc.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
@@ -191,10 +193,72 @@ TEST(json_is_indented_as_it_was_written_up_to_a_limit)
     buf_clear(&deep);
 }
 
+/* ---- What the tree of a page takes ---- */
+
+static size_t live, most;
+
+static void *count_malloc(size_t size)
+{
+    void *made = malloc(size);
+
+    live += malloc_usable_size(made);
+    most = live > most ? live : most;
+    return made;
+}
+
+static void count_free(void *made)
+{
+    live -= malloc_usable_size(made);
+    free(made);
+}
+
+/* Reads "[<one><one>...1]" of as many lines as may be indented, and says what jansson had at most. */
+static size_t memory_of(const char *one, size_t lines_of_one)
+{
+    struct buf text = {0};
+    struct page_source source = {.url = "http://a.test/", .content_type = "application/json"};
+    const struct page_want want = {.view = PAGE_MARKDOWN};
+    json_t *page;
+
+    buf_add_char(&text, '[');
+    for (size_t lines = 2; lines + lines_of_one <= PAGE_JSON_LINES_MAX &&
+                           text.length + strlen(one) + 2 <= PAGE_JSON_MAX;
+         lines += lines_of_one)
+        buf_add_text(&text, one);
+    buf_add_text(&text, "1]");
+    source.bytes = text.data;
+    source.length = text.length;
+    live = most = 0;
+    assert_int_equal(web_page_read(&source, &want, &page, NULL), ERR_OK);
+    assert_true(json_string_length(json_object_get(page, "text")) > text.length);
+    json_decref(page);
+    buf_clear(&text);
+    return most;
+}
+
+TEST(the_tree_of_a_json_page_has_at_most_8_mib)
+{
+    static const struct {
+        const char *one;
+        size_t lines;
+    } pages[] = {{"1,", 1},  {"\"a\",", 1},     {"{},", 3},
+                 {"[],", 3}, {"{\"a\":1},", 3}, {"[[1]],", 5}};
+
+    json_set_alloc_funcs(count_malloc, count_free);
+    for (size_t i = 0; i < COUNT_OF(pages); i++) {
+        size_t bytes = memory_of(pages[i].one, pages[i].lines);
+
+        print_message("%s %zu KiB\n", pages[i].one, bytes >> 10);
+        assert_true(bytes < (size_t)8 << 20);
+    }
+    json_set_alloc_funcs(malloc, free);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(json_is_indented_as_it_was_written_up_to_a_limit),
+        cmocka_unit_test(the_tree_of_a_json_page_has_at_most_8_mib),
         client_test(a_page_is_fetched_decoded_and_read),
         client_test(what_is_no_page_says_so),
         client_test(no_page_leads_into_the_own_network),
