@@ -18,12 +18,12 @@ bool tool_use_is_direct(const struct tool_use *use)
     return !callers || json_list_has(callers, "direct");
 }
 
-/* Tools that were not loaded yet do not exist for programs either. */
+/* What the upstream executes, no program can call. Tools that were not loaded yet do not exist for programs either. */
 bool tool_use_is_programmatic(const struct tool_use *use)
 {
     const json_t *callers = callers_of(use);
 
-    return callers && json_list_has(callers, "programmatic") && !use->implied &&
+    return callers && json_list_has(callers, "programmatic") && !use->implied && !use->passed &&
            !(use->handler->flags & TOOL_PROGRAM);
 }
 
