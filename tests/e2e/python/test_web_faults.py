@@ -14,6 +14,7 @@ import pytest
 from harness.patience import patience
 from harness.pdf import pdf
 from harness.server import eventually
+from harness.site import may_fetch, opened_site
 from harness.tools import call
 
 GROUP = {"type": "mcp", "server_label": "web", "server_url": "builtin:web"}
@@ -147,27 +148,16 @@ class Site(http.server.BaseHTTPRequestHandler):
         pass
 
 
-class Server(http.server.ThreadingHTTPServer):
-    daemon_threads = True
-
-
 @pytest.fixture
 def site():
-    server = Server(("127.0.0.1", 0), Site)
-    server.asked, server.poured = [], 0
-    server.let_go, server.left = threading.Event(), threading.Event()
-    server.url = f"http://127.0.0.1:{server.server_port}"
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    yield server
-    server.let_go.set()
-    server.shutdown()
-    server.server_close()
+    with opened_site(Site, poured=0, left=threading.Event()) as server:
+        yield server
 
 
 @pytest.fixture
 def opened(start_server, site, tmp_path):
     config = tmp_path / "runnel.yaml"
-    config.write_text(f'network: {{allow_internal_hosts: ["{site.url.removeprefix("http://")}"]}}\n{FREE}')
+    config.write_text(may_fetch(site) + FREE)
     return start_server(config=config)
 
 

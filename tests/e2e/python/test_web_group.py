@@ -2,12 +2,12 @@
 
 import http.server
 import json
-import threading
 
 import pytest
 
 from harness.patience import patience
 from harness.server import eventually
+from harness.site import may_fetch, opened_site
 from harness.tools import call
 
 PAGE = b"""<title>Tea</title><nav><a href="/">Home</a></nav><main><h1>Tea</h1><p>Boil <b>water</b> first.</p>
@@ -36,22 +36,15 @@ class Site(http.server.BaseHTTPRequestHandler):
 
 @pytest.fixture
 def site():
-    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Site)
-    server.asked = []
-    server.let_go = threading.Event()
-    server.place = f"127.0.0.1:{server.server_port}"
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    yield server
-    server.let_go.set()
-    server.shutdown()
-    server.server_close()
+    with opened_site(Site) as server:
+        yield server
 
 
 @pytest.fixture
 def open_site(start_server, site, tmp_path):
     """Starts a server that may fetch from the site."""
     config = tmp_path / "runnel.yaml"
-    config.write_text(f'network: {{allow_internal_hosts: ["{site.place}"]}}\n{FREE}')
+    config.write_text(may_fetch(site) + FREE)
     return lambda **settings: start_server(config=config, **settings)
 
 

@@ -1,10 +1,10 @@
 """F51: open_page and find_in_page, which come along with web_search: pages of a site on loopback, on both faces."""
 
 import http.server
-import threading
 
 import pytest
 
+from harness.site import may_fetch, opened_site
 from harness.tools import call
 
 TOOL = {"type": "web_search"}
@@ -28,13 +28,9 @@ class Site(http.server.BaseHTTPRequestHandler):
 
 @pytest.fixture
 def site():
-    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Site)
-    server.asked, server.place = [], f"127.0.0.1:{server.server_port}"
-    server.tea = f"http://{server.place}/tea"
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    yield server
-    server.shutdown()
-    server.server_close()
+    with opened_site(Site) as server:
+        server.tea = f"{server.url}/tea"
+        yield server
 
 
 @pytest.fixture
@@ -42,7 +38,7 @@ def start(start_server, upstream, site, tmp_path):
     def start(more=""):
         config = tmp_path / "runnel.yaml"
         url = upstream.url.removesuffix("/v1")
-        config.write_text(f'network: {{allow_internal_hosts: ["{site.place}"]}}\n'
+        config.write_text(may_fetch(site) +
                           f"web_search: [{{provider: searxng, url: '{url}', timeout: '20'}}]\n{more}")
         return start_server(config=config)
     return start
