@@ -220,7 +220,8 @@ def test_the_limit_of_pictures_counts_those_before_a_crash(start_server, upstrea
     server = start_server(config=config, lease_ttl=2)
     calls = [call("generate_image", n, prompt="a cat") for n in range(4)]
     upstream.script({"match": {"tool_results": 4}, "answer": {"text": "So."}},
-                    {"match": {"tool_results": 2}, "answer": {"tool_calls": calls[2:], "delay_ms": 2000}},
+                    {"match": {"tool_results": 2}, "times": 1, "answer": {"text": "Late.", "delay_ms": 3600000}},
+                    {"match": {"tool_results": 2}, "answer": {"tool_calls": calls[2:]}},
                     {"answer": {"tool_calls": calls[:2]}})
     client = server.sdk()
     response = respond(client, background=True)
