@@ -126,6 +126,12 @@ static unsigned drawn_before(const struct run *run)
 
     for (size_t i = 0; i < run->history_count; i++)
         drawn += run->history[i].turn < run->calls.turn && was_drawn(run, &run->history[i]);
+    /* A crash has cut them, and this residency has closed their items. */
+    for (size_t i = 0; i < run->items.count; i++) {
+        const struct item_row *row = &run->items.list[i]->row;
+
+        drawn += row->turn < run->calls.turn && was_drawn(run, row);
+    }
     for (unsigned i = 0; i < run->calls.count; i++) {
         const struct call *call = &run->calls.list[i];
 
