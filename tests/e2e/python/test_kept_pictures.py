@@ -226,6 +226,7 @@ def test_the_limit_of_pictures_counts_those_before_a_crash(start_server, upstrea
     client = server.sdk()
     response = respond(client, background=True)
     eventually(lambda: len(upstream.chats()) == 2)
+    eventually(lambda: results(client.responses.retrieve(response.id)) == [PIXEL, PIXEL])  # they are stored
     server.kill()
     server.start()
     eventually(lambda: client.responses.retrieve(response.id).status == "completed", seconds=60)
