@@ -2,11 +2,15 @@
  * load -- the clients of the bench.
  *
  *   load streams PORT PATH BODY COUNT SECONDS [HEADER]
+ *   load burst   PORT PATH BODY COUNT SECONDS [HEADER]
  *   load rounds  PORT FILE SECONDS
  *
  * `streams` opens COUNT connections with a stream on each, and reads for SECONDS once all are open and
  * have settled. The time that the upstream wrote into each token ("@<nanoseconds> ") gives the
  * latency, one way, through all servers in between. BODY is a file.
+ *
+ * `burst` does the same with all connections and requests at once. It measures from each request to its
+ * first token, and ends when each has one, SECONDS later at the latest.
  *
  * `rounds` has a number of clients, each with a connection and requests of its own. A client sends its
  * requests one after another, again and again: the next one when the one before is answered, in
@@ -89,7 +93,7 @@ static uint64_t tokens, rounds, bad_answers;
 static struct request request; /* streams: of all clients */
 static int epoll_fd;
 static uint64_t measure_from;
-static bool streaming;
+static bool streaming, bursting;
 
 static uint64_t now_ns(void)
 {
@@ -251,6 +255,10 @@ static void read_stream(struct client *client)
     }
     if (got < 0)
         return;
+    if (bursting && !client->token_seen && memchr(bytes, '@', (size_t)got)) {
+        client->token_seen = true;
+        add_sample(&firsts, now - client->asked_ns, now);
+    }
     if (!client->open) {
         client->open = true;
         opened++;
@@ -391,6 +399,19 @@ static void open_all(unsigned short port)
     wait_until(now_ns() + SETTLE_NS);
 }
 
+/* All at once: answers are read when all have asked. */
+static void open_together(unsigned short port)
+{
+    measure_from = now_ns();
+    printf("measuring\n");
+    fflush(stdout);
+    for (int i = 0; i < count; i++) {
+        connect_client(&clients[i], port);
+        if (!clients[i].broken)
+            ask(&clients[i]);
+    }
+}
+
 static void open_spread(unsigned short port)
 {
     uint64_t start = now_ns();
@@ -424,20 +445,8 @@ static uint32_t percentile(const struct samples *of, double part)
     return of->count ? of->us[(size_t)((double)(of->count - 1) * part)] : 0;
 }
 
-static void run_for(double seconds)
+static void report(double took, uint64_t done)
 {
-    uint64_t start = now_ns();
-    uint64_t end = start + (uint64_t)(seconds * 1e9);
-    uint64_t before = streaming ? tokens : rounds;
-    uint64_t done;
-    double took;
-
-    measure_from = start;
-    printf("measuring\n");
-    fflush(stdout);
-    wait_until(end);
-    took = (double)(now_ns() - start) / 1e9;
-    done = (streaming ? tokens : rounds) - before;
     printf("measured\n");
     fflush(stdout);
     sort(&samples);
@@ -451,13 +460,35 @@ static void run_for(double seconds)
            percentile(&firsts, 0.99));
 }
 
+static void run_for(double seconds)
+{
+    uint64_t start = now_ns();
+    uint64_t before = streaming ? tokens : rounds;
+
+    measure_from = start;
+    printf("measuring\n");
+    fflush(stdout);
+    wait_until(start + (uint64_t)(seconds * 1e9));
+    report((double)(now_ns() - start) / 1e9, (streaming ? tokens : rounds) - before);
+}
+
+static void run_burst(double seconds)
+{
+    uint64_t end = measure_from + (uint64_t)(seconds * 1e9);
+
+    while (firsts.count + (size_t)broken < (size_t)count && now_ns() < end)
+        wait_events(10);
+    report((double)(now_ns() - measure_from) / 1e9, firsts.count);
+}
+
 int main(int argc, char **argv)
 {
     struct rlimit files;
 
-    streaming = argc >= 7 && strcmp(argv[1], "streams") == 0;
+    bursting = argc >= 7 && strcmp(argv[1], "burst") == 0;
+    streaming = bursting || (argc >= 7 && strcmp(argv[1], "streams") == 0);
     if (!streaming && (argc != 5 || strcmp(argv[1], "rounds") != 0)) {
-        fprintf(stderr, "usage: load streams PORT PATH BODY COUNT SECONDS [HEADER]\n"
+        fprintf(stderr, "usage: load streams|burst PORT PATH BODY COUNT SECONDS [HEADER]\n"
                         "       load rounds PORT FILE SECONDS\n");
         return 2;
     }
@@ -474,7 +505,9 @@ int main(int argc, char **argv)
         read_rounds(argv[3]);
     }
     epoll_fd = epoll_create1(EPOLL_CLOEXEC);
-    (streaming ? open_all : open_spread)((unsigned short)strtoul(argv[2], NULL, 10));
-    run_for(strtod(argv[streaming ? 6 : 4], NULL));
+    (bursting    ? open_together
+     : streaming ? open_all
+                 : open_spread)((unsigned short)strtoul(argv[2], NULL, 10));
+    (bursting ? run_burst : run_for)(strtod(argv[streaming ? 6 : 4], NULL));
     return 0;
 }
