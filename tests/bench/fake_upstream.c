@@ -4,13 +4,16 @@
  *   fake_upstream PORT TOKENS RATE
  *
  * Every POST is answered with a stream of TOKENS chunks, the first at once, then RATE a second (0: all
- * at once). The text of each token is the time at which it was sent: "@<nanoseconds> ". A client
+ * at once; below 0: until the client leaves, as fast as it reads). The text of each token is the time at which it was sent: "@<nanoseconds> ". A client
  * behind any number of servers so knows how long a token was on its way, without a clock in common
  * with anything but this machine. One thread, one epoll.
  *
  * Requests are not parsed beyond their length, with one exception when everything is sent at once: a
  * request with "use 4 tools" is first answered with four calls of `text`, for the lengths of 1, 2, 3
  * and 4 letters.
+ *
+ * A stream as fast as its client reads is sent in blocks that were rendered before. Only the times in them
+ * are written anew, one for each block: else the model would need more CPU than nginx does.
  *
  * It is not the scripted upstream, because that has a thread for each connection and parses JSON. Here
  * a token costs as little as a system call, so that the bench measures the server and not its model.
@@ -36,6 +39,7 @@
 #define REQUEST_LIMIT    65536
 #define CALLS_LIMIT      64
 #define TICK_NS          1000000 /* chunks that are due are sent this often */
+#define BLOCK_TOKENS     64
 
 struct connection {
     int fd;
@@ -44,12 +48,19 @@ struct connection {
     char *request;
     int sent;        /* tokens of the answer; -1 while none runs */
     uint64_t due_ns; /* of the next one */
+    char *block;     /* of a stream without a rate: what is being sent */
+    size_t block_sent;
 };
 
 static struct connection *connections[CONNECTION_LIMIT];
 static int highest = -1;
 static int tokens = 100;
 static uint64_t interval_ns = 50000000;
+static int epoll;
+static bool flooding;
+static char flood[BLOCK_TOKENS * 512]; /* the block, with room for a time in each token */
+static size_t flood_length;
+static size_t flood_times[BLOCK_TOKENS]; /* where they are */
 
 static uint64_t now_ns(void)
 {
@@ -62,6 +73,7 @@ static uint64_t now_ns(void)
 static void drop(int fd)
 {
     free(connections[fd]->request);
+    free(connections[fd]->block);
     free(connections[fd]);
     connections[fd] = NULL;
     close(fd);
@@ -151,6 +163,64 @@ static size_t add_calls(char *out, size_t room, int count)
         used += add_delta(out + used, room - used, delta, "null");
     }
     return used;
+}
+
+/* ---- As fast as the client reads ---- */
+
+#define TIME_DIGITS 19
+
+static void make_flood(void)
+{
+    for (int i = 0; i < BLOCK_TOKENS; i++) {
+        size_t start = flood_length;
+
+        flood_length += add_delta(flood + start, sizeof(flood) - start,
+                                  "{\"content\":\"@0000000000000000000 \"}", "null");
+        flood_times[i] = (size_t)((char *)memchr(flood + start, '@', flood_length - start) - flood) + 1;
+    }
+}
+
+static void fill_block(struct connection *connection)
+{
+    char digits[TIME_DIGITS + 1];
+
+    (void)snprintf(digits, sizeof(digits), "%0*llu", TIME_DIGITS, (unsigned long long)now_ns());
+    if (!connection->block) {
+        connection->block = malloc(flood_length);
+        memcpy(connection->block, flood, flood_length);
+    }
+    for (int i = 0; i < BLOCK_TOKENS; i++)
+        memcpy(connection->block + flood_times[i], digits, TIME_DIGITS);
+    connection->block_sent = 0;
+}
+
+/* A few blocks, so that the other streams have their turn; the socket is reported as writable again. */
+static bool send_blocks(struct connection *connection)
+{
+    for (int i = 0; i < 4; i++) {
+        ssize_t sent;
+
+        if (!connection->block || connection->block_sent == flood_length)
+            fill_block(connection);
+        sent = send(connection->fd, connection->block + connection->block_sent,
+                    flood_length - connection->block_sent, MSG_NOSIGNAL | MSG_DONTWAIT);
+        if (sent < 0)
+            return errno == EAGAIN;
+        connection->block_sent += (size_t)sent;
+    }
+    return true;
+}
+
+static bool start_flood(struct connection *connection)
+{
+    static const char head[] = "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n"
+                               "Transfer-Encoding: chunked\r\n\r\n";
+    struct epoll_event event = {.events = EPOLLIN | EPOLLOUT | EPOLLRDHUP,
+                                .data.fd = connection->fd};
+
+    connection->received = connection->wanted = 0;
+    epoll_ctl(epoll, EPOLL_CTL_MOD, connection->fd, &event);
+    return send_all(connection->fd, head, sizeof(head) - 1) && send_blocks(connection);
 }
 
 static bool start_answer(struct connection *connection)
@@ -243,11 +313,11 @@ static bool read_request(struct connection *connection)
         if (!connection->wanted)
             connection->wanted = request_length(connection);
         if (connection->wanted && connection->received >= connection->wanted)
-            return start_answer(connection);
+            return flooding ? start_flood(connection) : start_answer(connection);
     }
 }
 
-static void accept_all(int listener, int epoll)
+static void accept_all(int listener)
 {
     int fd;
 
@@ -310,11 +380,11 @@ static int tick_every_ms(void)
 
 static void serve(int listener)
 {
-    int epoll = epoll_create1(EPOLL_CLOEXEC);
     int timer = tick_every_ms();
     struct epoll_event event = {.events = EPOLLIN, .data.fd = listener};
     struct epoll_event events[256];
 
+    epoll = epoll_create1(EPOLL_CLOEXEC);
     epoll_ctl(epoll, EPOLL_CTL_ADD, listener, &event);
     event.data.fd = timer;
     epoll_ctl(epoll, EPOLL_CTL_ADD, timer, &event);
@@ -326,13 +396,14 @@ static void serve(int listener)
             uint64_t ticks;
 
             if (fd == listener) {
-                accept_all(listener, epoll);
+                accept_all(listener);
             } else if (fd == timer) {
                 if (read(timer, &ticks, sizeof(ticks)) > 0)
                     send_due();
             } else if (connections[fd] &&
                        ((events[i].events & (EPOLLRDHUP | EPOLLHUP | EPOLLERR)) ||
-                        !read_request(connections[fd]))) {
+                        !read_request(connections[fd]) ||
+                        (events[i].events & EPOLLOUT && !send_blocks(connections[fd])))) {
                 drop(fd);
             }
         }
@@ -354,5 +425,7 @@ int main(int argc, char **argv)
     tokens = (int)strtol(argv[2], NULL, 10);
     rate = strtod(argv[3], NULL);
     interval_ns = rate > 0 ? (uint64_t)(1e9 / rate) : 0;
+    flooding = rate < 0;
+    make_flood();
     serve(listen_on((unsigned short)strtoul(argv[1], NULL, 10)));
 }
