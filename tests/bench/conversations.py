@@ -5,19 +5,16 @@ import http.client
 import json
 import time
 
-from processes import BOTH_CORES, KEY, MODEL, Nginx, Runnel, Upstream, as_sent, trouble
+from figures import trouble
+from processes import BOTH_CORES, KEY, MODEL, Nginx, Runnel, Upstream, as_sent, cpu_seconds, family_cpu_seconds
 
 MESSAGES = 10000  # of the long thread
 PAGE = 10
 TURNS = 200
 
 
-def ms(us, digits=2):
-    return f"{us / 1000:.{digits}f}"
-
-
-def added(ours, plain, key):
-    return f"{(ours[key] - plain[key]) / 1000:+.2f} ms"
+def mean(results, key):
+    return sum(result[key] for result in results) / len(results)
 
 
 # ---- How soon the first token comes ----
@@ -29,20 +26,29 @@ OPEN = {1: (1, 0), 100: (10, 20), 1000: (60, 20)}
 
 def first_tokens(bench):
     """From a request to the first token, beside nginx in front of the same model."""
+    chat = as_sent("POST", "/v1/chat/completions",
+                   {"model": MODEL, "stream": True, "messages": [{"role": "user", "content": "hi"}]})
+    ask = as_sent("POST", "/v1/responses", {"model": MODEL, "input": "hi", "stream": True})
+
+    def through_nginx(upstream, count):
+        with Nginx(upstream, bench.folder) as nginx:
+            return bench.rounds(nginx, [[chat]] * count, part=0.25)
+
     for count, (tokens, rate) in OPEN.items():
-        chat = as_sent("POST", "/v1/chat/completions",
-                       {"model": MODEL, "stream": True, "messages": [{"role": "user", "content": "hi"}]})
-        ask = as_sent("POST", "/v1/responses", {"model": MODEL, "input": "hi", "stream": True})
+        if count > bench.options.streams:
+            continue
         with Upstream(bench.programs, tokens, rate) as upstream:
-            with Nginx(upstream, bench.folder) as nginx:
-                plain = bench.rounds(nginx, [[chat]] * count, part=0.25)
-            with Runnel(bench.build, upstream, bench.data_dir(f"first{count}")) as runnel:
+            plain = [through_nginx(upstream, count)]
+            with Runnel(bench.build, upstream, bench.data_dir()) as runnel:
                 ours = bench.rounds(runnel, [[ask]] * count, part=0.5)
-        bench.row(f"first token, {count:,} open, {ours['per_second']:.0f} begin each second",
-                  f"p50 {ms(ours['first_p50_us'])} p99 {ms(ours['first_p99_us'])} ms, nginx "
-                  f"{ms(plain['first_p50_us'])} and {ms(plain['first_p99_us'])} ms{trouble(ours)}",
-                  f"**{added(ours, plain, 'first_p50_us')}, p99 "
-                  f"{added(ours, plain, 'first_p99_us')}**")
+            plain.append(through_nginx(upstream, count))
+        p50, p99 = mean(plain, "first_p50_us"), mean(plain, "first_p99_us")
+        bench.row(f"first token, stored, {count:,} open",
+                  "p50 {p50:.2f} p99 {p99:.2f} ms, nginx {plain50:.2f} and {plain99:.2f} ms; {begin:.0f} begin each second",
+                  "**p50 {added50:+.2f} ms, p99 {added99:+.2f} ms**" + (" (goal +3 ms)" if count == 1000 else ""),
+                  trouble(ours), p50=ours["first_p50_us"] / 1000, p99=ours["first_p99_us"] / 1000, plain50=p50 / 1000,
+                  plain99=p99 / 1000, begin=ours["per_second"], added50=(ours["first_p50_us"] - p50) / 1000,
+                  added99=(ours["first_p99_us"] - p99) / 1000)
 
 
 # ---- Threads ----
@@ -56,7 +62,7 @@ def cycles(bench):
     """Create a message, create a run, read its stream, list the messages; 200 threads at once."""
     count = bench.options.threads
     with Upstream(bench.programs, 10, 0, BOTH_CORES) as upstream, \
-            Runnel(bench.build, upstream, bench.data_dir("cycles"), BOTH_CORES) as runnel:
+            Runnel(bench.build, upstream, bench.data_dir(), BOTH_CORES) as runnel:
         assistant = runnel.post("/v1/assistants", {"model": MODEL})["id"]
         clients = []
         for _ in range(count):
@@ -69,9 +75,9 @@ def cycles(bench):
                 as_sent("GET", f"/v1/threads/{thread}/messages?limit={PAGE}")])
         result = bench.rounds(runnel, clients, BOTH_CORES, part=0.75)
     bench.row(f"create message, create run, stream it, list messages; {count} threads",
-              f"**{result['per_second']:.0f} cycles/s**, p50 {ms(result['p50_us'], 0)} p99 "
-              f"{ms(result['p99_us'], 0)} ms{trouble(result)}",
-              f"{result['cpu_us']:.0f} us + {result['database_us']:.0f} us PostgreSQL each")
+              "{rate:,.0f} cycles/s, p50 {p50:.0f} p99 {p99:.0f} ms", "{cpu:.0f} us + {database:.0f} us PostgreSQL each",
+              trouble(result), rate=result["per_second"], p50=result["p50_us"] / 1000, p99=result["p99_us"] / 1000,
+              cpu=result["cpu_us"], database=result["database_us"])
 
 
 def lengthen(runnel, thread, count):
@@ -93,23 +99,22 @@ def cpu(result):
     return result["cpu_us"] + result["database_us"]
 
 
-def cost(result):
-    return f"p50 {ms(result['p50_us'])} ms, {cpu(result):.0f} us of CPU{trouble(result)}"
-
-
 def long_threads(bench):
     """A thread of 10,000 messages beside one of 10: a page of it, and runs in it."""
+    messages = MESSAGES // 10 if bench.options.quick else MESSAGES
     with Upstream(bench.programs, 1, 0, BOTH_CORES) as upstream, \
-            Runnel(bench.build, upstream, bench.data_dir("threads"), BOTH_CORES) as runnel:
+            Runnel(bench.build, upstream, bench.data_dir(), BOTH_CORES) as runnel:
         assistant = runnel.post("/v1/assistants", {"model": MODEL})["id"]
-        threads = {10: make_thread(runnel), MESSAGES: make_thread(runnel)}
+        threads = {10: make_thread(runnel), messages: make_thread(runnel)}
         for count, thread in threads.items():
             lengthen(runnel, thread, count)
 
         def compared(name, request, note):
             short, long = [best(bench, runnel, request(thread)) for thread in threads.values()]
-            bench.row(name, f"{cost(short)} of 10 messages, {cost(long)} of {MESSAGES:,}",
-                      f"**{cpu(long) / cpu(short):.2f} x** the CPU ({note})")
+            bench.row(name, "p50 {short50:.2f} ms, {short:.0f} us of CPU of 10 messages, p50 {long50:.2f} ms, "
+                      "{long:.0f} us of CPU of " + f"{messages:,}", "**{ratio:.2f} x** the CPU (" + note + ")",
+                      trouble(short) + trouble(long), short50=short["p50_us"] / 1000, long50=long["p50_us"] / 1000,
+                      short=cpu(short), long=cpu(long), ratio=cpu(long) / cpu(short))
 
         def run(thread, last):
             ask = {"assistant_id": assistant, "stream": True}
@@ -147,12 +152,17 @@ class Chain:
         return answer, (time.perf_counter() - started) * 1e6
 
 
+def chain_cpu(runnel):
+    return cpu_seconds(runnel.pids) + family_cpu_seconds(runnel.database)
+
+
 def chain(bench):
     """200 turns behind one another: what each stores, and what each costs beside its context."""
+    turns = TURNS // 4 if bench.options.quick else TURNS
     with Upstream(bench.programs, 1, 0, BOTH_CORES) as upstream, \
-            Runnel(bench.build, upstream, bench.data_dir("chain"), BOTH_CORES) as runnel:
+            Runnel(bench.build, upstream, bench.data_dir(), BOTH_CORES) as runnel:
         client = Chain(runnel.port)
-        stored, times, story, before = [], [], [], None
+        stored, times, costs, story, before = [], [], [], [], None
 
         def size():
             return [int(word) for word in runnel.sql(
@@ -160,22 +170,30 @@ def chain(bench):
                 " (SELECT sum(pg_column_size(i.*)) FROM items i) +"
                 " (SELECT sum(pg_column_size(r.*)) FROM runs r)").split()]
 
-        for turn in range(TURNS):
-            sizes = size() if turn in (1, TURNS - 1) else None
+        for turn in range(turns):
+            sizes = size() if turn in (1, turns - 1) else None
+            spent = chain_cpu(runnel)
             answer, took = client.ask(input=f"turn {turn}",
                                       **({"previous_response_id": before} if before else {}))
             before = answer["id"]
             times.append(took)
+            costs.append(chain_cpu(runnel) - spent)
             story += [{"role": "user", "content": f"turn {turn}"},
                       {"role": "assistant", "content": answer["output"][0]["content"][0]["text"]}]
             if sizes:
                 stored.append([now - then for now, then in zip(size(), sizes)])
+        spent = chain_cpu(runnel)
         whole = median([client.ask(input=story, store=False)[1] for _ in range(9)])
+        whole_cpu = (chain_cpu(runnel) - spent) / 9
         single = median([client.ask(input="turn")[1] for _ in range(9)])
-    bench.row(f"a chain of {TURNS} turns: what a turn stores",
-              f"{stored[0][0]} rows, {stored[0][1]} bytes in turn 2; {stored[1][0]} rows, "
-              f"{stored[1][1]} bytes in turn {TURNS}", "goal: the same")
-    bench.row("what a turn costs: no past, turn 20, turn 200",
-              f"{ms(single)}, {ms(median(times[15:25]))}, {ms(median(times[-10:]))} ms",
-              f"the {2 * TURNS} items of turn {TURNS} sent whole, nothing stored: {ms(whole)} ms; "
-              f"**turn {TURNS} is {median(times[-10:]) / whole:.2f} x that**")
+    last = median(times[-10:])
+    bench.row(f"a chain of {turns} turns: what a turn stores",
+              "{rows2} rows, {bytes2} bytes in turn 2; {rows} rows, {bytes} bytes in the last", "goal: the same",
+              rows2=stored[0][0], bytes2=stored[0][1], rows=stored[1][0], bytes=stored[1][1])
+    bench.row(f"what a turn costs: no past, turn 20, turn {turns}",
+              "{single:.2f}, {early:.2f}, {last:.2f} ms; " + f"the {2 * turns} items of turn {turns} sent whole, "
+              "nothing stored: {whole:.2f} ms; CPU of server and database {cpu:.1f} and {whole_cpu:.1f} ms",
+              f"**turn {turns} is " + "{ratio:.2f} x that** (goal 0.5 x), {cpu_ratio:.2f} x its CPU",
+              single=single / 1000, early=median(times[15:25]) / 1000, last=last / 1000, whole=whole / 1000,
+              ratio=last / whole, cpu=sum(costs[-10:]) / 10 * 1000, whole_cpu=whole_cpu * 1000,
+              cpu_ratio=sum(costs[-10:]) / 10 / max(whole_cpu, 0.001))

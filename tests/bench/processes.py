@@ -43,8 +43,21 @@ def free_port(start):
     sys.exit("no free port below 32768")
 
 
+class Settings:
+    realtime = False  # our processes go before all others of the machine
+    others = 0.0      # the most that others have had of it in one measurement since this was reset
+    drops = 0         # packets that the loopback device has dropped since then
+
+
+def may_be_realtime():
+    done = subprocess.run(["chrt", "-r", "1", "true"], stderr=subprocess.DEVNULL)
+    return done.returncode == 0
+
+
 def pinned(cores, *command):
-    return ["taskset", "-c", cores, *command]
+    """The database inherits the class from the server."""
+    first = ["chrt", "-r", "1"] if Settings.realtime else []
+    return [*first, "taskset", "-c", cores, *command]
 
 
 def children(pid):
@@ -90,16 +103,19 @@ def wait_for_port(port):
 
 class Process:
     database = None  # the postmaster's pid, where there is one
+    alive = []       # all that the bench has started
 
     def __init__(self, argv, **options):
         self.process = subprocess.Popen(argv, **options)
         self.pid = self.process.pid
         self.pids = [self.pid]
+        Process.alive.append(self)
 
     def __enter__(self):
         return self
 
     def __exit__(self, *_):
+        Process.alive.remove(self)
         if self.process.poll() is None:
             self.process.send_signal(signal.SIGTERM)
             try:
@@ -185,6 +201,9 @@ class Runnel(Process):
                 os.sched_setaffinity(pid, {int(core) for core in BOTH_CORES.split(",")})
         self.idle_kb = rss_kb(self.pid)
 
+    def threads(self):
+        return len(os.listdir(f"/proc/{self.pid}/task"))
+
     def post(self, path, body):
         request = urllib.request.Request(
             f"http://127.0.0.1:{self.port}{path}", json.dumps(body).encode(),
@@ -219,15 +238,23 @@ def softnet_drops():
     return sum(int(line.split()[1], 16) for line in open("/proc/net/softnet_stat"))
 
 
+def machine_seconds():
+    """CPU time of all processes of the machine. Not that of interrupts, which is charged to nobody."""
+    words = [int(word) for word in open("/proc/stat").readline().split()[1:4]]
+    return sum(words) / TICK
+
+
 def busy_part(seconds=2):
     """What part of the machine is busy while we do nothing."""
-    def read():
-        words = [int(word) for word in open("/proc/stat").readline().split()[1:9]]
-        return sum(words), words[3] + words[4]
-    total, idle = read()
+    before = machine_seconds()
     time.sleep(seconds)
-    total_after, idle_after = read()
-    return 1 - (idle_after - idle) / (total_after - total)
+    return (machine_seconds() - before) / seconds / os.cpu_count()
+
+
+def our_seconds():
+    """CPU time of all that the bench has started, and its own."""
+    own = sum(os.times()[:4])
+    return own + sum(cpu_seconds(one.pids) + family_cpu_seconds(one.database) for one in Process.alive)
 
 
 def measure(command, server, count, seconds):
@@ -236,14 +263,19 @@ def measure(command, server, count, seconds):
     process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
     process.stdout.readline()  # "measuring": all streams are open
     cpu, database = cpu_seconds(server.pids), family_cpu_seconds(server.database)
+    clients = -cpu_seconds([process.pid])
+    machine, ours, started = machine_seconds(), our_seconds(), time.monotonic()
     rss = 0
-    deadline = time.monotonic() + seconds * 0.9
-    while time.monotonic() < deadline:
+    deadline = started + seconds * 0.9
+    while time.monotonic() < deadline and process.poll() is None:
         rss = max(rss, sum(rss_kb(pid) for pid in server.pids))
         time.sleep(0.2)
     process.stdout.readline()  # "measured"
     cpu = cpu_seconds(server.pids) - cpu
     database = family_cpu_seconds(server.database) - database
+    clients += cpu_seconds([process.pid])
+    others = machine_seconds() - machine - (our_seconds() - ours) - clients
+    others /= (time.monotonic() - started) * os.cpu_count()
     result = json.loads(process.stdout.readline())
     process.wait()
     done = max(result["done"], 1)
@@ -251,22 +283,24 @@ def measure(command, server, count, seconds):
     result["database_us"] = database * 1e6 / done
     result["stream_kb"] = (rss - server.idle_kb) / count
     result["drops"] = softnet_drops() - drops
+    Settings.others = max(Settings.others, others)
+    Settings.drops += result["drops"]
     return result
 
 
-def load_streams(programs, server, path, body, count, seconds, folder):
-    """`count` streams at once, on the clients' core."""
+def load_streams(programs, server, path, body, count, seconds, folder, kind="streams"):
+    """`count` streams at once, on the clients' core. A burst: only until each has its first token."""
     body_path = os.path.join(folder, "body.json")
     with open(body_path, "w") as file:
         json.dump(body, file)
-    def command(count, seconds):
-        return pinned(CLIENT_CORE, f"{programs}/load", "streams", str(server.port), path, body_path,
+    def command(count, seconds, kind):
+        return pinned(CLIENT_CORE, f"{programs}/load", kind, str(server.port), path, body_path,
                       str(count), str(seconds), f"Authorization: Bearer {KEY}")
 
     # What the first stream brings into memory (code, buffers of connections) is not each stream's.
-    subprocess.run(command(1, 0.5), stdout=subprocess.DEVNULL, check=True)
+    subprocess.run(command(1, 0.5, "streams"), stdout=subprocess.DEVNULL, check=True)
     server.idle_kb = sum(rss_kb(pid) for pid in server.pids)
-    return measure(command(count, seconds), server, count, seconds)
+    return measure(command(count, seconds, kind), server, count, seconds)
 
 
 def as_sent(method, path, body=None):
@@ -286,13 +320,3 @@ def load_rounds(programs, server, clients, seconds, folder, cores=CLIENT_CORE):
             file.write(f"{len(request)}\n".encode() + request)
     command = pinned(cores, f"{programs}/load", "rounds", str(server.port), path, str(seconds))
     return measure(command, server, len(clients), seconds)
-
-
-def trouble(result):
-    words = {"broken": "broken", "bad": "refused", "drops": "packets dropped"}
-    return "".join(f", **{result[key]} {word}**" for key, word in words.items() if result[key])
-
-
-def span(results, key, unit, digits=1):
-    values = [result[key] / unit for result in results]
-    return f"{min(values):.{digits}f} to {max(values):.{digits}f}"
