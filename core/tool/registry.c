@@ -32,6 +32,10 @@ static size_t count;
 static const struct tool_item **items;
 static size_t item_count;
 
+/* The names of the groups that have members, each once, in their order. */
+static const char **group_names;
+static size_t group_count;
+
 /* Groups that the operator turned on. The names belong to handlers, which are constants. */
 static const char **on;
 static size_t on_count;
@@ -88,6 +92,34 @@ static void put(const struct tool_handler *handler)
     all[count++] = handler;
 }
 
+/* Definition-only handlers have no run() and belong to no group: the client executes them. A hosted tool needs an
+ * entry of its own, so no group offers it. */
+static bool is_member(const struct tool_handler *handler)
+{
+    return handler->run && handler->group && !(handler->flags & TOOL_HOSTED);
+}
+
+static bool is_noted(const char *group)
+{
+    for (size_t i = 0; i < group_count; i++)
+        if (strcmp(group_names[i], group) == 0)
+            return true;
+    return false;
+}
+
+/* Each request looks at all groups, so they are gathered when the handlers change. */
+static void note_groups(void)
+{
+    free(TAKE(group_names));
+    group_count = 0;
+    for (size_t i = 0; i < count; i++) {
+        if (!is_member(all[i]) || is_noted(all[i]->group))
+            continue;
+        group_names = mem_resize(group_names, group_count + 1, sizeof(const char *));
+        group_names[group_count++] = all[i]->group;
+    }
+}
+
 void tool_registry_set(const struct tool_handler *const *handlers)
 {
     free(TAKE(all));
@@ -96,13 +128,7 @@ void tool_registry_set(const struct tool_handler *const *handlers)
     count = on_count = item_count = 0;
     for (; handlers && *handlers; handlers++)
         put(*handlers);
-}
-
-/* Definition-only handlers have no run() and belong to no group: the client executes them. A hosted tool needs an
- * entry of its own, so no group offers it. */
-static bool is_member(const struct tool_handler *handler)
-{
-    return handler->run && handler->group && !(handler->flags & TOOL_HOSTED);
+    note_groups();
 }
 
 static bool belongs_to(const struct tool_handler *handler, const char *group)
@@ -118,6 +144,7 @@ void tool_registry_remove(const char *group, const char *name)
         if (!belongs_to(all[i], group) || (name && strcmp(all[i]->name, name) != 0))
             all[kept++] = all[i];
     count = kept;
+    note_groups();
 }
 
 const struct tool_handler *tool_registry_find(const char *group, const char *name)
@@ -141,20 +168,9 @@ const struct tool_handler *tool_registry_member(const char *group, size_t n)
     return NULL;
 }
 
-static bool is_first_of_group(size_t at)
-{
-    for (size_t i = 0; i < at; i++)
-        if (belongs_to(all[i], all[at]->group))
-            return false;
-    return true;
-}
-
 const char *tool_registry_group_name(size_t n)
 {
-    for (size_t i = 0; i < count; i++)
-        if (is_member(all[i]) && is_first_of_group(i) && n-- == 0)
-            return all[i]->group;
-    return NULL;
+    return n < group_count ? group_names[n] : NULL;
 }
 
 const struct tool_group *tool_registry_group(const char *name)
