@@ -91,13 +91,19 @@ static struct shown show_number(double number)
  * not fit is cut between characters: it only goes into a message. */
 static struct param_path path_of(const char *before, const char *between, const char *after)
 {
+    const char *const parts[] = {before, between, after};
     struct param_path path;
-    char whole[512];
-    size_t length;
+    size_t length = 0;
 
-    (void)snprintf(whole, sizeof(whole), "%s%s%s", before, between, after);
-    length = utf8_fit(whole, sizeof(path.text) - 1);
-    memcpy(path.text, whole, length);
+    for (size_t i = 0; i < COUNT_OF(parts); i++) {
+        size_t room = sizeof(path.text) - 1 - length;
+        size_t fits = utf8_fit(parts[i], room);
+
+        memcpy(path.text + length, parts[i], fits);
+        length += fits;
+        if (parts[i][fits])
+            break;
+    }
     path.text[length] = '\0';
     return path;
 }
