@@ -21,7 +21,9 @@
 #include <string.h>
 
 #include "core/base/json/json_number.h"
+#include "core/base/json/json_read.h"
 #include "core/base/json/json_scan.h"
+#include "core/base/json/json_write.h"
 #include "core/base/log.h"
 #include "core/base/mem.h"
 
@@ -60,8 +62,12 @@ static enum err_code parse(const char *text, size_t length, size_t flags, json_t
 {
     AUTO_BUF marked = {0};
     json_error_t failure;
-    json_t *value;
+    json_t *value = json_read(text, length, flags);
 
+    if (value) {
+        *ret_value = value;
+        return ERR_OK;
+    }
     if (json_mark_numbers(text, length, &marked))
         value = json_loadb(marked.data, marked.length, flags | JSON_ALLOW_NUL, &failure);
     else
@@ -156,7 +162,50 @@ void json_add_text(struct buf *buf, const json_t *value)
     if (!value)
         buf_add_text(buf, "null");
     else
-        add_text(buf, value, JSON_TEXT_FLAGS);
+        json_write(buf, value);
+}
+
+static void add_spliced_array(struct buf *buf, const json_t *array,
+                              const struct json_splice *splice)
+{
+    size_t count = json_array_size(array);
+
+    buf_add_char(buf, '[');
+    for (size_t i = 0; i <= count; i++) {
+        if (i == splice->at) {
+            buf_add(buf, splice->text, splice->length);
+            buf_add_text(buf, i < count ? "," : "");
+        }
+        if (i == count)
+            break;
+        json_add_text(buf, json_array_get(array, i));
+        if (i + 1 < count || splice->at == count)
+            buf_add_char(buf, ',');
+    }
+    buf_add_char(buf, ']');
+}
+
+void json_add_spliced(struct buf *buf, const json_t *object, const struct json_splice *splice)
+{
+    const char *key;
+    json_t *value;
+    bool first = true;
+
+    buf_add_char(buf, '{');
+    json_object_foreach ((json_t *)(uintptr_t)object, key, value) {
+        json_auto_t *name = json_string_nocheck(key);
+
+        if (!first)
+            buf_add_char(buf, ',');
+        first = false;
+        json_add_text(buf, name);
+        buf_add_char(buf, ':');
+        if (strcmp(key, splice->key) == 0)
+            add_spliced_array(buf, value, splice);
+        else
+            json_add_text(buf, value);
+    }
+    buf_add_char(buf, '}');
 }
 
 char *json_text(const json_t *value)

@@ -61,6 +61,18 @@ const char *json_kind(const json_t *value);
 /* Compact text of a value, which the caller frees. Keys keep their order. NULL gives "null". */
 char *json_text(const json_t *value);
 void json_add_text(struct buf *buf, const json_t *value);
+
+/* Elements of an array that are text already, with commas between them: they stand in object[key] before the element
+ * `at`. Borrowed. */
+struct json_splice {
+    const char *key;
+    size_t at;
+    const char *text;
+    size_t length; /* not 0 */
+};
+/* Adds the text of an object with these elements in it. */
+void json_add_spliced(struct buf *buf, const json_t *object, const struct json_splice *splice);
+
 /* Text for a person or a model, a line for each value. The caller frees. */
 char *json_text_indented(const json_t *value, size_t blanks);
 

@@ -6,6 +6,8 @@
 #include <unistd.h>
 
 #include "core/base/json.h"
+#include "core/base/json/json_number.h"
+#include "core/base/json/json_read.h"
 #include "core/base/mem.h"
 #include "tests/support/test.h"
 
@@ -342,6 +344,121 @@ TEST(the_largest_number_can_be_read_back)
     }
 }
 
+/* ---- The fast twins of jansson ---- */
+
+static const char *const texts[] = {
+    "{}",
+    "[]",
+    "null",
+    "true",
+    "false",
+    "\"\"",
+    "0",
+    "-1",
+    "123456789012345678",
+    "1.5",
+    "-0.25",
+    "0.7",
+    "[1,2.5,\"a\",null,true,false,{\"b\":[]}]",
+    " { \"a\" :\t[ 1 ,\n2 ] , \"b\": \"c\" }\r\n",
+    "\"\\\"\\\\\\/\\b\\f\\n\\r\\t\"",
+    "{\"a\\nb\":\"\xc3\xa9 \xf0\x9f\x98\x80\"}",
+    "{\"a\":1,\"b\":2,\"a\":3}",
+    "{\"a key that is longer than sixty-four bytes, which is as long as keys usually are\":1}",
+};
+
+TEST(texts_are_read_as_jansson_reads_them)
+{
+    for (size_t i = 0; i < COUNT_OF(texts); i++) {
+        json_auto_t *fast = json_read(texts[i], strlen(texts[i]), 0);
+        json_auto_t *slow = json_loads(texts[i], JSON_DECODE_ANY, NULL);
+
+        assert_non_null(fast);
+        assert_true(json_equal(fast, slow));
+    }
+}
+
+TEST(what_is_rare_or_wrong_is_left_to_jansson)
+{
+    static const char *const others[] = {
+        "",
+        " ",
+        "{",
+        "[1",
+        "[1,]",
+        "{\"a\"}",
+        "{\"a\":}",
+        "{,}",
+        "\"a",
+        "\"\\u0041\"",
+        "\"\\x\"",
+        "\"\x01\"",
+        "\"\xff\"",
+        "\"\xed\xa0\x80\"",
+        "01",
+        "-",
+        "-0",
+        "1.",
+        ".5",
+        "1e5",
+        "1.50",
+        "0.00001",
+        "1234567890123456789",
+        "tru",
+        "nul",
+        "1 2",
+        "[1}",
+        "nan",
+    };
+
+    for (size_t i = 0; i < COUNT_OF(others); i++)
+        assert_null(json_read(others[i], strlen(others[i]), 0));
+    assert_null(json_read("{\"a\":1,\"a\":2}", 13, JSON_REJECT_DUPLICATES));
+}
+
+TEST(deep_nesting_is_left_to_jansson)
+{
+    char deep[2 * 65 + 1];
+
+    memset(deep, '[', 65);
+    memset(deep + 65, ']', 65);
+    assert_null(json_read(deep, 130, 0));
+    json_decref(json_read(deep + 1, 128, 0));
+}
+
+TEST(values_are_written_as_jansson_writes_them)
+{
+    json_auto_t *value =
+        json_pack("[s, I, I, f, f, b, n, {s:[], s:{}}]", "\x01\x1f\"\\/\b\f\n\r\t\x7f\xc3\xa9",
+                  (json_int_t)INT64_MIN, (json_int_t)INT64_MAX, 0.1, 1e300, 1, "a\"", "b");
+    AUTO_FREE char *slow = json_dumps(value, JSON_TEXT_FLAGS);
+    AUTO_FREE char *fast = json_text(value);
+
+    assert_string_equal(fast, slow);
+}
+
+static void assert_spliced(const char *object, const struct json_splice *splice,
+                           const char *expected)
+{
+    json_auto_t *value = json_loads(object, 0, NULL);
+    CLEANUP(buf_clear) struct buf text = {0};
+
+    json_add_spliced(&text, value, splice);
+    assert_string_equal(text.data, expected);
+}
+
+TEST(elements_that_are_text_stand_where_they_belong)
+{
+    struct json_splice splice = {.key = "list", .text = "8,9", .length = 3};
+
+    assert_spliced("{\"a\\\"b\":1,\"list\":[1,2],\"c\":[]}", &splice,
+                   "{\"a\\\"b\":1,\"list\":[8,9,1,2],\"c\":[]}");
+    assert_spliced("{\"list\":[]}", &splice, "{\"list\":[8,9]}");
+    splice.at = 1;
+    assert_spliced("{\"list\":[1,2]}", &splice, "{\"list\":[1,8,9,2]}");
+    assert_spliced("{\"list\":[1]}", &splice, "{\"list\":[1,8,9]}");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -363,6 +480,11 @@ int main(void)
         cmocka_unit_test(cleaning_keeps_what_is_valid_and_replaces_the_rest),
         cmocka_unit_test(a_nul_is_not_valid_text),
         cmocka_unit_test(the_largest_number_can_be_read_back),
+        cmocka_unit_test(texts_are_read_as_jansson_reads_them),
+        cmocka_unit_test(what_is_rare_or_wrong_is_left_to_jansson),
+        cmocka_unit_test(deep_nesting_is_left_to_jansson),
+        cmocka_unit_test(values_are_written_as_jansson_writes_them),
+        cmocka_unit_test(elements_that_are_text_stand_where_they_belong),
         cmocka_unit_test(utf8_is_valid_exactly_when_jansson_accepts_it),
     };
 
