@@ -123,6 +123,13 @@ static char *all_instructions(const struct run_settings *settings, const struct 
     return mem_printf("%s%s%s", own, *own && *rules ? "\n\n" : "", rules);
 }
 
+size_t context_instructions(const struct run_settings *settings, const struct tool_set *tools)
+{
+    AUTO_FREE char *instructions = all_instructions(settings, tools);
+
+    return *instructions != '\0';
+}
+
 json_t *context_request(const char *run_id, const struct run_settings *settings,
                         const struct tool_set *tools, const struct item_row *const *items,
                         size_t count, unsigned flags, const char *upstream)

@@ -17,6 +17,9 @@ json_t *context_request(const char *run_id, const struct run_settings *settings,
                         const struct tool_set *tools, const struct item_row *const *items,
                         size_t count, unsigned flags, const char *upstream);
 
+/* How many messages of such a request stand before those of its items, without those of a template. */
+size_t context_instructions(const struct run_settings *settings, const struct tool_set *tools);
+
 /* True if the request wants compact form; `fallback` is the server's setting, for requests that say
  * nothing about it. */
 bool context_is_compact(const struct run_settings *settings, enum run_history fallback);

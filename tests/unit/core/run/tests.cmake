@@ -34,12 +34,12 @@ target_link_libraries(test_core_run_citing_run_links PRIVATE handlers)
 unit_test(core/run/citation/link core_run)
 unit_test(core/run/turn/unwritten core_run)
 
-foreach(file budget context context_fit long_messages context_costs past_reasoning)
+foreach(file budget context context_fit long_messages context_costs past_reasoning past_text)
     unit_test(core/run/context/${file} core_run)
     target_sources(test_core_run_context_${file} PRIVATE ${CMAKE_CURRENT_LIST_DIR}/context/history.c)
 endforeach()
 # What past calls of the client's tools were to the model, their handlers say.
-foreach(file context context_fit)
+foreach(file context context_fit past_text)
     target_link_libraries(test_core_run_context_${file} PRIVATE handlers)
 endforeach()
 
