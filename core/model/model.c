@@ -379,11 +379,15 @@ static void on_done(void *arg, enum err_code rc, const struct err *error)
 /* Makes the request's text, with the stream members at its end; the optional member is left out when
  * the request has its own. The text is spliced instead of setting members, because the value is
  * borrowed and may hold megabytes of images. */
-static void render_request(struct model_turn *turn, const json_t *request)
+static void render_request(struct model_turn *turn, const json_t *request,
+                           const struct json_splice *past)
 {
     struct buf text = {0};
 
-    json_add_text(&text, request);
+    if (past)
+        json_add_spliced(&text, request, past);
+    else
+        json_add_text(&text, request);
     assert(text.length >= 2 && text.data[text.length - 1] == '}');
     text.length--;
     if (text.data[text.length - 1] != '{')
@@ -459,8 +463,8 @@ static void on_timer(struct loop_timer *timer)
 }
 
 struct model_turn *model_turn_start(struct loop *loop, const struct model_upstream *upstream,
-                                    const json_t *request, const struct model_events *events,
-                                    void *arg)
+                                    const json_t *request, const struct json_splice *past,
+                                    const struct model_events *events, void *arg)
 {
     struct model_turn *turn = mem_new(struct model_turn);
     uint64_t total = upstream->timeouts.total;
@@ -471,7 +475,7 @@ struct model_turn *model_turn_start(struct loop *loop, const struct model_upstre
     turn->deadline_ns = total ? loop_now(loop) + total : UINT64_MAX;
     turn->has_optional = !json_object_get(request, "include");
     answer_init(&turn->answer, upstream->dialect, events, arg);
-    render_request(turn, request);
+    render_request(turn, request, past);
     start_attempt(turn);
     return turn;
 }

@@ -7,6 +7,7 @@
 #include <stdint.h>
 
 #include "core/base/err.h"
+#include "core/base/json.h"
 #include "core/net/http_client.h"
 #include "core/net/loop.h"
 
@@ -207,11 +208,11 @@ struct model_turn;
 
 /* Sends `request` and reports to `events`, which must live as long as the turn. The request is a whole
  * body in the upstream's dialect, without stream fields; borrowed, and rendered to text before this
- * returns. Its own `include`, if any, is sent instead of the usual one. No callback comes before this
- * has returned. */
+ * returns. Its own `include`, if any, is sent instead of the usual one. `past`: elements of one of its arrays that
+ * were rendered before; NULL: none. No callback comes before this has returned. */
 struct model_turn *model_turn_start(struct loop *loop, const struct model_upstream *upstream,
-                                    const json_t *request, const struct model_events *events,
-                                    void *arg);
+                                    const json_t *request, const struct json_splice *past,
+                                    const struct model_events *events, void *arg);
 void model_turn_cancel(struct model_turn *turn);
 
 /* Right behind the start, and once: sent(arg) is called on the loop when the text of the request is in memory no

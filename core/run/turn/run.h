@@ -119,6 +119,7 @@ struct run {
     /* What it knows: earlier items, its tools, variables and long messages. */
     struct item_row *history; /* oldest first: context, its input, what it has made before */
     size_t history_count;
+    struct past_text *past; /* held: what its first items are sent as; NULL: not known */
     struct tool_set tools;
     struct run_remote remote;
     struct variable_memory *variables; /* held; NULL: its variables are in the store */

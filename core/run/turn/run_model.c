@@ -40,6 +40,7 @@
 #include "core/run/context/context_fit.h"
 #include "core/run/context/context_request.h"
 #include "core/run/context/past_reasoning.h"
+#include "core/run/context/past_text.h"
 
 #define BLANKS " \t\r\n"
 
@@ -570,6 +571,60 @@ static void limit_passed(const struct run *run, json_t *chat)
     json_object_del(chat, "parallel_tool_calls");
 }
 
+/* How many of the items are sent as the text of run->past. It is the text of the whole beginning of the history, in full
+ * form, and in the words of Chat Completions. A hook must see all messages. */
+static size_t rendered_items(const struct run *run, const struct context *context,
+                             const struct item_row *const *items, size_t count)
+{
+    const struct past_text *past = run->past;
+
+    if (!past || !past->length || context->compact ||
+        engine_options(run->engine)->before_send ||
+        run->turn.upstream->dialect != MODEL_DIALECT_CHAT ||
+        long_message_rule(context->settings, context->tools).limit ||
+        context->settings->last_messages || context->settings->template_messages)
+        return 0;
+    if (count < past->items || items[0] != &run->history[0] ||
+        items[past->items - 1] != &run->history[past->items - 1])
+        return 0;
+    return past->items;
+}
+
+/* Some upstreams want reasoning with every message that has calls, as soon as one has some. */
+static bool changes_past(const struct run *run, unsigned flags, const json_t *messages)
+{
+    return run->past->calls &&
+           (flags & CONTEXT_FILL_REASONING || past_reasoning_is_content(messages));
+}
+
+/* The request with these items. Those that were rendered before are not rendered again. */
+static json_t *request_of_items(struct run *run, const struct context *context,
+                                const struct item_row *const *items, size_t count,
+                                unsigned flags)
+{
+    size_t rendered = rendered_items(run, context, items, count);
+    json_t *chat, *messages;
+
+    for (;;) {
+        chat = context_request(run->row.id, context->settings, context->tools, items + rendered,
+                               count - rendered, flags, run->turn.upstream->name);
+        messages = json_object_get(chat, "messages");
+        if (!rendered)
+            return chat;
+        if (!changes_past(run, flags, messages))
+            break;
+        json_decref(chat);
+        rendered = 0;
+    }
+    run->turn.past = (struct json_splice){
+        .key = "messages",
+        .at = context_instructions(context->settings, context->tools),
+        .text = run->past->bytes,
+        .length = run->past->length,
+    };
+    return chat;
+}
+
 /* NULL when the run's tokens do not suffice for it. */
 static json_t *build_request(struct run *run, struct run_settings *settings)
 {
@@ -595,8 +650,7 @@ static json_t *build_request(struct run *run, struct run_settings *settings)
         flags |= CONTEXT_PASSED;
     if (context.compact)
         flags |= CONTEXT_COMPACT;
-    chat = context_request(run->row.id, settings, &run->tools, items, count, flags,
-                           run->turn.upstream->name);
+    chat = request_of_items(run, &context, items, count, flags);
     run->turn.gave_back = past_reasoning_is_in(json_object_get(chat, "messages"));
     limit_passed(run, chat);
     if (run->turn.last_answer)
@@ -643,6 +697,7 @@ void run_begin_turn(struct run *run)
     json_decref(TAKE(run->turn.logprobs));
     run->turn.reasoning_member = NULL;
     run->turn.passed = (struct run_passed){0};
+    run->turn.past = (struct json_splice){0};
     run->turn.upstream = upstream;
     run_open_citations(run);
     run_open_made(run);

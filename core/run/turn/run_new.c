@@ -23,6 +23,7 @@
 #include "core/memory/variable_memory.h"
 #include "core/run/catalog/tool_settings.h"
 #include "core/run/context/past_calls.h"
+#include "core/run/context/past_text.h"
 
 static void expiry_fired(struct loop_timer *timer)
 {
@@ -169,6 +170,7 @@ struct run *run_new(struct engine_loop *home, const struct tenant_limits *limits
     run->history = TAKE(load->items);
     run->history_count = load->item_count;
     load->item_count = 0;
+    run->past = TAKE(start->past);
     run_retell_searches(run);
     run->items.shown = count_shown(run);
     take_steps(run, load);
@@ -221,6 +223,7 @@ void run_free(struct run *run)
         free(step);
     }
     unwritten_clear(&run->writing.unwritten);
+    past_text_release(run->past);
     item_rows_free(run->history, run->history_count);
     run_free_servers(run);
     tool_set_clear(&run->tools);

@@ -49,7 +49,9 @@ static void start(struct run *run, json_t *chat, const struct model_events *even
 {
     json_auto_t *request = in_dialect(run, chat);
 
-    run->turn.model = model_turn_start(run->loop, run->turn.upstream, request, events, run);
+    run->turn.model =
+        model_turn_start(run->loop, run->turn.upstream, request,
+                         run->turn.past.text ? &run->turn.past : NULL, events, run);
 }
 
 /* The next hook that has to see the messages; NULL: none is left. */

@@ -16,6 +16,7 @@
 
 #include "core/base/mem.h"
 #include "core/memory/variable_memory.h"
+#include "core/run/context/past_text.h"
 #include "core/run/turn/run.h"
 
 /* Shared by all responses that are not stored. Static, because a worker may return after its
@@ -29,6 +30,7 @@ void run_start_clear(struct run_start *start)
     json_decref(TAKE(start->context));
     json_decref(TAKE(start->secrets));
     variable_memory_release(TAKE(start->memory));
+    past_text_release(TAKE(start->past));
     variables_free(TAKE(start->variables), start->variable_count);
     start->variable_count = 0;
 }

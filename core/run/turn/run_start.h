@@ -16,6 +16,7 @@
  * loop. Its maker owns it until engine_run(). Not shared: one thread at a time.
  */
 
+struct past_text;
 struct run;
 
 /* Why a run comes to its loop. */
@@ -44,8 +45,9 @@ struct run_start {
     struct variable_memory *memory; /* (taken) from run_start_admit_variables(); or NULL */
     /* Made with the run, whose stream announces it; copied */
     const struct thread_row *new_thread;
-    struct sink *sink;  /* the first client; NULL: no client waits */
-    bool without_model; /* a response that only keeps its input: it completes at once */
+    struct past_text *past; /* (taken) what the first items are sent as; or NULL */
+    struct sink *sink;      /* the first client; NULL: no client waits */
+    bool without_model;     /* a response that only keeps its input: it completes at once */
     /* A vector store with files in progress: until engine_files_settled() the run stays queued, but at most
      * FILES_WAIT_SECONDS from its creation. "": it waits for none. */
     char awaited_store[ID_LIMIT + 1];

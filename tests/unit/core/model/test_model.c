@@ -247,8 +247,8 @@ static void start_turn(struct loop_task *task)
 {
     struct fixture *fixture = CONTAINER_OF(task, struct fixture, start);
 
-    fixture->turn =
-        model_turn_start(fixture->loop, &fixture->upstream, fixture->request, &events, fixture);
+    fixture->turn = model_turn_start(fixture->loop, &fixture->upstream, fixture->request, NULL,
+                                     &events, fixture);
     assert_int_equal(fixture->events, 0);
 }
 

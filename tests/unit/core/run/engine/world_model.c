@@ -189,13 +189,14 @@ static const struct actor_ops turn_ops = {
 };
 
 struct model_turn *model_turn_start(struct loop *loop, const struct model_upstream *upstream,
-                                    const json_t *request, const struct model_events *events,
-                                    void *arg)
+                                    const json_t *request, const struct json_splice *past,
+                                    const struct model_events *events, void *arg)
 {
     struct model_turn *turn = mem_new(struct model_turn);
     size_t number = check_request(request);
 
     (void)upstream;
+    (void)past;
     turn->events = events;
     turn->arg = arg;
     turn->piece = scenario_turn(world->scenario, number);
