@@ -31,7 +31,8 @@
     " i.turn, i.model_index, i.status, i.type, i.role, i.call_id, i.body, i.metadata," \
     " i.created_at, i.completed_at"
 
-#define ITEM_STEP_ID 3 /* its index among them */
+#define ITEM_STEP_ID      3 /* its index among them */
+#define ITEM_COLUMN_COUNT 18
 
 /* FROM run_steps s */
 #define STEP_COLUMNS \

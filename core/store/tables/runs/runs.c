@@ -37,6 +37,7 @@
 #include "core/store/tables/runs/runs.h"
 
 #include <assert.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -416,6 +417,37 @@ enum err_code store_chain_load(struct store *store, const struct tenant *tenant,
     /* Nothing was changed, so db_end() may roll back. */
     return load_chain_items(db, tenant, response_id, "", context_limit, ret_items, ret_count,
                             ret_cut, err);
+}
+
+enum err_code store_chain_newest(struct store *store, const struct tenant *tenant,
+                                 const char *response_id, bool *ret_found,
+                                 char ret_parent[ID_SIZE], struct item_row **ret_items,
+                                 size_t *ret_count, struct err *err)
+{
+    static const struct db_statement newest = {
+        "store_chain_newest",
+        "SELECT " ITEM_COLUMNS ", coalesce(r.parent_run_id, '') FROM runs r"
+        " CROSS JOIN LATERAL (SELECT * FROM items i WHERE i.project_id = $1 AND i.run_id = r.id"
+        "  AND (i.input OR r.status <> 'cancelled') OFFSET 0) i"
+        " WHERE r.project_id = $1 AND r.id = $2 AND r.face = 'responses'"
+        "  AND r.deleted_at IS NULL AND r.thread_id IS NULL"
+        "  AND r.status IN ('completed', 'failed', 'cancelled', 'incomplete', 'expired')"
+        " ORDER BY i.position, i.id"};
+    AUTO_DB_ROWS *rows = NULL;
+    AUTO_DB_ARGS args = {0};
+    enum err_code rc;
+
+    db_arg_tenant(&args, tenant);
+    db_arg_text(&args, response_id);
+    rc = db_once(store, &newest, &args, &rows, err);
+    if (rc)
+        return rc;
+    *ret_found = db_count(rows) > 0;
+    if (!*ret_found)
+        return ERR_OK;
+    (void)snprintf(ret_parent, ID_SIZE, "%s", db_text(rows, 0, ITEM_COLUMN_COUNT));
+    *ret_items = item_rows_read(rows, ret_count);
+    return ERR_OK;
 }
 
 /* ---- Looking ---- */

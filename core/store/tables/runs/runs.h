@@ -102,6 +102,14 @@ enum err_code store_chain_load(struct store *store, const struct tenant *tenant,
                                struct item_row **ret_items, size_t *ret_count, bool *ret_cut,
                                char ret_thread[ID_SIZE], struct err *err) MUST_CHECK;
 
+/* The newest link of a chain: the items of `response_id` alone, oldest first, and its parent's id, or "". False in
+ * *ret_found where store_chain_load() would fail, and where a conversation has its items: then only that says what the
+ * chain is. */
+enum err_code store_chain_newest(struct store *store, const struct tenant *tenant,
+                                 const char *response_id, bool *ret_found,
+                                 char ret_parent[ID_SIZE], struct item_row **ret_items,
+                                 size_t *ret_count, struct err *err) MUST_CHECK;
+
 /* One run. For Assistants `thread_id` must match (ERR_NOT_FOUND "No thread found with id 'X'."
  * or "No run found with id 'X'."). NULL for responses ("Response with id 'X' not found."). */
 enum err_code store_run_get(struct store *store, const struct tenant *tenant,
