@@ -76,6 +76,7 @@
 #include "core/web/web_search.h"
 #include "server/api/auth.h"
 #include "server/api/files/turns.h"
+#include "server/api/responses/chain_cache.h"
 #include "server/api/responses/socket/memory.h"
 #include "server/api/vector_stores/held_poll.h"
 #include "server/cli/commands.h"
@@ -917,6 +918,7 @@ int cmd_serve(int argc, char **argv)
     serving->server.config = serving->config;
     serving->past_responses.limit = serving->config->websocket_memory;
     serving->server.past_responses = &serving->past_responses;
+    serving->server.chain_cache = chain_cache_new(serving->config->chain_cache);
     log_set_level((enum log_level)serving->config->log);
     params_set_unknown(serving->config->unknown_parameters == UNKNOWN_REJECT
                            ? PARAM_UNKNOWN_REJECT
@@ -929,6 +931,7 @@ int cmd_serve(int argc, char **argv)
     status = serve(serving);
     http_client_global_free();
     compute_stop();
+    chain_cache_free(serving->server.chain_cache);
     model_upstreams_unload(serving->config->upstreams, serving->config->upstream_count);
     config_free(serving->config);
     free(serving);

@@ -17,6 +17,7 @@
 
 struct blobs;
 struct boxes;
+struct chain_cache;
 struct mcp_processes;
 struct proxies;
 struct containers;
@@ -90,6 +91,7 @@ struct server {
     struct seal seal;                     /* the same on all servers of the database */
     char default_project
         [ID_SIZE]; /* of the key in the setting api_key, and of requests under no_auth */
+    struct chain_cache *chain_cache;  /* of histories; NULL: none are kept */
     struct ws_budget *past_responses; /* for the responses that WebSockets remember */
     atomic_bool draining;             /* set once, when the server goes down */
     atomic_bool ending;               /* set once, when its drain is over */

@@ -27,6 +27,7 @@ enum lock_rank {
     LOCK_WORKERS,   /* server/workers.c: what waits for a thread */
     LOCK_FILE_ROOM, /* server/files/file_room.c: memory for files on their way to models */
     LOCK_TURNS,     /* server/api/files/turns.c: which uploads are being completed */
+    LOCK_CHAINS,    /* server/api/responses/chain_cache.c: histories that were read */
     LOCK_STREAM, /* server/http/stream/sse.c: hand-over of one connection between its two threads */
     LOCK_HELD_POLLS, /* server/api/vector_stores/held_poll.c: which polls are held */
     LOCK_ENGINE, /* core/run: how many runs are here, their slots, leases and waits for files */

@@ -159,6 +159,7 @@ static const struct setting settings[] = {
     {"max_run_bytes",    KIND_BYTES, AT(max_run_bytes), "1073741824", 1024, 1048576 * MIB, NULL, NULL, "bytes of the conversations of all runs on this node; beyond, 429"},
     {"max_rounds",       KIND_COUNT, AT(max_rounds), "10", 1, 1000, NULL, NULL, "rounds of tool calls of a run, in a row without its client; `runnel.rounds.max` of a request says otherwise"},
     {"max_calls",        KIND_COUNT, AT(max_calls),  "0", 0, 1000000, NULL, NULL, "tool calls of a run that the server executes; 0 for no limit"},
+    {"chain_cache",      KIND_BYTES, AT(chain_cache), "67108864", 0, 1048576 * MIB, NULL, NULL, "bytes of histories of responses that this node remembers, so that `previous_response_id` does not read them again; 0 for none"},
     {"max_items",        KIND_COUNT, AT(max_items), "20000", 1, 1000000, NULL, NULL, "items of history that one run may read"},
 
     {"sandbox",          KIND_WORD, AT(sandbox), "auto", 0, 0, sandbox_words, NULL, "`auto`: commands are executed if this machine can [confine](sandbox.md) them; `bwrap`: the server does not start if it cannot; `off`"},

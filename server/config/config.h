@@ -121,6 +121,7 @@ struct config {
     unsigned file_workers, ingest_workers, search_workers;
     unsigned file_search_tokens; /* of passages that one search shows the model */
     size_t segment_cache;        /* bytes */
+    size_t chain_cache;          /* bytes */
 
     int unknown_parameters; /* enum unknown_parameters */
     int unavailable_tools;  /* enum unavailable_tools */

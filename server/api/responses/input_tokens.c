@@ -19,6 +19,7 @@
 #include "core/run/context/context.h"
 #include "core/run/context/context_fit.h"
 #include "core/run/context/context_request.h"
+#include "core/run/context/past_text.h"
 #include "server/api/api.h"
 #include "server/api/input_files.h"
 #include "server/api/responses/response_create.h"
@@ -91,6 +92,7 @@ enum err_code api_response_input_tokens(struct request *request, struct err *err
     const struct model_upstream *upstream = NULL;
     struct tool_set tools = {0};
     struct run_load load = {0};
+    struct past_text *past = NULL;
     int64_t position = 0;
     enum run_history history = (enum run_history)request_server(request)->config->history;
     enum err_code rc;
@@ -111,7 +113,8 @@ enum err_code api_response_input_tokens(struct request *request, struct err *err
     rc = response_create_load(&(struct response_create){.server = request_server(request),
                                                         .tenant = request_tenant(request),
                                                         .body = body},
-                              &settings, &load, &position, err);
+                              &settings, &load, &past, &position, err);
+    past_text_release(past);
     tool_set_load_items(&tools, load.items, load.item_count);
     if (!rc)
         request_answer(request, 200,

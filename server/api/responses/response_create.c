@@ -59,6 +59,7 @@
 #include "core/store/tables/prompts.h"
 #include "core/store/tables/runs/runs.h"
 #include "core/store/tables/threads/conversations.h"
+#include "server/api/responses/response_past.h"
 #include "server/complaint.h"
 #include "server/files/file_finder.h"
 #include "server/params/params.h"
@@ -243,12 +244,9 @@ static enum err_code load_conversation(const struct response_create *create,
 /* The items before the new input: those of a chain or of a conversation. *ret_cut: there were more than
  * the server reads. *ret_position is where the conversation ends. */
 static enum err_code load_past(const struct response_create *create, struct run_load *load,
-                               int64_t *ret_position, bool *ret_cut, struct err *err)
+                               struct past_text **ret_past, int64_t *ret_position,
+                               bool *ret_cut, struct err *err)
 {
-    struct server *server = create->server;
-    size_t limit = engine_context_limit(server->engine);
-    char thread[ID_SIZE]; /* a chain leaves the conversation it branched from */
-
     if (*load->run.thread_id)
         return load_conversation(create, load, ret_position, ret_cut, err);
     if (create->past && *load->run.parent_id) {
@@ -258,8 +256,8 @@ static enum err_code load_past(const struct response_create *create, struct run_
         return ERR_OK;
     }
     if (*load->run.parent_id)
-        return store_chain_load(server->store, create->tenant, load->run.parent_id, limit,
-                                &load->items, &load->item_count, ret_cut, thread, err);
+        return response_past_load(create->server, create->tenant, load->run.parent_id,
+                                  &load->items, &load->item_count, ret_cut, ret_past, err);
     return ERR_OK;
 }
 
@@ -309,12 +307,13 @@ static enum err_code check_history(const struct response_create *create,
 /* The whole context: the past, and the new input behind it. */
 static enum err_code load_context(const struct response_create *create,
                                   const struct run_settings *settings, struct run_load *load,
-                                  int64_t *ret_position, struct err *err)
+                                  struct past_text **ret_past, int64_t *ret_position,
+                                  struct err *err)
 {
     struct item_row *input = NULL;
     size_t count = 0;
     bool cut = false;
-    enum err_code rc = load_past(create, load, ret_position, &cut, err);
+    enum err_code rc = load_past(create, load, ret_past, ret_position, &cut, err);
 
     if (!rc)
         rc = load_input(create, load, &input, &count, err);
@@ -387,11 +386,11 @@ static enum err_code make_stored(const struct response_create *create, struct ru
 
 enum err_code response_create_load(const struct response_create *create,
                                    const struct run_settings *settings,
-                                   struct run_load *ret_load, int64_t *ret_position,
-                                   struct err *err)
+                                   struct run_load *ret_load, struct past_text **ret_past,
+                                   int64_t *ret_position, struct err *err)
 {
     make_row(create, settings, &ret_load->run);
-    return load_context(create, settings, ret_load, ret_position, err);
+    return load_context(create, settings, ret_load, ret_past, ret_position, err);
 }
 
 /* ---- Rewriting the body ---- */
@@ -651,7 +650,8 @@ static enum err_code fill_start(const struct response_create *create, struct run
     if (!rc)
         rc = engine_admit(create->server->engine, err);
     if (!rc)
-        rc = response_create_load(create, settings, &start->load, &place.position, err);
+        rc = response_create_load(create, settings, &start->load, &start->past, &place.position,
+                                  err);
     if (!rc)
         rc = check_means(create, settings, &start->load, err);
     if (!rc)

@@ -20,6 +20,8 @@
  * borrowed for the call.
  */
 
+struct past_text;
+
 struct response_create {
     struct server *server;
     const struct tenant *tenant;
@@ -45,13 +47,14 @@ struct response_create {
 
 /* Fills in the row of the run with these settings, and its context: the items before, then those of its
  * input. *ret_load must be zeroed; only `run`, `items`, `item_count` and `next_position`, which is the
- * number of input items, are filled in. *ret_position is where the conversation ends, if there is one.
+ * number of input items, are filled in. *ret_past, held, is what the first items are sent as, if that is known: it must
+ * be NULL before. *ret_position is where the conversation ends, if there is one.
  * Checks the input and not the parameters. Stores nothing. The caller clears the load, after a failure
  * too. */
 enum err_code response_create_load(const struct response_create *create,
                                    const struct run_settings *settings,
-                                   struct run_load *ret_load, int64_t *ret_position,
-                                   struct err *err) MUST_CHECK;
+                                   struct run_load *ret_load, struct past_text **ret_past,
+                                   int64_t *ret_position, struct err *err) MUST_CHECK;
 
 /* Checks the whole request, in the order in which OpenAI reports errors, and loads what the response
  * continues. The caller sets the sink of *ret_start and hands it to engine_run(), or releases it with

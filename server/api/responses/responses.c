@@ -34,6 +34,7 @@
 #include "server/api/api.h"
 #include "server/api/input_files.h"
 #include "server/api/request_key.h"
+#include "server/api/responses/chain_cache.h"
 #include "server/api/responses/inline_skills.h"
 #include "server/api/responses/response_create.h"
 #include "server/api/responses/response_read.h"
@@ -229,6 +230,7 @@ enum err_code api_response_delete(struct request *request, struct err *err)
                                    keeper_grace_us(server->config), err);
     if (rc)
         return rc;
+    chain_cache_drop(server->chain_cache, request_tenant(request), run.id);
     request_answer(request, 200, encode_deleted(run.id, "response.deleted"));
     return ERR_OK;
 }
