@@ -13,66 +13,18 @@
 
 #include "core/base/json/json_write.h"
 
-#include <stdbool.h>
 #include <stdint.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "core/base/json/json_number.h"
 
-#define INTEGER_SIZE 24
-#define REAL_SIZE    64
-
-static void add_escape(struct buf *buf, unsigned char c)
-{
-    static const char digits[] = "0123456789ABCDEF";
-    /* Of the letter behind the backslash, for those that have one. */
-    static const char letters[] = {
-        ['\b'] = 'b', ['\t'] = 't', ['\n'] = 'n', ['\f'] = 'f', ['\r'] = 'r'};
-    char escape[] = {'\\', 'u', '0', '0', digits[c >> 4], digits[c & 15]};
-
-    if (c == '"' || c == '\\')
-        escape[1] = (char)c;
-    else if (c < sizeof(letters) && letters[c])
-        escape[1] = letters[c];
-    buf_add(buf, escape, escape[1] == 'u' ? sizeof(escape) : 2);
-}
-
-static bool is_plain(unsigned char c)
-{
-    return c >= ' ' && c != '"' && c != '\\';
-}
+#define REAL_SIZE 64
 
 static void add_string(struct buf *buf, const char *text, size_t length)
 {
-    const char *end = text + length;
-
     buf_add_char(buf, '"');
-    while (text < end) {
-        const char *from = text;
-
-        while (text < end && is_plain((unsigned char)*text))
-            text++;
-        buf_add(buf, from, (size_t)(text - from));
-        if (text < end)
-            add_escape(buf, (unsigned char)*text++);
-    }
+    buf_add_json_escaped(buf, text, length);
     buf_add_char(buf, '"');
-}
-
-static void add_integer(struct buf *buf, json_int_t number)
-{
-    char text[INTEGER_SIZE];
-    char *at = text + sizeof(text);
-    unsigned long long left =
-        number < 0 ? 0 - (unsigned long long)number : (unsigned long long)number;
-
-    do
-        *--at = (char)('0' + left % 10);
-    while (left /= 10);
-    if (number < 0)
-        *--at = '-';
-    buf_add(buf, at, (size_t)(text + sizeof(text) - at));
 }
 
 static void add_real(struct buf *buf, const json_t *value)
@@ -125,7 +77,7 @@ void json_write(struct buf *buf, const json_t *value)
         else
             add_string(buf, json_string_value(value), json_string_length(value));
         break;
-    case JSON_INTEGER: add_integer(buf, json_integer_value(value)); break;
+    case JSON_INTEGER: buf_add_int(buf, json_integer_value(value)); break;
     case JSON_REAL: add_real(buf, value); break;
     case JSON_TRUE: buf_add_text(buf, "true"); break;
     case JSON_FALSE: buf_add_text(buf, "false"); break;

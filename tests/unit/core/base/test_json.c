@@ -437,6 +437,27 @@ TEST(values_are_written_as_jansson_writes_them)
     assert_string_equal(fast, slow);
 }
 
+/* Eight bytes are looked at at once, and long texts in blocks. */
+TEST(escapes_are_found_wherever_they_are)
+{
+    static const char rare[] = {'"', '\\', '\n', 1, 31, '\x7f'};
+    char text[600];
+
+    for (size_t i = 0; i < sizeof(text) - 1; i++) {
+        json_t *value;
+        AUTO_FREE char *slow = NULL;
+        AUTO_FREE char *fast = NULL;
+
+        memset(text, i % 2 ? ' ' : '~', sizeof(text));
+        text[i] = rare[i % sizeof(rare)];
+        value = json_stringn(text + i / 2, sizeof(text) - i / 2 - i % 9);
+        slow = json_dumps(value, JSON_TEXT_FLAGS);
+        fast = json_text(value);
+        assert_string_equal(fast, slow);
+        json_decref(value);
+    }
+}
+
 static void assert_spliced(const char *object, const struct json_splice *splice,
                            const char *expected)
 {
@@ -484,6 +505,7 @@ int main(void)
         cmocka_unit_test(what_is_rare_or_wrong_is_left_to_jansson),
         cmocka_unit_test(deep_nesting_is_left_to_jansson),
         cmocka_unit_test(values_are_written_as_jansson_writes_them),
+        cmocka_unit_test(escapes_are_found_wherever_they_are),
         cmocka_unit_test(elements_that_are_text_stand_where_they_belong),
         cmocka_unit_test(utf8_is_valid_exactly_when_jansson_accepts_it),
     };
