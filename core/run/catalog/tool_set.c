@@ -62,6 +62,7 @@ void tool_use_clear(struct tool_use *use)
     }
     free(use->made_name);
     json_decref(use->made);
+    json_decref(use->read);
 }
 
 /* False: init() says that this run does not have the tool. */
@@ -110,6 +111,7 @@ enum err_code tool_set_add(struct tool_set *set, struct tool_use *use, size_t in
     }
     set->uses = mem_resize(set->uses, set->count + 1, sizeof(*set->uses));
     set->uses[set->count] = *use;
+    set->uses[set->count].read = json_object();
     if (!use->own)
         set->uses[set->count].own = use->name;
     set->searched |= (use->handler->flags & TOOL_LOADS) != 0;
@@ -396,7 +398,13 @@ json_t *tool_use_parameters(const struct tool_use *use)
 {
     json_t *made = json_object_get(use->made, "parameters");
 
-    return made ? json_incref(made) : json_parse_own(use->handler->parameters);
+    if (made)
+        return json_incref(made);
+    if (!use->read || !use->handler->parameters)
+        return json_parse_own(use->handler->parameters);
+    if (!json_object_size(use->read))
+        json_set_own(use->read, "parameters", use->handler->parameters);
+    return json_incref(json_object_get(use->read, "parameters"));
 }
 
 /* The function as the client wrote it: description, parameters and `strict` are passed on

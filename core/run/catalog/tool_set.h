@@ -65,7 +65,8 @@ struct tool_use {
     json_t *entry;        /* of `tools`, borrowed; NULL: implied */
     const struct tool_handler *handler; /* never NULL */
     char *made_name;                    /* owned: `name`, if it had to be composed; or NULL */
-    json_t *made;                  /* owned: what init() returned; NULL: it has no init() */
+    json_t *made; /* owned: what init() returned; NULL: it has no init() */
+    json_t *read; /* owned: an object; its handler's parameters, once they were read */
     const struct mcp_named *named; /* the operator's server that has it; or NULL */
     struct remote_tool *remote;    /* owned: of a remote server; or NULL */
     const struct mcp_extra *extra; /* a resource or prompt offered as a tool; or NULL */

@@ -528,6 +528,14 @@ static bool is_empty_answer(const struct item_row *item, const json_t *body)
     return true;
 }
 
+/* A list of tools is long, and no model is sent it. */
+static json_t *read_body(const struct prompt *prompt, const struct item_row *item)
+{
+    return item->type == ITEM_MCP_LIST_TOOLS && !(prompt->flags & CONTEXT_COMPACT)
+               ? json_null()
+               : json_parse_own(item->body);
+}
+
 /* Fills `items`, `bodies` and `outputs` of the prompt. `kept` has room for all. */
 static void read_items(struct prompt *prompt, const struct item_row *const *items, size_t count,
                        const struct item_row **kept)
@@ -539,7 +547,7 @@ static void read_items(struct prompt *prompt, const struct item_row *const *item
     context_order(kept, count);
     outputs = call_outputs_find(kept, 0, count);
     for (size_t i = 0; i < count; i++) {
-        json_t *body = json_parse_own(kept[i]->body);
+        json_t *body = read_body(prompt, kept[i]);
 
         if (notes_say_cut(body) || is_empty_answer(kept[i], body) || past_is_of_program(body) ||
             (is_unfinished(kept[i]) && outputs[i] == count)) {
