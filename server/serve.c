@@ -509,6 +509,7 @@ static enum err_code start_engine(struct serving *serving, struct err *err)
         .loops = config->run_loops,
         .response_timeout_seconds = config->response_timeout,
         .idempotency_grace_seconds = config->idempotency_grace,
+        .log_flush_max_seconds = config->log_flush_max,
         .round_limit = config->max_rounds,
         .call_limit = config->max_calls,
         .history = (enum run_history)config->history,

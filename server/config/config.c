@@ -136,6 +136,7 @@ static const struct setting settings[] = {
     {"websocket_memory", KIND_BYTES, AT(websocket_memory), "268435456", 0, 1048576 * MIB, NULL, NULL, "bytes of past responses that all WebSockets of this node remember"},
     {"websocket_workers", KIND_COUNT, AT(websocket_workers), "4", 1, 256, NULL, NULL, "threads that read what comes over WebSockets"},
     {"event_retention",  KIND_SECONDS, AT(event_retention), "86400", 1, 3650 * DAY, NULL, NULL, "log of a resumable run after its end"},
+    {"log_flush_max",    KIND_SECONDS, AT(log_flush_max), "0.2", 0.025, 10, NULL, NULL, "between two flushes of the event log of a resumable run, when more than 250 such runs stream at once; fewer are flushed each 25 ms"},
     {"idempotency_grace", KIND_SECONDS, AT(idempotency_grace), "60", 0, DAY, NULL, NULL, "until a foreground response with an Idempotency-Key is cancelled that no client waits for"},
     {"lease_ttl",        KIND_SECONDS, AT(lease_ttl),       "15", 0.5, 3600, NULL, NULL, "until the runs of a node that fell silent are taken over"},
     {"drain_timeout",    KIND_SECONDS, AT(drain_timeout),   "25", 0, 3600, NULL, NULL, "on SIGTERM: how long streams and turns of the model may go on"},

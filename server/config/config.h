@@ -100,6 +100,7 @@ struct config {
     double stream_stall_timeout;
     double event_retention;
     double idempotency_grace;
+    double log_flush_max;
     double lease_ttl;
     double drain_timeout;
     double store_timeout;

@@ -172,6 +172,21 @@ void engine_post_question(struct run *run, const json_t *question)
         (void)approval_webhook_send(&run->home->posts, webhook, question);
 }
 
+void engine_flow_add(struct engine *engine)
+{
+    atomic_fetch_add(&engine->flows, 1);
+}
+
+void engine_flow_drop(struct engine *engine)
+{
+    atomic_fetch_sub(&engine->flows, 1);
+}
+
+size_t engine_flows(const struct engine *engine)
+{
+    return atomic_load(&engine->flows);
+}
+
 bool engine_is_draining(const struct engine *engine)
 {
     return atomic_load(&engine->draining);

@@ -39,6 +39,7 @@ struct engine {
     unsigned loop_count;
     atomic_uint turn; /* for engine_any_loop() */
     atomic_bool draining;
+    atomic_size_t flows; /* runs whose log grows with an answer of the model */
 
     struct slots *slots;
     struct held_leases *leases;

@@ -34,6 +34,12 @@ void engine_hold_drop(struct engine *engine, const struct run *run);
 /* Posts an approval request to the webhook of the run's project, if it has one. Borrowed. */
 void engine_post_question(struct run *run, const json_t *question);
 
+/* The log of the run grows with an answer of the model, or does so no longer. */
+void engine_flow_add(struct engine *engine);
+void engine_flow_drop(struct engine *engine);
+/* How many such runs are here, on all loops. */
+size_t engine_flows(const struct engine *engine);
+
 /* The end of a residency: the run leaves its loop's table now, and is freed in the next round. */
 void engine_forget(struct run *run);
 /* If the run waits for a slot, it begins now, without one: before it ends it must have begun. */

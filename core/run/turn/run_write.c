@@ -56,8 +56,10 @@
 #include "core/memory/variable_memory.h"
 
 /* The log of a resumable run is flushed this often at most, or sooner when this much waits. 25 ms
- * delay no reader, and make one transaction of several tokens. */
+ * delay no reader, and make one transaction of several tokens. What many streams cost the database is their rows, more
+ * than their bytes. So each stream adds its part to the interval of all. */
 #define FLUSH_EVERY_NS     (25 * NS_PER_MS)
+#define FLUSH_OF_RUN_NS    (NS_PER_MS / 10)
 #define FLUSH_AFTER_FRAMES 32
 #define FLUSH_AFTER_BYTES  8192
 
@@ -267,6 +269,15 @@ static void dismiss(struct run *run, struct sink *sink)
     sink->ops->close(sink);
 }
 
+/* A log that grows with an answer of the model is counted until a write has none of it, or the run leaves. */
+static void note_flow(struct run *run, bool flows)
+{
+    if (flows == run->writing.flows)
+        return;
+    run->writing.flows = flows;
+    (flows ? engine_flow_add : engine_flow_drop)(run->engine);
+}
+
 /* Nothing of the run is to be written or published any more: it leaves memory. */
 static void end_residency(struct run *run)
 {
@@ -276,6 +287,7 @@ static void end_residency(struct run *run)
         run->publishing.sinks = sink->next;
         dismiss(run, sink);
     }
+    note_flow(run, false);
     engine_forget(run);
 }
 
@@ -321,6 +333,22 @@ static void carry_log(struct run *run, struct run_write *write)
     run->writing.log_next = run->publishing.frames.next;
 }
 
+uint64_t run_flush_interval_ns(size_t flows, uint64_t most_ns)
+{
+    uint64_t wanted = flows * FLUSH_OF_RUN_NS;
+
+    if (wanted > most_ns)
+        wanted = most_ns;
+    return wanted > FLUSH_EVERY_NS ? wanted : FLUSH_EVERY_NS;
+}
+
+static uint64_t flush_interval(const struct run *run)
+{
+    double most = engine_options(run->engine)->log_flush_max_seconds;
+
+    return run_flush_interval_ns(engine_flows(run->engine), (uint64_t)(most * NS_PER_SECOND));
+}
+
 static void write_done(struct loop_task *task);
 
 static void start_write(struct run *run)
@@ -348,7 +376,8 @@ static void start_write(struct run *run)
     write->log_last = -1;
     if (run_is_resumable(run) && run->publishing.frames.count)
         carry_log(run, write);
-    run->writing.flush_due_ns = loop_now(run->loop) + FLUSH_EVERY_NS;
+    note_flow(run, write->log_length && run->turn.model);
+    run->writing.flush_due_ns = loop_now(run->loop) + flush_interval(run);
     write->loop = run->loop;
     write->arg = run;
     write->done.run = write_done;

@@ -42,6 +42,7 @@ struct run_writing {
     uint64_t then_after;
     int64_t log_next;  /* number of the first frame that no write has taken for the log */
     unsigned failures; /* writes that the database has refused */
+    bool flows;        /* counted by engine_flow_add() */
     struct loop_timer flush;
     uint64_t flush_due_ns; /* no flush before this time of the loop, unless much waits */
 };
@@ -59,6 +60,11 @@ struct run_publishing {
     unsigned end_count;
     int64_t published; /* number of the first frame that was not published; of resumable runs */
 };
+
+/* How long the log of a run gathers frames, if the logs of so many runs grow at once. Up to 250 of them it is
+ * 25 ms, which delay no reader. With more it grows, so that a node writes 10,000 chunks a second however many streams it
+ * has, up to `most_ns`. */
+uint64_t run_flush_interval_ns(size_t flows, uint64_t most_ns);
 
 /* Publishes what may leave and begins a write if one is due. Call it at the end of every step of a run.
  * The run may end its residency here. It is freed in the loop's next round, never inside. */

@@ -33,6 +33,7 @@ unit_test(core/run/citing/run_links core_run)
 target_link_libraries(test_core_run_citing_run_links PRIVATE handlers)
 unit_test(core/run/citation/link core_run)
 unit_test(core/run/turn/unwritten core_run)
+unit_test(core/run/turn/run_write core_run)
 
 foreach(file budget context context_fit long_messages context_costs past_reasoning past_text)
     unit_test(core/run/context/${file} core_run)
