@@ -60,6 +60,7 @@ struct boxes {
     struct box_table table;
     struct waiter *waiters; /* first come, first served */
     bool draining, stopping;
+    bool has_thread, has_watcher; /* guarded by lock: they have started */
     pthread_t thread, watcher;
     struct boxes_counts counts;
 };
@@ -442,6 +443,33 @@ static enum err_code get(struct boxes *boxes, struct waiter *waiter, struct err 
     return rc;
 }
 
+static void *stop_idle_boxes(void *argument);
+static void *watch_boxes(void *argument);
+
+static bool starts_locked(pthread_t *thread, bool *has, const char *name, void *(*run)(void *),
+                          struct boxes *boxes)
+{
+    if (!*has && !FAULT("boxes.thread") && pthread_create(thread, NULL, run, boxes) == 0) {
+        (void)pthread_setname_np(*thread, name);
+        *has = true;
+    }
+    return *has;
+}
+
+/* With the first call, because most servers never have one. */
+static enum err_code start_threads(struct boxes *boxes, struct err *err)
+{
+    bool started;
+
+    lock_acquire(&boxes->lock);
+    started =
+        starts_locked(&boxes->thread, &boxes->has_thread, "boxes", stop_idle_boxes, boxes) &&
+        starts_locked(&boxes->watcher, &boxes->has_watcher, "boxes-disk", watch_boxes, boxes);
+    lock_release(&boxes->lock);
+    return started ? ERR_OK
+                   : err_set(err, ERR_INTERNAL, "cannot start the threads of sandboxes");
+}
+
 enum err_code boxes_take(struct boxes *boxes, const struct boxes_request *request,
                          struct boxes_hold **ret_hold, struct err *err)
 {
@@ -451,7 +479,9 @@ enum err_code boxes_take(struct boxes *boxes, const struct boxes_request *reques
     if (request->memory > boxes->options.memory)
         return err_set(err, ERR_TOO_LARGE,
                        "The container's memory is more than all sandboxes of the server have.");
-    rc = get(boxes, &waiter, err);
+    rc = start_threads(boxes, err);
+    if (!rc)
+        rc = get(boxes, &waiter, err);
     if (!rc && waiter.makes)
         rc = make(boxes, &waiter, err);
     if (rc)
@@ -677,38 +707,9 @@ static void free_boxes(struct boxes *boxes)
     free(boxes);
 }
 
-static void stop_threads(struct boxes *boxes)
-{
-    lock_acquire(&boxes->lock);
-    boxes->stopping = true;
-    pthread_cond_signal(&boxes->idle_changed);
-    pthread_cond_signal(&boxes->watch_changed);
-    lock_release(&boxes->lock);
-    pthread_join(boxes->thread, NULL);
-}
-
-/* Both or none. An error number. */
-static int start_threads(struct boxes *boxes)
-{
-    int error = pthread_create(&boxes->thread, NULL, stop_idle_boxes, boxes);
-
-    if (error)
-        return error;
-    error = pthread_create(&boxes->watcher, NULL, watch_boxes, boxes);
-    if (error) {
-        stop_threads(boxes);
-        return error;
-    }
-    (void)pthread_setname_np(boxes->thread, "boxes");
-    (void)pthread_setname_np(boxes->watcher, "boxes-disk");
-    return 0;
-}
-
-enum err_code boxes_new(const struct boxes_options *options, struct boxes **ret_boxes,
-                        struct err *err)
+struct boxes *boxes_new(const struct boxes_options *options)
 {
     struct boxes *boxes = mem_new(struct boxes);
-    int error;
 
     boxes->options = *options;
     boxes->environment = box_environment_new(options->limits.cpus, options->environment);
@@ -717,14 +718,7 @@ enum err_code boxes_new(const struct boxes_options *options, struct boxes **ret_
     lock_cond_init(&boxes->idle_changed);
     lock_cond_init(&boxes->entry_changed);
     lock_cond_init(&boxes->watch_changed);
-    error = start_threads(boxes);
-    if (error) {
-        free_boxes(boxes);
-        return err_set(err, ERR_INTERNAL, "cannot start the thread of sandboxes: %s",
-                       strerror(error));
-    }
-    *ret_boxes = boxes;
-    return ERR_OK;
+    return boxes;
 }
 
 void boxes_drain(struct boxes *boxes)
@@ -754,9 +748,14 @@ void boxes_free(struct boxes *boxes)
     lock_acquire(&boxes->lock);
     while (!box_table_clear(&boxes->table))
         lock_wait(&boxes->lock, &boxes->entry_changed);
+    boxes->stopping = true;
+    pthread_cond_signal(&boxes->idle_changed);
+    pthread_cond_signal(&boxes->watch_changed);
     lock_release(&boxes->lock);
-    stop_threads(boxes);
-    pthread_join(boxes->watcher, NULL);
+    if (boxes->has_thread)
+        pthread_join(boxes->thread, NULL);
+    if (boxes->has_watcher)
+        pthread_join(boxes->watcher, NULL);
     free_boxes(boxes);
 }
 

@@ -29,7 +29,8 @@ struct workspace;
  * at their limit still fit. Calls that need a new box wait in one queue, first come, first served, so that a small
  * box never overtakes a large one for ever. A call that waits for its own container's box is not in that queue.
  *
- * One thread for all of them stops what was not used for long. It sleeps until then. Another one checks what boxes
+ * One thread for all of them stops what was not used for long. It begins with the first call, and sleeps until then.
+ * So does another one, which checks what boxes
  * write, each second while a call has the box: no file tool limits that. A box whose workspace is full and grows is
  * ended, and its commands end as BOX_OVER_DISK.
  *
@@ -52,9 +53,7 @@ struct boxes_options {
     struct proxies *proxies; /* of boxes with a network; borrowed. NULL: no box has one */
 };
 
-/* ERR_INTERNAL: no thread. */
-enum err_code boxes_new(const struct boxes_options *options, struct boxes **ret_boxes,
-                        struct err *err) MUST_CHECK;
+struct boxes *boxes_new(const struct boxes_options *options);
 
 /* No new calls: ERR_CANCELLED for them and for those that wait. Boxes that no call has end at once, the others when the
  * last call gives them back. */

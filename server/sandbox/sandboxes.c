@@ -40,7 +40,7 @@ uint64_t sandboxes_largest(const struct config *config)
     return most > SMALLEST ? most : SMALLEST;
 }
 
-static enum err_code start_boxes(struct server *server, struct err *err)
+static void start_boxes(struct server *server)
 {
     const struct config *config = server->config;
     struct boxes_options options = {
@@ -57,7 +57,7 @@ static enum err_code start_boxes(struct server *server, struct err *err)
         .proxies = server->proxies,
     };
 
-    return boxes_new(&options, &server->boxes, err);
+    server->boxes = boxes_new(&options);
 }
 
 /* Some MCP server is a process that may reach something. */
@@ -80,10 +80,9 @@ enum err_code sandboxes_start(struct server *server, struct err *err)
     rc = json_array_size(config->sandbox_domains) || has_networks(config)
              ? proxies_new(&config->egress, NULL, &server->proxies, err)
              : ERR_OK;
-    if (!rc)
-        rc = start_boxes(server, err);
     if (rc)
         return rc;
+    start_boxes(server);
     server->code_executor =
         tool_executor_new(config->sandbox_calls, config->sandbox_exec_max + AROUND_SECONDS);
     tool_executor_share(server->code_executor);

@@ -51,8 +51,6 @@ int live_stop(void **state)
 
 int live_set_up(void **state)
 {
-    struct err err = {0};
-
     (void)state;
     live_options = (struct boxes_options){
         .count = 3,
@@ -63,8 +61,7 @@ int live_set_up(void **state)
         .user = box_user(),
         .limits = {.temporary = 16 << 20, .file = 32 << 20, .processes = 64, .cpus = 1},
     };
-    if (boxes_new(&live_options, &live_boxes, &err))
-        fail_msg("%s", err.text);
+    live_boxes = boxes_new(&live_options);
     return 0;
 }
 

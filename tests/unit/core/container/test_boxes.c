@@ -3,9 +3,11 @@
 
 #include "core/container/boxes.h"
 
+#include <dirent.h>
 #include <pthread.h>
 #include <sched.h>
 #include <semaphore.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/eventfd.h>
 #include <time.h>
@@ -73,7 +75,7 @@ static struct other call(const char *container, enum boxes_use use)
 static void restart(void)
 {
     boxes_free(live_boxes);
-    assert_int_equal(boxes_new(&live_options, &live_boxes, NULL), ERR_OK);
+    live_boxes = boxes_new(&live_options);
 }
 
 static void assert_notice(const char *container, const char *expected)
@@ -256,6 +258,34 @@ TEST(a_call_that_waits_can_be_cancelled)
 
 /* ---- Ends ---- */
 
+static bool has_thread(void)
+{
+    DIR *tasks = opendir("/proc/self/task");
+    const struct dirent *task;
+    bool found = false;
+
+    assert_non_null(tasks);
+    while ((task = readdir(tasks))) {
+        AUTO_FREE char *path = mem_printf("/proc/self/task/%s/comm", task->d_name);
+        FILE *file = fopen(path, "r");
+        char name[16] = "";
+
+        if (file && fgets(name, sizeof(name), file))
+            found = found || strcmp(name, "boxes\n") == 0;
+        if (file)
+            (void)fclose(file);
+    }
+    closedir(tasks);
+    return found;
+}
+
+TEST(the_thread_begins_with_the_first_call)
+{
+    assert_false(has_thread());
+    boxes_give(live_take("a", BOXES_COMMAND));
+    assert_true(has_thread());
+}
+
 TEST(a_box_that_is_not_used_is_stopped)
 {
     live_options.idle_ns = 20 * NS_PER_MS;
@@ -382,6 +412,8 @@ TEST(a_box_that_cannot_be_made_leaves_nothing)
     struct boxes_hold *hold = NULL;
     struct err err;
 
+    fault_arm("boxes.thread", 1);
+    assert_int_equal(boxes_take(live_boxes, &request, &hold, &err), ERR_INTERNAL);
     fault_arm("boxes.open", 1);
     assert_int_equal(boxes_take(live_boxes, &request, &hold, &err), ERR_INTERNAL);
     fault_disarm();
@@ -496,6 +528,7 @@ int main(void)
         BOXES(a_small_box_does_not_overtake_a_large_one),
         BOXES(a_call_that_finds_no_room_in_time_is_refused),
         BOXES(a_call_that_waits_can_be_cancelled),
+        BOXES(the_thread_begins_with_the_first_call),
         BOXES(a_box_that_is_not_used_is_stopped),
         BOXES(a_box_that_has_ended_is_made_again),
         BOXES(a_python_of_which_only_the_row_knows_was_lost),
