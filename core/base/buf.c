@@ -138,8 +138,8 @@ static const char escape_of[256] = {
 };
 /* clang-format on */
 
-/* Eight bytes at once: true if none of them needs an escape. Each test leaves a high bit where it finds one; a byte that
- * has its own high bit is part of a letter. */
+/* Eight bytes at once: true if none of them needs an escape. Each test leaves a high bit where it finds one; a byte
+ * that has its own high bit is part of a letter. */
 static inline bool are_plain(uint64_t word)
 {
     const uint64_t ones = 0x0101010101010101u, highs = 0x8080808080808080u;

@@ -55,7 +55,8 @@ void mem_forget_start(void)
         if (sscanf(line, "%" SCNxPTR "-%" SCNxPTR " %7s %*s %*s %*s %7s", &from, &to, rights,
                    path) == 4 &&
             strcmp(rights, "r-xp") == 0 && *path == '/')
-            (void)madvise((void *)from, to - from, MADV_DONTNEED); /* only a wish */
+            (void)madvise((void *)from, to - from,
+                          MADV_DONTNEED); /* may fail: then they stay */
     }
     if (maps)
         (void)fclose(maps);

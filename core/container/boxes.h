@@ -29,10 +29,9 @@ struct workspace;
  * at their limit still fit. Calls that need a new box wait in one queue, first come, first served, so that a small
  * box never overtakes a large one for ever. A call that waits for its own container's box is not in that queue.
  *
- * One thread for all of them stops what was not used for long. It begins with the first call, and sleeps until then.
- * So does another one, which checks what boxes
- * write, each second while a call has the box: no file tool limits that. A box whose workspace is full and grows is
- * ended, and its commands end as BOX_OVER_DISK.
+ * Two threads begin with the first call. One stops what was not used for long, and sleeps until then. The other
+ * checks what boxes write, each second while a call has the box: no file tool limits that. A box whose workspace is full
+ * and grows is ended, and its commands end as BOX_OVER_DISK.
  *
  * Any thread that may block.
  */

@@ -4,9 +4,9 @@
  *   fake_upstream PORT TOKENS RATE
  *
  * Every POST is answered with a stream of TOKENS chunks, the first at once, then RATE a second (0: all
- * at once; below 0: until the client leaves, as fast as it reads). The text of each token is the time at which it was sent: "@<nanoseconds> ". A client
- * behind any number of servers so knows how long a token was on its way, without a clock in common
- * with anything but this machine. One thread, one epoll.
+ * at once; below 0: until the client leaves, as fast as it reads). The text of each token is the time at
+ * which it was sent: "@<nanoseconds> ". A client behind any number of servers so knows how long a token was
+ * on its way, without a clock in common with anything but this machine. One thread, one epoll.
  *
  * Requests are not parsed beyond their length, with one exception when everything is sent at once: a
  * request with "use 4 tools" is first answered with four calls of `text`, for the lengths of 1, 2, 3
@@ -176,7 +176,8 @@ static void make_flood(void)
 
         flood_length += add_delta(flood + start, sizeof(flood) - start,
                                   "{\"content\":\"@0000000000000000000 \"}", "null");
-        flood_times[i] = (size_t)((char *)memchr(flood + start, '@', flood_length - start) - flood) + 1;
+        flood_times[i] =
+            (size_t)((char *)memchr(flood + start, '@', flood_length - start) - flood) + 1;
     }
 }
 

@@ -4,8 +4,8 @@
  * Items are stored as the Responses API has them, one thing each: a text, a call, an output. A Chat
  * Completions request wants them folded: an assistant's message with its text and all its calls, then
  * one message for each output, in the order of the calls. The folding is done for every request, from
- * the stored items. Keeping the messages between turns would be faster. But then there would be two
- * histories, which differ after a crash, a branch or a compaction.
+ * the stored items. Keeping the messages of a run between its turns would be faster. But then there would be two
+ * histories, which differ after a crash, a branch or a compaction. Of responses that have ended past_text.c keeps them.
  *
  *   items ─▶ read_items: order, leave out what was cut off or is empty, find outputs
  *              └─▶ add_all ─┬─▶ add_past    a finished stretch, as text       (compact form only)

@@ -42,7 +42,7 @@ struct text {
 
 /* Keys of notes on which it depends what is sent, and to whom. A quote within a string of the body has a backslash
  * before it, so a text never looks like one of them. */
-static bool has_telling_notes(const char *body)
+static bool has_deciding_notes(const char *body)
 {
     static const char *const keys[] = {
         "\"extra_content\":", "\"reasoning\":",     "\"upstream\":",
@@ -59,7 +59,7 @@ static bool is_plain(const struct item_row *row, bool answered)
 {
     json_auto_t *body = NULL;
 
-    if (has_telling_notes(row->body))
+    if (has_deciding_notes(row->body))
         return false;
     if (row->type == ITEM_MESSAGE || row->type == ITEM_MCP_LIST_TOOLS || context_is_output(row))
         return true;

@@ -65,7 +65,8 @@ struct engine_options {
     double response_timeout_seconds; /* a response that runs longer fails */
     /* A foreground response under a key that no client waits for is cancelled after this time. */
     double idempotency_grace_seconds;
-    double log_flush_max_seconds; /* the longest between two flushes of a log; 0: never stretched */
+    double
+        log_flush_max_seconds; /* the longest between two flushes of a log; 0: never stretched */
     unsigned round_limit;      /* turns in a row without the client; 0: 10 */
     unsigned call_limit;       /* server-side calls of one run; 0: no limit */
     enum run_history history;  /* for requests that do not choose one */

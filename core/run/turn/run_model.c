@@ -571,8 +571,8 @@ static void limit_passed(const struct run *run, json_t *chat)
     json_object_del(chat, "parallel_tool_calls");
 }
 
-/* How many of the items are sent as the text of run->past. It is the text of the whole beginning of the history, in full
- * form, and in the words of Chat Completions. A hook must see all messages. */
+/* How many of the items are sent as the text of run->past. It is the text of the whole beginning of the history, in
+ * full form, for Chat Completions. A hook must see all messages. */
 static size_t rendered_items(const struct run *run, const struct context *context,
                              const struct item_row *const *items, size_t count)
 {
@@ -580,7 +580,7 @@ static size_t rendered_items(const struct run *run, const struct context *contex
 
     if (!past || !past->length || context->compact ||
         engine_options(run->engine)->before_send ||
-        run->turn.upstream->dialect != MODEL_DIALECT_CHAT ||
+        run->turn.upstream->dialect != MODEL_DIALECT_CHAT || run->turn.upstream->passes ||
         long_message_rule(context->settings, context->tools).limit ||
         context->settings->last_messages || context->settings->template_messages)
         return 0;

@@ -32,9 +32,10 @@ struct run_turn {
     const char *
         reasoning_member; /* in which the reasoning came; constant; NULL: none that has a name */
     enum run_giving_back giving_back;
-    struct json_splice past; /* messages of the request that were rendered before; no text: none */
-    bool gave_back;           /* the request has reasoning that was given back */
-    json_t *logprobs;         /* of the text that comes next, or NULL */
+    struct json_splice
+        past;         /* messages of the request that were rendered before; no text: none */
+    bool gave_back;   /* the request has reasoning that was given back */
+    json_t *logprobs; /* of the text that comes next, or NULL */
     struct run_passed passed; /* the call that the upstream is executing */
     int next_model_index;     /* of the next item, in the model's order */
     bool choice_spent;        /* a tool_choice that forces a call was obeyed: now it is auto */

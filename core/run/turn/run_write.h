@@ -62,8 +62,8 @@ struct run_publishing {
 };
 
 /* How long the log of a run gathers frames, if the logs of so many runs grow at once. Up to 250 of them it is
- * 25 ms, which delay no reader. With more it grows, so that a node writes 10,000 chunks a second however many streams it
- * has, up to `most_ns`. */
+ * 25 ms, which delay no reader. With more it grows, up to `most_ns`, so that a node writes 10,000 chunks a second
+ * however many streams it has. */
 uint64_t run_flush_interval_ns(size_t flows, uint64_t most_ns);
 
 /* Publishes what may leave and begins a write if one is due. Call it at the end of every step of a run.

@@ -19,11 +19,15 @@ static struct item_row *of_run(const char *run, struct item_row *row)
 
 static void ask(const char *run, const char *text)
 {
-    of_run(run, history_add("message", "user", mem_printf("{\"role\":\"user\",\"content\":[{\"type\":\"input_text\","
-                                                          "\"text\":\"%s\"}]}", text)));
+    of_run(run,
+           history_add("message", "user",
+                       mem_printf("{\"role\":\"user\",\"content\":[{\"type\":\"input_text\","
+                                  "\"text\":\"%s\"}]}",
+                                  text)));
 }
 
-static struct item_row *made(const char *run, const char *type, const char *role, int turn, const char *body)
+static struct item_row *made(const char *run, const char *type, const char *role, int turn,
+                             const char *body)
 {
     struct item_row *row = of_run(run, history_add(type, role, mem_strdup(body)));
 
@@ -32,13 +36,14 @@ static struct item_row *made(const char *run, const char *type, const char *role
     return row;
 }
 
-#define ANSWER(text)                                                                           \
-    "{\"role\":\"assistant\",\"content\":[{\"type\":\"output_text\",\"annotations\":[],\"text\":\"" text \
-    "\"}]}"
+#define ANSWER(text)                                                                     \
+    "{\"role\":\"assistant\",\"content\":[{\"type\":\"output_text\",\"annotations\":[]," \
+    "\"text\":\"" text "\"}]}"
 
 static void call(const char *run, const char *id)
 {
-    struct item_row *row = made(run, "function_call", "", 0, "{\"name\":\"f\",\"arguments\":\"{}\"}");
+    struct item_row *row =
+        made(run, "function_call", "", 0, "{\"name\":\"f\",\"arguments\":\"{}\"}");
 
     (void)snprintf(row->call_id, sizeof(row->call_id), "%s", id);
 }
@@ -149,9 +154,10 @@ TEST(reasoning_and_pictures_and_compactions_are_not_plain)
     made("run_1", "reasoning", "", 0, "{\"summary\":[]}");
     assert_not_plain();
     clear_items(NULL);
-    of_run("run_1", history_add("message", "user",
-                                mem_strdup("{\"role\":\"user\",\"content\":[{\"type\":\"input_image\","
-                                           "\"image_url\":\"http://a/b.png\"}]}")));
+    of_run("run_1",
+           history_add("message", "user",
+                       mem_strdup("{\"role\":\"user\",\"content\":[{\"type\":\"input_image\","
+                                  "\"image_url\":\"http://a/b.png\"}]}")));
     assert_not_plain();
     clear_items(NULL);
     made("run_1", "compaction", "", 0, "{\"encrypted_content\":\"\"}");
