@@ -30,8 +30,8 @@ struct workspace;
  * box never overtakes a large one for ever. A call that waits for its own container's box is not in that queue.
  *
  * Two threads begin with the first call. One stops what was not used for long, and sleeps until then. The other
- * checks what boxes write, each second while a call has the box: no file tool limits that. A box whose workspace is full
- * and grows is ended, and its commands end as BOX_OVER_DISK.
+ * checks what boxes write, each second while a call has the box: no file tool limits that. A box whose workspace is
+ * full and grows is ended, and its commands end as BOX_OVER_DISK.
  *
  * Any thread that may block.
  */

@@ -10,9 +10,9 @@
  * past_text.h -- the messages of a history as the text that a request has of them, rendered once.
  *
  * Without this every turn of a chain renders all turns before it again. A text is only made of a plain history:
- * texts of messages, and calls with their outputs. A plain history is sent as the same messages, however the
- * conversation continues, to each upstream that speaks Chat Completions. Everything else is rendered anew for each request
- * (context.h): reasoning, pictures, open calls, compactions, what was cut or withheld.
+ * texts of messages, and calls with their outputs. However the conversation continues, a plain history is sent as
+ * the same messages, to each upstream that speaks Chat Completions. Everything else is rendered anew for each
+ * request (context.h): reasoning, pictures, open calls, compactions, what was cut or withheld.
  *
  * A text that has several holders does not change. Any thread.
  */

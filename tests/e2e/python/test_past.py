@@ -22,10 +22,10 @@ def converse(client):
     ask(model="demo", input="a branch", previous_response_id=second.id)
     asked = ask(model="demo", input="weather", tools=[WEATHER], previous_response_id=third.id)
     wanted = next(item for item in asked.output if item.type == "function_call")
-    told = ask(model="demo", tools=[WEATHER], previous_response_id=asked.id, input=[
+    answered = ask(model="demo", tools=[WEATHER], previous_response_id=asked.id, input=[
         {"type": "function_call_output", "call_id": wanted.call_id, "output": "cold"}])
-    ask(model="demo", input="the same again", previous_response_id=told.id)
-    seen = ask(model="demo", previous_response_id=told.id, input=[{"role": "user", "content": [
+    ask(model="demo", input="the same again", previous_response_id=answered.id)
+    seen = ask(model="demo", previous_response_id=answered.id, input=[{"role": "user", "content": [
         {"type": "input_image", "image_url": "data:image/png;base64,iVBORw0KGgo="}]}])
     return ask(model="demo", input="last", truncation="auto", previous_response_id=seen.id)
 
