@@ -39,8 +39,8 @@
 #include "core/run/context/context.h"
 #include "core/run/context/context_fit.h"
 #include "core/run/context/context_request.h"
+#include "core/run/context/past/past_text.h"
 #include "core/run/context/past_reasoning.h"
-#include "core/run/context/past_text.h"
 
 #define BLANKS " \t\r\n"
 

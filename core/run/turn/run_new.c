@@ -22,8 +22,8 @@
 #include "core/base/regex.h"
 #include "core/memory/variable_memory.h"
 #include "core/run/catalog/tool_settings.h"
+#include "core/run/context/past/past_text.h"
 #include "core/run/context/past_calls.h"
-#include "core/run/context/past_text.h"
 
 static void expiry_fired(struct loop_timer *timer)
 {

@@ -16,7 +16,7 @@
 
 #include "core/base/mem.h"
 #include "core/memory/variable_memory.h"
-#include "core/run/context/past_text.h"
+#include "core/run/context/past/past_text.h"
 #include "core/run/turn/run.h"
 
 /* Shared by all responses that are not stored. Static, because a worker may return after its

@@ -13,7 +13,7 @@
 #include "core/base/hash.h"
 #include "core/base/lock.h"
 #include "core/base/mem.h"
-#include "core/run/context/past_text.h"
+#include "core/run/context/past/past_text.h"
 
 #define BUCKETS 1024
 

@@ -19,7 +19,7 @@
 #include "core/run/context/context.h"
 #include "core/run/context/context_fit.h"
 #include "core/run/context/context_request.h"
-#include "core/run/context/past_text.h"
+#include "core/run/context/past/past_text.h"
 #include "server/api/api.h"
 #include "server/api/input_files.h"
 #include "server/api/responses/response_create.h"

@@ -23,7 +23,7 @@
 
 #include "core/base/mem.h"
 #include "core/domain/item.h"
-#include "core/run/context/past_text.h"
+#include "core/run/context/past/past_text.h"
 #include "core/run/engine/engine.h"
 #include "core/store/tables/runs/runs.h"
 #include "server/api/responses/chain_cache.h"

@@ -35,14 +35,18 @@ unit_test(core/run/citation/link core_run)
 unit_test(core/run/turn/unwritten core_run)
 unit_test(core/run/turn/run_write core_run)
 
-foreach(file budget context context_fit long_messages context_costs past_reasoning past_text)
+foreach(file budget context context_fit long_messages context_costs past_reasoning)
     unit_test(core/run/context/${file} core_run)
     target_sources(test_core_run_context_${file} PRIVATE ${CMAKE_CURRENT_LIST_DIR}/context/history.c)
 endforeach()
 # What past calls of the client's tools were to the model, their handlers say.
-foreach(file context context_fit past_text)
+foreach(file context context_fit)
     target_link_libraries(test_core_run_context_${file} PRIVATE handlers)
 endforeach()
+
+unit_test(core/run/context/past/past_text core_run)
+target_sources(test_core_run_context_past_past_text PRIVATE ${CMAKE_CURRENT_LIST_DIR}/context/history.c)
+target_link_libraries(test_core_run_context_past_past_text PRIVATE handlers)
 
 # The engine in a world of the test's own: engine/README.md.
 add_library(engine_world STATIC

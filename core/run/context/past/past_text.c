@@ -19,7 +19,7 @@
  * The slow twin is context_make_messages(), which also renders this text. The unit test compares both.
  */
 
-#include "core/run/context/past_text.h"
+#include "core/run/context/past/past_text.h"
 
 #include <stdatomic.h>
 #include <stdlib.h>

@@ -4,7 +4,7 @@
 #include "core/base/json.h"
 #include "core/base/mem.h"
 #include "core/run/context/context.h"
-#include "core/run/context/past_text.h"
+#include "core/run/context/past/past_text.h"
 #include "handlers/handlers.h"
 #include "tests/support/test.h"
 #include "tests/unit/core/run/context/history.h"
