@@ -1,10 +1,13 @@
 """A disk that is really full: a small file system in memory. Needs root, for mounting it."""
 
+import http.client
+import json
 import os
 import subprocess
 
 import pytest
 
+from harness.patience import patience
 from harness.server import eventually
 from test_faults_ingest import Shelf
 
@@ -44,6 +47,19 @@ def fill(disk, leave):
 
 def bytes_of(disk):
     return sum(path.stat().st_size for path in (disk / "data" / "files").rglob("*") if path.is_file())
+
+
+def test_an_upload_that_cannot_fit_is_refused_before_its_body_comes(server, disk):
+    fill(disk, 12 * MIB)
+    connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=patience(10))
+    connection.putrequest("POST", "/v1/files")
+    connection.putheader("Authorization", f"Bearer {server.settings['api_key']}")
+    connection.putheader("Content-Type", "multipart/form-data; boundary=b0undary")
+    connection.putheader("Content-Length", str(20 * MIB))
+    connection.endheaders()
+    answer = connection.getresponse()
+    assert (answer.status, json.load(answer)["error"]["code"]) == (507, "storage_full")
+    connection.close()
 
 
 @pytest.mark.parametrize("chunked", [False, True], ids=["length", "chunked"])
