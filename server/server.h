@@ -57,7 +57,8 @@ struct server {
      * executed here */
     struct tool_executor *code_executor;
     struct mcp_processes *mcp_processes; /* NULL: no MCP server is a process */
-    struct workers *mcp_hosts;           /* start and end them */
+    struct workers *mcp_hosts;           /* start them */
+    struct workers *mcp_ends;            /* end them, so that those that start get room */
     struct proxies *proxies;             /* of the boxes; NULL: they have no network */
     struct boxes *boxes;
     /* For handlers with TOOL_DRAWS: pictures/picture_desk.h. NULL: nothing is drawn */

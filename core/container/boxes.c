@@ -37,6 +37,7 @@ struct waiter {
     struct box_entry *victims; /* whose boxes it must close first */
     bool makes;                /* it must make the box */
     bool for_room;             /* what it waits for */
+    bool asks;                 /* its thread is to ask for room, again */
     bool refused;              /* the container has ended, or the boxes drain */
     int wake;                  /* -1: it does not wait yet */
 };
@@ -51,14 +52,16 @@ struct boxes_hold {
 /* Guarded by lock, but for the constants. */
 struct boxes {
     struct lock lock;
-    pthread_cond_t idle_changed;  /* for the thread that stops boxes */
-    pthread_cond_t entry_changed; /* an entry is no longer starting, stopping or killed */
+    pthread_cond_t idle_changed; /* for the thread that stops boxes */
+    pthread_cond_t
+        entry_changed; /* an entry is no longer starting, stopping or killed; `asking` */
     pthread_cond_t watch_changed; /* for the thread that checks what boxes write */
     struct boxes_options options; /* constant */
     char **environment;           /* constant */
     char **network_environment;   /* constant */
     struct box_table table;
     struct waiter *waiters; /* first come, first served */
+    unsigned asking;        /* threads in options.want_room */
     bool draining, stopping;
     bool has_thread, has_watcher; /* guarded by lock: they have started */
     pthread_t thread, watcher;
@@ -232,6 +235,19 @@ static void serve_locked(struct boxes *boxes) REQUIRES(boxes->lock)
     }
 }
 
+/* Room has come, and is not enough for the first call that waits for it. */
+static void ask_again_locked(struct boxes *boxes) REQUIRES(boxes->lock)
+{
+    struct waiter *waiter = boxes->waiters;
+
+    while (waiter && !waiter->for_room)
+        waiter = waiter->next;
+    if (!waiter)
+        return;
+    waiter->asks = true;
+    (void)eventfd_write(waiter->wake, 1);
+}
+
 static void enqueue_locked(struct boxes *boxes, struct waiter *waiter) REQUIRES(boxes->lock)
 {
     struct waiter **at = &boxes->waiters;
@@ -396,17 +412,52 @@ static enum err_code refusal(struct boxes *boxes, struct err *err)
                    draining ? "The server is stopping." : "The container has ended.");
 }
 
+/* The call waits for room, and has not asked for it since some has come. */
+static bool must_ask(struct boxes *boxes, struct waiter *waiter)
+{
+    bool asks;
+
+    lock_acquire(&boxes->lock);
+    asks = waiter->asks && waiter->for_room && !has_answer(waiter) && !boxes->draining &&
+           boxes->options.want_room;
+    waiter->asks = false;
+    boxes->asking += asks;
+    lock_release(&boxes->lock);
+    return asks;
+}
+
+static void ask_for_room(struct boxes *boxes)
+{
+    boxes->options.want_room(boxes->options.argument);
+    lock_acquire(&boxes->lock);
+    boxes->asking--;
+    pthread_cond_broadcast(&boxes->entry_changed);
+    lock_release(&boxes->lock);
+}
+
+static int milliseconds_until(uint64_t deadline_ns)
+{
+    uint64_t now = clock_mono_ns();
+
+    return now < deadline_ns ? (int)((deadline_ns - now + NS_PER_MS - 1) / NS_PER_MS) : 0;
+}
+
 /* Waits for an answer, which another thread gives. */
 static enum err_code await(struct boxes *boxes, struct waiter *waiter, struct err *err)
 {
     struct pollfd polled[] = {{.fd = waiter->wake, .events = POLLIN},
                               {.fd = waiter->request->cancel, .events = POLLIN}};
-    int patience = (int)(boxes->options.queue_ns / NS_PER_MS);
+    uint64_t deadline_ns = clock_mono_ns() + boxes->options.queue_ns;
     enum err_code rc = ERR_OK;
 
     for (;;) {
-        int ready = poll(polled, COUNT_OF(polled), patience);
+        eventfd_t woken;
+        int ready;
 
+        if (must_ask(boxes, waiter))
+            ask_for_room(boxes);
+        ready = poll(polled, COUNT_OF(polled), milliseconds_until(deadline_ns));
+        (void)eventfd_read(waiter->wake, &woken);
         lock_acquire(&boxes->lock);
         if (has_answer(waiter))
             break;
@@ -429,6 +480,7 @@ static enum err_code get(struct boxes *boxes, struct waiter *waiter, struct err 
     enum err_code rc = ERR_OK;
 
     waiter->wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    waiter->asks = true;
     if (waiter->wake < 0)
         return err_set(err, ERR_INTERNAL, "no descriptor for a call that waits: %s",
                        strerror(errno));
@@ -494,6 +546,15 @@ enum err_code boxes_take(struct boxes *boxes, const struct boxes_request *reques
     return ERR_OK;
 }
 
+/* Without a place in the list of a call: nobody reads it. */
+void boxes_renew(struct boxes_hold *hold)
+{
+    if (!hold->entry->proxy)
+        return;
+    json_decref(proxy_end(hold->entry->proxy));
+    proxy_begin(hold->entry->proxy);
+}
+
 json_t *boxes_places(struct boxes_hold *hold)
 {
     if (!hold->entry->proxy || hold->listed)
@@ -532,6 +593,8 @@ static void give(struct boxes *boxes, struct box_entry *entry, enum boxes_use us
         boxes->counts.ended_otherwise++;
     }
     serve_locked(boxes);
+    if (stops)
+        ask_again_locked(boxes);
     lock_release(&boxes->lock);
     if (stops)
         finish_stop(boxes, entry, PYTHON_RESTARTED);
@@ -727,6 +790,8 @@ void boxes_drain(struct boxes *boxes)
     boxes->draining = true;
     serve_locked(boxes);
     pthread_cond_signal(&boxes->idle_changed);
+    while (boxes->asking)
+        lock_wait(&boxes->lock, &boxes->entry_changed);
     lock_release(&boxes->lock);
 }
 

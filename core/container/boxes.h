@@ -50,6 +50,11 @@ struct boxes_options {
     /* Of all commands, beside the usual; NULL ends it. Copied. NULL: only the usual */
     const char *const *environment;
     struct proxies *proxies; /* of boxes with a network; borrowed. NULL: no box has one */
+    /* A call waits for room. Ends one box that nothing uses now and that boxes.h does not know as idle, if there is such
+     * a box; its boxes_give() serves the call, or asks for the next one. On any thread that may block; does not wait.
+     * Not after boxes_drain() has returned. NULL: there are no such boxes. */
+    void (*want_room)(void *argument);
+    void *argument;
 };
 
 struct boxes *boxes_new(const struct boxes_options *options);
@@ -108,6 +113,10 @@ struct box *boxes_box(const struct boxes_hold *hold);
 
 /* For python_run(). NULL if the request was for a command. */
 struct python *boxes_python(const struct boxes_hold *hold);
+
+/* A call's box is used for another request, which may reach the network as much as a call may. For a hold that serves
+ * many of them. */
+void boxes_renew(struct boxes_hold *hold);
 
 /* What commands of a box have as their environment, as box.h wants it, without and with a network. Borrowed from the
  * boxes. */

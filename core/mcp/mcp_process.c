@@ -86,7 +86,9 @@ struct mcp_processes {
     struct loop *loop;
     struct process *first;
     bool stopped; /* nothing starts any more */
-    struct loop_task stopping;
+    struct loop_task stopping, reclaiming;
+    atomic_bool reclaims;     /* that is posted */
+    uint64_t wanted_until_ns; /* 0: no memory is wanted */
     _Atomic uint64_t running, started, ended;
 };
 
@@ -606,23 +608,31 @@ static bool may_start(const struct process *process)
     return !oldest || clock_mono_ns() - oldest >= MCP_PROCESS_STARTS_NS;
 }
 
-/* Room for one more: the one that is unused longest ends. */
-static bool make_room(struct mcp_processes *all)
+/* The one that is unused longest ends, which is no fault of its program: the start does not count. False: all are
+ * used. */
+static bool end_unused(struct mcp_processes *all)
 {
     struct process *unused = NULL;
-    size_t count = 0;
 
     for (struct process *process = all->first; process; process = process->next) {
-        count += process->state != PROCESS_ENDED;
         if (process->state == PROCESS_READY && !process->links &&
             (!unused || process->unused_ns < unused->unused_ns))
             unused = process;
     }
-    if (count < all->options.count)
-        return true;
-    if (unused)
-        end_process(unused, "");
-    return unused != NULL;
+    if (!unused)
+        return false;
+    unused->starts[--unused->start_count % MCP_PROCESS_STARTS] = 0;
+    end_process(unused, "");
+    return true;
+}
+
+static bool make_room(struct mcp_processes *all)
+{
+    size_t count = 0;
+
+    for (const struct process *process = all->first; process; process = process->next)
+        count += process->state != PROCESS_ENDED;
+    return count < all->options.count || end_unused(all);
 }
 
 static const char *start_process(struct process *process)
@@ -706,6 +716,17 @@ static void cancel_all(struct process *process, const struct mcp_link *link)
     }
 }
 
+static void rest_or_end(struct process *process)
+{
+    struct mcp_processes *all = process->all;
+    bool wanted = clock_mono_ns() < all->wanted_until_ns;
+
+    rest(process, all->options.idle_ns);
+    all->wanted_until_ns = 0;
+    if (wanted)
+        (void)end_unused(all);
+}
+
 static void leave(struct loop_task *task)
 {
     struct order *order = CONTAINER_OF(task, struct order, task);
@@ -720,7 +741,7 @@ static void leave(struct loop_task *task)
         link->process = NULL;
         cancel_all(process, link);
         if (process->state == PROCESS_READY && !process->links)
-            rest(process, process->all->options.idle_ns);
+            rest_or_end(process);
         let_go(link);
     }
     order_done(order);
@@ -747,6 +768,9 @@ static void ask(struct process *process, struct mcp_link *link, json_t *message)
                             .its = json_incref(json_object_get(message, "id"))};
     process->asked = asked;
     process->asked_count++;
+    if (process->all->options.called &&
+        strcmp(json_get_string(message, "method", ""), "tools/call") == 0)
+        process->all->options.called(process->all->options.arg, process->pipes.process);
     json_set_int(message, "id", asked->id);
     if (json_object_get(meta, "progressToken"))
         json_set_int(meta, "progressToken", asked->id);
@@ -826,6 +850,19 @@ void mcp_link_close(struct mcp_link *link)
     let_go(link);
 }
 
+/* What is wanted while all are used is taken from the next one that is not. */
+static void reclaim(struct loop_task *task)
+{
+    struct mcp_processes *all = CONTAINER_OF(task, struct mcp_processes, reclaiming);
+
+    atomic_store(&all->reclaims, false);
+    all->wanted_until_ns = 0;
+    if (end_unused(all))
+        log_info("an unused MCP server ends: its memory is wanted");
+    else
+        all->wanted_until_ns = clock_mono_ns() + MCP_PROCESS_WANTED_NS;
+}
+
 enum err_code mcp_processes_new(const struct mcp_processes_options *options,
                                 struct mcp_processes **ret_processes, struct err *err)
 {
@@ -833,6 +870,7 @@ enum err_code mcp_processes_new(const struct mcp_processes_options *options,
     enum err_code rc;
 
     processes->options = *options;
+    processes->reclaiming.run = reclaim;
     processes->loop = loop_new("mcp");
     rc = loop_start(processes->loop, err);
     if (rc) {
@@ -854,6 +892,12 @@ static void stop_here(struct loop_task *task)
         if (process->state != PROCESS_ENDED && process->state != PROCESS_STARTING)
             end_process(process, "has ended");
     }
+}
+
+void mcp_processes_reclaim(struct mcp_processes *processes)
+{
+    if (!atomic_exchange(&processes->reclaims, true))
+        loop_post(processes->loop, &processes->reclaiming);
 }
 
 void mcp_processes_stop(struct mcp_processes *processes)

@@ -33,11 +33,12 @@
 #define MCP_PROCESS_STARTS    5
 #define MCP_PROCESS_STARTS_NS ((uint64_t)600 * 1000000000)
 #define MCP_PROCESS_BEGIN_NS \
-    ((uint64_t)60 * 1000000000)                /* from its start to its answer to initialize */
-#define MCP_PROCESS_CALLS   256                /* requests of all links that it has at once */
-#define MCP_PROCESS_UNASKED ((size_t)64 << 20) /* bytes without an answer to anything */
-#define MCP_PROCESS_GARBAGE 32 /* lines without an answer that are no messages */
-#define MCP_PROCESS_UNREAD  ((size_t)16 << 20) /* bytes that wait for it to read them */
+    ((uint64_t)60 * 1000000000) /* from its start to its answer to initialize */
+#define MCP_PROCESS_WANTED_NS ((uint64_t)30 * 1000000000) /* that a call waits for memory */
+#define MCP_PROCESS_CALLS     256                /* requests of all links that it has at once */
+#define MCP_PROCESS_UNASKED   ((size_t)64 << 20) /* bytes without an answer to anything */
+#define MCP_PROCESS_GARBAGE   32 /* lines without an answer that are no messages */
+#define MCP_PROCESS_UNREAD    ((size_t)16 << 20) /* bytes that wait for it to read them */
 
 /* ---- The machinery below ---- */
 
@@ -61,6 +62,8 @@ struct mcp_processes_options {
      * thread. `stop` kills what still runs. */
     void (*start)(void *arg, struct mcp_start *start);
     void (*stop)(void *arg, void *process);
+    /* The same: a call of a tool goes to it. NULL: that is of no interest. */
+    void (*called)(void *arg, void *process);
     void *arg;
 };
 
@@ -78,6 +81,10 @@ enum err_code mcp_processes_new(const struct mcp_processes_options *options,
 void mcp_processes_stop(struct mcp_processes *processes);
 /* After that, when every start was answered; ends those. NULL is fine. */
 void mcp_processes_free(struct mcp_processes *processes);
+
+/* Ends the process that no link has had for the longest time: its memory is wanted. If all are used, the next one that is
+ * not used ends. Such an end does not count among its starts. Any thread, until mcp_processes_stop(); does not wait. */
+void mcp_processes_reclaim(struct mcp_processes *processes);
 
 /* Any thread. For the metrics. */
 struct mcp_processes_counts {

@@ -22,7 +22,7 @@
 #include "server/server.h"
 #include "server/workers.h"
 
-#define WORKERS       2
+#define WORKERS       2   /* that start processes, and may wait for room */
 #define STRINGS_LIMIT 400 /* arguments, and lines of the environment, of a process */
 #define DOMAINS_LIMIT 100
 #define CANNOT_START  "could not be started"
@@ -206,13 +206,28 @@ static void stop(void *arg, void *process)
     struct hosted *hosted = process;
 
     hosted->work.run = end_process;
-    if (server->mcp_hosts)
-        workers_put(server->mcp_hosts, &hosted->work);
+    if (server->mcp_ends)
+        workers_put(server->mcp_ends, &hosted->work);
     else /* the server stops, and this one was just starting */
         end_process(&hosted->work);
 }
 
+/* Each call may reach the network as much as a call of any other tool. */
+static void called(void *arg, void *process)
+{
+    const struct hosted *hosted = process;
+
+    (void)arg;
+    boxes_renew(hosted->hold);
+}
+
 /* ---- All of them ---- */
+
+void mcp_hosts_want_room(struct server *server)
+{
+    if (server->mcp_processes)
+        mcp_processes_reclaim(server->mcp_processes);
+}
 
 static bool has_processes(const struct config *config)
 {
@@ -231,6 +246,7 @@ enum err_code mcp_hosts_start(struct server *server, struct err *err)
         .idle_ns = clock_ns_from_seconds(config->sandbox_idle),
         .start = start,
         .stop = stop,
+        .called = called,
         .arg = server,
     };
 
@@ -238,6 +254,7 @@ enum err_code mcp_hosts_start(struct server *server, struct err *err)
     if (!has_processes(config) || !server->boxes || sandboxes_obstacle(server))
         return ERR_OK;
     server->mcp_hosts = workers_new(server->crew, WORKERS);
+    server->mcp_ends = workers_new(server->crew, 1);
     return mcp_processes_new(&options, &server->mcp_processes, err);
 }
 
@@ -247,5 +264,6 @@ void mcp_hosts_stop(struct server *server)
         boxes_drain(server->boxes);
     mcp_processes_stop(server->mcp_processes);
     workers_stop(TAKE(server->mcp_hosts));
+    workers_stop(TAKE(server->mcp_ends));
     mcp_processes_free(TAKE(server->mcp_processes));
 }

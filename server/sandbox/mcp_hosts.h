@@ -17,6 +17,9 @@ struct server;
  * why not (core/mcp/mcp_named.h). After sandboxes_declare(). */
 enum err_code mcp_hosts_start(struct server *server, struct err *err) MUST_CHECK;
 
+/* Calls wait for memory: ends the process that is unused longest. For struct boxes_options. */
+void mcp_hosts_want_room(struct server *server);
+
 /* Ends all processes, and waits. After the engine has stopped, before sandboxes_free(). */
 void mcp_hosts_stop(struct server *server);
 

@@ -12,6 +12,7 @@
 #include "core/tool/executor.h"
 #include "core/tool/registry.h"
 #include "server/config/config.h"
+#include "server/sandbox/mcp_hosts.h"
 #include "server/server.h"
 
 /* A call may wait for memory, and its box must start: its handler has so much more time than its command. */
@@ -40,6 +41,11 @@ uint64_t sandboxes_largest(const struct config *config)
     return most > SMALLEST ? most : SMALLEST;
 }
 
+static void want_room(void *argument)
+{
+    mcp_hosts_want_room(argument);
+}
+
 static void start_boxes(struct server *server)
 {
     const struct config *config = server->config;
@@ -55,6 +61,8 @@ static void start_boxes(struct server *server)
                    .processes = config->sandbox_processes,
                    .cpus = config->sandbox_cpus},
         .proxies = server->proxies,
+        .want_room = want_room,
+        .argument = server,
     };
 
     server->boxes = boxes_new(&options);

@@ -1,10 +1,13 @@
 """MCP servers of the operator that are processes: the official SDK's server over stdio, in a box; and processes that end,
 that write garbage, and that do not stop."""
 
+import http.server
 import json
 import re
 import subprocess
 import sysconfig
+import threading
+import time
 
 import pytest
 
@@ -243,3 +246,96 @@ def test_an_entry_that_makes_no_sense_is_refused(binary, configured, entry, part
     done = subprocess.run([binary, "serve", "--config", str(configured(entry))], capture_output=True, text=True,
                           env=clean_environment(), timeout=patience(60), check=False)
     assert done.returncode == 2 and part in done.stderr, done.stderr
+
+
+# ---- Memory ----
+
+GIB = 1 << 30
+
+
+def fill(server, upstream, count):
+    """That many processes run, which no run uses."""
+    for i in range(count):
+        assert outputs(respond(server.sdk(), upstream, ("fine", {}), label=f"raw{i}")) == ["fine"]
+    assert figure(server, "mcp_processes") == count
+
+
+def interpret(server, upstream):
+    upstream.script({"match": {"tool_results": True}, "answer": {"text": "Done."}},
+                    {"answer": {"tool_calls": [call("python", code="print(6 * 7)")]}})
+    response = server.sdk().responses.create(model="demo", input="go", tools=[
+        {"type": "code_interpreter", "container": {"type": "auto"}}])
+    return upstream.chats()[-1]["messages"][-1]["content"], response
+
+
+def test_a_container_gets_the_memory_of_unused_processes(start_server, configured, upstream):
+    """Four of them fill what boxes have together. Those that were unused longest end, and no more than needed."""
+    config = configured(*[raw_server(name=f"raw{i}", memory=512) for i in range(4)])
+    server = start_server(config=config, sandbox_memory=2 * GIB, tool_timeout=20)
+    fill(server, upstream, 4)
+    begin = time.monotonic()
+    assert interpret(server, upstream)[0] == "42\n"
+    assert time.monotonic() - begin < 15
+    assert figure(server, "mcp_processes") == 2 and figure(server, "mcp_processes_ended_total") == 0
+    assert outputs(respond(server.sdk(), upstream, ("fine", {}), label="raw3")) == ["fine"]
+    assert figure(server, "mcp_processes_started_total") == 4
+    # And the other way round: it takes the memory of the container's idle box.
+    assert outputs(respond(server.sdk(), upstream, ("fine", {}), label="raw0")) == ["fine"]
+    assert figure(server, "mcp_processes_started_total") == 5
+
+
+def test_a_process_that_is_used_keeps_its_memory(start_server, configured, upstream):
+    server = start_server(config=configured(sdk_server(memory=1024)), sandbox_memory=GIB, tool_timeout=8)
+    client = server.sdk()
+    begun = threading.Thread(target=respond, args=(client, upstream, ("slow", {})))
+    begun.start()
+    eventually(lambda: figure(server, "mcp_processes") == 1)
+    eventually(lambda: upstream.chats(), len)
+    text = interpret(server, upstream)[0]
+    begun.join()
+    assert text == "42\n" and figure(server, "mcp_processes") == 0
+
+
+# ---- Network ----
+
+LOADER = RAW.replace('"fine")]})', '"fine", "load")]})').replace('''        if name == "fine":''', '''        if name == "load":
+            import os, urllib.request
+            for kind in ("no_proxy", "NO_PROXY"):
+                os.environ.pop(kind, None)
+            got = 0
+            try:
+                with urllib.request.urlopen(os.environ["FROM"], timeout=60) as body:
+                    while piece := body.read(1 << 20):
+                        got += len(piece)
+            except OSError as error:
+                got = str(error)
+            answer(message, {"content": [{"type": "text", "text": str(got)}]})
+        if name == "fine":''')
+LOAD = 160  # MiB; two of them are more than a call may carry
+
+
+class Loads(http.server.BaseHTTPRequestHandler):
+    def do_GET(self):
+        self.send_response(200)
+        self.send_header("Content-Length", str(LOAD << 20))
+        self.end_headers()
+        for _ in range(LOAD):
+            self.wfile.write(bytes(1 << 20))
+
+    def log_message(self, *_):
+        pass
+
+
+def test_each_call_may_carry_as_much_as_any(start_server, configured, upstream):
+    site = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Loads)
+    threading.Thread(target=site.serve_forever, daemon=True).start()
+    config = configured({"name": "raw", "command": ["python3", "-c", LOADER], "network": ["localhost"],
+                         "environment": {"FROM": f"http://localhost:{site.server_port}/"}},
+                        network={"allow_internal_hosts": [f"localhost:{site.server_port}"]},
+                        sandbox={"network": {"allowed_domains": ["localhost"]}})
+    server = start_server(config=config, tool_timeout=60)
+    for _ in range(3):
+        assert outputs(respond(server.sdk(), upstream, ("load", {}), label="raw")) == [str(LOAD << 20)]
+    assert figure(server, "mcp_processes_started_total") == 1
+    site.shutdown()
+    site.server_close()

@@ -1,4 +1,4 @@
-foreach(file mcp_eras mcp_extra mcp_header mcp_known mcp_message mcp_result mcp_session mcp_tools)
+foreach(file mcp_eras mcp_extra mcp_header mcp_known mcp_message mcp_process mcp_result mcp_session mcp_tools)
     unit_test(core/mcp/${file} core_mcp)
 endforeach()
 target_link_libraries(test_core_mcp_mcp_eras PRIVATE tiny_server)
