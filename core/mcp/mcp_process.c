@@ -361,9 +361,11 @@ static void greet(struct process *process)
 
 /* ---- From the process ---- */
 
-static json_t *answer_with(json_t *id, json_t *result)
+/* JSON belongs to one thread: what stays on this one is copied for the other. */
+static json_t *answer_with(const json_t *id, const json_t *result)
 {
-    return json_build("{s:s, s:O, s:O}", "jsonrpc", "2.0", "id", id, "result", result);
+    return json_build("{s:s, s:o, s:o}", "jsonrpc", "2.0", "id", json_deep_copy(id), "result",
+                      json_deep_copy(result));
 }
 
 static void answer_initialize(struct process *process, struct mcp_link *link)
@@ -406,7 +408,7 @@ static void take_answer(struct process *process, json_t *message, json_int_t id)
     if (!asked)
         return; /* it was cancelled */
     json_object_set(message, "id", asked->its);
-    send_to_link(asked->link, json_incref(message), NULL);
+    send_to_link(asked->link, json_deep_copy(message), NULL);
     forget_asked(process, at);
     process->unasked = process->garbage = 0;
 }
@@ -419,7 +421,7 @@ static void take_progress(struct process *process, json_t *message)
     if (!asked)
         return;
     json_object_set(params, "progressToken", asked->its);
-    send_to_link(asked->link, json_incref(message), NULL);
+    send_to_link(asked->link, json_deep_copy(message), NULL);
 }
 
 static void take_notification(struct process *process, const char *method, json_t *message)
@@ -755,9 +757,9 @@ static void ask(struct process *process, struct mcp_link *link, json_t *message)
 
     if (process->asked_count == MCP_PROCESS_CALLS) {
         send_to_link(link,
-                     json_build("{s:s, s:O, s:{s:i, s:s}}", "jsonrpc", "2.0", "id",
-                                json_object_get(message, "id"), "error", "code", -32000,
-                                "message", "The server has too many requests."),
+                     json_build("{s:s, s:o, s:{s:i, s:s}}", "jsonrpc", "2.0", "id",
+                                json_deep_copy(json_object_get(message, "id")), "error", "code",
+                                -32000, "message", "The server has too many requests."),
                      NULL);
         return;
     }
