@@ -50,7 +50,7 @@ struct boxes_options {
     /* Of all commands, beside the usual; NULL ends it. Copied. NULL: only the usual */
     const char *const *environment;
     struct proxies *proxies; /* of boxes with a network; borrowed. NULL: no box has one */
-    /* A call waits for room. Ends one box that nothing uses now and that boxes.h does not know as idle, if there is such
+    /* A call waits for room. Ends one box that nothing uses now and that is not known here as idle, if there is such
      * a box; its boxes_give() serves the call, or asks for the next one. On any thread that may block; does not wait.
      * Not after boxes_drain() has returned. NULL: there are no such boxes. */
     void (*want_room)(void *argument);

@@ -314,6 +314,59 @@ enum err_code container_put_file(struct container *container, const char *file_i
     return rc;
 }
 
+/* Code may have removed it. */
+static bool is_there(const struct container *container, const struct container_file_row *rows,
+                     size_t count, const char *file_id)
+{
+    for (size_t i = 0; i < count; i++) {
+        struct workspace_stat stat;
+        struct err gone;
+
+        if (strcmp(rows[i].origin_id, file_id) == 0)
+            return !workspace_stat(container->workspace, rows[i].path, &stat, &gone);
+    }
+    return false;
+}
+
+static enum err_code put_all_missing(struct container *container, const char *const *file_ids,
+                                     size_t count, struct err *err)
+{
+    struct container_file_row *rows = NULL;
+    size_t row_count = 0;
+    enum err_code rc =
+        store_container_files_from(container->all->options.store, &container->tenant,
+                                   container->row.id, file_ids, count, &rows, &row_count, err);
+
+    if (rc)
+        return rc;
+    for (size_t i = 0; !rc && i < count; i++) {
+        struct container_file_row row;
+
+        if (is_there(container, rows, row_count, file_ids[i]))
+            continue;
+        rc = put_missing(container, file_ids[i], &row, err);
+        if (!rc)
+            container_file_row_clear(&row);
+        else if (rc == ERR_NOT_FOUND)
+            rc = ERR_OK;
+    }
+    container_file_rows_free(rows, row_count);
+    return rc;
+}
+
+enum err_code container_put_files(struct container *container, const char *const *file_ids,
+                                  size_t count, struct err *err)
+{
+    enum err_code rc;
+
+    if (!count)
+        return ERR_OK;
+    container_begin_put(container);
+    rc = put_all_missing(container, file_ids, count, err);
+    container_end_put(container);
+    return rc;
+}
+
 enum err_code container_remove_file(struct container *container, const char *id,
                                     struct err *err)
 {

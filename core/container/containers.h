@@ -140,6 +140,11 @@ enum err_code container_put_file(struct container *container, const char *file_i
                                  struct container_file_row *ret_row,
                                  struct err *err) MUST_CHECK;
 
+/* The same for many, in their order. One that is no file any more is left out. Those that are there cost one
+ * statement together. */
+enum err_code container_put_files(struct container *container, const char *const *file_ids,
+                                  size_t count, struct err *err) MUST_CHECK;
+
 /* The n-th name, from 1, under which a file of this name is put: report.csv, report-2.csv. The caller frees. */
 char *container_file_name(const char *name, unsigned n);
 

@@ -82,8 +82,9 @@ void mcp_processes_stop(struct mcp_processes *processes);
 /* After that, when every start was answered; ends those. NULL is fine. */
 void mcp_processes_free(struct mcp_processes *processes);
 
-/* Ends the process that no link has had for the longest time: its memory is wanted. If all are used, the next one that is
- * not used ends. Such an end does not count among its starts. Any thread, until mcp_processes_stop(); does not wait. */
+/* Ends the process that no link has had for the longest time: its memory is wanted. If all are used, the next one that
+ * is not used ends. Such an end does not count among its starts. Any thread, until mcp_processes_stop(); does not
+ * wait. */
 void mcp_processes_reclaim(struct mcp_processes *processes);
 
 /* Any thread. For the metrics. */

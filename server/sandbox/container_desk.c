@@ -121,31 +121,28 @@ static bool is_another(const struct tool_call *call, const struct container_choi
            strcmp(row->owner_id, tool_call_run(call)) == 0;
 }
 
-/* A file that was deleted since the request was accepted is left out. */
-static enum err_code put_all(struct container *container, const json_t *ids, struct err *err)
+static size_t add_ids(const json_t *list, const char **ids)
 {
     size_t i;
     json_t *id;
 
-    json_array_foreach (ids, i, id) {
-        struct container_file_row row;
-        enum err_code rc = container_put_file(container, json_string_value(id), &row, err);
-
-        if (!rc)
-            container_file_row_clear(&row);
-        else if (rc != ERR_NOT_FOUND)
-            return rc;
-    }
-    return ERR_OK;
+    json_array_foreach (list, i, id)
+        ids[i] = json_string_value(id);
+    return json_array_size(list);
 }
 
+/* Those of the request, and those of the run. */
 static enum err_code put_files(const struct tool_call *call, struct container *container,
                                struct err *err)
 {
-    enum err_code rc =
-        put_all(container, json_object_get(tool_call_wanted_container(call), "file_ids"), err);
+    const json_t *asked = json_object_get(tool_call_wanted_container(call), "file_ids");
+    const json_t *files = tool_call_files(call);
+    AUTO_FREE const char **ids =
+        mem_new_array(const char *, json_array_size(asked) + json_array_size(files) + 1);
+    size_t count = add_ids(asked, ids);
 
-    return rc ? rc : put_all(container, tool_call_files(call), err);
+    count += add_ids(files, ids + count);
+    return container_put_files(container, ids, count, err);
 }
 
 /* With those that the run may read without a question. The others are for the tool that asks. */

@@ -536,6 +536,33 @@ enum err_code store_container_file_from(struct store *store, const struct tenant
     return find(store, &select, tenant, container_id, origin_id, ret_row, err);
 }
 
+enum err_code store_container_files_from(struct store *store, const struct tenant *tenant,
+                                         const char *container_id,
+                                         const char *const *origin_ids, size_t count,
+                                         struct container_file_row **ret_rows,
+                                         size_t *ret_count, struct err *err)
+{
+    static const struct db_statement select = {
+        "store_container_files_from",
+        "SELECT " FILE_COLUMNS " FROM container_files f WHERE f.project_id = $1"
+        " AND f.container_id = $2 AND f.origin_id = ANY ($3)"};
+    AUTO_DB_ROWS *rows = NULL;
+    AUTO_DB_ARGS args = {0};
+    enum err_code rc;
+
+    db_arg_tenant(&args, tenant);
+    db_arg_text(&args, container_id);
+    db_arg_texts(&args, origin_ids, count);
+    rc = db_once(store, &select, &args, &rows, err);
+    if (rc)
+        return rc;
+    *ret_count = db_count(rows);
+    *ret_rows = mem_new_array(struct container_file_row, *ret_count + 1);
+    for (size_t i = 0; i < *ret_count; i++)
+        file_read(rows, i, &(*ret_rows)[i]);
+    return ERR_OK;
+}
+
 enum err_code store_container_files_top(struct store *store, const struct tenant *tenant,
                                         const char *container_id, const char *owner_id,
                                         struct container_file_row **ret_rows, size_t *ret_count,

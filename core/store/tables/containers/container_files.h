@@ -80,6 +80,13 @@ enum err_code store_container_file_from(struct store *store, const struct tenant
                                         struct container_file_row *ret_row,
                                         struct err *err) MUST_CHECK;
 
+/* Those that were copied from one of these files. The caller frees with container_file_rows_free(). */
+enum err_code store_container_files_from(struct store *store, const struct tenant *tenant,
+                                         const char *container_id,
+                                         const char *const *origin_ids, size_t count,
+                                         struct container_file_row **ret_rows,
+                                         size_t *ret_count, struct err *err) MUST_CHECK;
+
 /* Those that lie in no folder, of the running container `container_id`; if it is "", of the one that `owner_id` has. No
  * rows: there is no such container. The caller frees with container_file_rows_free(). */
 enum err_code store_container_files_top(struct store *store, const struct tenant *tenant,

@@ -5,6 +5,7 @@
 
 #include <fcntl.h>
 #include <pthread.h>
+#include <sched.h>
 #include <semaphore.h>
 #include <signal.h>
 #include <spawn.h>
@@ -26,7 +27,8 @@ static const char program[] =
     "while read -r line; do\n"
     "  id=${line##*'\"id\":'}; id=${id%%[!0-9]*}\n"
     "  case $line in\n"
-    "  *'\"initialize\"'*) echo '{\"jsonrpc\":\"2.0\",\"id\":'$id',\"result\":{\"capabilities\":{}}}';;\n"
+    "  *'\"initialize\"'*) echo "
+    "'{\"jsonrpc\":\"2.0\",\"id\":'$id',\"result\":{\"capabilities\":{}}}';;\n"
     "  *'\"slow\"'*) ;;\n"
     "  *'\"end\"'*) exit 3;;\n"
     "  *'\"tools/call\"'*) echo '{\"jsonrpc\":\"2.0\",\"id\":'$id',\"result\":'$$'}';;\n"
@@ -53,15 +55,15 @@ static void start_child(void *arg, struct mcp_start *start)
     struct mcp_pipes pipes;
 
     (void)arg;
-    assert_int_equal(pipe2(input, O_CLOEXEC) + pipe2(output, O_CLOEXEC) +
-                         pipe2(errors, O_CLOEXEC),
-                     0);
+    assert_int_equal(
+        pipe2(input, O_CLOEXEC) + pipe2(output, O_CLOEXEC) + pipe2(errors, O_CLOEXEC), 0);
     assert_int_equal(posix_spawn_file_actions_init(&actions), 0);
     assert_int_equal(posix_spawn_file_actions_adddup2(&actions, input[0], 0), 0);
     assert_int_equal(posix_spawn_file_actions_adddup2(&actions, output[1], 1), 0);
     assert_int_equal(posix_spawn_file_actions_adddup2(&actions, errors[1], 2), 0);
     assert_int_equal(posix_spawn(&child->pid, "/bin/sh", &actions, NULL,
-                                 (char *const *)(uintptr_t)arguments, environ), 0);
+                                 (char *const *)(uintptr_t)arguments, environ),
+                     0);
     posix_spawn_file_actions_destroy(&actions);
     close(input[0]);
     close(output[1]);
@@ -99,7 +101,7 @@ struct session {
     struct loop *loop;
     struct loop_task task;
     void (*act)(struct session *session);
-    sem_t acted, heard;
+    sem_t acted, received;
     const struct mcp_named *named;
     struct tenant tenant;
     struct mcp_link *link; /* on the loop */
@@ -131,7 +133,7 @@ static void on_message(void *arg, json_t *message)
     bool its = json_get_int(message, "id", 0) == session->id;
 
     session->result = its ? json_get_int(message, "result", -1) : 0;
-    sem_post(&session->heard);
+    sem_post(&session->received);
 }
 
 static void on_end(void *arg, const struct mcp_answer *why)
@@ -140,7 +142,7 @@ static void on_end(void *arg, const struct mcp_answer *why)
 
     session->link = NULL;
     snprintf(session->end, sizeof(session->end), "%s", why->text);
-    sem_post(&session->heard);
+    sem_post(&session->received);
 }
 
 static void do_open(struct session *session)
@@ -171,9 +173,10 @@ static void do_close(struct session *session)
 static void send_request(struct session *session, const char *method, const char *name)
 {
     session->id++;
-    session->text = mem_printf("{\"jsonrpc\":\"2.0\",\"method\":\"%s\",\"params\":{\"name\":\"%s\"},"
-                               "\"id\":%lld}",
-                               method, name, (long long)session->id);
+    session->text =
+        mem_printf("{\"jsonrpc\":\"2.0\",\"method\":\"%s\",\"params\":{\"name\":\"%s\"},"
+                   "\"id\":%lld}",
+                   method, name, (long long)session->id);
     act(session, do_send);
 }
 
@@ -182,7 +185,7 @@ static json_int_t ask(struct session *session, const char *method, const char *n
 {
     session->result = 0;
     send_request(session, method, name);
-    sem_wait(&session->heard);
+    sem_wait(&session->received);
     return session->result;
 }
 
@@ -198,7 +201,7 @@ static void new_session(struct session *session)
 {
     *session = (struct session){.loop = loop_new("session")};
     sem_init(&session->acted, 0, 0);
-    sem_init(&session->heard, 0, 0);
+    sem_init(&session->received, 0, 0);
     assert_int_equal(loop_start(session->loop, NULL), ERR_OK);
 }
 
@@ -214,7 +217,7 @@ static void free_session(struct session *session)
     loop_finish(session->loop);
     loop_free(session->loop);
     sem_destroy(&session->acted);
-    sem_destroy(&session->heard);
+    sem_destroy(&session->received);
 }
 
 static struct mcp_processes_counts counts(void)
@@ -228,7 +231,7 @@ static struct mcp_processes_counts counts(void)
 static void await_running(uint64_t count)
 {
     while (counts().running != count)
-        usleep(1000);
+        sched_yield();
 }
 
 static struct session a, b, c;
@@ -287,7 +290,7 @@ TEST(a_call_ends_with_its_process_and_the_fifth_start_is_the_last)
         assert_string_equal(a.end, "has ended");
     }
     act(&a, do_open);
-    sem_wait(&a.heard);
+    sem_wait(&a.received);
     assert_string_equal(a.end, "has ended too often, and is not started again yet");
     assert_int_equal(counts().ended, MCP_PROCESS_STARTS);
 }
@@ -360,9 +363,9 @@ TEST(links_come_and_go_while_memory_is_wanted)
 
     for (size_t i = 0; i < COUNT_OF(threads); i++)
         assert_int_equal(pthread_create(&threads[i], NULL, churn, all[i]), 0);
-    for (unsigned i = 0; i < 200; i++) {
+    for (unsigned i = 0; i < 2000; i++) {
         mcp_processes_reclaim(processes);
-        usleep(500);
+        sched_yield();
     }
     for (size_t i = 0; i < COUNT_OF(threads); i++)
         pthread_join(threads[i], NULL);
