@@ -420,7 +420,7 @@ static bool must_ask(struct boxes *boxes, struct waiter *waiter)
     lock_acquire(&boxes->lock);
     asks = waiter->asks && waiter->for_room && !has_answer(waiter) && !boxes->draining &&
            boxes->options.want_room;
-    waiter->asks = false;
+    waiter->asks = waiter->asks && !asks;
     boxes->asking += asks;
     lock_release(&boxes->lock);
     return asks;
@@ -465,6 +465,9 @@ static enum err_code await(struct boxes *boxes, struct waiter *waiter, struct er
             rc = err_set(err, ERR_CANCELLED, "The call was cancelled.");
         else if (ready == 0 && waiter->for_room)
             rc = err_set(err, ERR_LIMIT, "The server is out of sandbox memory; try again.");
+        else if (ready ==
+                 0) /* for another call of its container it waits as long as that takes */
+            deadline_ns = clock_mono_ns() + boxes->options.queue_ns;
         if (rc) {
             dequeue_locked(boxes, waiter);
             break;
