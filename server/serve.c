@@ -865,7 +865,6 @@ static int serve(struct serving *serving)
 
     if (!rc) {
         print_ready(serving);
-        mem_forget_start();
         await_signal();
         end_on_second_signal();
         drain(serving);

@@ -12,13 +12,10 @@
 
 #include "core/base/mem.h"
 
-#include <inttypes.h>
 #include <malloc.h>
 #include <stdarg.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/mman.h>
 
 /* Blocks of this size and above are mappings of their own, which free() returns to the system. That is
  * glibc's default too, but glibc raises the limit, up to 32 MiB, when a large block is freed. From then on
@@ -40,26 +37,6 @@ void mem_give_back_early(void)
     /* Setting one of the two stops glibc from adjusting both. */
     (void)mallopt(M_MMAP_THRESHOLD, MAPPED_FROM);
     (void)mallopt(M_TRIM_THRESHOLD, KEPT_FREE);
-}
-
-/* A fault maps sixteen pages around the one that is wanted, so starting maps most of the code of 40 libraries: 6 MB, of
- * which an idle server uses 2. Only code is dropped. It is a file's, and nothing writes to it; a library's constants
- * may have been changed when it was loaded. */
-void mem_forget_start(void)
-{
-    FILE *maps = fopen("/proc/self/maps", "re");
-    char line[512], rights[8], path[8];
-    uintptr_t from, to;
-
-    while (maps && fgets(line, sizeof(line), maps)) {
-        if (sscanf(line, "%" SCNxPTR "-%" SCNxPTR " %7s %*s %*s %*s %7s", &from, &to, rights,
-                   path) == 4 &&
-            strcmp(rights, "r-xp") == 0 && *path == '/')
-            (void)madvise((void *)from, to - from,
-                          MADV_DONTNEED); /* may fail: then they stay */
-    }
-    if (maps)
-        (void)fclose(maps);
 }
 
 void *mem_zeroed(size_t count, size_t size)

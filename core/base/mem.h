@@ -20,9 +20,6 @@
 /* Makes free() return memory to the system after a peak. For programs that run for weeks. Call it before the
  * first thread starts, because it sets limits of the whole process. */
 void mem_give_back_early(void);
-/* Takes the code that only the start has needed out of the resident set. What is needed again comes back from the page
- * cache, in microseconds. */
-void mem_forget_start(void);
 
 void *mem_zeroed(size_t count, size_t size);
 void *mem_resize(void *memory, size_t count, size_t size);
