@@ -15,7 +15,8 @@
  * variable came from where is not known: that would have to be noted in each copy of it.
  *
  * Calls of one turn were written before any of them had a result. So results of the present turn do not count, and it
- * makes no difference in which order the calls of a turn end.
+ * makes no difference in which order the calls of a turn end. Programs are the exception: they make arguments of what
+ * they have read. As soon as a program calls a tool with foreign results, its turn counts as one behind them.
  */
 
 #include "core/run/approval/run_taint.h"
@@ -142,6 +143,18 @@ static bool acts(const struct run *run, const struct tool_use *use)
                                                engine_options(run->engine)->containers_online);
 }
 
+/* A program passes outputs on within its turn. The order in which its calls end makes no difference here either. */
+static bool program_reads_foreign_text(const struct run *run)
+{
+    for (unsigned i = 0; i < run->calls.count; i++) {
+        const struct call *call = &run->calls.list[i];
+
+        if (*call->caller && call->use && run_reads_foreign_text(run, call->use))
+            return true;
+    }
+    return false;
+}
+
 int64_t run_tainted_since(const struct run *run, const struct tool_use *use)
 {
     const struct run_taint *taint;
@@ -151,6 +164,8 @@ int64_t run_tainted_since(const struct run *run, const struct tool_use *use)
     taint = look(run);
     if (taint->since)
         return taint->since;
+    if (program_reads_foreign_text(run))
+        return run->row.created_at;
     return taint->earlier && has_references(run) ? run->row.created_at : 0;
 }
 

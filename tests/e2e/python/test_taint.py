@@ -217,3 +217,17 @@ def test_an_answer_of_before_the_page_does_not_count(started, upstream, fetch):
     assert names(third) == ["bash", "FetchWebPage"] and [q.name for q in questions(third)] == ["bash"]
     fourth = respond(client, [answer(questions(third)[0])], conversation=conversation)
     assert not questions(fourth) and names(fourth) == ["bash"]
+
+
+@pytest.mark.feature("F109")
+def test_a_program_that_has_fetched_a_page_needs_an_approval(started, upstream, site):  # noqa: F811
+    """Its later calls may have arguments out of the page."""
+    code = (f"const page = await tools.FetchWebPage({{url: 'http://{site.place}/tea'}});"
+            "await tools.bash({command: 'echo ' + String(page).length});")
+    then_says(upstream, [call("program", 1, code=code)], text="Done.")
+    callers = {"allowed_callers": ["programmatic"]}
+    tools = [{"type": "programmatic_tool_calling"}, {**WEB, **callers}, {**CODE, **callers}]
+    response = respond(started().sdk(), tools=tools)
+    assert names(response) == ["FetchWebPage"]
+    (question,) = questions(response)
+    assert (question.name, question.runnel["kind"]) == ("bash", "execution")
