@@ -158,14 +158,16 @@ static void rename_call(const struct run *run, json_t *call)
         json_set_string(call, "name", use->name);
 }
 
-/* The calls that it has made, and their outputs. *ret_bytes is the length of all outputs. New reference. */
+/* The calls that it has made, and their outputs. *ret_bytes is the length of all outputs. *ret_gap: there is a call
+ * without an output, or behind one that is missing. A step would make it again. New reference. */
 static json_t *made_calls(const struct run *run, const struct program *program,
-                          size_t *ret_bytes)
+                          size_t *ret_bytes, bool *ret_gap)
 {
     json_auto_t *places = past_program_places(run->history, run->history_count);
     json_t *list = json_array();
+    unsigned number;
 
-    for (unsigned number = 0; number < PROGRAM_CALLS; number++) {
+    for (number = 0; number < PROGRAM_CALLS; number++) {
         char id[ID_SIZE];
         const struct call *call;
         json_t *made;
@@ -179,6 +181,12 @@ static json_t *made_calls(const struct run *run, const struct program *program,
         rename_call(run, made);
         *ret_bytes += json_string_length(json_object_get(made, "output"));
         json_array_append_new(list, made);
+    }
+    for (*ret_gap = false; number < PROGRAM_CALLS && !*ret_gap; number++) {
+        char id[ID_SIZE];
+
+        fingerprint_call_id(&program->print, number, id);
+        *ret_gap = find_call(run, id) || json_object_get(places, id);
     }
     return list;
 }
@@ -330,11 +338,14 @@ static json_t *arguments_of(struct run *run, struct call *call)
 {
     struct program *program = call->program;
     size_t bytes = 0;
-    json_t *calls = made_calls(run, program, &bytes);
+    bool gap;
+    json_t *calls = made_calls(run, program, &bytes, &gap);
 
-    if (bytes > PROGRAM_OUTPUTS_LIMIT) {
+    if (gap || bytes > PROGRAM_OUTPUTS_LIMIT) {
         json_decref(calls);
-        end_program(run, call, NULL, "The outputs of the program's calls are too long.");
+        end_program(run, call, NULL,
+                    gap ? "A call of the program, or its output, is missing."
+                        : "The outputs of the program's calls are too long.");
         return NULL;
     }
     program->known = (unsigned)json_array_size(calls);

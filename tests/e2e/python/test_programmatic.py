@@ -472,3 +472,25 @@ def test_a_held_response_waits_for_the_approval_of_a_programs_call(server, http,
         done = events.get_final_response()
     assert kinds == ["mcp_list_tools", "program", "mcp_call", "program_output", "message"]
     assert done.output[3].result == "4"
+
+
+def test_a_history_with_a_gap_repeats_no_call(client, programs):
+    programs("await Promise.all([tools.get_stock({sku: 'a'}), tools.text({input: 'four', operation: 'length'})]);"
+             "text('end');")
+    tools = [PROGRAMS, STOCK, BASIC]
+    first = respond(client, tools=tools)
+    kept = [i.model_dump(exclude_none=True) for i in first.output if i.type in ("program", "mcp_call")]
+    assert [i["type"] for i in kept] == ["program", "mcp_call"]
+    second = respond(client, tools=tools, input=[{"role": "user", "content": "go"}] + kept)
+    assert [i.type for i in second.output if i.type in ("mcp_call", "program_output")] == ["program_output"]
+
+
+def test_a_conversation_that_has_lost_a_call_repeats_no_other(client, programs):
+    programs("await Promise.all([tools.get_stock({sku: 'a'}), tools.text({input: 'four', operation: 'length'})]);")
+    tools = [PROGRAMS, STOCK, BASIC]
+    conversation = client.conversations.create().id
+    (call,) = [i for i in respond(client, tools=tools, conversation=conversation).output if i.type == "function_call"]
+    client.conversations.items.delete(call.id, conversation_id=conversation)
+    ended = respond(client, tools=tools, conversation=conversation, input="and now?").output[0]
+    assert (ended.type, ended.status) == ("program_output", "incomplete")
+    assert ended.result == "A call of the program, or its output, is missing."
