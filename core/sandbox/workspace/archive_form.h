@@ -1,6 +1,8 @@
 #ifndef RUNNEL_CORE_SANDBOX_WORKSPACE_ARCHIVE_FORM_H
 #define RUNNEL_CORE_SANDBOX_WORKSPACE_ARCHIVE_FORM_H
 
+#include <errno.h>
+#include <stdbool.h>
 #include <stddef.h>
 
 /*
@@ -22,5 +24,12 @@ enum archive_record {
     ARCHIVE_LEFT = 'x',
     ARCHIVE_END = 'e',
 };
+
+/* The server has no descriptor or no memory left for now. That ends an archive, and costs no file: the move is tried
+ * again. */
+static inline bool archive_lacks_means(int why)
+{
+    return why == EMFILE || why == ENFILE || why == ENOMEM;
+}
 
 #endif

@@ -194,7 +194,9 @@ static void pack_file(struct packing *packing, const char *path)
     const char *first;
     struct stat found;
 
-    if (fd < 0 || fstat(fd, &found) != 0 || !S_ISREG(found.st_mode)) {
+    if (fd < 0 && archive_lacks_means(errno)) {
+        packing->rc = workspace_failed(path, errno, &packing->err);
+    } else if (fd < 0 || fstat(fd, &found) != 0 || !S_ISREG(found.st_mode)) {
         if (fd >= 0 || errno != ENOENT)
             leave(packing, path);
     } else if (found.st_nlink > 1 && (first = first_name(packing, found.st_ino)) != NULL) {
@@ -223,6 +225,10 @@ static void pack_link(struct packing *packing, const char *path, const struct st
     ssize_t length = folder < 0 ? -1 : readlinkat(folder, name, target, sizeof(target) - 1);
     struct workspace_stat stat;
 
+    if (folder < 0 && archive_lacks_means(errno)) {
+        packing->rc = workspace_failed(path, errno, &packing->err);
+        return;
+    }
     if (folder >= 0)
         close(folder);
     if (length <= 0) {

@@ -171,6 +171,8 @@ static enum err_code failed(struct unpacking *all, const char *path, struct err 
 {
     if (errno == ENOSPC || errno == EDQUOT)
         return no_disk(err);
+    if (archive_lacks_means(errno))
+        return workspace_failed(path, errno, err);
     leave(all, path);
     return ERR_OK;
 }

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -416,6 +417,24 @@ static int tear_down(void **state)
 
 #define GROUNDED(test) cmocka_unit_test_setup_teardown(test, ground_set_up, tear_down)
 
+/* What is left of the limit suffices for the folder, and not for a file in it. */
+TEST(a_server_without_descriptors_loses_no_file)
+{
+    struct rlimit usual, tight;
+    AUTO_BUF archive = {0};
+    enum err_code rc;
+    int next = open_here("a.txt", O_WRONLY | O_CREAT);
+
+    close(next);
+    assert_int_equal(getrlimit(RLIMIT_NOFILE, &usual), 0);
+    tight = usual;
+    tight.rlim_cur = (rlim_t)next + 1;
+    assert_int_equal(setrlimit(RLIMIT_NOFILE, &tight), 0);
+    rc = workspace_pack(ground_workspace, add, &archive, &err);
+    assert_int_equal(setrlimit(RLIMIT_NOFILE, &usual), 0);
+    assert_int_equal(rc, ERR_INTERNAL);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -430,6 +449,7 @@ int main(void)
         GROUNDED(a_path_that_leads_out_is_refused),
         GROUNDED(nothing_is_written_behind_a_link_out),
         GROUNDED(odd_bytes_do_no_harm),
+        GROUNDED(a_server_without_descriptors_loses_no_file),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
