@@ -15,8 +15,9 @@
  * variable came from where is not known: that would have to be noted in each copy of it.
  *
  * Calls of one turn were written before any of them had a result. So results of the present turn do not count, and it
- * makes no difference in which order the calls of a turn end. Programs are the exception: they make arguments of what
- * they have read. As soon as a program calls a tool with foreign results, its turn counts as one behind them.
+ * makes no difference in which order the calls of a turn end. There are two exceptions. A call that the upstream has
+ * executed itself: the model has read its result when it writes the next call. And programs, which make arguments of
+ * what they have read: as soon as a program calls a tool with foreign results, its turn counts as one behind them.
  */
 
 #include "core/run/approval/run_taint.h"
@@ -60,9 +61,14 @@ static bool is_foreign(const struct run *run, const struct item_row *item)
     return is_noted(item) || is_sent_back(run, item);
 }
 
+static bool is_passed(const struct item_row *item)
+{
+    return item->body && strstr(item->body, "\"" NOTE_PASSED "\"");
+}
+
 static bool is_of_this_turn(const struct run *run, const struct item_row *item)
 {
-    return run_has_made(run, item) && item->turn >= run->calls.turn;
+    return run_has_made(run, item) && item->turn >= run->calls.turn && !is_passed(item);
 }
 
 static bool is_from_a_user(const struct item_row *item)
@@ -75,13 +81,15 @@ static void read_items(const struct run *run)
 {
     struct run_taint *taint = run->taint;
 
-    for (; taint->items < run->items.count; taint->items++) {
-        const struct item_row *item = &run->items.list[taint->items]->row;
+    for (size_t i = taint->items; i < run->items.count; i++) {
+        const struct item_row *item = &run->items.list[i]->row;
 
-        if (run->items.list[taint->items]->open || is_of_this_turn(run, item))
-            return;
+        if (run->items.list[i]->open || is_of_this_turn(run, item))
+            continue;
         if (!taint->since && is_foreign(run, item))
             taint->since = item->completed_at;
+        if (i == taint->items)
+            taint->items++;
     }
 }
 
