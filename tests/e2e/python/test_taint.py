@@ -8,6 +8,7 @@ from harness.sandbox import require_sandbox
 from harness.tools import WEATHER_FLAT, call, then_says
 from test_approvals import answer, calls_of, questions
 from test_approvals_runs import asked, begin, submit
+from test_passed_tools import ended, plays, ws
 from test_web_group import site  # noqa: F401
 
 FREE = """
@@ -231,3 +232,15 @@ def test_a_program_that_has_fetched_a_page_needs_an_approval(started, upstream, 
     assert names(response) == ["FetchWebPage"]
     (question,) = questions(response)
     assert (question.name, question.runnel["kind"]) == ("bash", "execution")
+def test_a_call_behind_a_search_of_the_upstream_has_read_it(started, upstream):
+    """The upstream searches while it writes, so the result comes before the call, in one turn."""
+    client = started(f"upstreams: [{{name: able, url: '{upstream.url}', dialect: responses, models: ['*'],"
+                     " passes: [web_search]}]\n").sdk()
+    thought = {"id": "rs_up", "type": "reasoning", "summary": [{"type": "summary_text", "text": "Hm."}]}
+    bash = {"id": "fc_up", "type": "function_call", "call_id": "call_up", "name": "bash", "status": "completed",
+            "arguments": '{"command": "ls"}'}
+    events = [{"type": "response.output_item.done", "output_index": 0, "item": thought}, *ws(1),
+              {"type": "response.output_item.done", "output_index": 2, "item": bash}, *ended()]
+    plays(upstream, events)
+    response = respond(client, tools=[{"type": "web_search"}, CODE])
+    assert [question.name for question in questions(response)] == ["bash"]
