@@ -140,13 +140,14 @@ static const struct old_step {
     " left_documents, uploads, upload_parts, approval_checks, embedding_models, "         \
     "chunk_vectors,"                                                                      \
     " containers, container_files, file_texts, file_pictures, scripts, ingest_turns, "    \
-    "skill_versions, container_archives, pictures, item_pictures"
+    "skill_versions, container_archives, pictures, item_pictures, container_skills"
 #define LATER_INDEXES "approvals_status"
 #define LATER_COLUMNS                                            \
     "ALTER TABLE run_leases DROP COLUMN IF EXISTS wanted_node; " \
     "ALTER TABLE nodes DROP COLUMN IF EXISTS draining; "         \
     "ALTER TABLE skills DROP COLUMN IF EXISTS default_version, " \
-    "DROP COLUMN IF EXISTS latest_version"
+    "DROP COLUMN IF EXISTS latest_version; "                     \
+    "DROP FUNCTION IF EXISTS skill_version_of_old_program() CASCADE"
 #define LATER                                                                               \
     "(approvals_status|approval_checks|deletion_marks|blob|files|storage_use|vector_store|" \
     "file_batches|file_texts|file_pictures|"                                                \
