@@ -232,6 +232,8 @@ def test_a_program_that_has_fetched_a_page_needs_an_approval(started, upstream, 
     assert names(response) == ["FetchWebPage"]
     (question,) = questions(response)
     assert (question.name, question.runnel["kind"]) == ("bash", "execution")
+
+
 def test_a_call_behind_a_search_of_the_upstream_has_read_it(started, upstream):
     """The upstream searches while it writes, so the result comes before the call, in one turn."""
     client = started(f"upstreams: [{{name: able, url: '{upstream.url}', dialect: responses, models: ['*'],"
