@@ -29,7 +29,7 @@ STORE = pathlib.Path(__file__).resolve().parents[3] / "core/store"
 # the node of their container fail in test_faults_containers.py.
 ELSEWHERE = re.compile(r"group_|writer_|migrate|ensure_|put_key|store_key_(list|revoke|ensure)|"
                        r"begin|commit|rollback|events_|drop_lease|store_schema|submit_is_repeat|"
-                       r"(calls|steps|approvals|variables)_upsert|(runs|leases)_insert_missing|key_opens|idempotency_forget|"
+                       r"(items|calls|steps|approvals|variables)_upsert|(runs|leases)_insert_missing|key_opens|idempotency_forget|"
                        r"thread_message_count|conversation_item_count|items_append|import_|store_secret_|"
                        r"wakeups_|find_project|deletion_marks_forget|load_(chain|thread)_rules|"
                        r"store_blob|store_storage_check|store_containers?_(?!end_owned)|store_file|store_upload|store_store_file|(store_)?vector_store|store_document|store_(search_(set|all|marks)|segments|chunks)|"
