@@ -195,7 +195,7 @@ static json_t *made_calls(const struct run *run, const struct program *program,
 static void give_to_program(const struct run *run, struct call *call, const char *program)
 {
     (void)snprintf(call->caller, sizeof(call->caller), "%s", program);
-    call->use = tool_set_find_programmatic(&run->tools, call->name);
+    call->use = tool_set_find_programmatic(&run->tools, run->settings.tool_choice, call->name);
     call->hidden = call->use && call->use->handler->flags & TOOL_HIDDEN;
     call->final = false;
 }
@@ -333,6 +333,37 @@ static bool begin_program(struct run *run, struct call *call)
     return true;
 }
 
+static bool has_called(const json_t *calls, const char *name)
+{
+    size_t i;
+    json_t *call;
+
+    json_array_foreach (calls, i, call) {
+        if (strcmp(json_get_string(call, "name", ""), name) == 0)
+            return true;
+    }
+    return false;
+}
+
+/* What it may call. What it has called stays, although a later request may not allow it: its steps repeat these calls.
+ * New reference. */
+static json_t *callable(const struct run *run, const json_t *calls)
+{
+    const json_t *choice = run->settings.tool_choice;
+    json_t *names = tool_set_programmatic(&run->tools, choice);
+    json_auto_t *all = tool_set_programmatic(&run->tools, NULL);
+    size_t i;
+    json_t *tool;
+
+    json_array_foreach (all, i, tool) {
+        const char *name = json_string_value(json_array_get(tool, 0));
+
+        if (!tool_set_find_programmatic(&run->tools, choice, name) && has_called(calls, name))
+            json_array_append(names, tool);
+    }
+    return names;
+}
+
 /* What the step is given; NULL: it cannot have all of that, and the program has ended. New reference. */
 static json_t *arguments_of(struct run *run, struct call *call)
 {
@@ -351,7 +382,7 @@ static json_t *arguments_of(struct run *run, struct call *call)
     program->known = (unsigned)json_array_size(calls);
     return json_build("{s:s, s:s, s:I, s:o, s:o}", "code", program->code, "seed",
                       program->print.seed, "now", (json_int_t)program->print.now_ms, "tools",
-                      tool_set_programmatic(&run->tools), "calls", calls);
+                      callable(run, calls), "calls", calls);
 }
 
 enum stage_step run_step_programs(struct run *run)

@@ -2,6 +2,7 @@
 
 #include "core/base/json.h"
 #include "core/base/mem.h"
+#include "core/run/catalog/tool_choice.h"
 #include "core/run/catalog/tool_set_internal.h"
 
 static const json_t *callers_of(const struct tool_use *use)
@@ -27,9 +28,15 @@ bool tool_use_is_programmatic(const struct tool_use *use)
            !(use->handler->flags & TOOL_PROGRAM);
 }
 
-static bool is_offered(const struct tool_set *set, const struct tool_use *use)
+/* A tool that the model may call is under the request's tool_choice, also in a program. One for programs
+ * alone is where the tool that runs them is. */
+static bool is_offered(const struct tool_set *set, const json_t *choice,
+                       const struct tool_use *use)
 {
-    return tool_use_is_programmatic(use) && !(use->deferred && set->searched);
+    if (!tool_use_is_programmatic(use) || (use->deferred && set->searched))
+        return false;
+    return !tool_use_is_direct(use) ||
+           tool_choice_offers(set, tool_choice_standing(choice), use);
 }
 
 const struct tool_use *tool_set_find_program(const struct tool_set *set)
@@ -41,21 +48,22 @@ const struct tool_use *tool_set_find_program(const struct tool_set *set)
     return NULL;
 }
 
-const struct tool_use *tool_set_find_programmatic(const struct tool_set *set, const char *name)
+const struct tool_use *tool_set_find_programmatic(const struct tool_set *set,
+                                                  const json_t *choice, const char *name)
 {
     const struct tool_use *use = tool_set_find(set, name);
 
-    return use && is_offered(set, use) ? use : NULL;
+    return use && is_offered(set, choice, use) ? use : NULL;
 }
 
-json_t *tool_set_programmatic(const struct tool_set *set)
+json_t *tool_set_programmatic(const struct tool_set *set, const json_t *choice)
 {
     json_t *names = json_array();
 
     for (size_t i = 0; i < set->count; i++) {
         const struct tool_use *use = &set->uses[i];
 
-        if (is_offered(set, use))
+        if (is_offered(set, choice, use))
             json_array_append_new(
                 names,
                 json_build("[s, b]", use->name, (use->handler->flags & TOOL_FREE_TEXT) != 0));
@@ -96,12 +104,12 @@ static void describe(struct buf *text, const struct tool_use *use)
     add_schema(text, "Output", json_object_get(use->entry, "output_schema"));
 }
 
-char *tool_set_programmatic_text(const struct tool_set *set)
+char *tool_set_programmatic_text(const struct tool_set *set, const json_t *choice)
 {
     AUTO_BUF text = {0};
 
     for (size_t i = 0; i < set->count; i++) {
-        if (is_offered(set, &set->uses[i]))
+        if (is_offered(set, choice, &set->uses[i]))
             describe(&text, &set->uses[i]);
     }
     return mem_printf("%s%s", text.length ? "\n\nA program may call:" : "",

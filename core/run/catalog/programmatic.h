@@ -24,13 +24,15 @@ bool tool_use_is_programmatic(const struct tool_use *use);
 /* The tool that runs programs; NULL: the set has none. */
 const struct tool_use *tool_set_find_program(const struct tool_set *set);
 
-/* The tool of this name that programs may call; or NULL. */
-const struct tool_use *tool_set_find_programmatic(const struct tool_set *set, const char *name);
+/* The tool of this name that programs may call under a checked tool_choice (NULL: auto); or NULL. A tool that the
+ * model may call, too, must be among the `allowed_tools`. */
+const struct tool_use *tool_set_find_programmatic(const struct tool_set *set,
+                                                  const json_t *choice, const char *name);
 
 /* What programs may call: [[name, whether it takes a text]]. New reference. */
-json_t *tool_set_programmatic(const struct tool_set *set);
+json_t *tool_set_programmatic(const struct tool_set *set, const json_t *choice);
 
 /* The same for the model: names, descriptions and schemas; "" without any. The caller frees. */
-char *tool_set_programmatic_text(const struct tool_set *set);
+char *tool_set_programmatic_text(const struct tool_set *set, const json_t *choice);
 
 #endif

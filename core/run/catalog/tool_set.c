@@ -426,17 +426,20 @@ static json_t *given_function(const struct tool_use *use)
 
 /* The description, and what init() notes for this run. A tool that runs programs also lists what these may call. The
  * caller frees. */
-static char *offered_description(const struct tool_set *set, const struct tool_use *use)
+static char *offered_description(const struct tool_set *set, const json_t *choice,
+                                 const struct tool_use *use)
 {
     bool programs = use->handler->flags & TOOL_PROGRAM;
-    AUTO_FREE char *callable = programs ? tool_set_programmatic_text(set) : mem_strdup("");
+    AUTO_FREE char *callable =
+        programs ? tool_set_programmatic_text(set, choice) : mem_strdup("");
     const char *note = json_get_string(use->made, "note", "");
 
     return mem_printf("%s%s%s%s", tool_use_description(use), callable, *note ? "\n" : "", note);
 }
 
 /* A tool in the form of the Chat API. What an upstream of the other dialect executes keeps its own form. */
-static json_t *offer_one(const struct tool_set *set, const struct tool_use *use)
+static json_t *offer_one(const struct tool_set *set, const json_t *choice,
+                         const struct tool_use *use)
 {
     json_t *function;
 
@@ -445,7 +448,7 @@ static json_t *offer_one(const struct tool_set *set, const struct tool_use *use)
     if (use->handler->flags & TOOL_AS_WRITTEN) {
         function = given_function(use);
     } else {
-        AUTO_FREE char *description = offered_description(set, use);
+        AUTO_FREE char *description = offered_description(set, choice, use);
 
         function = json_build("{s:s, s:s}", "name", use->name, "description", description);
         json_set(function, "parameters", tool_use_parameters(use));
@@ -463,7 +466,7 @@ json_t *tool_set_offer(const struct tool_set *set, const json_t *choice)
         const struct tool_use *use = &set->uses[i];
 
         if (tool_choice_lists(set, choice, use))
-            json_array_append_new(use->implied ? along : offered, offer_one(set, use));
+            json_array_append_new(use->implied ? along : offered, offer_one(set, choice, use));
     }
     json_array_extend(offered, along);
     if (json_array_size(offered))

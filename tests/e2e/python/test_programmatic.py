@@ -291,6 +291,28 @@ def test_programs_can_be_chosen(client, programs, upstream):
     assert upstream.chats()[0]["tool_choice"] == {"type": "function", "function": {"name": "program"}}
 
 
+def test_allowed_tools_hold_for_programs(client, programs, upstream):
+    programs("text(typeof tools.text); text(typeof tools.get_stock);")
+    both = {**BASIC, "allowed_callers": ["direct", "programmatic"]}
+    body = {"tools": [PROGRAMS, STOCK, both]}
+    choice = {"type": "allowed_tools", "mode": "auto", "tools": [PROGRAMS]}
+    assert respond(client, tool_choice=choice, **body).output[-2].result == "undefined\nfunction"
+    description = upstream.chats()[0]["tools"][0]["function"]["description"]
+    assert 'tools["get_stock"]' in description and 'tools["text"]' not in description
+    choice["tools"].append({"type": "mcp", "server_label": "basic"})
+    assert respond(client, tool_choice=choice, **body).output[-2].result == "function\nfunction"
+
+
+def test_a_later_choice_lets_a_program_repeat_its_calls(client, programs):
+    programs("await tools.get_stock({sku: 'a'}); text(typeof tools.text);")
+    tools = [PROGRAMS, {**STOCK, "allowed_callers": ["direct", "programmatic"]},
+             {**BASIC, "allowed_callers": ["direct", "programmatic"]}]
+    first = respond(client, tools=tools)
+    ended = respond(client, tools=tools, tool_choice="none", previous_response_id=first.id,
+                    input=[output(first.output[-1], "1")]).output[0]
+    assert (ended.type, ended.status, ended.result) == ("program_output", "completed", "undefined")
+
+
 def test_what_a_waiting_program_needs(client, programs):
     programs(TWO)
     first = respond(client)

@@ -61,14 +61,14 @@ TEST(the_model_calls_what_is_direct)
 
 TEST(programs_call_what_is_programmatic_and_no_programs)
 {
-    json_auto_t *list = tool_set_programmatic(&set);
+    json_auto_t *list = tool_set_programmatic(&set, NULL);
     AUTO_FREE char *text = json_text(list);
 
     assert_string_equal(text, "[[\"only\",false],[\"both\",true]]");
-    assert_null(tool_set_find_programmatic(&set, "direct"));
-    assert_null(tool_set_find_programmatic(&set, "program"));
-    assert_null(tool_set_find_programmatic(&set, "missing"));
-    assert_non_null(tool_set_find_programmatic(&set, "only"));
+    assert_null(tool_set_find_programmatic(&set, NULL, "direct"));
+    assert_null(tool_set_find_programmatic(&set, NULL, "program"));
+    assert_null(tool_set_find_programmatic(&set, NULL, "missing"));
+    assert_non_null(tool_set_find_programmatic(&set, NULL, "only"));
     assert_ptr_equal(tool_set_find_program(&set), tool_set_find(&set, "program"));
 }
 
@@ -88,6 +88,23 @@ TEST(the_model_reads_what_programs_may_call)
     assert_null(strstr(list, "direct"));
 }
 
+TEST(what_a_choice_does_not_allow_no_program_calls)
+{
+    json_auto_t *choice =
+        json_parse_own("{\"type\":\"allowed_tools\",\"mode\":\"auto\","
+                       "\"tools\":[{\"type\":\"programmatic_tool_calling\"}]}");
+    json_auto_t *list = tool_set_programmatic(&set, choice);
+    json_auto_t *offered = tool_set_offer(&set, choice);
+    AUTO_FREE char *text = json_text(list);
+    AUTO_FREE char *read = json_text(offered);
+
+    assert_string_equal(text, "[[\"only\",false]]");
+    assert_null(tool_set_find_programmatic(&set, choice, "both"));
+    assert_non_null(tool_set_find_programmatic(&set, choice, "only"));
+    assert_non_null(strstr(read, "tools[\\\"only\\\"]"));
+    assert_null(strstr(read, "tools[\\\"both\\\"]"));
+}
+
 TEST(a_tool_of_programs_cannot_be_chosen)
 {
     json_auto_t *only = json_parse_own("{\"type\":\"function\",\"name\":\"only\"}");
@@ -105,6 +122,7 @@ int main(void)
         cmocka_unit_test(the_model_calls_what_is_direct),
         cmocka_unit_test(programs_call_what_is_programmatic_and_no_programs),
         cmocka_unit_test(the_model_reads_what_programs_may_call),
+        cmocka_unit_test(what_a_choice_does_not_allow_no_program_calls),
         cmocka_unit_test(a_tool_of_programs_cannot_be_chosen),
     };
 
