@@ -36,8 +36,8 @@
 struct program {
     struct fingerprint print;
     char *code;
-    unsigned
-        known; /* calls that its last step was given: the next ones are numbered behind them */
+    json_t *calls; /* that the last step was given: the next are behind them; NULL: no step */
+    size_t output_bytes;
     bool stepping;
     unsigned job;
     json_t *step; /* what its last step has brought; NULL: taken */
@@ -48,6 +48,7 @@ void program_free(struct program *program)
     if (!program)
         return;
     free(program->code);
+    json_decref(program->calls);
     json_decref(program->step);
     free(program);
 }
@@ -58,6 +59,12 @@ static struct program *program_new(const char *code)
 
     program->code = mem_strdup(code);
     return program;
+}
+
+/* Calls that its last step was given. */
+static unsigned known_of(const struct program *program)
+{
+    return (unsigned)json_array_size(program->calls);
 }
 
 static const struct seal *seal_of(const struct run *run)
@@ -158,37 +165,57 @@ static void rename_call(const struct run *run, json_t *call)
         json_set_string(call, "name", use->name);
 }
 
-/* The calls that it has made, and their outputs. *ret_bytes is the length of all outputs. *ret_gap: there is a call
- * without an output, or behind one that is missing. A step would make it again. New reference. */
-static json_t *made_calls(const struct run *run, const struct program *program,
-                          size_t *ret_bytes, bool *ret_gap)
+/* A call that it has made: of this residency, or of the history, unless `places` is NULL. New reference; NULL: it has
+ * no output. */
+static json_t *made_call(const struct run *run, const json_t *places, const char *id)
 {
-    json_auto_t *places = past_program_places(run->history, run->history_count);
-    json_t *list = json_array();
+    const struct call *call = find_call(run, id);
+    json_t *made = NULL;
+
+    if (call && call->text)
+        return ended_call(call);
+    if (places)
+        made = past_program_call(run->history, places, id);
+    if (made)
+        rename_call(run, made);
+    return made;
+}
+
+static void add_made(struct program *program, json_t *made)
+{
+    program->output_bytes += json_string_length(json_object_get(made, "output"));
+    json_array_append_new(program->calls, made);
+}
+
+/* Adds the calls that have ended since the last step. The history is read for the first step: all later calls are of
+ * this residency. False: there is a call without an output, or behind one that is missing. A step would make it
+ * again. */
+static bool add_calls(const struct run *run, struct program *program)
+{
+    bool first = !program->calls;
+    json_auto_t *places = first ? past_program_places(run->history, run->history_count) : NULL;
+    char id[ID_SIZE];
     unsigned number;
 
-    for (number = 0; number < PROGRAM_CALLS; number++) {
-        char id[ID_SIZE];
-        const struct call *call;
+    if (first)
+        program->calls = json_array();
+    for (number = (unsigned)json_array_size(program->calls); number < PROGRAM_CALLS; number++) {
         json_t *made;
 
         fingerprint_call_id(&program->print, number, id);
-        call = find_call(run, id);
-        made =
-            call && call->text ? ended_call(call) : past_program_call(run->history, places, id);
+        made = made_call(run, places, id);
         if (!made)
             break;
-        rename_call(run, made);
-        *ret_bytes += json_string_length(json_object_get(made, "output"));
-        json_array_append_new(list, made);
+        add_made(program, made);
     }
-    for (*ret_gap = false; number < PROGRAM_CALLS && !*ret_gap; number++) {
-        char id[ID_SIZE];
-
+    for (; number < PROGRAM_CALLS; number++) {
         fingerprint_call_id(&program->print, number, id);
-        *ret_gap = find_call(run, id) || json_object_get(places, id);
+        if (find_call(run, id) || json_object_get(places, id))
+            return false;
+        if (!first)
+            break; /* they are numbered without gaps here */
     }
-    return list;
+    return true;
 }
 
 /* The call becomes that of a program, which may call other tools than the model. */
@@ -235,10 +262,10 @@ static bool are_new(const struct program *program, const json_t *asked)
     json_t *call;
 
     if (!json_array_size(asked) || json_array_size(asked) > PROGRAM_AT_ONCE ||
-        program->known + json_array_size(asked) > PROGRAM_CALLS)
+        known_of(program) + json_array_size(asked) > PROGRAM_CALLS)
         return false;
     json_array_foreach (asked, i, call) {
-        if (json_get_int(call, "number", -1) != (json_int_t)(program->known + i))
+        if (json_get_int(call, "number", -1) != (json_int_t)(known_of(program) + i))
             return false;
     }
     return true;
@@ -287,7 +314,8 @@ static void apply_step(struct run *run, unsigned position, const json_t *step)
         return;
     }
     json_array_foreach (asked, i, call)
-        make_call(run, position, run->calls.list[position].program->known + (unsigned)i, call);
+        make_call(run, position, known_of(run->calls.list[position].program) + (unsigned)i,
+                  call);
 }
 
 /* All have stepped. What they call now stands behind them. */
@@ -364,25 +392,30 @@ static json_t *callable(const struct run *run, const json_t *calls)
     return names;
 }
 
-/* What the step is given; NULL: it cannot have all of that, and the program has ended. New reference. */
+/* Why the program cannot have another step; NULL: it can. */
+static const char *refusal_of(const struct run *run, struct program *program)
+{
+    if (!add_calls(run, program))
+        return "A call of the program, or its output, is missing.";
+    if (program->output_bytes > PROGRAM_OUTPUTS_LIMIT)
+        return "The outputs of the program's calls are too long.";
+    return NULL;
+}
+
+/* What the step is given; NULL: it cannot have all of that, and the program has ended. The worker's copy is one of
+ * memory: the loop parses and writes nothing again. New reference. */
 static json_t *arguments_of(struct run *run, struct call *call)
 {
     struct program *program = call->program;
-    size_t bytes = 0;
-    bool gap;
-    json_t *calls = made_calls(run, program, &bytes, &gap);
+    const char *why = refusal_of(run, program);
 
-    if (gap || bytes > PROGRAM_OUTPUTS_LIMIT) {
-        json_decref(calls);
-        end_program(run, call, NULL,
-                    gap ? "A call of the program, or its output, is missing."
-                        : "The outputs of the program's calls are too long.");
+    if (why) {
+        end_program(run, call, NULL, why);
         return NULL;
     }
-    program->known = (unsigned)json_array_size(calls);
-    return json_build("{s:s, s:s, s:I, s:o, s:o}", "code", program->code, "seed",
+    return json_build("{s:s, s:s, s:I, s:o, s:O}", "code", program->code, "seed",
                       program->print.seed, "now", (json_int_t)program->print.now_ms, "tools",
-                      callable(run, calls), "calls", calls);
+                      callable(run, program->calls), "calls", program->calls);
 }
 
 enum stage_step run_step_programs(struct run *run)
