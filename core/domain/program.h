@@ -47,4 +47,8 @@
 /* Bytes of the outputs of its calls together. */
 #define PROGRAM_OUTPUTS_LIMIT ((size_t)10485760)
 
+/* Bytes of outputs and arguments that all its steps are given in a response: each step gets those of all calls before
+ * it. 256 calls one behind another may have 4 KiB each. */
+#define PROGRAM_GIVEN_LIMIT ((size_t)128 << 20)
+
 #endif

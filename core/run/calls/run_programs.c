@@ -38,6 +38,8 @@ struct program {
     char *code;
     json_t *calls; /* that the last step was given: the next are behind them; NULL: no step */
     size_t output_bytes;
+    size_t bytes; /* of `calls`: outputs and arguments */
+    size_t given; /* bytes, to all steps of this residency */
     bool stepping;
     unsigned job;
     json_t *step; /* what its last step has brought; NULL: taken */
@@ -183,7 +185,10 @@ static json_t *made_call(const struct run *run, const json_t *places, const char
 
 static void add_made(struct program *program, json_t *made)
 {
-    program->output_bytes += json_string_length(json_object_get(made, "output"));
+    size_t output = json_string_length(json_object_get(made, "output"));
+
+    program->output_bytes += output;
+    program->bytes += output + json_string_length(json_object_get(made, "arguments"));
     json_array_append_new(program->calls, made);
 }
 
@@ -399,6 +404,10 @@ static const char *refusal_of(const struct run *run, struct program *program)
         return "A call of the program, or its output, is missing.";
     if (program->output_bytes > PROGRAM_OUTPUTS_LIMIT)
         return "The outputs of the program's calls are too long.";
+    program->given += program->bytes;
+    if (program->given > PROGRAM_GIVEN_LIMIT)
+        return "The program waits too often behind long outputs. Make calls together, with "
+               "Promise.all, or in several programs.";
     return NULL;
 }
 

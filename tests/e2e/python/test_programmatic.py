@@ -206,6 +206,19 @@ def test_a_client_has_64_calls_at_once(client, programs):
     assert respond(client, previous_response_id=second.id, input=[output(last, "1")]).output[0].result == "all"
 
 
+def test_steps_behind_long_outputs_have_a_limit(client, programs):
+    programs("""await Promise.all(Array.from({length: 9}, (_, i) => tools.get_stock({sku: String(i)})));
+for (let i = 0; i < 20; i++) await tools.text({input: 'a'.repeat(i), operation: 'length'});""")
+    tools = [PROGRAMS, STOCK, BASIC]
+    first = respond(client, tools=tools)
+    second = respond(client, tools=tools, previous_response_id=first.id,
+                     input=[output(c, "x" * 1000000) for c in first.output if c.type == "function_call"])
+    assert types(second) == ["mcp_call"] * 14 + ["program_output", "message"]
+    assert (second.output[-2].status, second.output[-2].result) == (
+        "incomplete", "The program waits too often behind long outputs. Make calls together, with Promise.all, or in "
+        "several programs.")
+
+
 def test_max_tool_calls_counts_the_calls_of_programs(client, programs):
     programs("""const all = [];
 for (let i = 0; i < 3; i++) all.push(await tools.text({input: 'a', operation: 'length'}).catch(e => e.message));
