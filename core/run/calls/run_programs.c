@@ -224,10 +224,11 @@ static bool add_calls(const struct run *run, struct program *program)
 }
 
 /* The call becomes that of a program, which may call other tools than the model. */
-static void give_to_program(const struct run *run, struct call *call, const char *program)
+static void give_to_program(const struct run *run, struct call *call, const char *program,
+                            const json_t *choice)
 {
     (void)snprintf(call->caller, sizeof(call->caller), "%s", program);
-    call->use = tool_set_find_programmatic(&run->tools, run->settings.tool_choice, call->name);
+    call->use = tool_set_find_programmatic(&run->tools, choice, call->name);
     call->hidden = call->use && call->use->handler->flags & TOOL_HIDDEN;
     call->final = false;
 }
@@ -252,7 +253,7 @@ static void make_call(struct run *run, unsigned position, unsigned number, const
     memcpy(caller, program->id, sizeof(caller));
     fingerprint_call_id(&program->program->print, number, id);
     call = run_add_call(run, id, json_get_string(asked, "name", ""));
-    give_to_program(run, call, caller);
+    give_to_program(run, call, caller, run->settings.tool_choice);
     set_side(call);
     buf_add_text(&call->arguments, json_get_string(asked, "arguments", "{}"));
     if (call_is_clients(call))
@@ -556,7 +557,9 @@ void run_restore_program(struct run *run, struct call *call)
         const struct call *program = &run->calls.list[i];
 
         if (program != call && has_made(program->program, call->id)) {
-            give_to_program(run, call, program->id);
+            /* One that was approved has its tool already: tool_choice is not about that. */
+            give_to_program(run, call, program->id,
+                            call->use ? NULL : run->settings.tool_choice);
             return;
         }
     }

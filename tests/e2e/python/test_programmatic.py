@@ -255,6 +255,15 @@ def test_a_call_that_asks_pauses_the_program(client, programs):
     assert third.output[1].result.startswith("4\n") and "reject" in third.output[1].result
 
 
+def test_an_approved_call_of_a_program_does_not_ask_tool_choice(client, programs):
+    programs("text(await tools.text({input: 'four', operation: 'length'}));")
+    tools = [PROGRAMS, {**BASIC, "require_approval": "always", "allowed_callers": ["direct", "programmatic"]}]
+    first = respond(client, tools=tools)
+    answer = {"type": "mcp_approval_response", "approval_request_id": first.output[-1].id, "approve": True}
+    second = respond(client, tools=tools, previous_response_id=first.id, input=[answer], tool_choice="none")
+    assert types(second)[:2] == ["mcp_call", "program_output"] and second.output[1].result == "4"
+
+
 def test_programs_and_calls_of_the_model_in_one_turn(client, upstream):
     upstream.script({"match": {"tool_results": True}, "answer": {"text": "Done."}},
                     {"answer": {"tool_calls": [
