@@ -13,6 +13,7 @@
  *   code          the program
  *   seed, now     32 hexadecimal digits and milliseconds: its random numbers and its time
  *   tools         [[name, takes text]]: what it may call
+ *   at_once       calls that it waits for together; further ones follow when these have outputs
  *   calls         [{"name", "arguments", "output", "failed"}]: what it has called so far, in its order; the arguments
  *                 may be missing, and are not compared then
  *
@@ -29,10 +30,9 @@
 
 #define PROGRAM_SEED_DIGITS 32
 
-#define PROGRAM_CALLS 256 /* of a program */
-#define PROGRAM_AT_ONCE \
-    64 /* that it waits for together; further ones follow when these have outputs */
-#define PROGRAM_IMAGES 16
+#define PROGRAM_CALLS   256 /* of a program */
+#define PROGRAM_AT_ONCE 64  /* 1 of a request without parallel_tool_calls */
+#define PROGRAM_IMAGES  16
 
 /* Processor time of a step, and the time in which it must have had that. */
 #define PROGRAM_CPU_SECONDS 30

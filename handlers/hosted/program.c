@@ -54,7 +54,8 @@ static void write_input(json_t *args, struct buf *input)
 
     json_set(all, "limits",
              json_build("{s:i, s:i, s:i, s:i}", "calls", PROGRAM_CALLS, "at_once",
-                        PROGRAM_AT_ONCE, "text", PROGRAM_TEXT_LIMIT, "images", PROGRAM_IMAGES));
+                        (int)json_get_int(args, "at_once", PROGRAM_AT_ONCE), "text",
+                        PROGRAM_TEXT_LIMIT, "images", PROGRAM_IMAGES));
     json_add_text(input, all);
 }
 

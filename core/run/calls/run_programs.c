@@ -423,8 +423,9 @@ static json_t *arguments_of(struct run *run, struct call *call)
         end_program(run, call, NULL, why);
         return NULL;
     }
-    return json_build("{s:s, s:s, s:I, s:o, s:O}", "code", program->code, "seed",
-                      program->print.seed, "now", (json_int_t)program->print.now_ms, "tools",
+    return json_build("{s:s, s:s, s:I, s:i, s:o, s:O}", "code", program->code, "seed",
+                      program->print.seed, "now", (json_int_t)program->print.now_ms, "at_once",
+                      run->settings.one_call ? 1 : PROGRAM_AT_ONCE, "tools",
                       callable(run, program->calls), "calls", program->calls);
 }
 

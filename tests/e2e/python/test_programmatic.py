@@ -206,6 +206,18 @@ def test_a_client_has_64_calls_at_once(client, programs):
     assert respond(client, previous_response_id=second.id, input=[output(last, "1")]).output[0].result == "all"
 
 
+def test_without_parallel_tool_calls_a_program_makes_one_at_a_time(client, programs):
+    programs(TWO)
+    first = respond(client, parallel_tool_calls=False)
+    assert types(first) == ["program", "function_call"]
+    second = respond(client, parallel_tool_calls=False, previous_response_id=first.id,
+                     input=[output(first.output[1], {"count": 1})])
+    (call,) = second.output
+    assert json.loads(call.arguments) == {"sku": "b"}
+    third = respond(client, previous_response_id=second.id, input=[output(call, {"count": 2})])
+    assert third.output[0].result == "3"
+
+
 def test_steps_behind_long_outputs_have_a_limit(client, programs):
     programs("""await Promise.all(Array.from({length: 9}, (_, i) => tools.get_stock({sku: String(i)})));
 for (let i = 0; i < 20; i++) await tools.text({input: 'a'.repeat(i), operation: 'length'});""")
