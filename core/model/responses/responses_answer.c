@@ -230,6 +230,17 @@ static enum err_code settle_input(struct answer *answer)
     return pass_input_cut(answer, &cut);
 }
 
+/* Calls of both kinds have one limit: each is an item of the response. */
+static enum err_code check_room(const struct answer *answer)
+{
+    const struct responses_items *items = &answer->state.items;
+
+    if (items->calls + items->hosted_calls < MODEL_CALL_LIMIT)
+        return ERR_OK;
+    return chat_error_broken(answer->failure, "The model made more than %d tool calls at once.",
+                             MODEL_CALL_LIMIT);
+}
+
 static enum err_code begin_call(struct answer *answer, const json_t *item)
 {
     struct responses_items *items = items_of(answer);
@@ -241,11 +252,8 @@ static enum err_code begin_call(struct answer *answer, const json_t *item)
 
     if (!*name)
         return chat_error_broken(answer->failure, "The model called a tool without naming it.");
-    if (items->calls == MODEL_CALL_LIMIT)
-        return chat_error_broken(answer->failure,
-                                 "The model made more than %d tool calls at once.",
-                                 MODEL_CALL_LIMIT);
-    rc = answer_count(answer, strlen(name));
+    rc = check_room(answer);
+    rc = rc ? rc : answer_count(answer, strlen(name));
     if (rc)
         return rc;
     choose_id(items, json_get_string(item, "call_id", ""), id);
@@ -289,7 +297,11 @@ static enum err_code begin_hosted(struct answer *answer, const json_t *item)
 {
     struct responses_items *items = items_of(answer);
     struct chat_sink *sink = &answer->sink;
+    enum err_code rc = check_room(answer);
 
+    if (rc)
+        return rc;
+    items->hosted_calls++;
     (void)snprintf(items->hosted_type, sizeof(items->hosted_type), "%s",
                    json_get_string(item, "type", ""));
     sink->announced = true;

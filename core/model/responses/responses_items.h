@@ -38,6 +38,7 @@ struct responses_items { /* zeroed: nothing was emitted */
     size_t emitted;                     /* bytes of the last part, or of the arguments */
     size_t annotations;                 /* of the last part */
     unsigned calls;                     /* so far */
+    unsigned hosted_calls;              /* so far */
     json_t *begun;        /* output_index of every item that has begun, as keys; or NULL */
     json_t *ids;          /* emitted call ids, as keys; or NULL */
     json_t *late;         /* whole items that wait */

@@ -189,6 +189,16 @@ def test_a_call_that_is_never_done_is_a_failed_call(client, upstream):
     assert [item.status for item in final.output] == ["failed"]
 
 
+def test_more_searches_than_an_answer_may_have_fail_it(client, http, upstream):
+    plays(upstream, [event for n in range(129) for event in ws(n, f"ws_{n}")] + says(129) + ended())
+    events = []
+    with pytest.raises(openai.APIError):
+        for event in respond(client, stream=True):
+            events.append(event)
+    added = [event.item.type for event in events if event.type == "response.output_item.added"]
+    assert added == ["web_search_call"] * 128
+
+
 def test_strange_members_of_an_action_are_left_out(client, upstream):
     plays(upstream, ws(action={"type": "search", "query": 5, "queries": ["tea", None, "x" * 5000], "more": {"a": 1},
                                "sources": [{"url": URL, "secret": 1}, 7, {"type": "url"}]}) + says() + ended())
