@@ -40,14 +40,15 @@ enum err_code store_picture_add(struct store *store, const struct tenant *tenant
 
 /* ---- For the keeper ---- */
 
-/* The picture waits for its item no longer, if it has one. */
+/* The picture waits for its item no longer, if it has one. One that is to wait longer meanwhile is left alone. */
 static enum err_code keep(struct db *db, const struct tenant *tenant, const char *id,
-                          bool *ret_kept, struct err *err)
+                          int64_t check_at, bool *ret_kept, struct err *err)
 {
     static const struct db_statement update = {
         "store_picture_keep",
         "UPDATE pictures SET check_at = NULL WHERE project_id = $1 AND id = $2"
-        " AND EXISTS (SELECT FROM item_pictures m JOIN items i ON i.project_id = m.project_id"
+        " AND check_at = $3 AND EXISTS (SELECT FROM item_pictures m JOIN items i ON "
+        "i.project_id = m.project_id"
         "  AND i.id = m.item_id WHERE m.project_id = $1 AND m.picture_id = $2)"};
     AUTO_DB_ROWS *rows = NULL;
     AUTO_DB_ARGS args = {0};
@@ -55,20 +56,21 @@ static enum err_code keep(struct db *db, const struct tenant *tenant, const char
 
     db_arg_tenant(&args, tenant);
     db_arg_text(&args, id);
+    db_arg_int(&args, check_at);
     rc = db_exec(db, &update, &args, &rows, err);
     if (!rc)
         *ret_kept = db_changed(rows) > 0;
     return rc;
 }
 
-/* Nothing happens if another keeper was faster. */
+/* Nothing happens if another keeper was faster, or if the picture is to wait longer meanwhile. */
 static enum err_code let_go(struct db *db, const struct tenant *tenant, const char *id,
-                            struct err *err)
+                            int64_t check_at, struct err *err)
 {
     static const struct db_statement delete = {
         "store_picture_let_go",
         "WITH gone AS (DELETE FROM pictures WHERE project_id = $1 AND id = $2"
-        "  AND check_at IS NOT NULL RETURNING id, bytes),"
+        "  AND check_at = $3 RETURNING id, bytes),"
         " named AS (DELETE FROM item_pictures m USING gone g WHERE m.project_id = $1"
         "  AND m.picture_id = g.id),"
         " held AS (UPDATE blobs b SET holders = b.holders - 1, changed_at = " FILES_NOW
@@ -80,6 +82,7 @@ static enum err_code let_go(struct db *db, const struct tenant *tenant, const ch
 
     db_arg_tenant(&args, tenant);
     db_arg_text(&args, id);
+    db_arg_int(&args, check_at);
     rc = db_exec(db, &delete, &args, &rows, err);
     if (rc || !db_count(rows))
         return rc;
@@ -87,16 +90,16 @@ static enum err_code let_go(struct db *db, const struct tenant *tenant, const ch
 }
 
 static enum err_code check(struct store *store, const struct tenant *tenant, const char *id,
-                           struct err *err)
+                           int64_t check_at, struct err *err)
 {
     AUTO_DB *db = NULL;
     bool kept = false;
     enum err_code rc = db_begin(store, &db, err);
 
     if (!rc)
-        rc = keep(db, tenant, id, &kept, err);
+        rc = keep(db, tenant, id, check_at, &kept, err);
     if (!rc && !kept)
-        rc = let_go(db, tenant, id, err);
+        rc = let_go(db, tenant, id, check_at, err);
     return rc ? rc : db_commit(db, err);
 }
 
@@ -105,7 +108,7 @@ enum err_code store_pictures_check(struct store *store, size_t limit, size_t *re
 {
     static const struct db_statement select = {
         "store_pictures_due",
-        "SELECT p.project_id, p.id FROM pictures p WHERE p.check_at < " FILES_NOW
+        "SELECT p.project_id, p.id, p.check_at FROM pictures p WHERE p.check_at < " FILES_NOW
         " ORDER BY p.check_at LIMIT $1"};
     AUTO_DB_ROWS *rows = NULL;
     AUTO_DB_ARGS args = {0};
@@ -116,7 +119,7 @@ enum err_code store_pictures_check(struct store *store, size_t limit, size_t *re
     for (size_t i = 0; !rc && i < db_count(rows); i++) {
         const struct tenant tenant = tenant_of_project(db_text(rows, i, 0));
 
-        rc = check(store, &tenant, db_text(rows, i, 1), err);
+        rc = check(store, &tenant, db_text(rows, i, 1), db_int(rows, i, 2), err);
     }
     if (!rc)
         *ret_count = db_count(rows);
