@@ -18,6 +18,7 @@
 #include "core/store/tables/containers/container_sql.h"
 #include "core/store/tables/containers/containers.h"
 #include "core/store/tables/files/file_sql.h"
+#include "core/store/tables/files/storage_sql.h"
 
 #define FILE_COLUMNS                                                                      \
     "f.id, f.container_id, f.path, f.bytes, f.modified_ns, f.inode, f.source, f.call_id," \
@@ -398,16 +399,20 @@ enum err_code container_files_forget(struct db *db, const struct tenant *tenant,
         " archive AS (DELETE FROM container_archives WHERE project_id = $1"
         "  AND container_id = $2 RETURNING blob_id),"
         " other AS (DELETE FROM container_skills WHERE project_id = $1"
-        "  AND container_id = $2),"
+        "  AND container_id = $2 RETURNING counted_bytes),"
         " released AS (UPDATE blobs b SET holders = b.holders - 1, changed_at = " CONTAINER_NOW
-        "  FROM gone g WHERE b.project_id = $1 AND b.id = g.blob_id)"
-        " UPDATE blobs b SET holders = b.holders - 1, changed_at = " CONTAINER_NOW
-        " FROM archive a WHERE b.project_id = $1 AND b.id = a.blob_id"};
+        "  FROM gone g WHERE b.project_id = $1 AND b.id = g.blob_id),"
+        " archived AS (UPDATE blobs b SET holders = b.holders - 1, changed_at = " CONTAINER_NOW
+        "  FROM archive a WHERE b.project_id = $1 AND b.id = a.blob_id)"
+        " SELECT coalesce(sum(counted_bytes), 0)::bigint FROM other"};
+    AUTO_DB_ROWS *rows = NULL;
     AUTO_DB_ARGS args = {0};
+    enum err_code rc;
 
     db_arg_tenant(&args, tenant);
     db_arg_text(&args, container_id);
-    return db_exec(db, &delete, &args, NULL, err);
+    rc = db_exec(db, &delete, &args, &rows, err);
+    return rc ? rc : storage_count_documents(db, tenant, -db_int(rows, 0, 0), err);
 }
 
 static enum err_code insert_file(struct db *db, const struct tenant *tenant,

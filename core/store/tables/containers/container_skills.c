@@ -2,7 +2,7 @@
  * The skills of containers.
  *
  * A version is copied by the database itself, so its bytes do not travel. All that adds skills to a container locks its
- * row first: so names and the limit are exact.
+ * row first: so names and the limit are exact. Each counts for the storage of its project, and its row says how much.
  */
 
 #include "core/store/tables/containers/container_skills.h"
@@ -15,6 +15,7 @@
 #include "core/store/pg/db.h"
 #include "core/store/tables/containers/container_sql.h"
 #include "core/store/tables/containers/containers.h"
+#include "core/store/tables/files/storage_sql.h"
 
 #define SKILL_COLUMNS "s.position, s.name, s.origin, s.description, s.skill_id, s.version"
 
@@ -126,41 +127,57 @@ static enum err_code read_present(struct db *db, const struct tenant *tenant, co
     return rc;
 }
 
+#define BYTES(content, others) \
+    "octet_length(" content ") + coalesce(octet_length(" others "), 0)"
+
 static enum err_code insert_copy(struct db *db, struct db_args *args,
-                                 const struct container_skill *skill, struct err *err)
+                                 const struct container_skill *skill, int64_t *ret_bytes,
+                                 struct err *err)
 {
     static const struct db_statement copy = {
         "store_container_skill_copy",
         "INSERT INTO container_skills (project_id, container_id, position, name, origin,"
-        "  skill_id, version, description, content, others) SELECT $1, $2, $3, $4, v.id,"
-        "  v.skill_id, v.version, v.description, v.content, v.files FROM skill_versions v"
-        " WHERE v.project_id = $1 AND v.id = $5"};
+        "  skill_id, version, description, content, others, counted_bytes) SELECT $1, $2, $3, "
+        "$4, v.id,"
+        "  v.skill_id, v.version, v.description, v.content, v.files, " BYTES(
+            "v.content", "v.files") " FROM skill_versions v WHERE v.project_id = $1 AND v.id = "
+                                    "$5 RETURNING counted_bytes"};
     AUTO_DB_ROWS *rows = NULL;
     enum err_code rc = db_exec(db, &copy, args, &rows, err);
 
-    if (rc || db_changed(rows))
+    if (rc)
         return rc;
+    if (db_count(rows)) {
+        *ret_bytes = db_int(rows, 0, 0);
+        return ERR_OK;
+    }
     return err_set(err, ERR_NOT_FOUND, "Skill with id '%.64s' not found.", skill->skill_id);
 }
 
 static enum err_code insert_brought(struct db *db, struct db_args *args,
-                                    const struct container_skill *skill, struct err *err)
+                                    const struct container_skill *skill, int64_t *ret_bytes,
+                                    struct err *err)
 {
     static const struct db_statement insert = {
         "store_container_skill_insert",
         "INSERT INTO container_skills (project_id, container_id, position, name, origin,"
-        "  description, content, others) VALUES ($1, $2, $3, $4, $5, $6, $7, $8)"};
+        "  description, content, others, counted_bytes)"
+        " VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)"};
     AUTO_FREE char *files = skill->files ? json_text(skill->files) : NULL;
+
+    *ret_bytes = (int64_t)(strlen(skill->content) + (files ? strlen(files) : 0));
 
     db_arg_text(args, skill->description);
     db_arg_text(args, skill->content);
     db_arg_text(args, files);
+    db_arg_int(args, *ret_bytes);
     return db_exec(db, &insert, args, NULL, err);
 }
 
 static enum err_code insert_skill(struct db *db, const struct tenant *tenant,
                                   const char *container_id, size_t position, const char *name,
-                                  const struct container_skill *skill, struct err *err)
+                                  const struct container_skill *skill, int64_t *ret_bytes,
+                                  struct err *err)
 {
     AUTO_DB_ARGS args = {0};
 
@@ -169,8 +186,8 @@ static enum err_code insert_skill(struct db *db, const struct tenant *tenant,
     db_arg_int(&args, (int64_t)position);
     db_arg_text(&args, name);
     db_arg_text(&args, skill->origin);
-    return *skill->skill_id ? insert_copy(db, &args, skill, err)
-                            : insert_brought(db, &args, skill, err);
+    return *skill->skill_id ? insert_copy(db, &args, skill, ret_bytes, err)
+                            : insert_brought(db, &args, skill, ret_bytes, err);
 }
 
 /* Counts them, and refuses what is too much. */
@@ -180,9 +197,12 @@ static enum err_code note_count(struct db *db, const struct tenant *tenant,
     static const struct db_statement update = {
         "store_container_skills_count",
         "UPDATE containers c SET skill_count = s.count FROM (SELECT count(*) AS count,"
-        "  coalesce(sum(octet_length(content) + coalesce(octet_length(others), 0)), 0) AS bytes"
-        "  FROM container_skills WHERE project_id = $1 AND container_id = $2) s"
-        " WHERE c.project_id = $1 AND c.id = $2 RETURNING s.count, s.bytes::bigint"};
+        "  coalesce(sum(" BYTES(
+            "content",
+            "others") "), 0) AS bytes"
+                      "  FROM container_skills WHERE project_id = $1 AND container_id = $2) s"
+                      " WHERE c.project_id = $1 AND c.id = $2 RETURNING s.count, "
+                      "s.bytes::bigint"};
     AUTO_DB_ROWS *rows = NULL;
     AUTO_DB_ARGS args = {0};
     enum err_code rc;
@@ -209,21 +229,27 @@ static enum err_code add_missing(struct db *db, const struct tenant *tenant,
 {
     struct container_skill_row *rows = NULL;
     size_t present = 0;
+    int64_t bytes = 0;
     enum err_code rc = read_present(db, tenant, container_id, &rows, &present, err);
 
     for (size_t i = 0; !rc && i < count; i++) {
+        int64_t more = 0;
         char *name;
 
         if (has_origin(rows, present, skills[i].origin))
             continue;
         name = container_skill_name(rows, present, skills[i].name);
-        rc = insert_skill(db, tenant, container_id, present, name, &skills[i], err);
+        rc = bytes ? ERR_OK : storage_check(db, tenant, err);
+        if (!rc)
+            rc = insert_skill(db, tenant, container_id, present, name, &skills[i], &more, err);
+        bytes += more;
         rows = mem_resize(rows, present + 1, sizeof(*rows));
         rows[present++] =
             (struct container_skill_row){.name = name, .origin = mem_strdup(skills[i].origin)};
     }
     container_skill_rows_free(rows, present);
-    return rc ? rc : note_count(db, tenant, container_id, err);
+    rc = rc ? rc : note_count(db, tenant, container_id, err);
+    return rc ? rc : storage_count_documents(db, tenant, bytes, err);
 }
 
 enum err_code store_container_skills_add(struct store *store, const struct tenant *tenant,

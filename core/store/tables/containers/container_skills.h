@@ -47,7 +47,8 @@ struct container_skill_row {
 void container_skill_rows_free(struct container_skill_row *rows, size_t count);
 
 /* Adds those that the container does not have, under free names: `name`, else `name-2` and so on. ERR_LIMIT: it would
- * have more than it may; nothing was added. The container runs, on any node. */
+ * have more than it may; nothing was added. ERR_INVALID with REASON_STORAGE_QUOTA: the project has as many bytes as it
+ * may. The container runs, on any node. */
 enum err_code store_container_skills_add(struct store *store, const struct tenant *tenant,
                                          const char *container_id,
                                          const struct container_skill *skills, size_t count,

@@ -10,7 +10,7 @@
 /*
  * storage_sql.h -- how many bytes a project has, for the limit: those of its files, and those of what was made
  * of them: documents, each once, and the texts and pictures that models are shown (file_texts.h,
- * file_pictures.h).
+ * file_pictures.h). The pictures of responses count with those, and so do the skills that containers keep.
  *
  * It is a row that all uploads of the project change, and all documents that become ready or go. So counting comes last
  * in a transaction, behind all other locks.
