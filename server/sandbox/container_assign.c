@@ -107,18 +107,20 @@ static enum err_code assign_all(struct server *server, const struct container_as
         const json_t *entry = json_array_get(tools, i);
         struct param_path at = param_index("tools", i);
         struct param_path path = param_key(at.text, "environment");
-        json_t *copy;
+        json_t *copy, *skills;
+        bool unavailable;
 
         if (!environment_of(entry))
             continue;
         copy = json_deep_copy(entry);
         json_array_set_new(tools, i, copy);
-        if (unavailable_reason(NULL, copy)) {
-            container_skills_drop_notes(json_object_get(environment_of(copy), "skills"));
+        skills = json_object_get(environment_of(copy), "skills");
+        unavailable = unavailable_reason(NULL, copy);
+        if (unavailable || !wanted->unpacked)
+            container_skills_drop_notes(skills);
+        if (unavailable)
             continue;
-        }
-        rc = container_skills_unpack(json_object_get(environment_of(copy), "skills"),
-                                     param_key(path.text, "skills").text, err);
+        rc = container_skills_unpack(skills, param_key(path.text, "skills").text, err);
         rc = rc ? rc : assign(server, wanted, environment_of(copy), path.text, ret_made, err);
     }
     return rc;

@@ -1,6 +1,7 @@
 #ifndef RUNNEL_SERVER_SANDBOX_CONTAINER_ASSIGN_H
 #define RUNNEL_SERVER_SANDBOX_CONTAINER_ASSIGN_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "core/base/err.h"
@@ -22,6 +23,7 @@ struct container_assign {
     const struct run_row *run;
     const struct item_row *items; /* of its context, if that was read */
     size_t item_count;
+    bool unpacked; /* notes of inline skills are this server's; else they count for nothing */
 };
 
 /* Notes in settings->tools the id of each container_auto, instead of its skills, which the container has then.

@@ -625,7 +625,8 @@ static enum err_code find_containers(const struct response_create *create,
     const struct container_assign wanted = {.tenant = create->tenant,
                                             .run = &load->run,
                                             .items = load->items,
-                                            .item_count = load->item_count};
+                                            .item_count = load->item_count,
+                                            .unpacked = true};
     const json_t *before = start->settings.tools;
     enum err_code rc =
         container_assign(create->server, &wanted, &start->settings, ret_made, err);
