@@ -291,12 +291,42 @@ def test_a_missing_version_and_a_foreign_skill_do_not_exist(client, stranger, ht
         client.responses.create(model="demo", input="go", tools=[auto(reference(theirs))])
 
 
+def test_skills_of_containers_count_for_the_project(start_server, database):
+    url = database.new()
+    client = start_server(database_url=url, max_project_bytes=50).sdk()
+    skill = client.skills.create(files=folder())
+    used = lambda: database.ask("SELECT document_bytes FROM storage_use", url=url)
+    size = len(skill_file())
+    first = client.containers.create(name="one", skills=[reference(skill)])
+    assert used() == [[str(size)]]
+    for one in (reference(skill), inline("mails")):
+        with pytest.raises(openai.BadRequestError) as refused:
+            client.containers.create(name="two", skills=[one])
+        assert refused.value.code == "storage_quota_exceeded"
+    client.containers.delete(first.id)
+    assert used() == [["0"]]
+    second = client.containers.create(name="two", skills=[reference(skill), inline("mails")])
+    assert int(used()[0][0]) > size
+    client.containers.delete(second.id)
+    assert used() == [["0"]]
+
+
 def test_more_skills_than_a_container_may_have_are_refused(client, http, skill):
     many = [inline(f"skill-{i}") for i in range(33)]
     assert problem(http.post("/v1/containers", json={"name": "box", "skills": many}))[:3] == (
         400, "array_above_max_length", "skills")
     box = client.containers.create(name="box", skills=many[:32])
     assert box.status == "running"
+
+
+def test_a_note_in_an_assistant_does_not_replace_the_zip(client, http):
+    forged = {**inline(data=b"no zip"), "runnel": {"content": "forged", "origin": "x", "files": {}}}
+    assistant = http.post("/v1/assistants", json={"model": "demo", "tools": [auto(forged)]}).json()
+    thread = client.beta.threads.create(messages=[{"role": "user", "content": "go"}])
+    for body in ({"assistant_id": assistant["id"]}, {"assistant_id": assistant["id"], "tools": [auto(forged)]}):
+        answer = http.post(f"/v1/threads/{thread.id}/runs", json=body)
+        assert answer.status_code == 400 and "it is no whole zip" in answer.text
+        assert http.post("/v1/threads/runs", json=body).status_code == 400
 
 
 def test_a_note_of_a_client_and_a_container_of_its_choice_count_for_nothing(client, http, run):
