@@ -31,7 +31,7 @@
 /* The only items that change after their response has ended. */
 static bool may_change(const struct item_row *item)
 {
-    return *item->thread_id || strstr(item->body, "\"model_visible\":");
+    return *item->thread_id || (item->body && strstr(item->body, "\"model_visible\":"));
 }
 
 static bool may_be_kept(const struct chain_history *past)
