@@ -34,6 +34,7 @@
 #include "core/store/tables/vector_stores/documents.h"
 #include "core/store/tables/vector_stores/vector_stores.h"
 #include "core/store/wakeup.h"
+#include "server/api/responses/chain_cache.h"
 #include "server/database.h"
 #include "server/encode/faces.h"
 #include "server/files/awaited_files.h"
@@ -85,7 +86,7 @@ struct duty {
 };
 
 /* Wake-ups make the first three due at once; the others have no names. */
-enum { DUTY_RENEW, DUTY_CLAIM, DUTY_FILES, DUTY_COUNT = 13 };
+enum { DUTY_RENEW, DUTY_CLAIM, DUTY_FILES, DUTY_COUNT = 14 };
 
 struct keeper {
     struct server *server;
@@ -502,6 +503,12 @@ static void check_pictures(struct keeper *keeper)
     }
 }
 
+/* A quiet node puts no history, which would drop the old ones. */
+static void forget_histories(struct keeper *keeper)
+{
+    chain_cache_evict(keeper->server->chain_cache, clock_mono_ns());
+}
+
 static void maintain_events(struct keeper *keeper)
 {
     struct err err;
@@ -787,6 +794,7 @@ enum err_code keeper_start(struct server *server, struct database *database,
         {.perform = fail_foreground, .every_seconds = lease},
         {.perform = maintain_events, .every_seconds = 3600},
         {.perform = sweep_files, .every_seconds = 60},
+        {.perform = forget_histories, .every_seconds = 60},
         {.perform = tend_containers, .every_seconds = container_seconds(server->config)},
         {.perform = look_for_asked, .every_seconds = lease / 15},
         {.perform = look_for_granted, .every_seconds = LOOK_SECONDS},

@@ -77,7 +77,7 @@ static size_t size_of(const struct chain_history *past)
     size_t size = sizeof(struct entry) + past->count * sizeof(*past->items);
 
     for (size_t i = 0; i < past->count; i++)
-        size += strlen(past->items[i].body);
+        size += past->items[i].body ? strlen(past->items[i].body) : 0;
     return size + (past->text ? past->text->length : 0);
 }
 
@@ -140,6 +140,15 @@ static struct entry *evict_locked(struct chain_cache *cache, uint64_t now_ns)
     return gone;
 }
 
+/* Those that evict_locked() has returned; without the lock. */
+static void free_gone(struct entry *gone)
+{
+    for (struct entry *next; gone; gone = next) {
+        next = gone->next;
+        entry_free(gone);
+    }
+}
+
 /* ---- Use ---- */
 
 bool chain_cache_take(struct chain_cache *cache, const struct tenant *tenant,
@@ -187,10 +196,19 @@ void chain_cache_put(struct chain_cache *cache, const struct tenant *tenant,
     lock_release(&cache->lock);
     if (same)
         entry_free(same);
-    for (struct entry *next; gone; gone = next) {
-        next = gone->next;
-        entry_free(gone);
-    }
+    free_gone(gone);
+}
+
+void chain_cache_evict(struct chain_cache *cache, uint64_t now_ns)
+{
+    struct entry *gone;
+
+    if (!cache)
+        return;
+    lock_acquire(&cache->lock);
+    gone = evict_locked(cache, now_ns);
+    lock_release(&cache->lock);
+    free_gone(gone);
 }
 
 void chain_cache_drop(struct chain_cache *cache, const struct tenant *tenant,

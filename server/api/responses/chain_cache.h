@@ -3,6 +3,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include "core/domain/rows.h"
 #include "core/domain/tenant.h"
@@ -46,6 +47,8 @@ bool chain_cache_take(struct chain_cache *cache, const struct tenant *tenant,
 /* Takes the history. */
 void chain_cache_put(struct chain_cache *cache, const struct tenant *tenant,
                      const char *response_id, struct chain_history *past);
+/* From time to time: drops those that are too old, also when nothing is put any more. */
+void chain_cache_evict(struct chain_cache *cache, uint64_t now_ns);
 /* The response was deleted. */
 void chain_cache_drop(struct chain_cache *cache, const struct tenant *tenant,
                       const char *response_id);

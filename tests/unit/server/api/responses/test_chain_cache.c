@@ -1,6 +1,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "core/base/clock.h"
 #include "core/base/mem.h"
 #include "server/api/responses/chain_cache.h"
 #include "tests/support/test.h"
@@ -104,6 +105,27 @@ TEST(many_histories_are_told_apart)
     }
 }
 
+TEST(old_ones_go_without_a_new_one)
+{
+    uint64_t now = clock_mono_ns();
+
+    put("resp_1", 1);
+    put("resp_2", 1);
+    chain_cache_evict(cache, now);
+    assert_true(take(&here, "resp_1"));
+    chain_cache_evict(cache, now + (CHAIN_CACHE_SECONDS + 60) * NS_PER_SECOND);
+    assert_false(take(&here, "resp_2"));
+}
+
+TEST(an_item_without_a_body_is_kept)
+{
+    struct chain_history past = {.items = mem_new_array(struct item_row, 1), .count = 1};
+
+    past.items[0] = (struct item_row){0};
+    chain_cache_put(cache, &here, "resp_1", &past);
+    assert_true(take(&here, "resp_1"));
+}
+
 TEST(without_a_limit_nothing_is_kept)
 {
     chain_cache_free(cache);
@@ -118,6 +140,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         promise(a_history_belongs_to_one_taker),
+        promise(old_ones_go_without_a_new_one),
+        promise(an_item_without_a_body_is_kept),
         promise(another_project_has_none_of_it),
         promise(a_response_that_was_deleted_is_forgotten),
         promise(beyond_the_limit_the_oldest_go),
