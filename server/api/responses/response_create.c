@@ -656,8 +656,6 @@ static enum err_code fill_start(const struct response_create *create, struct run
     if (!rc)
         rc = check_means(create, settings, &start->load, err);
     if (!rc)
-        rc = find_containers(create, start, made, err);
-    if (!rc)
         rc = count_context(create, settings, &start->load, err);
     if (!rc)
         note_withheld(create, &start->settings, &start->load);
@@ -665,6 +663,9 @@ static enum err_code fill_start(const struct response_create *create, struct run
         variables_in_read(create->body, &start->variables, &start->variable_count);
     if (!rc)
         rc = run_start_admit_variables(create->tenant, start, err);
+    /* Late, because a container that was there keeps the skills also of a request that is refused. */
+    if (!rc)
+        rc = find_containers(create, start, made, err);
     if (!rc)
         rc = find_node(create, start, place.node, err);
     if (!rc)
