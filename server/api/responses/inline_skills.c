@@ -28,7 +28,7 @@ void inline_skills_drop_notes(json_t *body)
         container_skills_drop_notes(skills_of(tool));
 }
 
-static bool any_packed(const json_t *body)
+bool inline_skills_packed(const json_t *body)
 {
     size_t i;
     json_t *tool;
@@ -92,7 +92,7 @@ bool inline_skills_wait(struct request *request, endpoint_fn *endpoint)
 {
     struct unpacking *unpacking;
 
-    if (!any_packed(request_json(request)))
+    if (!inline_skills_packed(request_json(request)))
         return false;
     unpacking = mem_new(struct unpacking);
     *unpacking = (struct unpacking){

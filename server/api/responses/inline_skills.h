@@ -13,6 +13,9 @@
  * suspended, and the endpoint is called again, or the request fails. The endpoint returns ERR_OK at once. */
 bool inline_skills_wait(struct request *request, endpoint_fn *endpoint);
 
+/* Whether a shell of `tools` has one that is not unpacked yet: then a reader unpacks it first. */
+bool inline_skills_packed(const json_t *body);
+
 /* Drops their notes, as a client has sent them. Before anything else looks at the body. */
 void inline_skills_drop_notes(json_t *body);
 

@@ -83,6 +83,7 @@ struct turn {
     struct tenant tenant;      /* the session's, with the features that its project has now */
     struct input_files *files; /* to be read before the run is made; or NULL */
     bool fetching;             /* the loop fetches them */
+    bool packed;               /* its skills are to be unpacked before the run is made */
     enum err_code rc;
     struct err err;
     struct run_start start;

@@ -401,6 +401,7 @@ static enum err_code prepare(struct turn *turn, struct err *err)
                  steers_input(&turn->steers_in, json_object_get(turn->body, "input")));
     input_files_drop_notes(turn->body, "input");
     inline_skills_drop_notes(turn->body);
+    turn->packed = inline_skills_packed(turn->body);
     turn->files =
         input_files_find(session->server, &turn->tenant, turn->body, "input", session->loop);
     return ERR_OK;
@@ -417,17 +418,19 @@ static void make_on_worker(struct work *work)
     struct turn *turn = CONTAINER_OF(work, struct turn, work);
     enum err_code rc = prepare(turn, &turn->err);
 
-    if (!rc && !turn->files)
+    if (!rc && !turn->files && !turn->packed)
         rc = make_run(turn, &turn->err);
     give_back(turn, rc);
 }
 
-/* On a reader: a PDF takes seconds, and the workers have other connections. */
+/* On a reader: a PDF takes seconds, a skill's zip too, and the workers have other connections. */
 static void read_and_make(struct work *work)
 {
     struct turn *turn = CONTAINER_OF(work, struct turn, work);
-    enum err_code rc = input_files_read(turn->files, turn->body, &turn->err);
+    enum err_code rc =
+        turn->files ? input_files_read(turn->files, turn->body, &turn->err) : ERR_OK;
 
+    turn->packed = false;
     input_files_free(TAKE(turn->files));
     if (!rc)
         rc = make_run(turn, &turn->err);
@@ -534,6 +537,10 @@ static void was_made(struct loop_task *task)
 
     if (!turn->rc && turn->files && !turn->session->gone) {
         take_files(turn);
+        return;
+    }
+    if (!turn->rc && turn->packed && !turn->session->gone) {
+        put_to_reader(turn);
         return;
     }
     drop_body(turn);
