@@ -31,6 +31,7 @@
 #include "core/run/catalog/programmatic.h"
 #include "core/run/context/fingerprint.h"
 #include "core/run/context/past_programs.h"
+#include "core/tool/registry.h"
 #include "core/tool/tool_item.h"
 
 struct program {
@@ -499,6 +500,19 @@ static struct program *read_program(const struct run *run, const struct item_row
     return NULL;
 }
 
+/* The request has no tool that runs it, or its fingerprint is not one of this server. */
+static void end_past_program(struct run *run, const struct item_row *past)
+{
+    const struct tool_item *look = tool_registry_item(item_row_type_name(past));
+    struct item *item = run_new_item(run, item_type_parse(look->answer->type));
+
+    memcpy(item->row.call_id, past->call_id, sizeof(item->row.call_id));
+    item->fields = json_build("{s:s, s:s}", "call_id", past->call_id, "result", "");
+    run_open_item(run, item);
+    json_set_string(item->fields, "result", "The program was not continued.");
+    run_close_item(run, ITEM_INCOMPLETE);
+}
+
 bool run_take_programs(struct run *run)
 {
     const struct tool_use *use = tool_set_find_program(&run->tools);
@@ -507,13 +521,15 @@ bool run_take_programs(struct run *run)
     bool any = false;
 
     run->calls.turn = run->row.turn;
-    for (size_t at = 0; use && (at = past_programs_next(items, count, at)) < count; at++) {
-        struct program *program = read_program(run, &items[at]);
+    for (size_t at = 0; (at = past_programs_next(items, count, at)) < count; at++) {
+        struct program *program = use ? read_program(run, &items[at]) : NULL;
         json_auto_t *args = program ? json_build("{s:s}", "code", program->code) : NULL;
         struct call *call;
 
-        if (!program)
+        if (!program) {
+            end_past_program(run, &items[at]);
             continue;
+        }
         call = run_add_call(run, items[at].call_id, use->name);
         call->use = use; /* tool_choice does not count: the call was made before */
         call->program = program;

@@ -30,7 +30,7 @@ enum stage_step run_step_programs(struct run *run);
 /* A stage behind execution: walks again, if there is a program to step. */
 enum stage_step run_continue_programs(struct run *run);
 
-/* Adds the programs of earlier responses that have not ended. True: there are some. */
+/* Adds the programs of earlier responses that have not ended, and ends those that cannot go on. True: some go on. */
 bool run_take_programs(struct run *run);
 
 /* A call was restored, or taken over from an earlier response: if it is a program that has begun, it goes on where it

@@ -143,8 +143,37 @@ static enum err_code check_request(const struct response_create *create, struct 
     return rc ? rc : runnel_params_check(body, err);
 }
 
+static bool is_call_of(const struct run_load *load, const char *call_id,
+                       const struct item_row *program)
+{
+    for (size_t i = 0; i < load->item_count; i++) {
+        const struct item_row *item = &load->items[i];
+        bool same = item_type_is_call(item->type) && strcmp(item->call_id, call_id) == 0;
+        json_auto_t *body = same ? json_parse_own(item->body) : NULL;
+        const json_t *caller = json_object_get(body, "caller");
+
+        if (strcmp(json_get_string(caller, "caller_id", ""), program->call_id) == 0)
+            return true;
+    }
+    return false;
+}
+
+/* The input has an output of a call of the program, or a decision, which names no program. */
+static bool is_answered(const struct run_load *load, const struct item_row *program)
+{
+    for (size_t i = load->item_count - (size_t)load->next_position; i < load->item_count; i++) {
+        const struct item_row *item = &load->items[i];
+
+        if (item->type == ITEM_MCP_APPROVAL_RESPONSE ||
+            (item_type_is_output(item->type) && is_call_of(load, item->call_id, program)))
+            return true;
+    }
+    return false;
+}
+
 /* A program that waits goes on in this response, if the request has what that takes: a tool that runs it, and the
- * fingerprint that this server has given it. */
+ * fingerprint that this server has given it. Who answers its calls is refused without them. Others may go on without
+ * the program: it ends. */
 static enum err_code check_programs(const struct response_create *create,
                                     const struct tool_set *tools, const struct run_load *load,
                                     struct err *err)
@@ -156,6 +185,8 @@ static enum err_code check_programs(const struct response_create *create,
         json_auto_t *body = json_parse_own(program->body);
         struct fingerprint print;
 
+        if (!is_answered(load, program))
+            continue;
         if (!tool_set_find_program(tools))
             return err_invalid(err, "invalid_value", "tools",
                                "Invalid 'tools': the program %s waits for outputs, and no tool "

@@ -376,6 +376,26 @@ def test_what_a_waiting_program_needs(client, programs):
         "input", "No tool call found for program output with call_id call_X.")
 
 
+def test_a_waiting_program_does_not_block_its_conversation(client, programs, upstream):
+    programs(TWO)
+    conversation = client.conversations.create().id
+    for item in respond(client, conversation=conversation).output[1:]:
+        client.conversations.items.delete(item.id, conversation_id=conversation)
+    upstream.script({"answer": {"text": "Nothing."}})
+    ended, message = respond(client, conversation=conversation, tools=[], input="and now?").output
+    assert (ended.type, ended.call_id, ended.status) == ("program_output", "call_P", "incomplete")
+    assert ended.result == "The program was not continued." and message.type == "message"
+    assert types(respond(client, conversation=conversation, tools=[], input="and now?")) == ["message"]
+
+
+def test_a_program_of_another_server_is_not_continued(client, upstream):
+    upstream.script({"answer": {"text": "Nothing."}})
+    theirs = {"type": "program", "id": "cm_1", "call_id": "call_1", "code": "text(1)", "fingerprint": "theirs"}
+    ended = respond(client, input=[theirs, {"role": "user", "content": "go on"}]).output[0]
+    assert (ended.type, ended.call_id, ended.status) == ("program_output", "call_1", "incomplete")
+    assert read(upstream) == ["The program did not come to its end. The program was not continued."]
+
+
 def test_a_program_must_repeat_itself(client, programs):
     programs(TWO)
     program, a, b = respond(client).output
