@@ -34,7 +34,7 @@ static int make_set(void **state)
     tool_registry_lack(TOOL_NEEDS_NODE, NULL);
     run_settings_load(&settings, NULL);
     tools = json_parse_own(tools_text);
-    return tool_set_init(&set, tools, &settings, &err);
+    return tool_set_init(&set, tools, &settings, &err) == ERR_OK ? 0 : -1;
 }
 
 static int clear_set(void **state)
