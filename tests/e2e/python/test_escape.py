@@ -442,7 +442,11 @@ for to in 127.0.0.1/{port} 169.254.169.254/80 192.0.2.1/443; do (exec 3<>/dev/tc
 for head in 'GET http://localhost/ HTTP/1.1\\nHost: evil\\n\\n' \\
     'POST http://localhost/ HTTP/1.1\\r\\nContent-Length: 1\\r\\nTransfer-Encoding: chunked\\r\\n\\r\\n' \\
     'GET http://localhost/ HTTP/1.1\\r\\nHost: a.example.org\\r\\n\\r\\n'; do
-  exec 3<>/dev/tcp/127.0.0.1/3128; printf "$head" >&3; head -1 <&3 | cut -c10-12; exec 3>&-
+  for try in 1 2 3; do # an early refusal may reset the connection, and its answer is lost
+    status=$( (exec 3<>/dev/tcp/127.0.0.1/3128; printf "$head" >&3; head -1 <&3 | cut -c10-12) 2>/dev/null )
+    [ -n "$status" ] && break
+  done
+  echo "$status"
 done
 """
 
