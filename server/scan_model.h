@@ -10,7 +10,7 @@
  * scan_model.h -- what reads scanned pages and pictures here: nothing, Tesseract, or a model of the operator.
  *
  * The model sees one page at a time, as a picture, and answers with its text. A page that fails is asked for once more.
- * After that the model rests (core/ingest/model_rest.h), and the caller gets an error: a page that nobody has read must
+ * After that the model rests (core/ingest/model_rest.h), and the caller gets an error: a page that was not read must
  * not pass for an empty one. A page that the model refuses stays without text.
  *
  * Any thread that may wait. Several at once.

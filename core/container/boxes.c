@@ -549,7 +549,7 @@ enum err_code boxes_take(struct boxes *boxes, const struct boxes_request *reques
     return ERR_OK;
 }
 
-/* Without a place in the list of a call: nobody reads it. */
+/* Without a place in the list of a call: it is never read. */
 void boxes_renew(struct boxes_hold *hold)
 {
     if (!hold->entry->proxy)

@@ -7,7 +7,7 @@
  * program.h -- programs of models: their limits, and what runs them.
  *
  * A program is JavaScript that a model has written. It calls other tools and waits for their outputs. The handler runs
- * it from its beginning to where it waits for an output that nobody has yet, or to its end. That is one step. Its
+ * it from its beginning to where it waits for an output that is still missing, or to its end. That is one step. Its
  * arguments are:
  *
  *   code          the program

@@ -1,4 +1,4 @@
-// program_driver.js -- runs a program that a model has written, until it ends or waits for a call that nobody has made.
+// program_driver.js -- runs a program that a model has written, until it ends or waits for a call that was not made.
 //
 // Descriptor 0 brings one JSON object, descriptor 1 takes one back:
 //

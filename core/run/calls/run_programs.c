@@ -2,7 +2,7 @@
  * run_programs.c -- programs, step by step.
  *
  * A step runs a program from its beginning, and gives it the outputs of the calls that it has made before
- * (core/domain/program.h). It ends at calls that nobody has made yet, or at the end of the program. So a program has no
+ * (core/domain/program.h). It ends at calls that are not made yet, or at the end of the program. So a program has no
  * state here but its calls, which are items and rows like all others. After a crash, and in the next response, they
  * are where any call is, and the next step comes from them.
  *

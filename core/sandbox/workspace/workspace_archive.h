@@ -52,7 +52,7 @@ struct workspace_left {
 
 void workspace_left_clear(struct workspace_left *left);
 
-/* Fills an empty workspace that nobody else has. `take` gives up to `size` bytes, 0 at the end. What does not fit into
+/* Fills an empty workspace without other users. `take` gives up to `size` bytes, 0 at the end. What does not fit into
  * this workspace is left, too.
  *
  * ERR_FULL: the server's disk has no room. ERR_INVALID: that is no archive, or not all of one. In both cases the

@@ -99,7 +99,7 @@ enum workspace_growth {
 
 /* Counts what code in a box has written, which no file tool limits. A workspace that is full and shrinks is
  * WORKSPACE_STILL, so that commands can delete files. While the reserve is used and shrinks, every workspace counts as
- * grown: files without a name belong to nobody. Takes 1.5 us for each file, and counts at most eight times as many as a
+ * grown: files without a name have no owner. Takes 1.5 us for each file, and counts at most eight times as many as a
  * workspace may have. */
 enum workspace_growth workspace_check_growth(const struct workspace *workspace,
                                              struct workspace_watch *watch);
